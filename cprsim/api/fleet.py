@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from cprsim.scenario import LoadedScenario, Plain
     from cprsim.scenario.sweep import Values
 
-MOST_POINTS = 1_000
 SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
 
 
@@ -88,11 +87,13 @@ def fleet(
     >>> planned = cprsim.fleet("planning", {"spares": [0, 2, 6]})
     >>> planned.values["best"]
     """
-    changes = [] if histories is None else [f"--histories fleet.histories={histories}"]
-    loaded = source_of(scenario, overrides).read([*changes, *shortcuts(seed=seed)])
+    changes = shortcuts("fleet", histories=histories) + shortcuts(seed=seed)
+    loaded = source_of(scenario, overrides).read(changes)
     axes = axes_of(over)
     from cprsim.fleets.folder import load_fleet, write_fleet
     from cprsim.fleets.options import decide, knees, run_options, unknown_of
+    from cprsim.plots.fleet import fleet_figures
+    from cprsim.plots.save import drawing
     from cprsim.present.fleet import answer_of_fleet
     from cprsim.results.kept import kept
     from cprsim.results.store import PointStore
@@ -100,6 +101,8 @@ def fleet(
 
     pool, wanted = Pool(workers, "dask" if dask else "local", dask), _wanted(loaded, axes)
     unknown_of(loaded, axes)
+
+    draw = drawing(folder, fleet_figures)
 
     def simulated(target: ResultTarget) -> FleetResult:
         store = PointStore(target.root)
@@ -110,21 +113,12 @@ def fleet(
             decision = decide(loaded, options, axes, pool, store, on_progress)
         return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
 
-    def draw(result: FleetResult) -> None:
-        if folder is not None:
-            from cprsim.plots.fleet import fleet_figures
-            from cprsim.plots.save import save_figures
-
-            watch.doing("drawing figures")
-            save_figures(fleet_figures(result), result.path)
-
     one = kept(folder, loaded, load_fleet, simulated, identity=_identity(loaded, axes), alone=True)
     return answer_of_fleet(one.made, **one.about())
 
 
 def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
     """What ``--over`` varies. Raises CprsimError for what is no axis."""
-    from cprsim.fleets.options import points_of
     from cprsim.scenario.reading import said_axes
     from cprsim.scenario.sweep import values_along
 
@@ -138,16 +132,11 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
         except ParameterError as error:
             what = f"--over {one_line(name)}: {one_line(str(said))}"
             raise ParameterError(f"{what} {error}") from None
-    if (n := len(points_of(axes))) > MOST_POINTS:
-        raise ParameterError(f"--over: makes {n:,} points; at most {MOST_POINTS:,} are possible")
     return axes
 
 
 def _wanted(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
-    """All strategies at the scenario's own values, then at those of the axes.
-
-    What is wrong is said here.
-    """
+    """All strategies at the scenario's own values, then at those of the axes; all can start."""
     from cprsim.fleets.course import prepare
     from cprsim.fleets.options import points_of, varied
 
@@ -172,16 +161,12 @@ def _identity(loaded: LoadedScenario, axes: Axes) -> Identity:
     from dataclasses import replace
 
     from cprsim.fleets.population import table_of
-    from cprsim.results import input_digests
-    from cprsim.results.identity import identity_of
+    from cprsim.results.identity import file_digest, identity_of
 
+    identity, section = identity_of(loaded, "fleet"), loaded.scenario.fleet
     over = "".join(f"# --over {key}: {list(one.written)}\n" for key, one in axes.items())
-    identity = identity_of(loaded, "fleet")
-    section = loaded.scenario.fleet
-    table = [] if section is None or section.table is None else [table_of(loaded, section.table)]
-    jobs = {f"jobs {name}": digest for name, digest in input_digests(table).items()}
-    return replace(
-        identity,
-        scenario_yaml=over + identity.scenario_yaml,
-        inputs={**identity.inputs, **jobs},
-    )
+    inputs = dict(identity.inputs)
+    if section is not None and section.table is not None:
+        table = table_of(loaded, section.table)
+        inputs[f"jobs {table.name}"] = file_digest(table)
+    return replace(identity, scenario_yaml=over + identity.scenario_yaml, inputs=inputs)

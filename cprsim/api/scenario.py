@@ -158,10 +158,10 @@ def assignments(values: Mapping[str, Any] | Sequence[str]) -> list[str]:
     ]
 
 
-def shortcuts(**said: Any) -> list[str]:
-    """Options that stand for a key of `simulation`, as overrides; None says nothing."""
+def shortcuts(section: str = "simulation", /, **said: Any) -> list[str]:
+    """Options that stand for a key of a section, as overrides; None says nothing."""
     return [
-        f"--{name} simulation.{name}={value}" for name, value in said.items() if value is not None
+        f"--{name} {section}.{name}={value}" for name, value in said.items() if value is not None
     ]
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from os.path import relpath
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cprsim import watch
 from cprsim.api import command
 from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
 from cprsim.api.scenario import shortcuts, source_of
@@ -17,7 +15,6 @@ from cprsim.errors import ParameterError, one_line
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
     from cprsim.results.folder import ResultTarget
-    from cprsim.selector.choice import Selection
     from cprsim.selector.folder import Selected
 
 Number = Annotated[float | str | None, Shell(metavar="NUMBER|PERCENT")]
@@ -45,9 +42,8 @@ def select(
 
     Every candidate is simulated with the scenario's failures, and the upper confidence bound of its
     loss, by the staleness curve, is compared with the limit. Full recovery is compared at its own
-    best interval, and recommended where nothing surely costs less. Recovery systems that the
-    scenario lists are compared at their best intervals, too; where nothing compared loses samples,
-    no limit is needed.
+    best interval, and recommended where nothing surely costs less. Recovery systems of the scenario
+    are compared, too; where nothing compared loses samples, no limit is needed.
 
     Parameters
     ----------
@@ -87,39 +83,27 @@ def select(
         What is wrong, or what a selection lacks.
     """
     source = source_of(scenario, overrides)
+    if curve is not None:
+        curve = str(getattr(curve, "folder", None) or curve)
+        if curve.lower().endswith((".json", ".csv")):
+            curve = relpath(curve, source.path.parent)
     said = shortcuts(seed=seed)
+    said += shortcuts("accuracy", confidence=confidence, risk=risk, curve=curve)
     limits = {"max_auc_loss": max_auc_loss, "max_log_loss": max_log_loss, "target_pls": target_pls,
               "max_loss": max_loss or None}  # fmt: skip
-    if any(limit is not None for limit in limits.values()):
-        said += [
-            f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}"
-            for key, limit in limits.items()
-            for option in [f"--{key.replace('_', '-')}"]
-        ]
-    if confidence is not None:
-        said.append(f"--confidence accuracy.confidence={confidence}")
-    if risk is not None:
-        said.append(f"--risk accuracy.risk={risk}")
-    if curve is not None:
-        named = str(getattr(curve, "folder", None) or curve)
-        if named.lower().endswith((".json", ".csv")):
-            named = relpath(named, source.path.parent)
-        said.append(f"--curve accuracy.curve={named}")
+    if any(limit is not None for limit in limits.values()):  # one takes the place of all others
+        for key, limit in limits.items():
+            option = f"--{key.replace('_', '-')}"
+            said.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
     from cprsim.selector.question import answered, question_of
 
     asked = question_of(source.changed(said).read, replications)
-    from cprsim.plots.save import save_figures
-    from cprsim.plots.selection import selection_figure
-    from cprsim.present.select import answer_of_select
+    from cprsim.plots.save import drawing
+    from cprsim.present.select import answer_of_select, document_of_select
     from cprsim.results.kept import kept
     from cprsim.selector.folder import load_selected, write_selection
 
-    name = asked.loaded.scenario.name
-
-    def draw(selection: Selection, into: Path) -> None:
-        if folder is not None:
-            watch.doing("drawing figures")
-            save_figures({"pareto": lambda: selection_figure(selection, name)}, into)
+    draw = drawing(folder, lambda made: document_of_select(made).drawings)
 
     def selected(target: ResultTarget) -> Selected:
         return write_selection(target, answered(asked), draw)
@@ -129,10 +113,7 @@ def select(
 
 
 def _numbers(option: str, said: Any) -> Any:
-    """A limit, or those of some metrics: ``0.0002``, ``0.02%``; ``ne=0.0005``, also as a mapping.
-
-    Raises ParameterError for anything else.
-    """
+    """A limit, or those of some metrics: 0.0002, 0.02%; ne=0.0005, also as a mapping."""
     if isinstance(said, Mapping):
         return {name: _numbers(option, one) for name, one in said.items()}
     if isinstance(said, Sequence) and not isinstance(said, str):

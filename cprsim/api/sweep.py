@@ -89,15 +89,17 @@ def sweep(
     if isinstance(precision, float):
         precision = f"{100 * precision:.12g} %"
     changes = shortcuts(seed=seed, replications=replications, precision=precision)
-    changes += [f"--mode sweep.mode={mode}"] if mode else []
+    changes += shortcuts("sweep", mode=mode)
     loaded = source_of(scenario, overrides).read(changes, assignments(over))
     from cprsim.sweeps.points import points_of, require_sweep
 
     require_sweep(loaded)
+    from cprsim.plots.save import drawing
+    from cprsim.plots.sweep import sweep_figures
     from cprsim.present.sweep import answer_of_sweep
-    from cprsim.results.folder import FROM_POINTS
     from cprsim.results.kept import kept
     from cprsim.results.store import PointStore
+    from cprsim.results.words import count
     from cprsim.sweeps.folder import load_sweep, sweep_result, write_sweep
     from cprsim.sweeps.running import run_points
     from cprsim.workers import Workers as Pool
@@ -110,19 +112,11 @@ def sweep(
         with watch.progress("points") as on_progress:
             bodies, _ = run_points(points, store, pool, on_progress)
         if store.damaged:
-            n = len(store.damaged)
-            which = f"{store.damaged[0]}" + (", ..." if n > 1 else "")
-            watch.warn(f"{n} damaged point{'s' if n > 1 else ''} computed anew: {which}")
+            which = ", ".join(map(str, store.damaged))
+            watch.warn(f"{count(len(store.damaged), 'damaged point')} computed anew: {which}")
         result = sweep_result(loaded, points, bodies)
-        return write_sweep(target.with_about(points=len(points)), result, draw)
+        about = target.with_about(points=len(points))
+        return write_sweep(about, result, drawing(folder, sweep_figures))
 
-    def draw(result: SweepResult) -> None:
-        if folder is not None:
-            from cprsim.plots.save import save_figures
-            from cprsim.plots.sweep import sweep_figures
-
-            watch.doing("drawing figures")
-            save_figures(sweep_figures(result), result.path)
-
-    one = kept(folder, loaded, load_sweep, simulated, kind="sweep", instead=FROM_POINTS, alone=True)
+    one = kept(folder, loaded, load_sweep, simulated, kind="sweep", alone=True)
     return answer_of_sweep(one.made, **one.about())

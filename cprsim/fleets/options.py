@@ -28,7 +28,7 @@ from cprsim.fleets.course import (
 from cprsim.fleets.population import fleet_of, table_of
 from cprsim.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
-from cprsim.results.identity import input_digests, source_digest
+from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.scenario import LoadedScenario, Plain
@@ -220,7 +220,7 @@ def _histories(loaded: LoadedScenario, strategy: int) -> Iterator[_History]:
     common = {
         "scenario": scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
         "strategy": scenario.recovery[strategy].model_dump(mode="json"),
-        "inputs": input_digests(files),
+        "inputs": {path.name: file_digest(path) for path in files},
         "version": __version__,
         "source": source_digest(),
     }

@@ -13,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from cprsim import watch
 from cprsim.errors import printable
 from cprsim.plots.style import style
 
@@ -49,6 +50,19 @@ def save_figures(
         for name, draw in figures.items()
         for path in save_figure(draw(), folder / f"{prefix}{name}", formats)
     ]
+
+
+def drawing(
+    folder: object, figures: Callable[[Any], Mapping[str, Draw]]
+) -> Callable[[Any], object]:
+    """What draws the figures of something made into its path; nothing without a folder."""
+
+    def draw(made: Any) -> None:
+        if folder is not None:
+            watch.doing("drawing figures")
+            save_figures(figures(made), made.path)
+
+    return draw
 
 
 def png_bytes(figure: Figure) -> bytes:

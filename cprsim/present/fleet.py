@@ -7,34 +7,17 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.fleets.course import STATISTICS
 from cprsim.fleets.folder import FleetResult, options_frame, parts_frame
 from cprsim.fleets.options import FleetOption
 from cprsim.plots.fleet import fleet_figures, shown_options
 from cprsim.present.answer import Answer
-from cprsim.present.document import (
-    Column,
-    Document,
-    Picture,
-    Section,
-    Table,
-    row_columns,
-    word_columns,
-)
+from cprsim.present.document import Document, Picture, Section, Table, row_columns
 from cprsim.present.provenance import origin
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.manifest import read_manifest
 from cprsim.results.money import USEFUL
-from cprsim.results.words import (
-    count,
-    hours,
-    percent_number,
-    significant,
-    suited,
-    with_ends,
-    with_interval,
-)
+from cprsim.results.words import count, hours, significant, with_ends, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
 MONTH = "month of 730.5 h"
@@ -73,9 +56,8 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
 
 
 def _document(result: FleetResult) -> Document:
-    numbers = "The tables have the numbers."
     pictures = [
-        Picture(CAPTIONS[name], f"{CAPTIONS[name]}. {numbers}", draw, name)
+        Picture(CAPTIONS[name], f"{CAPTIONS[name]}. The tables have the numbers.", draw, name)
         for name, draw in fleet_figures(result).items()
     ]
     return Document(
@@ -91,7 +73,6 @@ def _document(result: FleetResult) -> Document:
         sections=[
             Section("What a month costs", [_costs(result)]),
             Section("In pictures", pictures),
-            Section("All numbers of each option", [_statistics(result)]),
             *origin(read_manifest(result.path), result.path, "with the values"),
         ],
     )
@@ -100,82 +81,31 @@ def _document(result: FleetResult) -> Document:
 # ------------------------------------------------------------------------------ tables
 
 
-def _in_order(result: FleetResult) -> list[FleetOption]:
-    """Strategy by strategy, along the axes; the scenario's own values first if no axis has them."""
-    along = {key: list(values) for key, values in result.axes.items()}
-    strategies = list(dict.fromkeys(one.strategy for one in result.options))
-
-    def place(one: FleetOption) -> tuple[int, ...]:
-        at = (values.index(one.where[key]) if one.where else -1 for key, values in along.items())
-        return (strategies.index(one.strategy), *at)
-
-    return sorted(result.options, key=place)[:MOST_ROWS]
-
-
 def _options(result: FleetResult) -> Table:
     """A row for each option: overheads, waiting, use, and what a month costs."""
     uses = any(not isnan(one.statistics["utilisation_fraction"].mean) for one in result.options)
-
-    def row(one: FleetOption) -> list[str]:
-        of = one.statistics
+    columns = {
+        "P90, %": ("p90_fraction", 100),
+        "queued, h": ("queued_h", 1),
+        "jobs a month": ("jobs_per_month", 1),
+        **({"used, %": ("utilisation_fraction", 100)} if uses else {}),
+    }
+    rows = []
+    for one in result.options[:MOST_ROWS]:
+        overhead = one.statistics["overhead_fraction"].times(100)
+        cells = [with_interval(overhead.mean, overhead.half_width)]
+        cells += [significant(n * one.statistics[name].mean) for name, n in columns.values()]
         if not one.finished:
-            return [
-                one.name,
-                "not all finish",
-                *[NO_NUMBER] * (3 + uses),
-                _amount(result, one.cost),
-            ]
-        overhead = of["overhead_fraction"].times(100)
-        return [
-            one.name,
-            with_interval(overhead.mean, overhead.half_width),
-            percent_number(of["p90_fraction"].mean),
-            significant(of["queued_h"].mean),
-            significant(of["jobs_per_month"].mean),
-            *([percent_number(of["utilisation_fraction"].mean)] if uses else []),
-            _amount(result, one.cost),
-        ]
-
-    names = ["overhead, %", "P90, %", "queued, h", "jobs a month", *["used, %"] * uses]
-    names.append(f"{_unit(result)} a month")
+            cells = ["not all finish", *[NO_NUMBER] * len(columns)]
+        rows.append([one.name, *cells, _amount(result, one.cost)])
     shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
     times = f", {result.histories:,} histories" if result.histories > 1 else ""
     return Table(
-        caption=(
-            f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
-            f"{hours(result.window_h)}{times}; they share {shared or 'nothing'}. Overhead in % of "
-            "useful time, without the hours in the queue, ± half of the 95 % interval."
-        ),
-        columns=[
-            *word_columns("option"),
-            *(Column(name, brief=name.replace(" a month", "\na month")) for name in names),
-        ],
-        rows=[row(one) for one in _in_order(result)],
-    )
-
-
-def _statistics(result: FleetResult) -> Table:
-    """A row for each option, with all its statistics and their intervals."""
-
-    def cell(one: Estimate, factor: int) -> str:
-        mean, low, high = suited(*one.times(factor).triple)
-        return mean if NO_NUMBER in (low, high) else f"{mean} ({low} to {high})"
-
-    factors = {name: 100 if name.endswith("_fraction") else 1 for name in STATISTICS}
-    names = {name: name.replace("_fraction", ", %").replace("_", " ") for name in STATISTICS}
-    energy = ["MWh a month", "t of CO2 a month"]
-    meanings = "; ".join(f"{names[name]}: {meaning}" for name, meaning in STATISTICS.items())
-    return Table(
-        caption=f"With 95 % intervals where they are known. {meanings}",
-        columns=row_columns("option", *names.values(), *energy),
-        rows=[
-            [
-                one.name,
-                *(cell(one.statistics[name], factor) for name, factor in factors.items()),
-                *(significant(amount / 1000) for amount in (one.energy_kwh, one.carbon_kg)),
-            ]
-            for one in _in_order(result)
-        ],
+        f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
+        f"{hours(result.window_h)}{times}; they share {shared or 'nothing'}. Overhead in % of "
+        "useful time, without the hours in the queue, ± half of the 95 % interval.",
+        row_columns("option", "overhead, %", *columns, f"{_unit(result)} a month"),
+        rows,
     )
 
 
@@ -190,11 +120,12 @@ def _costs(result: FleetResult) -> Table:
         for part in dict.fromkeys(part for column in columns for part in column)
         if part == USEFUL or any(column.get(part) for column in columns)
     } | {"total": totals, "per job": [total / n_per_month for total in totals]}
+    rows = [[part, *(_amount(result, one) for one in of)] for part, of in amounts.items()]
+    for heading, name in (("MWh", "energy_kwh"), ("t of CO2", "carbon_kg")):
+        cells = [significant(getattr(one, name) / 1000) for one in options]
+        rows += [[heading, *cells]] if NO_NUMBER not in cells else []
     return Table(
-        caption=f"A {MONTH}, in {_unit(result)}",
-        columns=row_columns("", *(one.name for one in options)),
-        rows=[[part, *(_amount(result, one) for one in of)] for part, of in amounts.items()],
-        n_totals=2,
+        f"A {MONTH}, in {_unit(result)}", row_columns("", *(one.name for one in options)), rows
     )
 
 
@@ -252,15 +183,11 @@ def _pls(one: FleetOption) -> str:
 
 def _spares(result: FleetResult) -> list[str]:
     """How many spares are enough for each strategy."""
-    said = [
-        f"{knee.strategy} {knee.cheapest:g}"
-        + (" (the most that was tried: more may be cheaper yet)" if knee.at_end else "")
-        + (
-            " (at none of these numbers does nobody wait)"
-            if knee.nobody_waits is None
-            else f" (from {knee.nobody_waits:g} on no job waits for one)"
-        )
-        for knee in result.knees
-    ]
-    beyond = "beyond, spares cost more than they save"
-    return [f"Spares that are cheapest in all: {', '.join(said)}; {beyond}."] if said else []
+    said = []
+    for knee in result.knees:
+        waits = "at none of these numbers does nobody wait"
+        if knee.nobody_waits is not None:
+            waits = f"from {knee.nobody_waits:g} on no job waits for one"
+        most = "the most that was tried: more may be cheaper yet; " if knee.at_end else ""
+        said.append(f"{knee.strategy} {knee.cheapest:g} ({most}{waits})")
+    return [f"Spares that are cheapest in all: {', '.join(said)}."] if said else []

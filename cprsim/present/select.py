@@ -1,4 +1,4 @@
-"""A selection: what to run, within which limit, and what it rests on."""
+"""A selection: what to run, within which limit, and the assumptions of that."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ from cprsim.present.document import (
 from cprsim.present.money import bills_frame, cheapest, money_table
 from cprsim.present.provenance import origin
 from cprsim.present.sensitivity import sensitivity_sentences
-from cprsim.records import NO_NUMBER
-from cprsim.results.money import cheapest_of, prices_in
+from cprsim.records import NO_NUMBER, Estimate
+from cprsim.results.money import Bills, cheapest_of, prices_in
 from cprsim.results.words import (
-    count,
     ends,
     hours,
     percent,
     portion,
     significant,
-    ten_thousandths,
     with_ends,
     with_interval,
 )
@@ -40,10 +38,12 @@ from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.folder import Selected, candidate_rows
 from cprsim.selector.words import entries, quantity_of, saving
 
-AT_BEST = ("full", "best")  # parts of the candidates
-N_OF_COSTS = 4  # the first columns, which are all where nothing loses samples
-BEYOND_FRACTION = 0.01  # of the replications: when to warn of what was not measured
+BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
 SURE_FRACTION = 0.95  # of the draws of parameters
+VALUES = (
+    "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "drawn",
+    "notes",
+)  # fmt: skip
 
 
 def answer_of_select(made: Selected, **about: Any) -> Answer:
@@ -51,7 +51,7 @@ def answer_of_select(made: Selected, **about: Any) -> Answer:
     selection, found = made.selection, made.selection.sensitivity
     bills = bills_of_selection(selection, prices_in(made.path))
     rows = candidate_rows(selection)
-    at_best = rows["part"].isin(AT_BEST)
+    at_best = rows["part"].isin(["full", "best"])
     strategies = rows[at_best].drop(columns="part").reset_index(drop=True)
     strategies.insert(1, "recommended", strategies["strategy"] == selection.chosen.strategy)
     strategies["entry"] = strategies["strategy"].map(entries(selection))
@@ -75,23 +75,15 @@ def answer_of_select(made: Selected, **about: Any) -> Answer:
         frames=frames,
         values={
             "recommended": selection.chosen.strategy,
-            "fell_back": selection.fell_back,
             "recovery": recovery_of(selection),
-            "accuracy": selection.accuracy,
-            "useful_h": selection.useful_h,
-            "n_replications": selection.n_replications,
+            **{name: getattr(selection, name) for name in VALUES},
             "limit": selection.limit if selection.limited else None,
-            "curve": selection.curve,
             "none_within_limit": [name for name, one in selection.best.items() if one is None],
-            "left_out": selection.left_out,
-            "alike": selection.alike,
             "stand_ins_h": selection.stand_ins,
-            "drawn": selection.drawn,
-            "notes": selection.notes,
             "cheapest": cheapest_of(bills) if bills else None,
-            "share_of_draws": None if found is None else found.share,
-            "n_draws": None if found is None else found.n_draws,
-            "others_of_draws": None if found is None else found.others,
+            "share_of_draws": found and found.share,
+            "n_draws": found and found.n_draws,
+            "others_of_draws": found and found.others,
         },
         **about,
     )
@@ -108,81 +100,55 @@ def recovery_of(selection: Selection) -> str:
 
 def document_of_select(made: Selected) -> Document:
     """Everything about one selection. Raises ResultError for an unreadable file."""
-    selection, against = made.selection, "the number of saves"
-    if selection.limited:
-        against = f"the upper bound of the {quantity_of(selection.limit)}"
+    selection = made.selection
     bills = bills_of_selection(selection, prices_in(made.path))
-    unsure = selection.sensitivity
+    over = quantity_of(selection.limit) if selection.limited else "the number of saves"
     picture = Picture(
-        caption=f"Overhead over {against}",
-        alternative=(
-            f"Overhead in percent of useful time over {against}, by strategy and interval, with "
-            "the choice marked. The table has the strategies at their best."
-        ),
-        draw=lambda: selection_figure(selection, made.name),
-        name="pareto",
+        f"Overhead over {over}",
+        "A point per strategy and interval, the choice marked. The table has the best of each.",
+        lambda: selection_figure(selection, made.name),
+        "pareto",
     )
-    text = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
+    entry = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
     return Document(
         title=f"What to run: {made.name}",
         question=(
             f"How should a job of {hours(selection.useful_h)} of useful work recover from "
-            f"failures, and how often save? {_limit(selection)}"
+            "failures, and how often save?"
         ),
         answer=_decision(selection),
         table=_table(selection, made.name),
-        remarks=[
-            *_warnings(selection),
-            *_stand_ins(selection),
-            *_drawn(selection),
-            *([cheapest(bills, selection.chosen.strategy)] if bills else []),
-            *_flips(selection),
-            *([f"At these intervals, by cost in all: {' '.join(sensitivity_sentences(unsure))}"]
-              if unsure else []),
-            *_alike(selection),
-            *_compared(selection),
-        ],
+        remarks=[*_remarks(selection, bills)],
         sections=[
-            Section("How to run it", [ListingBlock("For the scenario", text)]),
-            Section(
-                "What there is to choose from",
-                [picture, *([money_table(bills)] if bills else [])],
-            ),
+            Section("How to run it", [ListingBlock("For the scenario", entry)]),
+            Section("All candidates", [picture, *([money_table(bills)] if bills else [])]),
             *origin(made.manifest, made.path),
         ],
-    )  # fmt: skip
-
-
-# ------------------------------------------------------------------------------ the candidates
+    )
 
 
 def _table(selection: Selection, name: str) -> Table:
-    """Full recovery at its best, the strategies, the paper's formula; what is alike in one row."""
+    """Full recovery at its best, the strategies, the paper's formula; equal ones in one row."""
     what, of_pls = quantity_of(selection.limit), selection.limit.quantity.metric is None
-    bound = f"{100 * selection.limit.confidence:g} % upper bound"
-    unit = "" if of_pls else ", ×10⁻⁴"
-    columns = [
-        *word_columns("strategy", "saves every"),
-        Column("overhead, %", brief="overhead,\n%"),
-        Column("less than full recovery, % points", brief="less than full\nrecovery, % points"),
-        *([] if of_pls else [Column("PLS")]),
-        Column(f"{what}{unit}", brief=f"{what}{unit}".replace(", ", ",\n")),
-        Column(f"{bound}{unit}", brief=f"{bound}{unit}".replace(" bound", "\nbound")),
-    ]
-    n = len(columns) if selection.limited else N_OF_COSTS
+    headings = ["overhead, %", "less than full recovery, % points"]
+    if selection.limited:
+        unit = "" if of_pls else ", ×10⁻⁴"
+        bound = f"{100 * selection.limit.confidence:g} % upper bound{unit}"
+        headings += [*["PLS"] * (not of_pls), f"{what}{unit}", bound]
     found = {"full": selection.full, **selection.best}
     found |= {f"{one.strategy}, {one.rule} formula": one for one in selection.formula}
     names: dict[tuple[str, ...], list[str]] = {}
     for one_name, one in found.items():
         cells = ["none keeps the limit"] if one is None else _cells(selection, one)
+        cells = [*cells, *[NO_NUMBER] * len(headings)][: len(headings) + 1]
         said = f"{one_name} (recommended)" if one is selection.chosen else one_name
-        names.setdefault(tuple([*cells, *[NO_NUMBER] * n][: n - 1]), []).append(said)
-    rows = [[", ".join(alike), *cells] for cells, alike in names.items()]
-    caption = (
-        f"{name}: {count(selection.n_replications, 'replication')}, each strategy at its best; ± "
-        f"half of the 95 % interval. {_limit(selection)}"
+        names.setdefault(tuple(cells), []).append(said)
+    return Table(
+        f"{name}: {selection.n_replications:,} replications, each strategy at its best; ± half of "
+        f"the 95 % interval. {_limit(selection)}",
+        [*word_columns("strategy", "saves every"), *map(Column, headings)],
+        [[", ".join(alike), *cells] for cells, alike in names.items()],
     )
-    return Table(caption, columns[:n], rows)
 
 
 def _limit(selection: Selection) -> str:
@@ -200,15 +166,17 @@ def _cells(selection: Selection, one: Candidate) -> list[str]:
     every += f" ({one.option})" if one.option else ""
     if one.finished_fraction < 1:
         return [every, f"{percent(one.finished_fraction)} done"]
-    overhead = with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width)
+    overhead = _times(100, one.overhead)
     if one is selection.full:
         return [every, overhead]
-    loss = [with_interval(one.loss.mean, one.loss.half_width), portion(one.held)]
+    loss = [_times(1, one.loss), portion(one.held)]
     if selection.limit.quantity.metric is not None:
-        held = significant(1e4 * one.held)
-        loss = [portion(one.pls.mean), ten_thousandths(one.loss.mean, one.loss.half_width), held]
-    less = with_interval(100 * one.benefit.mean, 100 * one.benefit.half_width)
-    return [every, overhead, less, *loss]
+        loss = [portion(one.pls.mean), _times(1e4, one.loss), significant(1e4 * one.held)]
+    return [every, overhead, _times(100, one.benefit), *loss]
+
+
+def _times(scale: float, one: Estimate) -> str:
+    return with_interval(scale * one.mean, scale * one.half_width)
 
 
 # ------------------------------------------------------------------------------ sentences
@@ -217,21 +185,20 @@ def _cells(selection: Selection, one: Candidate) -> list[str]:
 def _decision(selection: Selection) -> list[str]:
     """What is recommended and why, and its entry in a scenario."""
     chosen, full = selection.chosen, selection.full
-    entry = f"In the scenario: recovery: [{entries(selection)[chosen.strategy]}]"
     if selection.fell_back and full.finished_fraction < 1:
         return [
             f"Recommended: nothing. Under full recovery {percent(full.finished_fraction)} of the "
             "jobs finish, and no strategy within the limit does better."
         ]
     costs = f"{percent(chosen.overhead.mean)} of useful time"
+    entry = f"In the scenario: recovery: [{entries(selection)[chosen.strategy]}]"
     if selection.fell_back:
-        why = _why_full(selection)
-        return [f"Recommended: full recovery, {saving(full)}, at {costs}. {why}", entry]
+        run = f"Recommended: full recovery, {saving(full)}, at {costs}."
+        return [f"{run} {_why_full(selection)}", entry]
+    less = with_ends(*chosen.benefit.times(100).triple)
+    against = f"{less} percentage points less than full recovery at its best, {saving(full)}"
     if full.finished_fraction < 1:
         against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
-    else:
-        less = with_ends(*chosen.benefit.times(100).triple)
-        against = f"{less} percentage points less than full recovery at its best, {saving(full)}"
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
         loses = f"Expected {quantity_of(selection.limit)}: {with_ends(*chosen.loss.triple)}."
@@ -244,22 +211,22 @@ def _why_full(selection: Selection) -> str:
     if not selection.best:
         return "Nothing else is compared: list recovery systems under 'recovery' in the scenario."
     if not there:
-        what = "keeps the limit at an interval that is worth its saves"
-        what = what if selection.limited else "lets all jobs finish"
+        what = "keeps the limit" if selection.limited else "lets all jobs finish"
         return f"Nothing else that is compared {what}."
     nearest = max(there, key=lambda one: one.benefit.mean)
     said = f"The cheapest of the others, {nearest.strategy}, {saving(nearest)},"
+    costs = percent(nearest.overhead.mean)
     if nearest.benefit.high < 0:
-        return f"{said} costs more: {percent(nearest.overhead.mean)}."
+        return f"{said} costs more: {costs}."
     if nearest.pays:
-        costs = percent(nearest.overhead.mean)
         return f"{said} takes {costs}, and costs accuracy that nothing here prices."
     less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)
     return f"{said} does not surely cost less: by {less} percentage points (95 % interval)."
 
 
-def _warnings(selection: Selection) -> Iterator[str]:
-    """What the numbers alone would not tell."""
+def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
+    """Warnings and what could reverse the decision, then its assumptions."""
+    chosen, unsure = selection.chosen, selection.sensitivity
     yield from (f"Warning: {note}" for note in selection.notes)
     for one in selection.best.values():
         if one and one.beyond_fraction > BEYOND_FRACTION:
@@ -273,18 +240,33 @@ def _warnings(selection: Selection) -> Iterator[str]:
                 f"saves protect against hardly occurred in {selection.n_replications:,} "
                 "simulated jobs."
             )
-
-
-def _stand_ins(selection: Selection) -> Iterator[str]:
-    """That a shipped curve is of another model, and what the choice would be by the others."""
     if selection.stand_ins:
-        found = sorted({*selection.stand_ins, selection.chosen.policy.interval_h})
+        found = sorted({*selection.stand_ins, chosen.policy.interval_h})
         over = " to ".join(dict.fromkeys(_interval(end) for end in (found[0], found[-1])))
         yield (
             "The curve is a stand-in, measured on a small model and not on yours. Over the "
-            f"{len(selection.stand_ins) + 1} shipped curves the interval of "
-            f"{selection.chosen.strategy} is {over}. cprsim measure makes one of your model."
+            f"{len(selection.stand_ins) + 1} shipped curves the interval of {chosen.strategy} is "
+            f"{over}. cprsim measure makes one of your model."
         )
+    yield from _drawn(selection)
+    if bills:
+        yield cheapest(bills, chosen.strategy)
+    yield from _flips(selection)
+    if unsure:
+        yield f"At these intervals, by cost in all: {' '.join(sensitivity_sentences(unsure))}"
+    others = [name for name in selection.alike if name != chosen.strategy]
+    if others:
+        yield (
+            f"As good as {chosen.strategy}, the simplest, within the curve's 95 % intervals: "
+            f"{', '.join(others)}."
+        )
+    if selection.left_out:
+        yield (
+            f"Not compared: {', '.join(selection.left_out)}. The curve does not say what they lose "
+            f"in {quantity_of(selection.limit)}, as they save."
+        )
+    if selection.curve is not None and selection.limited:
+        yield f"Staleness curve: {selection.curve}."
 
 
 def _drawn(selection: Selection) -> Iterator[str]:
@@ -292,18 +274,17 @@ def _drawn(selection: Selection) -> Iterator[str]:
     seen, chosen = selection.drawn, selection.chosen
     if seen is None:
         return
-    said = [f"The failures' parameters have intervals. In {seen.n} draws of them"]
+    said = []
     if selection.best:
         same = percent(seen.same_fraction)
         said.append(f"the decision for or against full recovery is the same in {same}")
     if chosen.option or not chosen.is_system:
         what = f"the best {chosen.option or 'interval'} of {chosen.strategy}"
-        ends_h = f"{_interval(seen.low_h)} to {_interval(seen.high_h)}"
-        said.append(f"{what} is {ends_h} (5 to 95 %)")
+        said.append(f"{what} is {_interval(seen.low_h)} to {_interval(seen.high_h)} (5 to 95 %)")
     if chosen.policy.leaves_stale and seen.kept_fraction < SURE_FRACTION:
         kept = percent(seen.kept_fraction)
         said.append(f"the one above keeps the limit in {kept}; {_interval(seen.low_h)} in 95 %")
-    yield f"{said[0]} {', '.join(said[1:])}."
+    yield f"The failures' parameters have intervals. In {seen.n} draws of them {', '.join(said)}."
 
 
 def _interval(interval_h: float) -> str:
@@ -317,41 +298,16 @@ def _flips(selection: Selection) -> Iterator[str]:
     other = "full"
     if selection.fell_back:
         other = "another than full" if selection.has_systems else "partial"
-    found: list[str] = []
-    never: list[str] = []
+    said: dict[bool, list[str]] = {True: [], False: []}
     for one in selection.flips:
-        tried = one.furthest if one.at is None else [one.at]
-        shown = [
+        *tried, now = (
             hours(value) if one.unit == "h" else f"{value:.3g} {one.unit}".rstrip()
-            for value in (*tried, one.now)
-        ]
-        at = " or ".join(shown[:-1]) or "any size"
-        (never if one.at is None else found).append(f"{one.name} of {at} (now {shown[-1]})")
-    if found:
-        yield f"The decision would be {other} recovery with, one at a time: {'; '.join(found)}."
-    if never:
-        yield f"It would stay the same with: {'; '.join(never)}."
-
-
-def _alike(selection: Selection) -> Iterator[str]:
-    """Which strategies are as good, as far as is known."""
-    chosen = selection.chosen
-    others = [name for name in selection.alike if name != chosen.strategy]
-    if others:
-        overheads = [one.overhead.mean for name in others if (one := selection.best[name])]
-        apart = max(abs(overhead - chosen.overhead.mean) for overhead in overheads)
-        yield (
-            f"Not told apart from {chosen.strategy}, the simplest: {', '.join(others)}. By the "
-            "curve's 95 % intervals they lose as much, and overheads differ by at most "
-            f"{significant(100 * apart)} percentage points."
+            for value in (*(one.furthest if one.at is None else [one.at]), one.now)
         )
-
-
-def _compared(selection: Selection) -> Iterator[str]:
-    if selection.left_out:
-        yield (
-            f"Not compared: {', '.join(selection.left_out)}. The curve does not say what they lose "
-            f"in {quantity_of(selection.limit)}, as they save."
-        )
-    if selection.curve is not None and selection.limited:
-        yield f"Staleness curve: {selection.curve}."
+        at = " or ".join(tried) or "any size"
+        said[one.at is not None].append(f"{one.name} of {at} (now {now})")
+    if said[True]:
+        found = "; ".join(said[True])
+        yield f"The decision would be {other} recovery with, one at a time: {found}."
+    if said[False]:
+        yield f"It would stay the same with: {'; '.join(said[False])}."

@@ -1,24 +1,21 @@
-"""A sweep: every point, and where each strategy is at its best and its worst."""
+"""A sweep: every point, and where each strategy is at its best."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from cprsim.plots.sweep import sweep_figures
-from cprsim.plots.sweep_axes import axis_words, value_text
+from cprsim.plots.sweep import axis_words, sweep_figures, value_text
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
-    Block,
     Column,
     Document,
     Picture,
     Section,
     Table,
-    Words,
+    row_columns,
     word_columns,
 )
 from cprsim.present.provenance import origin
@@ -29,12 +26,11 @@ from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import count, hours, with_interval
 from cprsim.scenario.prices import ACCURACY, shown
-from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import SweepResult
-from cprsim.sweeps.table import VARIED
+from cprsim.sweeps.table import COST_MONTH, OVERHEAD, VARIED
 
 MOST_SHOWN = 30  # rows of points on a terminal; of more points the extremes
-MOST_ROWS = 200  # of a table on a page; the rest is in sweep.csv
+MOST_ROWS = 200  # of a table on a page
 MONTH = "a month of 730.5 h of useful work"
 CAPTIONS = {
     "curves": "Overhead along the sweep",
@@ -45,7 +41,7 @@ CAPTIONS = {
 
 Row = Mapping[str, Any]
 Touches = Mapping[str, set[str]]
-"""By strategy, the columns of the axes along which anything of it changes."""
+"""By strategy, the columns of the axes that change anything of it."""
 
 
 def answer_of_sweep(result: SweepResult, **about: Any) -> Answer:
@@ -56,10 +52,7 @@ def answer_of_sweep(result: SweepResult, **about: Any) -> Answer:
         "sweep",
         result.name,
         lambda: _document(result, points),
-        frames={
-            "points": points,
-            "strategies": strategies_frame(points),
-        },
+        frames={"points": points, "strategies": strategies_frame(points)},
         values={
             "mode": result.mode,
             "axes": columns,
@@ -137,10 +130,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
     touches = _touches(result)
     axes = ", ".join(map(axis_words, result.axes))
     tables = _points_tables(result, points, touches)
-    extremes = _extremes_table(result, points, touches)
     is_small = len(tables[0].rows) <= MOST_SHOWN
-    further = max(len(one.rows) for one in tables) - MOST_ROWS
-    more = [f"{further:,} further rows are in sweep.csv of the results folder."]
     return Document(
         title=f"What becomes of the overhead: {result.name}",
         question=(
@@ -148,23 +138,21 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
             f"with {axes}, over {count(result.n_points, 'point')}?"
         ),
         answer=_answer(result, points, touches),
-        table=tables[0] if is_small else extremes,
+        table=tables[0] if is_small else _extremes_table(result, points, touches),
         remarks=[
             *(f"Warning: {one}" for one in result.warnings),
             *_against(result, points),
-            *_untouched(result, touches),
             *result.accuracy,
         ],
         sections=[
-            Section("Where each strategy is at its best and its worst", [extremes] * is_small),
-            Section("The sweep in pictures", _pictures(result, axes)),
             Section(
-                "All points",
+                "The sweep in pictures",
                 [
-                    *(replace(one, rows=one.rows[:MOST_ROWS]) for one in tables[is_small:]),
-                    Words(more if further > 0 else []),
+                    Picture(CAPTIONS[name], f"{CAPTIONS[name]}: {axes}.", draw, name)
+                    for name, draw in sweep_figures(result).items()
                 ],
             ),
+            Section("All points", tables[is_small:]),
             *origin(read_manifest(result.path), result.path, "with the values"),
         ],
     )
@@ -181,14 +169,6 @@ def _touches(result: SweepResult) -> Touches:
     return found
 
 
-def _untouched(result: SweepResult, touches: Touches) -> list[str]:
-    names = {
-        axis.key: [name for name, columns in touches.items() if axis.column not in columns]
-        for axis in result.axes
-    }
-    return [f"Not touched by {key}: {', '.join(mine)}." for key, mine in names.items() if mine]
-
-
 def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list[str]:
     """Who is the cheapest at how many points; then in all, or where each is at its best."""
     counts = points.loc[points["cheapest"], "strategy"].value_counts()
@@ -199,13 +179,13 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
     shares = [f"{what}: {'; '.join(parts)}."] if len(result.strategies) > 1 else []
     best = result.cheapest
     if best is not None:
-        where = _where(best, result, touches[best["strategy"]])
+        at = _at(best, result, touches[best["strategy"]])
         amount = shown(100 * float(best["mean"]), result.currency or "")
         counted = "" if len(result.of(f"{COST_MONTH} {ACCURACY}")) else ", accuracy not counted"
-        in_all = f"Cheapest in all{counted}: {best['strategy']}{where}, {amount} for {MONTH}."
+        in_all = f"Cheapest in all{counted}: {best['strategy']}{at}, {amount} for {MONTH}."
         return [*shares, in_all]
     each = [
-        f"{name} {_cell(lowest, OVERHEAD)} %{_where(lowest, result, touches[name])}"
+        f"{name} {_cell(lowest, OVERHEAD)} %{_at(lowest, result, touches[name])}"
         for name, (lowest, _) in _extremes(points).items()
     ]
     return [*shares, f"Lowest overhead of each: {'; '.join(each)}."]
@@ -223,24 +203,21 @@ def _against(result: SweepResult, points: pd.DataFrame) -> list[str]:
     return [f"{less}: {'; '.join(said)}."] if said else []
 
 
-def _where(row: Row, result: SweepResult, columns: set[str]) -> str:
+def _at(row: Row, result: SweepResult, columns: set[str]) -> str:
     """The values of some axes at a point: ``at mtbf 14 h, interval 38.7 h``."""
-    names = _short_names(result)
     said = [
-        f"{names[axis.column]} {value_text(row[axis.column], axis)}"
-        for axis in result.axes
+        f"{name} {value_text(row[axis.column], axis)}"
+        for axis, name in zip(result.axes, _short_names(result), strict=True)
         if axis.column in columns and axis.key in row[VARIED].split()
     ]
     return f" at {', '.join(said)}" if said else ""
 
 
-def _short_names(result: SweepResult) -> dict[str, str]:
-    """By column, the last part of each key, or the whole key where two would be the same."""
+def _short_names(result: SweepResult) -> list[str]:
+    """The last part of each axis' key, or the whole key where two would be the same."""
     last = [axis.key.rpartition(".")[2] for axis in result.axes]
-    return {
-        axis.column: name if last.count(name) == 1 else axis.key
-        for axis, name in zip(result.axes, last, strict=True)
-    }
+    both = zip(result.axes, last, strict=True)
+    return [name if last.count(name) == 1 else axis.key for axis, name in both]
 
 
 # ------------------------------------------------------------------------------ tables
@@ -248,11 +225,12 @@ def _short_names(result: SweepResult) -> dict[str, str]:
 
 def _caption(result: SweepResult) -> str:
     low, high = result.table["n"].min(), result.table["n"].max()
-    each = count(high, "replication") if low == high else f"{low:,} to {high:,} replications"
+    each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
     return (
         f"{result.name}: {hours(result.useful_h)} of useful work, "
-        f"{count(result.n_points, 'point')}, {each} each. Overhead in % of useful time, ± half of "
-        f"the 95 % interval.{'' if result.mode == 'grid' else ' Own: as the scenario says.'}"
+        f"{count(result.n_points, 'point')}, {each} replications each. Overhead in % of useful "
+        f"time, ± half of the 95 % interval."
+        f"{'' if result.mode == 'grid' else ' Own: as the scenario says.'}"
     )
 
 
@@ -261,8 +239,8 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
 
     A strategy that an axis does not touch has one row for all of its values.
     """
-    names, is_grid = _short_names(result), result.mode == "grid"
-    values = {name: list(points[name].dropna().unique()) for name in names}
+    is_grid = result.mode == "grid"
+    values = {axis.column: list(points[axis.column].dropna().unique()) for axis in result.axes}
     rest = len(points), "any" if is_grid else "own"
     rows: dict[tuple[tuple[int, str], ...], dict[str, Row]] = {}
     for row in records_of(points):
@@ -276,21 +254,19 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
     captions = {OVERHEAD: _caption(result)}
     captions |= {} if result.currency is None else {COST_MONTH: f"{result.currency} for {MONTH}"}
     captions |= {loss: loss_column(loss).heading for loss in result.losses}
+    left = f" The first {MOST_ROWS} of {len(rows):,} rows; all are in sweep.csv."
     return [
         Table(
-            caption=caption,
-            columns=[
-                *word_columns(*names.values()),
-                *map(Column, result.strategies),
-            ],
-            rows=[
+            caption + (left if len(rows) > MOST_ROWS else ""),
+            [*word_columns(*_short_names(result)), *map(Column, result.strategies)],
+            [
                 [
                     *(text for _, text in place),
                     *(_cell(of[one], name) if one in of else "" for one in result.strategies),
                 ]
-                for place, of in sorted(rows.items(), key=lambda item: item[0])
+                for place, of in sorted(rows.items(), key=lambda item: item[0])[:MOST_ROWS]
             ],
-            grouped=is_grid and len(names) > 1,
+            grouped=is_grid and len(result.axes) > 1,
         )
         for name, caption in captions.items()
     ]
@@ -304,27 +280,17 @@ def _cell(row: Row, quantity: str) -> str:
 
 def _extremes_table(result: SweepResult, points: pd.DataFrame, touches: Touches) -> Table:
     """A row per strategy: its lowest and its highest overhead, and where they are."""
-    found = {}
+    rows = {name: [name, NO_NUMBER, "not all finish at any point"] for name in result.strategies}
     for name, both in _extremes(points).items():
-        at = [(_cell(one, OVERHEAD), _where(one, result, touches[name])[4:]) for one in both]
-        found[name] = [*at[0], *at[1]] if touches[name] else [at[0][0], "any point", "", ""]
-    nowhere = [NO_NUMBER, "no point at which every replication finishes", NO_NUMBER, ""]
+        at = [(_cell(one, OVERHEAD), _at(one, result, touches[name])[4:]) for one in both]
+        rows[name] = [name, *at[0], *at[1]] if touches[name] else [name, at[0][0], "any point"]
     return Table(
-        caption=_caption(result),
-        columns=[
-            *word_columns("strategy"),
-            Column("lowest, %"),
+        _caption(result),
+        [
+            *row_columns("strategy", "lowest, %"),
             *word_columns("at"),
             Column("highest, %"),
             *word_columns("at"),
         ],
-        rows=[[name, *found.get(name, nowhere)] for name in result.strategies],
+        [[*row, "", ""][:5] for row in rows.values()],
     )
-
-
-def _pictures(result: SweepResult, axes: str) -> list[Block]:
-    numbers = "The table of all points has the numbers."
-    return [
-        Picture(CAPTIONS[name], f"{CAPTIONS[name]}: {axes}. {numbers}", draw, name)
-        for name, draw in sweep_figures(result).items()
-    ]

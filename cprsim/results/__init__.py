@@ -15,7 +15,7 @@ from cprsim.results.compare import (
     same_failures,
     shared_errors,
 )
-from cprsim.results.identity import Identity, input_digests
+from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage
 from cprsim.results.metrics import FINISHED, METRICS, records_of, summarise
 from cprsim.results.run import Logbook, Recovered, Result, load_result, write_result
@@ -32,7 +32,6 @@ __all__ = [
     "damage",
     "differences",
     "different",
-    "input_digests",
     "inputs_of",
     "load_result",
     "records_of",

@@ -93,37 +93,16 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
 def shared_errors(a: Result, b: Result) -> list[str]:
     """What is assumed of the curves' errors in differences of losses; empty without such losses."""
     of_a, of_b = (samples_of(one.replications, one.n_nodes) for one in (a, b))
-    sharing = _sharing(a, b)
-    said: dict[str, list[str]] = {}
+    sharing, said = _sharing(a, b), dict[str, list[str]]()
     for name in (name for name in of_a if name in of_b):
-        one, other = of_a[name], of_b[name]
-        errors = [sample.measured(LOSS)[0] for sample in (one, other)]
-        if _unknown(LOSS, one) or _unknown(LOSS, other) or not min(errors) > 0:
+        both = (of_a[name], of_b[name])
+        if any(_unknown(LOSS, one) or not one.measured(LOSS)[0] > 0 for one in both):
             continue
-        responses = [one.response, other.response]
-        how = _how_shared(sharing(LOSS, *responses), responses, one_curve=_one_curve(a, b))
+        correlation = sharing(LOSS, both[0].response, both[1].response)
+        how = "count as independent" if correlation is None else f"correlate by {correlation:.2f}"
         said.setdefault(how, []).append(name)
-    return [f"{', '.join(names)}: {how}." for how, names in said.items()]
-
-
-def _how_shared(correlation: float | None, responses: list[str], *, one_curve: bool) -> str:
-    of_both = " and ".join(f"'{one}'" for one in dict.fromkeys(responses))
-    if correlation is None and not one_curve:
-        return "two curves price the AUC loss; their errors count as independent"
-    if correlation is None:
-        return (
-            f"the curve does not say how the errors of its responses {of_both} go together; they "
-            "count as independent, which is too wide where they err the same way"
-        )
-    if len(set(responses)) == 1:
-        return (
-            f"one response of one curve, {of_both}, prices the AUC loss in both, so that it errs "
-            "alike; only the difference of its errors counts"
-        )
-    return (
-        f"one curve prices the AUC loss by its responses {of_both}, whose errors correlate by "
-        f"{correlation:.2f} over its seeds"
-    )
+    curves = "the errors of the staleness curves of A and B"
+    return [f"{', '.join(names)}: {curves} {how}." for how, names in said.items()]
 
 
 def _one_curve(a: Result, b: Result) -> bool:
@@ -181,9 +160,6 @@ def welch(a: Floats, b: Floats, *measured: Variance) -> Estimate:
 # --------------------------------------------------------------------------- what went into them
 
 
-OF_SCENARIO = "name"  # a key that every scenario has
-
-
 @dataclass(frozen=True, slots=True)
 class Differing:
     """One input that is not the same in all results."""
@@ -217,7 +193,7 @@ def inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
 def different(inputs: Sequence[Mapping[str, str]]) -> list[Differing]:
     """In what several results differ, in the order of the keys; the seed is told once."""
     keys = dict.fromkeys(key for one in inputs for key in one)
-    alike = all(OF_SCENARIO in one for one in inputs)
+    alike = all("name" in one for one in inputs)  # all have a scenario
     found = [Differing(key, tuple(one.get(key, NO_NUMBER) for one in inputs)) for key in keys]
     differ = [one for one in found if len(set(one.values) - (set() if alike else {NO_NUMBER})) > 1]
     told = {one.key for one in differ}

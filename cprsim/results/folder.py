@@ -28,6 +28,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cprsim import watch
 from cprsim.errors import UNUSABLE, InputError, ResultError, one_line, printable
 from cprsim.files import UNFINISHED, decode, encode, json_text, writes
 from cprsim.results.identity import Identity
@@ -35,8 +36,6 @@ from cprsim.results.manifest import damage, write_manifest
 from cprsim.scenario import read_yaml
 
 SCENARIO = "scenario.yaml"
-ANEW = "it is made anew"  # what is done about a damaged folder
-FROM_POINTS = f"{ANEW} from its points"
 
 Made = TypeVar("Made")
 
@@ -62,20 +61,14 @@ class ResultTarget:
 
 
 def finished_or_make(
-    folder: Path,
-    read: Callable[[Path], Made],
-    make: Callable[[], Made],
-    *,
-    warn: Callable[[str], object] = lambda message: None,
-    instead: str = ANEW,
-    alone: bool = False,
+    folder: Path, read: Callable[[Path], Made], make: Callable[[], Made], *, alone: bool = False
 ) -> tuple[Made, bool]:
     """What a finished folder holds; where there is none, or it is damaged, it is made."""
     if folder.exists():
         wrong = damage(folder)
         if wrong is None:
             return read(folder), True
-        warn(f"{wrong}; {instead}")
+        watch.warn(f"{wrong}; it is made anew")
     require_writable(folder.parent)
     with sole(folder) if alone else nullcontext():
         return make(), False

@@ -57,56 +57,50 @@ def identity_of(loaded: LoadedScenario, kind: str = "", replay: int | None = Non
     return Identity(
         name=f"{loaded.scenario.name}-{kind}" if kind else loaded.scenario.name,
         scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=input_file_digests(loaded),
+        inputs=_inputs(loaded),
         replay=replay,
     )
 
 
-def input_file_digests(loaded: LoadedScenario) -> dict[str, str]:
-    """Digest of each file beside the scenario that decides its numbers: trace and curve, by name.
+def _inputs(loaded: LoadedScenario) -> dict[str, str]:
+    """Digest of each file beside the scenario that decides its numbers, by name.
 
-    With them the files that the curve should have been measured on and was not: a note says so.
-
-    The two may have one name, so that the curve's says what it is.
+    They are trace and curve, and the files that a curve should have been measured on and was not.
     """
     curve = curve_path(loaded)
-    of_curve = input_digests([] if curve is None else [curve])
-    named = {f"curve {name}": of_curve[name] for name in of_curve}
-    return _trace_digests(loaded) | named | other_inputs(loaded)
+    of_curve = {} if curve is None else {f"curve {curve.name}": file_digest(curve)}
+    return _trace(loaded) | of_curve | other_inputs(loaded)
 
 
-def _trace_digests(loaded: LoadedScenario) -> dict[str, str]:
-    """Digest of the failure trace that is replayed, by its name; empty where there is none."""
-    return input_digests([] if loaded.trace_path is None else [loaded.trace_path])
+def _trace(loaded: LoadedScenario) -> dict[str, str]:
+    path = loaded.trace_path
+    return {} if path is None else {path.name: file_digest(path)}
 
 
 def failures_digest(loaded: LoadedScenario) -> str:
     """Digest of what decides which failures replication i meets; equal digests, equal failures."""
-    scenario = loaded.scenario
+    scenario, cluster, scopes = loaded.scenario, loaded.scenario.cluster, loaded.scenario.scopes
     parts: dict[str, Any] = {
         "seed": scenario.simulation.seed,
         "useful_h": scenario.job.useful_h,
-        "cluster": scenario.cluster.model_dump(
+        "cluster": cluster.model_dump(
             mode="json", include={"trainers", "emb_ps", "others", "repair"}
         ),
         "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
-        "inputs": sorted(_trace_digests(loaded).values()),
+        "inputs": sorted(_trace(loaded).values()),
     }
-    if scenario.cluster.workers:
-        parts["workers"] = scenario.cluster.workers
-    if scenario.cluster.roles:
-        parts["roles"] = scenario.cluster.n_nodes_of_stateful
-    if scenario.sync is not None and scenario.sync.servers:
-        parts["sync servers"] = scenario.sync.servers
-    if scenario.scopes:  # what else a failure is, and whom it strikes besides
-        kinds = [[one.name, one.share, one.reach] for one in scenario.scopes]
-        parts["scopes"] = [kinds, scenario.cluster.rack]
-        own = [one.failures.model_dump(mode="json") for one in scenario.scopes if one.failures]
-        if own:
-            parts["failures of scopes"] = own
-    if scenario.silent is not None:
-        parts["silent"] = scenario.silent.mtbf_h
-    return digest_of(parts)
+    kinds = [[one.name, one.share, one.reach] for one in scopes]
+    some: dict[str, Any] = {
+        "workers": cluster.workers,
+        "roles": cluster.roles and cluster.n_nodes_of_stateful,
+        "sync servers": scenario.sync and scenario.sync.servers,
+        "scopes": kinds and [kinds, cluster.rack],  # what a failure is, and whom else it strikes
+        "failures of scopes": [
+            one.failures.model_dump(mode="json") for one in scopes if one.failures
+        ],
+        "silent": scenario.silent and scenario.silent.mtbf_h,
+    }
+    return digest_of(parts | {name: one for name, one in some.items() if one})
 
 
 def safe_name(name: str) -> str:
@@ -121,11 +115,6 @@ def file_digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ResultError(f"{path} can't be read: {error.strerror}") from error
-
-
-def input_digests(paths: Iterable[Path]) -> dict[str, str]:
-    """Digest of every input file, by the file's name."""
-    return {path.name: file_digest(path) for path in paths}
 
 
 @cache

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cprsim import watch
-from cprsim.results.folder import ANEW, ResultTarget, finished_or_make
+from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import Identity, identity_of
 
 if TYPE_CHECKING:
     from cprsim.scenario import LoadedScenario
 
 Made = TypeVar("Made")
-Draw = Callable[[Any, Path], object]
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,6 @@ def kept(
     replay: int | None = None,
     identity: Identity | None = None,
     alone: bool = False,
-    instead: str = ANEW,
 ) -> Kept[Made]:
     """The results folder of a scenario.
 
@@ -72,8 +70,6 @@ def kept(
     target = ResultTarget(
         root, identity or identity_of(loaded, kind, replay), datetime.now(UTC), about
     )
-    made, there = finished_or_make(
-        target.folder, read, lambda: make(target), warn=watch.warn, instead=instead, alone=alone
-    )
+    made, there = finished_or_make(target.folder, read, lambda: make(target), alone=alone)
     kept_in = None if temporary is not None else target.folder
     return Kept(made, target.folder, kept_in, there, temporary)

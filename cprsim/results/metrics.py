@@ -7,7 +7,7 @@ finished results folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,54 +32,8 @@ if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome
 
 
-# (columns of replication rows, nodes of the job) -> the metric of each row
-Columns = Mapping[str, Any] | pd.DataFrame
-Metric = Callable[[Columns, int], Any]
+Columns = Mapping[str, Any] | pd.DataFrame  # of replication rows
 Errors = Mapping[str, tuple[float, float]]  # by loss: a curve's mean one, its degrees of freedom
-
-
-def _part(name: str) -> Metric:
-    return lambda rows, n_nodes: rows.get(f"{name}_h", 0.0) / rows["useful_h"]
-
-
-def _column(name: str) -> Metric:
-    return lambda rows, n_nodes: rows[name]
-
-
-def _overhead_h(rows: Columns) -> Any:
-    return rows["wall_h"] - rows["useful_h"]
-
-
-def _nodes(rows: Columns, kind: str) -> Any:
-    """Nodes that are paid beside the job's own; rows name them where there are some."""
-    return rows.get(f"{kind}_nodes", 0.0)
-
-
-def _overhead_node_h(rows: Columns, n_nodes: int) -> Any:
-    return _overhead_h(rows) * n_nodes + rows["wall_h"] * _nodes(rows, "extra")
-
-
-def _ettr_paid(rows: Columns, n_nodes: int) -> Any:
-    beside = _nodes(rows, "extra") + _nodes(rows, "spare")
-    return rows["useful_h"] / (rows["wall_h"] * (1.0 + beside / n_nodes))
-
-
-_OVERHEAD: Mapping[str, Metric] = {
-    "overhead_fraction": lambda rows, n_nodes: _overhead_h(rows) / rows["useful_h"],
-}
-BESIDE: dict[str, Metric] = {
-    "failures": lambda rows, n_nodes: rows["n_failures"].astype(float),
-    "saves": lambda rows, n_nodes: rows["n_saves"].astype(float),
-    "pls": lambda rows, n_nodes: rows["pls"],
-    "pls_net": lambda rows, n_nodes: rows["pls_net"],
-    **{name: _column(name) for name in (*QUANTITIES.values(), BEYOND)},
-    "ettr": lambda rows, n_nodes: rows["useful_h"] / rows["wall_h"],
-    "ettr_paid": _ettr_paid,
-    "overhead_h": lambda rows, n_nodes: _overhead_h(rows),
-    "overhead_node_h": _overhead_node_h,
-    "wall_h": lambda rows, n_nodes: rows["wall_h"],
-}
-"""Beside the overhead and its parts, in the order of files and JSON objects."""
 
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
 
@@ -89,15 +43,37 @@ IN_TABLES = ("save", "load", "lost", "detect", "wait", "reschedule")
 
 ROUNDING = 1e-9  # so far two engines are apart where a strategy costs the same
 _NO_PARTS = ("wall", "useful")  # columns of hours that are no part of overhead
+BESIDE = (
+    "failures", "saves", "pls", "pls_net", *PRICED, "ettr", "ettr_paid", "overhead_h",
+    "overhead_node_h", "wall_h",
+)  # fmt: skip
+"""Metrics beside the overhead and its parts, in the order of files and JSON objects."""
 
-
-def metrics_of(parts: Iterable[str]) -> dict[str, Metric]:
-    """All metrics of replications whose overhead has these parts, in the order of tables."""
-    return {**_OVERHEAD, **{part: _part(part) for part in parts}, **BESIDE}
-
-
-METRICS: Mapping[str, Metric] = metrics_of(IN_TABLES)
+OVERHEAD = "overhead_fraction"
+METRICS = (OVERHEAD, *IN_TABLES, *BESIDE)
 """Those of every result; recovery systems have further parts."""
+
+
+def _measured(rows: Columns, n_nodes: int, parts: Iterable[str]) -> dict[str, Any]:
+    """Every metric of replication rows, in the order of tables; parts that they lack are 0."""
+    useful_h, wall_h = rows["useful_h"], rows["wall_h"]
+    overhead_h = wall_h - useful_h
+    extra, spares = rows.get("extra_nodes", 0.0), rows.get("spare_nodes", 0.0)
+    found = {
+        OVERHEAD: overhead_h / useful_h,
+        **{part: rows.get(f"{part}_h", 0.0) / useful_h for part in parts},
+        "failures": rows["n_failures"],
+        "saves": rows["n_saves"],
+        "pls": rows["pls"],
+        "pls_net": rows["pls_net"],
+        **{name: rows[name] for name in PRICED if name in rows},
+        "ettr": useful_h / wall_h,
+        "ettr_paid": useful_h / (wall_h * (1.0 + (extra + spares) / n_nodes)),
+        "overhead_h": overhead_h,
+        "overhead_node_h": overhead_h * n_nodes + wall_h * extra,
+        "wall_h": wall_h,
+    }
+    return found | {name: rows[name] for name in map(str, rows) if f"{name}_se" in rows}
 
 
 def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
@@ -109,7 +85,7 @@ def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
 def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
     """Those quantities of a summary that are parts of overhead, in the order of tables."""
     quantities = tuple(quantities)
-    others = {*_OVERHEAD, *BESIDE, FINISHED, *further_losses(quantities)}
+    others = {OVERHEAD, *BESIDE, FINISHED, *further_losses(quantities)}
     return known_first((name for name in quantities if name not in others), IN_TABLES)
 
 
@@ -152,13 +128,11 @@ class Sample:
 
 def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None) -> Sample:
     """What is measured of the replication rows of one strategy; parts that they lack are 0."""
-    all_metrics = metrics_of(parts_of(columns) if parts is None else parts)
-    metrics = {n: one for n, one in all_metrics.items() if n not in PRICED or n in columns}
-    losses = [str(name) for name in columns if f"{name}_se" in columns]
-    metrics |= {name: _column(name) for name in losses}
+    metrics = _measured(columns, n_nodes, parts_of(columns) if parts is None else parts)
+    losses = [name for name in metrics if f"{name}_se" in columns]
     values = np.empty((len(metrics), len(columns["finished"])))
     for row, metric in zip(values, metrics.values(), strict=True):
-        row[:] = metric(columns, n_nodes)
+        row[:] = metric
     of_curve = {
         name: (
             np.broadcast_to(np.asarray(columns[f"{name}_se"], np.float64), values.shape[1:]),

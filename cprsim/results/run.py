@@ -55,13 +55,9 @@ class Price:
     node_hour: float
     currency: str = ""
 
-    def of(self, node_h: float) -> float:
-        """What node-hours cost."""
-        return self.node_hour * node_h
-
     def said(self, node_h: float) -> str:
         """``39.7 USD``; without a label the number alone."""
-        money = significant(self.of(node_h))
+        money = significant(self.node_hour * node_h)
         return money if money == NO_NUMBER else f"{money} {self.currency}".rstrip()
 
 

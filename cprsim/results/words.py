@@ -65,13 +65,11 @@ def ends(low: float, high: float) -> str:
     return NO_NUMBER if NO_NUMBER in (least, most) or least == most else f"{least} to {most}"
 
 
-def with_interval(value: float, half_width: float, *, at_least: int = 0) -> str:
-    """``10.2 ± 0.6``: both with the digits of `suited`."""
-    if isnan(value) or isnan(half_width):
-        return significant(value)
-    decimals = _decimals_of(value, half_width, at_least)
+def with_interval(value: float, half_width: float) -> str:
+    """``10.2 ± 0.6``: both with the digits of `suited`; no interval where it has no width."""
+    decimals = _decimals_of(value, half_width, 0)
     if decimals is None:
-        return f"{significant(value)} ± {significant(half_width)}"
+        return significant(value)
     return f"{_fixed(value, decimals)} ± {_fixed(half_width, decimals)}"
 
 
@@ -101,8 +99,6 @@ def _decimals_of(value: float, half_width: float, at_least: int) -> int | None:
 
 def ten_thousandths(loss: float, half_width: float) -> str:
     """A loss of accuracy in the unit that suits it: 0.00027 ± 0.00008 as ``2.70 ± 0.80``."""
-    if loss == 0 == half_width:  # exactly: no shard ever goes stale
-        return "0"
     return with_interval(1e4 * loss, 1e4 * half_width)
 
 

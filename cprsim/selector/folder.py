@@ -17,13 +17,13 @@ SELECTION = "selection.json"
 
 
 def write_selection(
-    target: ResultTarget, selection: Selection, draw: Callable[[Selection, Path], object]
+    target: ResultTarget, selection: Selection, draw: Callable[[Selected], object]
 ) -> Selected:
     """Write a selection into its folder, whole or not at all; as read back from there."""
     with new_folder(target) as folder:
         write_record(folder / SELECTION, selection)
         write_csv(candidate_rows(selection), folder / "candidates.csv")
-        draw(selection, folder)
+        draw(Selected(folder, {"name": target.identity.name}, selection))
     return load_selected(target.folder)
 
 

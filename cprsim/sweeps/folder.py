@@ -33,9 +33,8 @@ from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.prices import ACCURACY
 from cprsim.staleness import Metric, strategy_key
-from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.points import Point, require_sweep
-from cprsim.sweeps.table import sweep_table
+from cprsim.sweeps.table import COST_MONTH, OVERHEAD, sweep_table
 
 TABLE = "sweep.parquet"
 ABOUT = "sweep.json"

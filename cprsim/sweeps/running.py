@@ -40,11 +40,10 @@ def run_points(
         if workers.backend == "local":
             pipeline.compile_engine(missing[0].experiment, len(missing) / workers.n_local)
         groups = list(_groups(missing, workers))
-        names = (
-            f"task {n} of {len(groups)} ({len(group)} points of the sweep)"
+        return [
+            task_of(group, f"task {n} of {len(groups)} ({len(group)} points of the sweep)")
             for n, group in enumerate(groups, start=1)
-        )
-        return [task_of(group, name) for group, name in zip(groups, names, strict=True)]
+        ]
 
     return store.each(points, bodies_of, tasks_of, workers, on_progress)
 

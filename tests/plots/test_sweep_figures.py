@@ -13,8 +13,8 @@ from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import words_of_key
+from cprsim.plots.sweep import axis_label
 from cprsim.plots.sweep import sweep_figures as figures_of
-from cprsim.plots.sweep_axes import axis_label
 from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 INTERVAL = AxisColumn("recovery.interval", "recovery.interval [min]", "min", True, True)

@@ -95,7 +95,7 @@ def test_intervals_have_the_digits_of_their_value():
     assert with_interval(6.75, 0.0045) == "6.750 ± 0.004"
     assert with_interval(1661.1, 1234.5) == "1,661 ± 1,234"
     assert with_interval(5.0, nan) == "5.00"
-    assert with_interval(5.0, 0.0) == "5.00 ± 0"
+    assert with_interval(5.0, 0.0) == "5.00"  # exact: no interval
 
 
 def test_times_have_the_unit_that_suits_them():

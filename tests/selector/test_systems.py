@@ -429,7 +429,7 @@ def test_no_limit_is_asked_for_and_the_page_shows_it(program, tmp_path) -> None:
     assert "Recommended: gemini, remote_every " in result.stdout
     (folder,) = (tmp_path / "results").iterdir()
     document = cprsim.read(folder).document
-    assert "no limit is needed" in document.question
+    assert "no limit is needed" in document.table.caption
     assert document.table is not None
     assert {len(row) for row in document.table.rows} == {len(document.table.columns)} == {4}
 
