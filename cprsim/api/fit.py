@@ -57,13 +57,11 @@ def fit(
     log : str or Path
         The log; it may be packed.
     format : str, optional
-        How it is written: tidy (a table), jsonl, parquet, slurm-events, slurm-jobs, kubernetes,
-        nvidia-xid, prometheus, infinitehbd, lanl; costs: saves and loads. Default: guessed from
-        its beginning, and shown.
+        tidy (a table), jsonl, parquet, slurm-events, slurm-jobs, kubernetes, nvidia-xid,
+        prometheus, infinitehbd, lanl; costs: saves and loads. Default: guessed, and shown.
     nodes : int or str or Path, optional
-        Nodes observed, those that never failed included: their number; a table with node and any
-        of installed, entry, exit; dates: nodes exist between the dates in the log's own columns
-        of these names, or in LANL's records.
+        Nodes observed, with those that never failed: their number; a table with node and any of
+        installed, entry, exit; dates: the log's own columns of these names, or LANL's records.
     period : str, optional
         The observation, TO excluded, as the log writes times: 2024-01-01..2025-01-01; an end may
         be left out.
@@ -82,19 +80,18 @@ def fit(
     coalesce : str, optional
         Merge failures of one node that are less than this apart, e.g. '10 min'.
     together : str, optional
-        Failures of nodes less than this after the one before are one event, e.g. '1 min'; default:
-        those of one instant.
+        Failures of nodes less than this after the one before are one event; default: none.
     cause : str, optional
         Only causes that contain this text; the others' outages censor the up-times.
     node : str, optional
-        This node alone, by its name.
+        This node alone.
     causes : bool, default False
         A fit for each cause, and which to fix first.
     age : {"new", "unknown"}, optional
-        new: nodes are new when the log begins; unknown: their first up-time is left out. Default:
-        new, with a warning where it matters.
+        Nodes when the log begins; unknown leaves out their first up-times. Default: new, with a
+        warning where it matters.
     job_nodes : int, optional
-        Number of the nodes that the job of the fragment has; default: all.
+        Nodes of the job that the fragment is for; default: all.
     bootstrap : int, default 199
         Samples behind each p-value; 0 for none.
     save : str or Path, optional
@@ -105,8 +102,8 @@ def fit(
     Answer
         ``frames["families"]`` (a row per kind of times and family, the best by AIC first),
         ``["parameters"]``, ``["times"]``, ``["observation"]``, ``["causes"]`` where asked for;
-        ``values["fragment"]``, and the same as data: ``values["failures"]`` and ``["scopes"]``,
-        or ``["costs"]``; ``values["mtbf_h"]`` of the job.
+        ``values["fragment"]``, as data ``["failures"]`` and ``["scopes"]``, or ``["costs"]``;
+        ``values["mtbf_h"]`` of the job.
 
     Raises
     ------
@@ -118,44 +115,39 @@ def fit(
     from cprsim.failures.traces.asked import LogOptions
     from cprsim.failures.traces.times import require_zone
     from cprsim.files import require_new
-    from cprsim.fitting.causes import taken_apart
-    from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.reading import hours_option, read_failures
-    from cprsim.fitting.report import report_of
-    from cprsim.fitting.trace_fit import fit_trace
+    from cprsim.fitting.report import fit_failures
     from cprsim.present.fit import answer_of_fit
 
     if save is not None:
         require_new(Path(save))
-    path, names = Path(log), _names(columns)
     if causes and cause is not None:
         raise ParameterError("--causes: takes all causes, --cause one alone")
-    n_nodes, dates = _nodes(nodes)
+    path, (n_nodes, dates) = Path(log), _nodes(nodes)
     options = LogOptions(
-        n_nodes=n_nodes, system=system, period=_period(period), columns=names, time_unit=time_unit,
-        date_format=date_format, tz=None if tz is None else require_zone(tz),
+        n_nodes=n_nodes, system=system, period=_period(period), columns=_names(columns),
+        time_unit=time_unit, date_format=date_format, tz=None if tz is None else require_zone(tz),
         repair_h=None if repair is None else hours_option(repair, "--repair"),
     )  # fmt: skip
-    of_failures = {
-        "--nodes": nodes, "--coalesce": coalesce, "--together": together, "--cause": cause,
-        "--node": node, "--causes": causes or None, "--age": age, "--job-nodes": job_nodes,
-    }  # fmt: skip
     watch.doing("reading the log")
-    if format == COSTS or (format is None and _has_costs(path, names)):
-        given = {option for option, value in of_failures.items() if value is not None}
-        return _costs(path, options, sorted(given), bootstrap, save)
+    if format == COSTS or (format is None and _has_costs(path, options.columns)):
+        of_failures = {
+            "--nodes": nodes, "--coalesce": coalesce, "--together": together, "--cause": cause,
+            "--node": node, "--causes": causes or None, "--age": age, "--job-nodes": job_nodes,
+        }  # fmt: skip
+        wrong = sorted(option for option, value in of_failures.items() if value is not None)
+        return _costs(path, options, wrong, bootstrap, save)
     outages, observed = read_failures(
         path, options, form=format, dates=dates, coalesce=coalesce, together=together, cause=cause,
         node=node, age=age,
     )  # fmt: skip
-    n_job, origin = nodes_of_job(job_nodes, outages.n_nodes), one_line(path.name)
     watch.doing("fitting")
-    first = FirstUptime(age or "new")
-    fitted = fit_trace(outages, first=first, n_bootstrap=bootstrap, observed=observed)
-    by_cause = taken_apart(outages, n_job, first, origin, observed) if causes else None
-    report = report_of(fitted, origin, n_job, by_cause)
-    return answer_of_fit(report, _saved(save, report.to_save, report.why_no_fragment))
+    fitted = fit_failures(
+        outages, observed, one_line(path.name), n_job_nodes=job_nodes,
+        first=FirstUptime(age or "new"), n_bootstrap=bootstrap, causes=causes,
+    )  # fmt: skip
+    return answer_of_fit(fitted, _saved(save, fitted.fragment, fitted.why_no_fragment))
 
 
 def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
@@ -164,25 +156,26 @@ def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
     from cprsim.failures.traces.asked import LogOptions
-    from cprsim.fitting.fragments import fragment, nodes_of_job
     from cprsim.fitting.reading import read_failures
-    from cprsim.fitting.trace_fit import fit_trace
+    from cprsim.fitting.report import fit_failures
 
-    outages, observed = read_failures(log, LogOptions())
-    nodes_of_job(n_nodes, outages.n_nodes)  # refuses more before the fit takes its time
-    fitted = fit_trace(outages, n_bootstrap=N_BOOTSTRAP, observed=observed)
-    return fragment(fitted, one_line(log.name), n_nodes), fitted.warnings
+    read, origin = read_failures(log, LogOptions()), one_line(log.name)
+    fitted = fit_failures(*read, origin, n_job_nodes=n_nodes, n_bootstrap=N_BOOTSTRAP)
+    if fitted.fragment is None:
+        raise ParameterError(fitted.why_no_fragment)
+    return fitted.fragment, fitted.trace.warnings
 
 
 def _costs(
-    log: Path, options: LogOptions, given: Sequence[str], bootstrap: int, save: str | Path | None
+    log: Path, options: LogOptions, wrong: list[str], bootstrap: int, save: str | Path | None
 ) -> Answer:
-    """The fit of a log of saves and loads."""
+    """The fit of a log of saves and loads; `wrong` options are for logs of failures."""
     from cprsim.fitting.cost_fit import fit_costs, read_transfers
     from cprsim.fitting.cost_fragment import costs_fragment
-    from cprsim.present.fit_costs import answer_of_costs
+    from cprsim.present.fit import answer_of_costs
 
-    if wrong := [*given, *sorted(options.given() - {"--column", "--time-unit"})]:
+    wrong += sorted(options.given() - {"--column", "--time-unit"})
+    if wrong:
         raise ParameterError(f"{wrong[0]}: belongs to logs of failures, not of saves and loads")
     transfers = read_transfers(log, columns=options.columns, time_unit=options.time_unit)
     watch.doing("fitting")
@@ -221,13 +214,9 @@ def _names(columns: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     """The log's names of columns by ours."""
     if isinstance(columns, Mapping):
         return dict(columns)
-    names: dict[str, str] = {}
-    for pair in columns:
-        ours, sign, theirs = pair.partition("=")
-        if not sign:
-            raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
-        names[ours] = theirs
-    return names
+    if wrong := [pair for pair in columns if "=" not in pair]:
+        raise ParameterError(f"--column: {wrong[0]!r} is no pair such as start=begin")
+    return dict(pair.split("=", 1) for pair in columns)
 
 
 def _period(text: str | None) -> tuple[str | None, str | None]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -30,9 +29,12 @@ from cprsim.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cprsim.measuring.design import Design
     from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, MeasureRequest
     from cprsim.present.answer import Answer
+    from cprsim.scenario import LoadedScenario
+    from cprsim.staleness import Metric
 
 CURVES = Path("results") / "curves"
 POWERS = (0.8, 0.9, 0.95)  # with which a loss is distinguished from nothing
@@ -114,42 +116,25 @@ def measure(
         What is wrong with the scenario or its trainer, or that the time was too short.
     """
     loaded = source_of(scenario, overrides).read()
-    from cprsim.measuring.design import design_of
-    from cprsim.measuring.elsewhere import plan as planned
-    from cprsim.measuring.elsewhere import write_plan
-    from cprsim.present.curve import answer_of_curve, answer_of_plan, answer_of_seeds
-    from cprsim.staleness import FEWEST_SEEDS_TO_USE, Metric
-
-    design, n_servers = design_of(strategies), loaded.scenario.cluster.emb_ps
-    name, named = loaded.scenario.name, tuple(map(Metric, metrics))
-    if plan is not None:
-        first = 1 if loaded.scenario.kernel is None else loaded.scenario.kernel.seed
-        numbers = range(first, first + (seeds or FEWEST_SEEDS_TO_USE))
-        to_run = planned(design, numbers, n_servers)
-        write_plan(Path(plan), to_run)
-        return answer_of_plan(name, to_run, Path(plan))
-    if limit is not None:
-        from cprsim.curves import read_curve, shipped_names
-        from cprsim.curves.choosing import shipped_path
-        from cprsim.measuring.power import planned as seeds_for
-
-        of = read_curve(shipped_path(pilot) if pilot in shipped_names() else Path(pilot))
-        metric = named[0] if named else Metric.AUC
-        found = {power: seeds_for(of, metric, limit, power, design, n_servers) for power in POWERS}
-        return answer_of_seeds(found, metric, limit, of.name)
     from cprsim.curves import read_curve, write_curve
     from cprsim.measuring.curve import curve_file
+    from cprsim.measuring.design import design_of
     from cprsim.measuring.lengths import read_shorter, with_lengths
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.own_code import require_allowed
+    from cprsim.present.curve import answer_of_curve
     from cprsim.results.folder import require_writable
     from cprsim.results.kept import Kept
+    from cprsim.staleness import Metric
     from cprsim.units import SHARE, TIME
     from cprsim.workers import Workers as Pool
 
-    if runs is None:
-        require_allowed(loaded, allow_code, Path.cwd())
-    path = CURVES / f"{name}.json" if file is None else Path(file)
+    design, named = design_of(strategies), tuple(map(Metric, metrics))
+    if plan is not None:
+        return _planned(loaded, design, seeds, Path(plan))
+    if limit is not None:
+        return _seeds_for(limit, pilot, named[0] if named else Metric.AUC, design, loaded)
+    path = CURVES / f"{loaded.scenario.name}.json" if file is None else Path(file)
     if path.suffix.lower() != ".json":
         raise ParameterError(f"--out: {path}: the file of a curve ends in .json")
     require_writable(path.parent)
@@ -166,6 +151,7 @@ def measure(
     )
     expected = None
     if runs is None:
+        require_allowed(loaded, allow_code, Path.cwd())
         watch.doing("training once, to say what can be expected")
         request, expected = prepared(request)
     others = read_shorter([Path(one) for one in shorter], request)
@@ -173,10 +159,11 @@ def measure(
         measured = _trained(request, expected, path)
     else:
         measured, request = _made_elsewhere(Path(str(runs)), request)
-    curve = curve_file(measured, request, path.stem, _command())
-    write_curve(path, with_lengths(curve, others))
+    words = shlex.join(watch.command() or ["cprsim.measure"])
+    words = re.sub(r" --(workers|dask)[ =]\S+", "", words)  # where it ran changes no number
+    write_curve(path, with_lengths(curve_file(measured, request, path.stem, words), others))
     written = Kept(read_curve(path), path, path, False, None)
-    return answer_of_curve(written.made, measured, **written.about())
+    return answer_of_curve(written.made, **written.about())
 
 
 def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
@@ -189,21 +176,42 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
     return value
 
 
-def _command() -> str:
-    """What makes the same file again: without where it ran, which changes no number."""
-    words = shlex.join(watch.command() or ["cprsim.measure"])
-    return re.sub(r" --(workers|dask)[ =]\S+", "", words)
+# ------------------------------------------------------------------------------ before it
+
+
+def _planned(loaded: LoadedScenario, design: Design, n_seeds: int | None, path: Path) -> Answer:
+    """Write the runs to make elsewhere."""
+    from cprsim.measuring.elsewhere import plan, write_plan
+    from cprsim.present.curve import answer_of_plan
+    from cprsim.staleness import FEWEST_SEEDS_TO_USE
+
+    first = 1 if loaded.scenario.kernel is None else loaded.scenario.kernel.seed
+    numbers = range(first, first + (n_seeds or FEWEST_SEEDS_TO_USE))
+    runs = plan(design, numbers, loaded.scenario.cluster.emb_ps)
+    write_plan(path, runs)
+    return answer_of_plan(loaded.scenario.name, runs, path)
+
+
+def _seeds_for(
+    limit: float, pilot: str, metric: Metric, design: Design, loaded: LoadedScenario
+) -> Answer:
+    """How many seeds tell a loss of this size from nothing."""
+    from cprsim.curves import read_curve, shipped_names
+    from cprsim.curves.choosing import shipped_path
+    from cprsim.measuring.power import planned
+    from cprsim.present.curve import answer_of_seeds
+
+    of = read_curve(shipped_path(pilot) if pilot in shipped_names() else Path(pilot))
+    n_servers = loaded.scenario.cluster.emb_ps
+    found = {power: planned(of, metric, limit, power, design, n_servers) for power in POWERS}
+    return answer_of_seeds(found, metric, limit, of.name)
 
 
 # ------------------------------------------------------------------------------ the runs
 
 
 def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
-    """Train once without failures, and warn of what speaks against measuring this.
-
-    Raises CprsimError: a trainer of the user's own does not do what the protocol says, or what it
-    needs is not there.
-    """
+    """Train once without failures, and warn of what speaks against measuring this."""
     from cprsim.curves.trained_on import digests_of, option_files
     from cprsim.measuring.expectation import expect
     from cprsim.measuring.runs import own_setting, setting_of
@@ -216,39 +224,14 @@ def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
         expected = expect(built_in)
     else:
         setting, again = (own_setting(request.loaded, kernel.seed) for _ in range(2))
-        tried = check_trainer(setting, again)
-        expected = replace(tried.expected, noise=tried.auc_noise)
-        if not tried.repeats:
-            noisy, quiet = tried.seeds_for(request.precision)
-            watch.warn(
-                f"equal runs do not end equal: AUC differs by {tried.auc_noise:.2g}, log-loss by "
-                f"{tried.log_loss_noise:.2g}. The precision takes about {noisy} seeds, {quiet} "
-                "without this noise; deterministic algorithms and seeded loaders would help"
-            )
+        expected = check_trainer(setting, again)
         described = dict(setting.own.describe())
         if files := digests_of(option_files(kernel.options)):
             described["files"] = files
         request = replace(request, described=described, n_samples=int(setting.own.n_samples))
-    for warning in warnings_of(expected):
+    for warning in expected.warnings(request.precision):
         watch.warn(warning)
     return request, expected
-
-
-def warnings_of(expected: Expected) -> Iterator[str]:
-    """What speaks against measuring this model at all."""
-    if expected.hardly_learned:
-        simple = expected.logistic_auc
-        beside = "" if simple is None else f", where logistic regression reaches {simple:.3f}"
-        yield (
-            f"the model has hardly learned: AUC {expected.auc:.3f}{beside}. Its losses say little "
-            "of a model that has, and its curve is not fit for use; more kernel.samples, a higher "
-            "kernel.rate or a smaller kernel.batch would help"
-        )
-    if expected.few_clicks:
-        yield (
-            f"{expected.n_test_clicks:,} clicks in the test are few: single clicks move the AUC as "
-            "much as stale shards do; more kernel.samples would help"
-        )
 
 
 def _trained(request: MeasureRequest, expected: Expected, path: Path) -> Measured:
@@ -257,7 +240,7 @@ def _trained(request: MeasureRequest, expected: Expected, path: Path) -> Measure
     from cprsim.measuring.runs import n_finished
 
     n_seeds = request.n_seeds or expected.seeds_for(request.precision)
-    per_seed = 1 + len(request.design.trials(request.kernel.seed, request.n_servers))
+    n_runs = n_seeds * (1 + len(request.design.trials(request.kernel.seed, request.n_servers)))
     watch.keeps(
         lambda: (
             f"{n_finished(request.folder):,} finished training runs are kept in {request.folder}; "
@@ -267,27 +250,18 @@ def _trained(request: MeasureRequest, expected: Expected, path: Path) -> Measure
     watch.doing(
         f"training {n_seeds} seeds, which tell a loss to about ± {expected.half_width(n_seeds):.0%}"
     )
-    with _counted(request.folder, n_seeds * per_seed):
-        return replace(run(request), expected=expected)
-
-
-@contextmanager
-def _counted(folder: Path, expected: int) -> Iterator[None]:
-    """Show how many runs the journals hold, which workers write, once a second."""
-    from cprsim.measuring.runs import n_finished
-
     over = Event()
     with watch.progress("training runs") as on_progress:
 
-        def count() -> None:
+        def count() -> None:  # in the journals, which workers write
             while not over.wait(1.0):
-                done = n_finished(folder)
-                on_progress(done, max(done, expected))
+                done = n_finished(request.folder)
+                on_progress(done, max(done, n_runs))
 
         thread = Thread(target=count, daemon=True)
         thread.start()
         try:
-            yield
+            return replace(run(request), expected=expected)
         finally:
             over.set()
             thread.join()

@@ -62,13 +62,11 @@ def run(
     from cprsim.experiments.assemble import assemble
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
-    from cprsim.curves import curve_path
     from cprsim.experiments import pipeline
     from cprsim.present.run import answer_of_run, document_of_run
     from cprsim.results.folder import ResultTarget
-    from cprsim.results.identity import failures_digest
     from cprsim.results.kept import Kept, kept
-    from cprsim.results.run import Logbook, load_result, price_of, warnings_of, write_result
+    from cprsim.results.run import load_result, price_of, write_run
 
     def simulated(target: ResultTarget) -> Result:
         number = target.identity.replay
@@ -77,23 +75,10 @@ def run(
                 outcome = pipeline.simulate(experiment, on_progress=on_progress)
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
-        shown = number or 0
-        about = {
-            "replications": {
-                one.policy.name: one.costs.n_replications for one in outcome.strategies
-            },
-            "failures_digest": failures_digest(loaded),
-        }
-        return write_result(
-            target.with_about(**about),
-            outcome,
-            Logbook(shown, pipeline.replay(experiment, shown, whole=False)),
+        return write_run(
+            target, loaded, experiment, outcome, replication=number or 0, price=price_of(loaded),
             draw=draw if folder is not None else None,
-            curve_path=curve_path(loaded),
-            log_notes=experiment.log_notes,
-            warnings=warnings_of(experiment, loaded.scenario.cluster),
-            price=price_of(loaded),
-        )
+        )  # fmt: skip
 
     def draw(result: Result) -> None:
         from cprsim.plots.save import save_figures

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from cprsim import watch
 from cprsim.api import command
 from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
-from cprsim.api.scenario import NamedScenario, shortcuts, source_of
+from cprsim.api.scenario import shortcuts, source_of
 from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cprsim.present.answer import Answer
     from cprsim.results.folder import ResultTarget
     from cprsim.results.run import Result
     from cprsim.systems_compared.comparison import Comparison
-    from cprsim.systems_compared.lineup import Rules
 
 
 @command
@@ -39,14 +37,14 @@ def systems(
 
     Without a scenario all are listed. With one, those that its job can run are simulated on the
     same failures, each at its best interval, and compared with the cheapest that keeps accuracy.
-    Systems that the scenario lists take the options given there, all others their defaults.
+    Systems take the options that the scenario gives, else their defaults.
 
     Parameters
     ----------
     scenario, overrides
-        See `cprsim.load`. Without a scenario, systems are listed and explained for a made-up job.
+        See `cprsim.load`. None: systems are listed and explained for a made-up job.
     explain : str, optional
-        Explain one system: its copies, saves, rules, options and assumptions.
+        Explain one system: copies, saves, rules, options, assumptions.
     listing : bool, default False
         List the systems for the scenario's job, without a simulation.
     only : sequence of str, optional
@@ -87,28 +85,15 @@ def systems(
 
         job = made_up_job() if source is None else scenario_job(source.read())
         return answer_of_listing(job) if explain is None else answer_of_explanation(explain, job)
-    from cprsim.systems_compared.lineup import Rules
-
-    source = source.changed(shortcuts(seed=seed))
-    return _compared(source, Rules(fixed, tuple(only), available), replications, folder)
-
-
-def _compared(
-    source: NamedScenario, rules: Rules, replications: int | None, folder: str | Path | None
-) -> Answer:
     from dataclasses import replace
-    from functools import partial
 
-    from cprsim.curves import curve_path
     from cprsim.experiments import pipeline
     from cprsim.experiments.assemble import assemble
     from cprsim.plots.save import save_figures
-    from cprsim.plots.systems import systems_figure
-    from cprsim.present.systems import answer_of_systems
+    from cprsim.present.systems import answer_of_systems, document_of_systems
     from cprsim.results.folder import write_record
-    from cprsim.results.identity import failures_digest
     from cprsim.results.kept import kept
-    from cprsim.results.run import Logbook, warnings_of, write_result
+    from cprsim.results.run import write_run
     from cprsim.selector.pricing import affordable
     from cprsim.selector.question import limit_if_any
     from cprsim.selector.unknown import sensitivity_of
@@ -123,19 +108,23 @@ def _compared(
     from cprsim.systems_compared.contents import contents_kept
     from cprsim.systems_compared.lineup import entrants_of
 
+    loaded = source.read(shortcuts(seed=seed, replications=replications))
+    limit, experiment = limit_if_any(loaded), assemble(loaded, with_policies=False)
     if replications is None:
-        loaded = source.read()
-        limit = limit_if_any(loaded)
         tail = limit is not None and limit.risk is not None
-        replications = affordable(assemble(loaded, with_policies=False), tail=tail)
-    loaded = source.read(shortcuts(replications=replications))
-    scenario, limit = loaded.scenario, limit_if_any(loaded)
-    experiment = assemble(loaded, with_policies=False)
-    entrants, left_out = entrants_of(loaded, experiment, limit, rules)
+        enough = affordable(experiment, tail=tail)
+        loaded = source.read(shortcuts(seed=seed, replications=enough))
+        experiment = assemble(loaded, with_policies=False)
+    entrants, left_out = entrants_of(
+        loaded, experiment, limit, only=only, available=available, fixed=fixed
+    )
 
-    def make(target: ResultTarget) -> Comparison:
+    chosen = hashlib.sha256(" ".join(sorted(only)).encode()).hexdigest()[:6]
+    kind = "systems", f"of-{chosen}" * bool(only), "available" * available, "fixed" * fixed
+
+    def compared(target: ResultTarget) -> Comparison:
         found, dropped = entrants, dict[str, str]()
-        if not rules.fixed:
+        if not fixed:
             with watch.progress("best interval of systems") as on_progress:
                 found, dropped = at_their_best(entrants, experiment, limit, on_progress)
         run = replace(experiment, policies=tuple(one.policy for one in found))
@@ -143,40 +132,33 @@ def _compared(
             outcome = pipeline.simulate(run, on_progress=on_progress)
 
         def finish(result: Result) -> None:
+            facts = {one.name: facts_of_system(one, run) for one in found}
             made = Comparison(
-                name=scenario.name,
-                fixed=rules.fixed,
-                limit={"quantity": limit.quantity.value, "most": limit.most} if limit else None,
-                facts={one.name: facts_of_system(one, run) for one in found},
+                name=loaded.scenario.name,
+                fixed=fixed,
+                limit=None
+                if limit is None
+                else {"quantity": limit.quantity.value, "most": limit.most},
+                facts=facts,
                 left_out={**left_out, **dropped},
-                assumed=tuple(assumptions(scenario)),
+                assumed=tuple(assumptions(loaded.scenario)),
                 result=result,
                 today=next((one.name for one in found if one.is_today), ""),
             )
             costs, best = made.costs_that_count()
             if best is not None:
-                entries = {name: one.text for name, one in made.facts.items()}
+                entries = {name: one.text for name, one in facts.items()}
                 unsure = sensitivity_of(loaded, entries, costs, best)
                 made = replace(made, sensitivity=unsure)
-            if made.cheapest is not None and scenario.silent is not None:
+            if made.cheapest is not None and loaded.scenario.silent is not None:
                 watch.doing("simulating numbers of contents")
                 made = replace(made, contents=contents_kept(run, made.cheapest.policy))
             write_record(result.path / ABOUT, made)
             if folder is not None:
                 watch.doing("drawing figures")
-                save_figures({"systems": partial(systems_figure, made)}, result.path)
+                save_figures(document_of_systems(made).drawings, result.path)
 
-        of_each = {one.policy.name: one.costs.n_replications for one in outcome.strategies}
-        written = write_result(
-            target.with_about(replications=of_each, failures_digest=failures_digest(loaded)),
-            outcome,
-            Logbook(0, pipeline.replay(run, 0, whole=False)),
-            draw=finish,
-            curve_path=curve_path(loaded),
-            log_notes=run.log_notes,
-            warnings=warnings_of(run, scenario.cluster),
-        )
-        return load_comparison(written.path)
+        return load_comparison(write_run(target, loaded, run, outcome, draw=finish).path)
 
-    one = kept(folder, loaded, load_comparison, make, kind=rules.folder)
+    one = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
     return answer_of_systems(one.made, **one.about())

@@ -189,16 +189,16 @@ def _origins(
         mean = one.mean
         rows.append(
             (
-                one.kind,
+                one.name,
                 f"{mean.mean * 3600:.4g} s",
-                f"{one.family}, {one.durations.n} with start and end",
+                f"{one.family}, {one.lifetimes.n} with start and end",
             )
         )
     return tuple(rows)
 
 
 def _notes(jobs: Sequence[JobLedger], fits: tuple[CostFit, ...]) -> tuple[str, ...]:
-    missing = [kind for kind in ("save", "load") if kind not in {one.kind for one in fits}]
+    missing = [kind for kind in ("save", "load") if kind not in {one.name for one in fits}]
     untold = sum(isnan(job.save_every.steps) for job in jobs)
     return (
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
@@ -233,7 +233,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
         early, fit, fits, ran, n_nodes,
         useful_h=BEYOND * hours_after, horizon_h=hours_after,
     )  # fmt: skip
-    save_h = next((one.mean.mean for one in fits if one.kind == "save"), 0.0)
+    save_h = next((one.mean.mean for one in fits if one.name == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
     ettr, longer = _futures(text, save_h, n_even, seed)

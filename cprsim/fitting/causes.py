@@ -10,13 +10,12 @@ import numpy as np
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages
-from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.families import WEIBULL, Fit, fit
 from cprsim.fitting.fragments import fragment
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
-from cprsim.fitting.observation import Observation, node_hours
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.observation import Observation
+from cprsim.fitting.trace_fit import fit_trace, job_rate_per_h
 from cprsim.records import Bools, Estimate, Floats, Ints
 
 FEWEST = 5  # failures of a cause that is shown by itself
@@ -70,7 +69,7 @@ def by_cause(
         replace(grouped, chosen=grouped.cause_code == c) for c in range(len(grouped.cause_names))
     ]
     incidences = cumulative_incidence([uptimes(one, first) for one in chosen])
-    rates = [_job_rate_per_h(one, n_job) for one in chosen]
+    rates = [job_rate_per_h(one, n_job) for one in chosen]
     found = [
         _of_cause(one, name, incidence, rate, sum(rates), first)
         for one, name, incidence, rate in zip(
@@ -147,20 +146,13 @@ def _of_cause(
     )  # fmt: skip
 
 
-def _job_rate_per_h(outages: Outages, n_job: int) -> float:
-    """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
-    together = togetherness(outages)
-    watched_h = node_hours(outages) / outages.n_nodes
-    return len(together.sizes) * together.share_of_job(n_job, outages.n_nodes) / watched_h
-
-
-def overhead(rate_per_h: float, save_h: float = SAVE_H, restart_h: float = RESTART_H) -> float:
+def overhead(rate_per_h: float) -> float:
     """Overhead of full recovery with saves at Young's interval, a share of useful time.
 
     Saves and lost work come to ``sqrt(2 save rate)``, restarts to ``restart rate`` (first order:
     exact where both are small).
     """
-    return sqrt(2 * save_h * rate_per_h) + restart_h * rate_per_h
+    return sqrt(2 * SAVE_H * rate_per_h) + RESTART_H * rate_per_h
 
 
 # ------------------------------------------------------------------------------- fragments

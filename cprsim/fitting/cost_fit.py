@@ -19,7 +19,6 @@ import pandas as pd
 from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant, Distribution
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
 from cprsim.fitting.goodness import Judged, Ranking, rank
@@ -73,8 +72,8 @@ class Bandwidth:
 class CostFit:
     """The duration of one kind, fixed or a distribution."""
 
-    kind: str
-    durations: Lifetimes
+    name: str  # of its kind
+    lifetimes: Lifetimes
     resolution_h: float
     fixed: Estimate | None  # where one time explains the log, or nothing else can be said
     fixed_aic: float  # as if it had a density; NaN where no fixed time explains the log
@@ -101,9 +100,9 @@ class CostFit:
         return mean_of(self.best)
 
     @property
-    def distribution(self) -> Distribution:
-        best = self.best
-        return Constant(self.mean.mean) if best is None else best.fit.distribution
+    def not_fitted(self) -> str:
+        """Why some families were not fitted."""
+        return self.ranking.why_not if self.ranking else ""
 
 
 def mean_of(judged: Judged) -> Estimate:
@@ -242,7 +241,7 @@ def n_overlapping(start_h: Floats, duration_h: Floats) -> int:
 
 def _notes(found: CostFit, overlapping: int) -> list[str]:
     """What a user should know of this fit."""
-    kind, n, mean = found.kind, found.durations.n, found.mean
+    kind, n, mean = found.name, found.lifetimes.n, found.mean
     notes = []
     if n < FEWEST:
         notes.append(
@@ -258,15 +257,15 @@ def _notes(found: CostFit, overlapping: int) -> list[str]:
     elif found.best is None and not isfinite(found.fixed_aic):
         notes.append(
             f"no family could be fitted to the {kind}s, which vary by "
-            f"{100 * _cv(found.durations.duration_h):.3g} %: their mean is taken"
+            f"{100 * _cv(found.lifetimes.duration_h):.3g} %: their mean is taken"
         )
     if found.best is not None and found.ranking and found.best is not found.ranking.best:
         notes.append(
             f"{found.ranking.best.fit.family} describes the {kind}s best, but spreads further than "
             f"can be simulated: {found.family} is taken"
         )
-    if found.durations.n_zero:
-        notes.append(f"{count(found.durations.n_zero, kind)} of no time at all left out")
+    if found.lifetimes.n_zero:
+        notes.append(f"{count(found.lifetimes.n_zero, kind)} of no time at all left out")
     if found.resolution_h > COARSE * mean.mean:
         notes.append(
             f"the log writes the times of its {kind}s in steps of "

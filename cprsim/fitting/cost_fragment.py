@@ -18,22 +18,23 @@ def costs_fragment(fits: tuple[CostFit, ...], origin: str) -> str:
     A scenario needs `reschedule`; where the log does not know it, it stands there as 0 s and says
     so. A save or load that is missing is left to the scenario, which will ask for it.
     """
-    by_kind = {one.kind: one for one in fits}
+    by_kind = {one.name: one for one in fits}
     lines = [f"# fitted to {origin}", "costs:"]
     for one in fits:
         lines += [f"  # {_said(one)}", _line(one)]
     lines += [
         f"  # {kind}: not in the log, say it" for kind in ("save", "load") if kind not in by_kind
     ]
-    if "detect" not in by_kind:
-        lines.append("  detect: 0 s  # not in the log: put yours here")
-    if "reschedule" not in by_kind:
-        lines.append("  reschedule: 0 s  # not in the log: put yours here")
+    lines += [
+        f"  {kind}: 0 s  # not in the log: put yours here"
+        for kind in ("detect", "reschedule")
+        if kind not in by_kind
+    ]
     return "\n".join([*lines, *_alternative(by_kind)]) + "\n"
 
 
 def _line(one: CostFit) -> str:
-    return ONE_BY_ONE.get(one.kind, f"  {one.kind}: %s") % _duration(one)
+    return ONE_BY_ONE.get(one.name, f"  {one.name}: %s") % _duration(one)
 
 
 def _duration(one: CostFit) -> str:
@@ -51,7 +52,7 @@ _SHAPES = ("shape", "sigma")
 def _said(one: CostFit) -> str:
     """How many, and how sure that is."""
     what = "mean 95 %:" if one.best is not None else "between"
-    parts = [f"{count(one.durations.n, one.kind)}, {one.family}", _interval_of(one.mean, what)]
+    parts = [f"{count(one.lifetimes.n, one.name)}, {one.family}", _interval_of(one.mean, what)]
     if one.best is not None:
         parts += [
             f"{p.name} 95 %: {p.low:.4g} to {p.high:.4g}"
@@ -107,12 +108,15 @@ def bandwidth_of(kind: str, bandwidth: Bandwidth) -> str:
     )
 
 
-def verdict_of(kind: str, bandwidth: Bandwidth) -> str:
-    """Whether bytes or a time describe the log better, in words."""
+def bandwidth_in_words(kind: str, bandwidth: Bandwidth) -> str:
+    """A bandwidth, and whether bytes or a time describe the log better."""
+    said = bandwidth_of(kind, bandwidth)
+    if bandwidth.n < 2:
+        return said
     judged = {
         "better": "bytes (transfer) describe them better than a time does",
         "worse": "a time describes them better than bytes (transfer) do",
         "alike": "a time describes them as well as bytes (transfer) do",
     }[bandwidth.verdict]
     spreads = (f"{100 * cv:.3g} %" for cv in (bandwidth.duration_cv, bandwidth.per_byte_cv))
-    return "{}s vary by {}, per byte by {}: {}".format(kind, *spreads, judged)
+    return "{}; {}s vary by {}, per byte by {}: {}".format(said, kind, *spreads, judged)

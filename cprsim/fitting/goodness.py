@@ -61,6 +61,11 @@ class Ranking:
         return self.judged[0]
 
     @property
+    def why_not(self) -> str:
+        """Why other families could not be fitted."""
+        return "; ".join(why for _, why in self.failed)
+
+    @property
     def none_fits(self) -> bool:
         """Whether every family is rejected; not where there are no p-values so small.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from math import inf
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import NodeLives, Outages, with_lives
-from cprsim.failures.traces.asked import LogOptions
+from cprsim.failures.traces.asked import LogOptions, Period
 from cprsim.failures.traces.formats import FORMATS, guess, read_log
 from cprsim.failures.traces.formats.lanl import lanl_lives
 from cprsim.failures.traces.node_file import lives_in_log, read_nodes
@@ -45,8 +46,13 @@ def read_failures(
     Raises ParameterError for an option that does not apply, TraceError for the file.
     """
     found, form = _read_as(log, form, options)
+    known: dict[str, Origin] = {
+        name: (Source.READ, how) for name, how in READ.get(form, {}).items()
+    }
     if dates is not False:
         found = with_lives(found, _dates(found, log, form, options, dates))
+        of = "--nodes dates" if dates is True else one_line(str(dates))
+        known["n_nodes"] = known["ages"] = Source.READ, f"the nodes' own dates ({of})"
     if coalesce is not None:
         found = coalesced(found, hours_option(coalesce, "--coalesce"))
     if cause is not None:
@@ -55,7 +61,13 @@ def read_failures(
         found = found.of_node(node)
     if together is not None and (within_h := hours_option(together, "--together")) > 0:
         found = brought_together(found, within_h)
-    return found, observed_in(found, form, options, dates, cause, node, age)
+    given = {
+        "--nodes": ("n_nodes", options.n_nodes), "--node": ("n_nodes", node), "--age": ("ages", age)
+    }  # fmt: skip
+    for option, (name, value) in given.items():
+        if value is not None:
+            known[name] = Source.GIVEN, option
+    return found, observed_in(found, options.period, known, FirstUptime(age or "new"), cause)
 
 
 def _read_as(log: Path, name: str | None, options: LogOptions) -> tuple[Outages, str]:
@@ -90,30 +102,13 @@ def _dates(outages: Outages, log: Path, form: str, options: LogOptions, dates: D
 
 
 def observed_in(
-    outages: Outages,
-    form: str,
-    options: LogOptions,
-    dates: Dates = False,
-    cause: str | None = None,
-    node: str | None = None,
-    age: str | None = None,
-) -> Observation:
-    """The observation of a log, each fact with its origin."""
-    first = FirstUptime(age or "new")
-    known: dict[str, Origin] = {
-        name: (Source.READ, how) for name, how in READ.get(form, {}).items()
-    }
-    if dates is not False:
-        of = "--nodes dates" if dates is True else one_line(str(dates))
-        known["n_nodes"] = known["ages"] = Source.READ, f"the nodes' own dates ({of})"
-    for name, option, value in (
-        ("n_nodes", "--nodes", options.n_nodes), ("n_nodes", "--node", node), ("ages", "--age", age)
-    ):  # fmt: skip
-        if value is not None:
-            known[name] = Source.GIVEN, option
-    inferred = observation(outages, first)
+    outages: Outages, period: Period, known: Mapping[str, Origin],
+    first: FirstUptime = FirstUptime.NEW, cause: str | None = None,
+) -> Observation:  # fmt: skip
+    """The observation of a log, each fact with its origin; of the period by what the log holds."""
+    inferred, known = observation(outages, first), dict(known)
     ends = ("begins", "from", inferred.begins), ("ends", "to", inferred.ends)
-    for end, (name, what, fact) in zip(options.period, ends, strict=True):
+    for end, (name, what, fact) in zip(period, ends, strict=True):
         if end is not None and _is_at(str(end), str(fact.value)):
             known[name] = Source.GIVEN, "--period"
         elif end is not None:

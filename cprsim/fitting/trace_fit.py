@@ -10,7 +10,7 @@ from cprsim.failures.outages import Outages
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.correlation import WEEK_H, Portrait, Togetherness, portrait_of, togetherness
 from cprsim.fitting.families import WEIBULL, Fit, fit
-from cprsim.fitting.goodness import MOST_FITTED, Ranking, rank
+from cprsim.fitting.goodness import MOST_FITTED, Judged, Ranking, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError, Parameter
 from cprsim.fitting.observation import Observation, Source, node_hours, observation
@@ -23,6 +23,9 @@ WORTH_SAYING = 1.1  # factor between two estimates
 Z99 = 2.807  # 1 % at two sides, for two numbers
 
 
+TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """One kind of times from the log, and the families fitted to it."""
@@ -31,6 +34,29 @@ class Subject:
     lifetimes: Lifetimes
     ranking: Ranking | None
     why_not: str = ""  # where there is no ranking
+
+    @property
+    def title(self) -> str:
+        """What a figure is called."""
+        return TITLES[self.name]
+
+    @property
+    def best(self) -> Judged | None:
+        """The best family by AIC."""
+        return self.ranking.best if self.ranking else None
+
+    @property
+    def family(self) -> str:
+        return self.best.fit.family if self.best else "none"
+
+    @property
+    def mean(self) -> Estimate | None:
+        return self.best.fit.mean if self.best else None
+
+    @property
+    def not_fitted(self) -> str:
+        """Why some families, or all, were not fitted."""
+        return self.ranking.why_not if self.ranking else self.why_not
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +78,15 @@ class TraceFit:
     @property
     def subjects(self) -> tuple[Subject, ...]:
         return self.gaps, self.uptimes, self.repairs
+
+    @property
+    def n_failures(self) -> int:
+        return int((self.outages.in_window & self.outages.chosen).sum())
+
+    @property
+    def node_hours(self) -> float:
+        """Hours that all nodes were observed together [h]."""
+        return node_hours(self.outages)
 
     @property
     def asks_for_correlation(self) -> bool:
@@ -103,11 +138,11 @@ def fit_trace(
         why_not_correlated=why_not,
         observation=observed,
         warnings=(
-            *outages.notes,
             *_of_trend(course),
             *silent,
             *_of_subjects(of_gaps, of_uptimes, of_repairs),
             *_of_ages(first, of_uptimes.ranking, other_ages),
+            *outages.notes,
         ),
     )
 
@@ -220,6 +255,13 @@ class FitVerdict:
     sentences: tuple[str, str, str]
 
 
+def job_rate_per_h(outages: Outages, n_job: int) -> float:
+    """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
+    together = togetherness(outages)
+    watched_h = node_hours(outages) / outages.n_nodes
+    return len(together.sizes) * together.share_of_job(n_job, outages.n_nodes) / watched_h
+
+
 def verdict(fitted: TraceFit, n_job: int) -> FitVerdict:
     """Three sentences on a log.
 
@@ -227,10 +269,8 @@ def verdict(fitted: TraceFit, n_job: int) -> FitVerdict:
     Its interval allows for bunching: the variance of a Poisson number times the failures' variance
     over mean per week, where there are `FEW_WEEKS` and it is above 1.
     """
-    outages, sizes = fitted.outages, fitted.together.sizes
-    watched_h = node_hours(outages) / outages.n_nodes
-    n_events = len(sizes)
-    rate = n_events * fitted.together.share_of_job(n_job, outages.n_nodes) / watched_h
+    outages, n_events = fitted.outages, len(fitted.together.sizes)
+    rate = job_rate_per_h(outages, n_job)
     bunching = fitted.portrait.weekly_dispersion
     known = isfinite(bunching) and outages.window_h >= FEW_WEEKS * WEEK_H
     wider = max(bunching, 1.0) if known else 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -53,15 +54,6 @@ class SeedMean:
 
 
 @dataclass(frozen=True, slots=True)
-class SlopeDifference:
-    """One strategy's slope less another's, seed by seed."""
-
-    strategy: str
-    other: str
-    difference: SeedMean
-
-
-@dataclass(frozen=True, slots=True)
 class HeldOut:
     """Histories of one kind, which no fit has seen: what they lost over what was predicted."""
 
@@ -69,12 +61,13 @@ class HeldOut:
     n_failures: int
     pls: float  # mean over the seeds
     measured: float  # likewise
-    ratio: SeedMean  # of measured over predicted, each seed's by the fit without it
+    measured_over_predicted: SeedMean  # each seed's by the fit without it
 
     @property
     def verdict(self) -> HeldOutVerdict:
         """By the 95 % interval of the ratio, which has to exclude none and twice the prediction."""
-        low, high = (self.ratio.mean + sign * self.ratio.half_width for sign in (-1, 1))
+        ratio = self.measured_over_predicted
+        low, high = (ratio.mean + sign * ratio.half_width for sign in (-1, 1))
         if low > 1 + FAILS_BEYOND or high < 1 - FAILS_BEYOND:
             return HeldOutVerdict.FAILS
         return HeldOutVerdict.HOLDS if low > 0 and high < 2 else HeldOutVerdict.UNKNOWN
@@ -86,7 +79,7 @@ class Checks:
 
     correlation: SeedMean  # of loss and plain PLS, of single failures under partial recovery
     weighted_correlation: SeedMean
-    differences: tuple[SlopeDifference, ...]
+    differences: tuple[dict[str, Any], ...]  # of slopes, strategies by pairs
     held_out: tuple[HeldOut, ...]  # by rising PLS
 
 
@@ -112,12 +105,16 @@ def _correlation(seen: Observed, some: Bools, lost: Floats, loss: Floats) -> See
     return SeedMean.over(np.array(by_seed))
 
 
-def _differences(fitted: Fitted) -> list[SlopeDifference]:
+def _differences(fitted: Fitted) -> list[dict[str, Any]]:
     """Each strategy against plain partial recovery, and against round robin at as many bytes."""
     slopes = fitted.slopes
 
-    def between(one: str, other: str) -> SlopeDifference:
-        return SlopeDifference(one, other, SeedMean.over(slopes.of(one) - slopes.of(other)))
+    def between(one: str, other: str) -> dict[str, Any]:
+        found = SeedMean.over(slopes.of(one) - slopes.of(other))
+        return {
+            "strategy": one, "other": other, "mean": found.mean,
+            "half_width_95": found.half_width, "smallest_detectable": found.detectable,
+        }  # fmt: skip
 
     found = [between(key, WHOLE) for key in slopes.strategies if key != WHOLE]
     for suffix in ("", MORE_BYTES):

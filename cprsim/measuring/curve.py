@@ -10,7 +10,7 @@ import numpy as np
 from cprsim.curves import CurveFile
 from cprsim.curves.curve_file import UNFIT
 from cprsim.kernel.blas import description
-from cprsim.kernel.trials import Trial, stale_shards, sub_saves_of
+from cprsim.kernel.trials import sub_saves_of
 from cprsim.measuring.checks import Checks, HeldOutVerdict, SeedMean
 from cprsim.measuring.fit import Fitted
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
@@ -54,17 +54,13 @@ def curve_file(measured: Measured, request: MeasureRequest, name: str, command: 
 
 def checks_document(measured: Measured) -> dict[str, Any]:
     """What was checked, of JSON's types, by metric."""
-    return {
-        metric.value: _checks(measured.checks(metric), measured.fitted[metric])
-        | _of_further(measured, metric)
-        for metric in measured.fitted
-    } | {"bytes_written": _bytes_written(measured)}
-
-
-def _of_further(measured: Measured, metric: Metric) -> dict[str, Any]:
-    """Why nothing should be decided by a further metric, which leaves the others as they are."""
-    reason = "" if metric in ALWAYS else _lost_in_noise(measured, metric)
-    return {UNFIT: [reason]} if reason else {}
+    found: dict[str, Any] = {}
+    for metric, fitted in measured.fitted.items():
+        found[metric.value] = _checks(measured.checks(metric), fitted)
+        # why nothing should be decided by a further metric, which leaves the others as they are
+        if metric not in ALWAYS and (reason := _lost_in_noise(measured, metric)):
+            found[metric.value][UNFIT] = [reason]
+    return {**found, "bytes_written": _bytes_written(measured)}
 
 
 def _checks(checks: Checks, fitted: Fitted) -> dict[str, Any]:
@@ -84,27 +80,8 @@ def _checks(checks: Checks, fitted: Fitted) -> dict[str, Any]:
         },
         "correlation_with_pls": asdict(checks.correlation),
         "correlation_with_weighted_pls": asdict(checks.weighted_correlation),
-        "paired_differences": [
-            {
-                "strategy": one.strategy,
-                "other": one.other,
-                "mean": one.difference.mean,
-                "half_width_95": one.difference.half_width,
-                "smallest_detectable": one.difference.detectable,
-            }
-            for one in checks.differences
-        ],
-        "held_out": [
-            {
-                "strategy": one.strategy,
-                "n_failures": one.n_failures,
-                "pls": one.pls,
-                "measured": one.measured,
-                "measured_over_predicted": asdict(one.ratio),
-                "verdict": one.verdict.value,
-            }
-            for one in checks.held_out
-        ],
+        "paired_differences": list(checks.differences),
+        "held_out": [asdict(one) | {"verdict": one.verdict.value} for one in checks.held_out],
     }
 
 
@@ -130,18 +107,10 @@ def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
         "cpu_minutes": round(sum(one.cpu_s for one in measured.results) / 60, 2),
         "n_emb_ps": request.n_servers,
         "design": asdict(request.design),
-        "expected": _expected(measured),
+        "expected": None if measured.expected is None else asdict(measured.expected),
         **({} if request.n_samples is None else {"n_samples": request.n_samples}),
         **({"trainer": dict(request.described)} if request.described else {}),
     }
-
-
-def _expected(measured: Measured) -> dict[str, Any] | None:
-    """As it was said beforehand; the noise of equal runs only where there is any."""
-    if measured.expected is None:
-        return None
-    plain = asdict(measured.expected)
-    return plain if plain["noise"] else {k: v for k, v in plain.items() if k != "noise"}
 
 
 def why_unfit(measured: Measured) -> tuple[str, ...]:
@@ -192,16 +161,6 @@ def typical_loss(response: Response) -> MeanLoss:
     losses = ShardLoss(number, at, np.zeros(N_TIMES, np.int64), stale, stale, share)
     lost = response.predict_losses(losses, number, 1.0, TYPICAL_INTERVAL)
     return MeanLoss(float(lost.loss.mean()), lost.error_of_mean(), lost.degrees)
-
-
-def loss_of_trial(response: Response, trial: Trial, n_servers: int) -> MeanLoss:
-    """What the failures of one run of given servers cost by a response."""
-    rows = [(one.at_fraction, one.since_save, one.since_reload) for one in stale_shards(trial)]
-    at, since_save, since_reload = np.array(rows).T
-    none = np.zeros(len(at), np.int64)
-    losses = ShardLoss(none, at, none, since_save, since_reload, np.full(len(at), 1 / n_servers))
-    lost = response.predict_losses(losses, none[:1], 1.0, trial.saving.interval_fraction)
-    return MeanLoss(float(lost.loss[0]), lost.error_of_mean(), lost.degrees)
 
 
 def response_of(fitted: Fitted, strategy: str) -> Response:

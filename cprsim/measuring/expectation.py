@@ -6,7 +6,8 @@ regression on the same clicks. What hardly learned has little to lose, and its c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -34,29 +35,45 @@ N_TRIALS = 10  # of plain partial recovery in each seed
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One run without failures beside its baselines, and what so many seeds will bring."""
+    """One run without failures beside logistic regression, and what so many seeds will bring."""
 
     auc: float
     log_loss: float
-    base_rate_auc: float
-    base_rate_log_loss: float | None  # None, as below: not known of a trainer of one's own
-    logistic_auc: float | None
-    logistic_log_loss: float | None
-    n_test: int | None
-    n_test_clicks: int | None
+    logistic_auc: float | None = None  # None, as below: not known of a trainer of one's own
+    n_test_clicks: int | None = None
     noise: float = 0.0  # of AUC, between runs that should be equal
+    log_loss_noise: float = 0.0  # likewise
 
     @property
     def hardly_learned(self) -> bool:
         """Whether there is little accuracy that stale shards could take."""
-        gain = self.auc - self.base_rate_auc
-        easy = 0.0 if self.logistic_auc is None else self.logistic_auc - self.base_rate_auc
+        gain = self.auc - BASE_AUC
+        easy = 0.0 if self.logistic_auc is None else self.logistic_auc - BASE_AUC
         return gain < max(LEAST_GAIN, LEAST_SHARE * easy)
 
-    @property
-    def few_clicks(self) -> bool:
-        """Whether the test is too small for losses as small as those of stale shards."""
-        return self.n_test_clicks is not None and self.n_test_clicks < FEW_CLICKS
+    def warnings(self, precision: float) -> Iterator[str]:
+        """What speaks against measuring this model at all."""
+        if self.noise or self.log_loss_noise:
+            quiet = replace(self, noise=0.0).seeds_for(precision)
+            yield (
+                f"equal runs do not end equal: AUC differs by {self.noise:.2g}, log-loss by "
+                f"{self.log_loss_noise:.2g}. The precision takes about {self.seeds_for(precision)} "
+                f"seeds, {quiet} without this noise; deterministic algorithms and seeded loaders "
+                "would help"
+            )
+        if self.hardly_learned:
+            simple = self.logistic_auc
+            beside = "" if simple is None else f", where logistic regression reaches {simple:.3f}"
+            yield (
+                f"the model has hardly learned: AUC {self.auc:.3f}{beside}. Its losses say little "
+                "of a model that has, and its curve is not fit for use; more kernel.samples, a "
+                "higher kernel.rate or a smaller kernel.batch would help"
+            )
+        if self.n_test_clicks is not None and self.n_test_clicks < FEW_CLICKS:
+            yield (
+                f"{self.n_test_clicks:,} clicks in the test are few: single clicks move the AUC as "
+                "much as stale shards do; more kernel.samples would help"
+            )
 
     def relative_error(self, n_seeds: int) -> float:
         """Standard error of a predicted loss over the loss, roughly, under plain recovery.
@@ -79,25 +96,11 @@ class Expected:
 
 
 def expect(setting: Setting) -> Expected:
-    """Train one run without failures and its baselines."""
-    twin = next(one for one in run_trials(setting, [], []) if isinstance(one, Baseline))
-    base, simple = base_rate(setting.train, setting.test), logistic(setting.train, setting.test)
-    return Expected(
-        auc=twin.quality.auc,
-        log_loss=twin.quality.log_loss,
-        base_rate_auc=base.auc,
-        base_rate_log_loss=base.log_loss,
-        logistic_auc=simple.auc,
-        logistic_log_loss=simple.log_loss,
-        n_test=len(setting.test),
-        n_test_clicks=int(setting.test.label.sum()),
-    )
-
-
-def base_rate(train: Clicks, test: Clicks) -> Quality:
-    """What the share of clicks alone predicts."""
-    logit = special.logit(float(train.label.mean()))
-    return Quality(BASE_AUC, quality(test.label, np.full(len(test), logit)).log_loss)
+    """Train one run without failures, and logistic regression."""
+    twin = next(one for one in run_trials(setting, [], []) if isinstance(one, Baseline)).quality
+    simple = logistic(setting.train, setting.test)
+    n_clicks = int(setting.test.label.sum())
+    return Expected(twin.auc, twin.log_loss, simple.auc, n_clicks)
 
 
 def logistic(train: Clicks, test: Clicks) -> Quality:

@@ -25,7 +25,7 @@ from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
 from cprsim.measuring.observed import Observed, StaleShards
-from cprsim.records import HIGH, Floats
+from cprsim.records import Floats
 from cprsim.staleness import WHOLE, Metric, Replicate, Weight, mean_between
 
 FEWEST_SEEDS = 3  # that can be fitted at all
@@ -84,10 +84,6 @@ class Slopes:
 
     def standard_error(self, strategy: str) -> float:
         return float(self.of(strategy).std(ddof=1)) / sqrt(self.n_seeds)
-
-    def half_width(self, standard_error: float) -> float:
-        """Of the 95 % interval that belongs to a standard error over these seeds."""
-        return float(stats.t.ppf(HIGH, self.n_seeds - 1)) * standard_error
 
 
 @dataclass(frozen=True, slots=True)

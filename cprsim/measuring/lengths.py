@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from cprsim.curves import CurveFile, read_curve
 from cprsim.curves.curve_file import LENGTHS
 from cprsim.errors import ParameterError
 from cprsim.measuring.measure import MeasureRequest, identity
+from cprsim.results.compare import flat
 from cprsim.staleness import WHOLE, LengthLaw
 
 N_SHORTER = 2
@@ -46,24 +46,14 @@ def _require_same_model(shorter: CurveFile, request: MeasureRequest) -> None:
             f"--shorter: {shorter.name} was measured on seeds {shorter.manifest.get('seeds')}, and "
             f"this is on {seeds}; the same seeds are needed"
         )
-    ours, theirs = (_flat(one) for one in (identity(request)["kernel"], shorter.kernel or {}))
-    differ = sorted(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
-    own = request.kernel.trainer is not None
-    if set(differ) - OF_LENGTH and not (own and len(differ) == 1 and differ[0] in _options(ours)):
+    unlike = {*flat(identity(request)["kernel"], "")} ^ {*flat(shorter.kernel or {}, "")}
+    differ = sorted({key for key, _ in unlike})
+    of_own = len(differ) == 1 and differ[0].startswith("options.")  # of a trainer of one's own
+    if set(differ) - OF_LENGTH and not of_own:
         raise ParameterError(
             f"--shorter: {shorter.name} is not of this model at another length: it differs in "
             f"{', '.join(differ)}"
         )
-
-
-def _flat(kernel: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys of the section and of a trainer's options."""
-    rest = {key: value for key, value in kernel.items() if key != "options"}
-    return {**rest, **{f"options.{key}": one for key, one in (kernel.get("options") or {}).items()}}
-
-
-def _options(kernel: Mapping[str, Any]) -> set[str]:
-    return {key for key in kernel if key.startswith("options.")}
 
 
 def with_lengths(curve: CurveFile, shorter: Sequence[CurveFile]) -> CurveFile:
@@ -96,5 +86,5 @@ def _said(label: str, law: LengthLaw) -> str:
     )
     trouble = law.why_not(law.farthest)
     if trouble:
-        return f"{found}: a job of more samples is refused by `cprsim select`."
+        return f"{found}: a job of more samples is refused by 'cprsim select'."
     return f"{found}: it is followed up to {law.farthest:,.0f} samples."

@@ -9,13 +9,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import time
 from typing import Any
 
+from cprsim import watch
 from cprsim.curves import kernel_block
 from cprsim.errors import ParameterError, ResultError, one_line
 from cprsim.experiments.proxy_model import SOURCE
@@ -103,7 +104,6 @@ class Measured:
     seen: Observed
     fitted: dict[Metric, Fitted]
     expected: Expected | None = None  # what was expected beforehand, where it was asked
-    not_fitted: Mapping[Metric, str] = field(default_factory=dict)  # asked for, and why it failed
 
     def relative_error(self, metric: Metric, strategy: str) -> float:
         """Standard error of a slope, as a share of plain partial recovery's slope."""
@@ -129,16 +129,13 @@ class Measured:
         return check(self.seen, self.fitted[metric])
 
 
-OnSeed = Callable[[int, Measured | None], None]  # complete seeds; what they say, where it decides
-
-
-def measure(request: MeasureRequest, on_seed: OnSeed = lambda n, known: None) -> Measured:
+def measure(request: MeasureRequest) -> Measured:
     """Run seeds until the precision or the budget is reached."""
     with _claimed(request):
-        return _measure(request, on_seed)
+        return _measure(request)
 
 
-def _measure(request: MeasureRequest, on_seed: OnSeed) -> Measured:
+def _measure(request: MeasureRequest) -> Measured:
     until = time() + request.budget_s if request.n_seeds is None else float("inf")
     tasks = [_task(request, seed, until) for seed in request.seeds]
     known = None
@@ -146,8 +143,6 @@ def _measure(request: MeasureRequest, on_seed: OnSeed) -> Measured:
     for number, n_run in running:
         require_seen(tasks[number], n_run)
         known = known_so_far(request) if request.n_seeds is None else None
-        n_complete = sum(one.twin is not None for one in read(request))
-        on_seed(n_complete, known)
         if time() >= until or _is_enough(request, known):
             break
     running.close()  # a generator: ends the workers
@@ -188,15 +183,15 @@ def fitted_to(complete: Sequence[SeedResult], seen: Observed) -> Measured:
 
 
 def with_further(measured: Measured, request: MeasureRequest) -> Measured:
-    """With the further metrics that were asked for; those that can't be fitted are named."""
-    fitted, not_fitted = dict(measured.fitted), {}
+    """With the further metrics that were asked for; warns of those that can't be fitted."""
+    fitted = dict(measured.fitted)
     for metric in request.further(measured.seen):
         try:
             with one_thread():
                 fitted[metric] = fit(measured.seen, metric)
         except ParameterError as error:
-            not_fitted[metric] = str(error)
-    return replace(measured, fitted=fitted, not_fitted=not_fitted)
+            watch.warn(f"{metric.label} is not in the curve: {error}")
+    return replace(measured, fitted=fitted)
 
 
 def _is_enough(request: MeasureRequest, known: Measured | None) -> bool:

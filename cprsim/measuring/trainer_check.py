@@ -6,13 +6,10 @@ more from the start. Equal runs that do not end equal are noise in every loss th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.metrics import Quality, base_entropy
-from cprsim.measuring.expectation import BASE_AUC, Expected
+from cprsim.measuring.expectation import Expected
 from cprsim.measuring.plugged import ModelWeights, Plugged, PluggedSetting, quality_of
 from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
@@ -21,28 +18,8 @@ N_TRIED = 8  # rows of each table that are written and read back
 AT_ONCE = 1 << 16  # rows compared at once
 
 
-@dataclass(frozen=True, slots=True)
-class TrainerCheck:
-    """What trying a trainer showed."""
-
-    expected: Expected  # one run without failures
-    # auc_noise, log_loss_noise: the most by which equal runs ended apart; 0 where they were equal
-    auc_noise: float
-    log_loss_noise: float
-
-    @property
-    def repeats(self) -> bool:
-        """Whether equal runs ended equal."""
-        return self.auc_noise == 0 == self.log_loss_noise
-
-    def seeds_for(self, precision: float) -> tuple[int, int]:
-        """Seeds that a precision takes with the noise of equal runs, and without it."""
-        noisy = replace(self.expected, noise=self.auc_noise)
-        return noisy.seeds_for(precision), self.expected.seeds_for(precision)
-
-
-def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> TrainerCheck:
-    """Try a trainer; `again` is the same, made anew."""
+def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> Expected:
+    """Try a trainer; `again` is the same, made anew. Noise: the most by which equal runs differ."""
     run = setting.trainer()
     for name, table in setting.own.tables.items():
         _require_rows(name, table)
@@ -66,19 +43,14 @@ def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> TrainerChec
             "decides how the run goes on (weights, optimiser, position, random numbers)"
         )
     others = (forked, second)
-    return TrainerCheck(
-        _expected(found, first),
-        max(abs(one.auc - first.auc) for one in others),
-        max(abs(one.log_loss - first.log_loss) for one in others),
+    n_clicks = int(np.asarray(found.label).sum()) if isinstance(found, Predictions) else None
+    return Expected(
+        first.auc,
+        first.log_loss,
+        n_test_clicks=n_clicks,
+        noise=max(abs(one.auc - first.auc) for one in others),
+        log_loss_noise=max(abs(one.log_loss - first.log_loss) for one in others),
     )
-
-
-def _expected(found: object, first: Quality) -> Expected:
-    if not isinstance(found, Predictions):
-        return Expected(first.auc, first.log_loss, BASE_AUC, None, None, None, None, None)
-    label = np.asarray(found.label, np.float64)
-    entropy, n_clicks = base_entropy(label), int(label.sum())
-    return Expected(first.auc, first.log_loss, BASE_AUC, entropy, None, None, len(label), n_clicks)
 
 
 def _require_rows(name: str, table: OwnTable) -> None:

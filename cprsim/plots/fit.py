@@ -14,8 +14,6 @@ from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.records import ROUNDED_Z_95
 
-TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
-
 N_AGES = 200
 MOST_STEPS = 400  # of the survival curve
 N_QUANTILES = 80  # that are drawn for each family
@@ -23,8 +21,7 @@ N_QUANTILES = 80  # that are drawn for each family
 
 def subject_figure(subject: Subject) -> Figure:
     """Survival with its fits, hazard over age, and quantiles, side by side."""
-    if subject.ranking is None:
-        raise ValueError(f"{subject.name} were not fitted")
+    assert subject.ranking is not None  # nothing to draw else
     judged, lifetimes = subject.ranking.judged, subject.lifetimes
     censored = lifetimes.n - lifetimes.n_observed
     caption = (
@@ -33,7 +30,7 @@ def subject_figure(subject: Subject) -> Figure:
         "follows the line of the quantiles"
     )
     panels = tuple(make(lifetimes, judged) for make in (_survival, _hazard, _quantiles))
-    return chart_figure(Chart(TITLES[subject.name], caption, panels))
+    return chart_figure(Chart(subject.title, caption, panels))
 
 
 def nodes_figure(fitted: TraceFit) -> Figure:

@@ -100,12 +100,13 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
 
 def strategies_frame(result: Result) -> pd.DataFrame:
     """A row per strategy: its policy, and each quantity with its interval."""
-    bills = bills_in(result)
-    return pd.DataFrame([_row(one, result, bills.get(one.name)) for one in result.policies])
+    bills, spreads = bills_in(result), result.spreads()
+    return pd.DataFrame(
+        [_row(one, result, spreads[one.name], bills.get(one.name)) for one in result.policies]
+    )
 
 
-def _row(policy: Policy, result: Result, bill: Billed | None) -> dict[str, Any]:
-    spreads = result.spreads()[policy.name]
+def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) -> dict[str, Any]:
     price, parts = result.price, result.parts
     named = {f"{name}_fraction" if name in parts else name: one for name, one in spreads.items()}
     return {

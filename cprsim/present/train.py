@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cprsim.experiments.accuracy import StrategyAccuracy, Trained, TrainingOutcome
-from cprsim.experiments.train_in_step import Team
 from cprsim.kernel.metrics import Quality
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
@@ -21,7 +20,11 @@ from cprsim.results.words import count, percent_number, saves
 
 def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> Answer:
     """What the failures of one replication did to a model."""
-    what = measured.stand_in
+    what, whole = measured.stand_in, measured.whole
+    runs = {
+        "no failures": whole.curve,
+        **{one.policy.name: new.curve for one, new in _anew(measured)},
+    }
     lost = pd.DataFrame(
         {"strategy": one.policy.name, "iterations": iterations}
         for one in measured.strategies
@@ -32,21 +35,23 @@ def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> An
         name,
         lambda: _document(measured, name, useful_h),
         frames={
-            "strategies": pd.DataFrame(_row(one) for one in measured.strategies),
+            "strategies": pd.DataFrame(map(_row, measured.strategies)),
             **({"lost_trainers": lost} if len(lost) else {}),
         },
         values={
             "replication": measured.replication,
             "stand_in": str(what),
             "skipped_lines": what.n_skipped,
-            "teacher": None if what.teacher is None else _plain(what.teacher),
-            "no_failures": _plain(measured.whole.quality),
+            "teacher": what.teacher and _plain(what.teacher),
+            "no_failures": _plain(whole.quality),
         },
         rows={
-            "losses": pd.DataFrame(
-                {"run": run, "samples": samples, "loss": loss}
-                for run, one in _runs(measured).items()
-                for samples, loss in zip(one.curve.position, one.curve.loss, strict=True)
+            "losses": pd.concat(
+                [
+                    pd.DataFrame({"run": run, "samples": of.position, "loss": of.loss})
+                    for run, of in runs.items()
+                ],
+                ignore_index=True,
             )
         },
     )
@@ -58,25 +63,20 @@ def _row(one: StrategyAccuracy) -> dict[str, Any]:
         "finished": one.trained is not None,
         "overhead_fraction": one.overhead_fraction if one.trained else None,
         "pls": one.pls,
-        **_plain(None if one.trained is None else one.trained.quality),
+        **(_plain(one.trained.quality) if one.trained else {"auc": None, "log_loss": None}),
         "bytes_written": one.bytes_written,
         "tracker_memory_fraction": one.tracker_fraction,
     }
 
 
-def _plain(quality: Quality | None) -> dict[str, float | None]:
-    if quality is None:
-        return {"auc": None, "log_loss": None}
+def _plain(quality: Quality) -> dict[str, float]:
     return {"auc": quality.auc, "log_loss": quality.log_loss, **quality.others}
 
 
-def _runs(measured: TrainingOutcome) -> Mapping[str, Trained]:
-    """What was trained, by name."""
-    found = {"no failures": measured.whole}
-    for one in measured.strategies:
-        if one.trained is not None and one.bytes_written is not None:
-            found[one.policy.name] = one.trained
-    return found
+def _anew(measured: TrainingOutcome) -> list[tuple[StrategyAccuracy, Trained]]:
+    """Strategies whose failures were trained; the others end as the run without failures."""
+    return [(one, one.trained) for one in measured.strategies
+            if one.trained is not None and one.bytes_written is not None]  # fmt: skip
 
 
 # ------------------------------------------------------------------------------ the document
@@ -95,24 +95,21 @@ def _document(measured: TrainingOutcome, name: str, useful_h: float) -> Document
         answer=[_answer(measured)],
         table=_table(measured, useful_h),
         remarks=list(_remarks(measured)),
-        sections=[Section("Training loss", [picture] if len(measured.whole.curve.loss) else [])],
+        sections=[Section("Training loss", [picture] * bool(len(measured.whole.curve.loss)))],
     )
 
 
 def _answer(measured: TrainingOutcome) -> str:
     whole = measured.whole.quality.auc
-    ended = {
-        one.policy.name: one.trained.quality.auc - whole
-        for one in measured.strategies
-        if one.trained is not None
-    }
-    worst = min(ended, key=lambda name: ended[name], default="")
+    changes = [(one.trained.quality.auc - whole, one.policy.name)
+               for one in measured.strategies if one.trained is not None]  # fmt: skip
+    change, worst = min(changes, default=(0.0, ""), key=lambda one: one[0])
     said = f"With the failures of replication {measured.replication}"
-    if ended.get(worst, 0.0) >= 0:
+    if change >= 0:
         return f"{said} no strategy ends below the test AUC without failures, {whole:.4f}."
     return (
-        f"{said} {worst} ends at the lowest test AUC, {whole + ended[worst]:.4f}: "
-        f"{ended[worst]:+.5f} against {whole:.4f} without failures."
+        f"{said} {worst} ends at the lowest test AUC, {whole + change:.4f}: {change:+.5f} against "
+        f"{whole:.4f} without failures."
     )
 
 
@@ -144,15 +141,17 @@ def _table(measured: TrainingOutcome, useful_h: float) -> Table:
 
 def _remarks(measured: TrainingOutcome) -> Iterator[str]:
     """What has to be said with the numbers."""
-    what = measured.stand_in
+    what, team = measured.stand_in, measured.team
     if what.n_skipped:
         yield f"Left out of the log: {count(what.n_skipped, 'bad line')}."
     yield "One run per strategy: differences this small vary from seed to seed."
     yield f"Accuracy was measured on {what.measured_on}."
-    if any(one.trained is measured.whole for one in measured.strategies):
-        yield "A strategy that rolls everybody back ends bit by bit as the run without failures."
-    if measured.team is not None:
-        yield from _in_step(measured, measured.team)
+    if team is not None:
+        yield (
+            f"{team.setting.n_trainers} replicas in step by {team.setting.name}, "
+            f"{team.setting.n_threads} threads each, train the last {team.n_trained:,} clicks from "
+            f"the model of one trainer; step gain {team.setting.step_gain:.2f}."
+        )
     if what.teacher is not None:
         yield (
             f"The clicks come from a planted teacher, whose own AUC is {what.teacher.auc:.4f} and "
@@ -160,47 +159,20 @@ def _remarks(measured: TrainingOutcome) -> Iterator[str]:
         )
 
 
-def _in_step(measured: TrainingOutcome, team: Team) -> Iterator[str]:
-    """How the replicas stayed in step, and what lost ones had not synchronised."""
-    setting = team.setting
-    yield (
-        f"{setting.n_trainers} replicas in step by {setting.name}, {setting.n_threads} threads "
-        f"each; they train the last {team.n_trained:,} clicks, from the model of one trainer on "
-        "those before."
-    )
-    yield (
-        f"Step gain {setting.step_gain:.2f}: so far all replicas move per step that every worker "
-        "makes."
-    )
-    for one in measured.strategies:
-        if one.lost_iterations:
-            mean = sum(one.lost_iterations) / len(one.lost_iterations)
-            yield (
-                f"{one.policy.name}: {count(len(one.lost_iterations), 'trainer')} lost, with "
-                f"{mean:.1f} iterations since the last synchronisation on average."
-            )
-
-
 def _chart(measured: TrainingOutcome, name: str) -> Chart:
     """Loss over samples, and beside it what each strategy adds to it, which is far smaller."""
-    whole, runs = measured.whole.curve, _runs(measured)
+    whole = measured.whole.curve
     same = [one.policy.name for one in measured.strategies if one.trained is measured.whole]
     without, x = ", ".join(["no failures", *same]), floats(whole.position / 1e3)
     losses = [Series(without, x, floats(whole.loss))]
     added = [Series(without, x, (0.0,) * len(x))]
-    for one in measured.strategies:
-        if one.policy.name not in runs:
-            continue
-        curve = runs[one.policy.name].curve
+    for one, new in _anew(measured):
+        curve, label = new.curve, one.policy.name
         x, lost_at = floats(curve.position / 1e3), one.reverted_at * whole.position[-1] / 1e3
-        for panel, y in ((losses, curve.loss), (added, curve.loss - whole.loss)):
-            panel.append(Series(one.policy.name, x, floats(y)))
+        for series, y in ((losses, curve.loss), (added, curve.loss - whole.loss)):
             marks = floats(np.interp(lost_at, x, y))
-            panel.append(Series(one.policy.name, floats(lost_at), marks, kind="points"))
-    said = (
-        f"replication {measured.replication}; marks: failed shards go back; stand-in: "
-        f"{measured.stand_in}"
-    )
+            series += [Series(label, x, floats(y))]
+            series += [Series(label, floats(lost_at), marks, kind="points")]
     panels = (
         Panel(title, "thousand samples", label, tuple(series), y_from_zero=False)
         for title, label, series in (
@@ -208,4 +180,5 @@ def _chart(measured: TrainingOutcome, name: str) -> Chart:
             ("Added by failures", "added [nats]", added),
         )
     )
+    said = f"Replication {measured.replication}; marks: failed shards go back."
     return Chart(f"Training loss, and what failures add: {name}", said, tuple(panels))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from cprsim.curves import curve_path
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED, inlined
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
@@ -28,7 +29,7 @@ from cprsim.results.folder import (
     write_parquet,
     write_record,
 )
-from cprsim.results.identity import file_digest
+from cprsim.results.identity import failures_digest, file_digest
 from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import FINISHED, parts_among, spreads, summarise_rows
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
@@ -186,6 +187,32 @@ def write_result(
         if draw is not None:
             draw(read_folder(folder, {}))
     return load_result(target.folder)
+
+
+def write_run(
+    target: ResultTarget,
+    loaded: LoadedScenario,
+    experiment: Experiment,
+    outcome: Outcome,
+    *,
+    replication: int = 0,
+    draw: Callable[[Result], object] | None = None,
+    price: Price | None = None,
+) -> Result:
+    """Write a simulation of a scenario, with the event logs of one replication."""
+    from cprsim.experiments.pipeline import replay
+
+    of_each = {one.policy.name: one.costs.n_replications for one in outcome.strategies}
+    return write_result(
+        target.with_about(replications=of_each, failures_digest=failures_digest(loaded)),
+        outcome,
+        Logbook(replication, replay(experiment, replication, whole=False)),
+        draw=draw,
+        curve_path=curve_path(loaded),
+        log_notes=experiment.log_notes,
+        warnings=warnings_of(experiment, loaded.scenario.cluster),
+        price=price,
+    )
 
 
 def _keep_curve(folder: Path, outcome: Outcome, path: Path | None) -> CurveUsed | None:

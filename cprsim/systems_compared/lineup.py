@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,22 +22,6 @@ NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.em
 PAPER = "a paper only: nothing that is maintained runs it (`--available`)"
 TODAY = "today"  # the name of how the job runs now
 NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How systems are compared: at fixed intervals, and who is (all where nobody is named)."""
-
-    fixed: bool = False
-    only: tuple[str, ...] = ()
-    available: bool = False  # without what a job can't run today
-
-    @property
-    def folder(self) -> str:
-        """What the name of a results folder says of them."""
-        chosen = hashlib.sha256(" ".join(sorted(self.only)).encode()).hexdigest()[:6]
-        words = (f"of-{chosen}" * bool(self.only), "available" * self.available)
-        return "-".join(filter(None, ("systems", *words, "fixed" * self.fixed)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +49,15 @@ def entrants_of(
     loaded: LoadedScenario,
     experiment: Experiment,
     limit: Limit | None = None,
-    rules: Rules = Rules(),
+    *,
+    only: Sequence[str] = (),
+    available: bool = False,
+    fixed: bool = False,
 ) -> tuple[list[Entrant], dict[str, str]]:
-    """All that can run a job, and why others can't, by name.
+    """All that can run a job, or the `only` ones of them, and why others can't, by name.
 
     Unless intervals are fixed, how the job runs now (`today`, else the first entry) is compared as
-    it is, and at its best interval.
+    it is, and at its best interval. `available`: without what a job can't run today.
     """
 
     def entrant(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
@@ -80,8 +66,8 @@ def entrants_of(
     policies_of(loaded, experiment)  # says where an entry stands that can't run the job
     listed = list(loaded.scenario.recovery)
     first = next((one for one in listed if one.name == TODAY), listed[0])
-    entrants = [entrant(one, LISTED, is_today=rules.fixed and one is first) for one in listed]
-    if not rules.fixed:
+    entrants = [entrant(one, LISTED, is_today=fixed and one is first) for one in listed]
+    if not fixed:
         now = entrant(first.model_copy(update={"name": TODAY}), LISTED, is_today=True)
         entrants = [now, *(one for one in entrants if one.name != TODAY)]
         if first.name == TODAY and all(one.name != first.strategy for one in entrants):
@@ -91,19 +77,19 @@ def entrants_of(
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     others = SYSTEMS.keys() - {one.strategy for one in listed}
     for name in sorted(others, key=lambda one: (_rank(one), one)):
-        searched = name in WAYS and has_servers and limit is not None and not rules.fixed
+        searched = name in WAYS and has_servers and limit is not None and not fixed
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
             entrants.append(entrant(RecoverySection.model_validate(fields), DEFAULT))
         except ParameterError as error:
             left_out[name] = str(error).removeprefix(name).lstrip(": ")
-    if rules.only:
-        _require_known(rules.only, {one.name for one in entrants}, left_out)
+    if only:
+        _require_known(only, {one.name for one in entrants}, left_out)
         left_out = {}
-        wanted = {*rules.only, TODAY} if first.name in rules.only else set(rules.only)
+        wanted = {*only, TODAY} if first.name in only else set(only)
         entrants = [one for one in entrants if one.name in wanted]
-    if rules.available:
+    if available:
         runs = [one for one in entrants if one.is_today or SYSTEMS[one.entry.strategy].runs_as]
         left_out |= {one.name: PAPER for one in entrants if one not in runs}
         entrants = runs

@@ -23,10 +23,8 @@ def of(answer: Answer, name: str) -> Any:
     return answer.frames["systems"].set_index("system").loc[name]
 
 
-def test_the_list_names_every_system_within_80_columns(listed: Answer) -> None:
-    lines = str(listed).split("Up to:")[1].splitlines()
-    assert max(map(len, lines[2:])) <= 80
-    first_words = {line.split()[0] for line in lines if line.strip()}
+def test_the_list_names_every_system(listed: Answer) -> None:
+    first_words = {line.split()[0] for line in str(listed).splitlines() if line.strip()}
     assert first_words >= {*OF_LITERATURE, "none", "full", "partial", "cpr"}
 
 
@@ -51,7 +49,7 @@ def test_gemini_is_explained_by_its_records_outcomes_and_assumptions(cprsim: Any
         "{kind: reschedule, cost: 4 min}, load], needs: [own memory], sources: [peers]}",
         "a node is lost: memory, from peers",
         "remote_every = 3 h: progress between saves to the remote storage",
-        "Assumed: a machine copies to its own memory",
+        "assumed a machine copies to its own memory",
     ):
         assert words in said, words
 

@@ -177,7 +177,7 @@ def test_the_command_writes_one_fragment_that_runs_with_a_source_for_each_cause(
     )
     shown = str(said)
     assert "Fix network first: without it, full recovery would cost " in shown
-    assert "What each cause costs a job on 30 nodes" in shown
+    assert "What each cause costs the job; shape of Weibull up-times" in shown
     assert made.read_text() == said.values["fragment"]
     assert [one["reach"] for one in said.values["scopes"]] == ["node", "node"]
     causes = said.frames["causes"]

@@ -11,7 +11,6 @@ import yaml
 
 from cprsim.errors import ParameterError, TraceError
 from cprsim.experiments.assemble import assemble
-from cprsim.failures.distributions import Constant
 from cprsim.fitting.cost_fit import CostFit, Transfers, bandwidth_of, fit_costs, read_transfers
 from cprsim.fitting.cost_fragment import costs_fragment
 from cprsim.scenario import load_scenario
@@ -65,7 +64,7 @@ def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> 
     assert one.best is not None
     found = one.best.fit.parameter(name)
     assert abs(found.mean - truth) <= 4 * found.standard_error
-    assert one.distribution.mean_h == pytest.approx(one.mean.mean)
+    assert one.best.fit.distribution.mean_h == pytest.approx(one.mean.mean)
     assert one.mean.low < drawn_s.mean() / 3600 < one.mean.high
 
 
@@ -83,7 +82,6 @@ def test_a_fixed_time_is_found_behind_the_log_s_resolution() -> None:
     assert set(written_s) == {94.0, 95.0}
     one = fitted(written_s, resolution_s=1.0)
     assert one.family == "fixed"
-    assert one.distribution == Constant(one.mean.mean)
     assert (one.mean.low * 3600, one.mean.high * 3600) == pytest.approx((94.0, 95.0))
     assert abs(one.mean.mean * 3600 - 94.3) <= 4 * math.sqrt(0.3 * 0.7 / 200)
     assert fitted(np.repeat([94.0, 95.0], 30), resolution_s=0.001).family != "fixed"
@@ -127,7 +125,7 @@ def test_the_interval_of_the_mean_holds_for_five_times() -> None:
 
 def test_zeros_and_coarse_times_are_said() -> None:
     one = fitted([0.0, 0.0, 60.0, 120.0, 180.0, 60.0], resolution_s=60.0)
-    assert one.durations.n == 4
+    assert one.lifetimes.n == 4
     text = " / ".join(one.notes)
     assert "2 saves of no time at all" in text
     assert "in steps of 60 s" in text
@@ -203,7 +201,7 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
         rows.append(f"save,{i * 3600},{i * 3600 + save_s:.3f},{save_s * 2e8:.0f}")
         rows.append(f"load,{i * 3600 + 1800},{i * 3600 + 1860},")
     fits = fit_costs(read_transfers(log(tmp_path, rows), time_unit="s"), n_bootstrap=9)
-    assert [(one.kind, one.family) for one in fits] == [("save", "lognormal"), ("load", "fixed")]
+    assert [(one.name, one.family) for one in fits] == [("save", "lognormal"), ("load", "fixed")]
     text = costs_fragment(fits, "a log")
     scenario = tmp_path / "costs.yaml"
     scenario.write_text(REST + text)

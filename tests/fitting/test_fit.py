@@ -60,7 +60,7 @@ def test_the_answer_and_a_fragment_that_a_scenario_takes(log: Path, tmp_path: Pa
     saved = tmp_path / "failures.yaml"
     shown = call("fit", log, *OPTIONS, "--save", saved)
     assert shown.exit_code == 0, shown.output
-    for line in ("A job on 6 of the 6 nodes", " gaps  ", " up-times  ", " repairs  ", str(saved)):
+    for line in ("A job on 6 of the 6 nodes", "\ngaps ", "\nuptimes ", "\nrepairs ", str(saved)):
         assert line in shown.stdout
     scenario = tmp_path / "fitted.yaml"
     scenario.write_text(REST + saved.read_text())
@@ -119,6 +119,12 @@ def test_a_log_of_saves_and_loads_is_recognised(saves: Path, tmp_path: Path) -> 
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text("\n".join([*kept, written.read_text()]))
     load_scenario(scenario)
+
+
+def test_a_number_that_there_is_not_is_a_dash(tmp_path: Path) -> None:
+    (log := tmp_path / "log.csv").write_text("kind,start,end\nsave,0,60\nsave,100,160\n")
+    shown = " ".join(str(cprsim.fit(log, time_unit="s", bootstrap=0)).split())
+    assert "save 2 fixed – 60.0 s – Only" in shown
 
 
 @pytest.mark.parametrize(

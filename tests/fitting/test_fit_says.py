@@ -12,11 +12,11 @@ import pytest
 
 import cprsim
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.traces.asked import LogOptions
 from cprsim.fitting import goodness
 from cprsim.fitting.correlated_fit import fit_frailty
 from cprsim.fitting.goodness import P_REJECTED, rank
 from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.fitting.observation import Source
 from cprsim.fitting.reading import observed_in
 from cprsim.fitting.trace_fit import fit_trace
 from tests.fitting.logs import gaps_on_random_nodes, log_of, write_log
@@ -133,7 +133,8 @@ def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
         np.array([0, 1]), at_h, at_h, ("", ""), n_nodes=2, window_h=48.0,
         origin="2000-01-02T00:00:00",
     )  # fmt: skip
-    said = observed_in(outages, "lanl", LogOptions(period=("2000-01-01", "2000-01-04")))
+    read = {"n_nodes": (Source.READ, "column nodes")}
+    said = observed_in(outages, ("2000-01-01", "2000-01-04"), read)
     assert said.begins.origin == "inferred: what the file holds from 2000-01-01, see --period"
     assert said.ends.origin == "given: --period"
     assert (said.ends.value, said.n_nodes.origin) == ("2000-01-04T00:00:00", "read: column nodes")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import cprsim
 from cprsim.api.measure import CURVES
@@ -68,7 +69,7 @@ def test_a_read_curve_says_what_was_fitted(whole, tmp_path: Path) -> None:
     of = {name: frame[frame["metric"] == "auc"] for name, frame in frames.items()}
     row = of["strategies"].set_index("strategy").loc["partial"]
     assert row["loss_per_pls"] == pytest.approx(part.slope)
-    half = slopes.half_width(slopes.standard_error("partial"))
+    half = stats.t(2).ppf(0.975) * slopes.standard_error("partial")
     assert row["loss_per_pls_high"] == pytest.approx(part.slope + half)
     assert row["n_seeds"] == 3
     losses = of["losses"].set_index(["strategy", "pls"]).loc["partial"]
@@ -77,7 +78,7 @@ def test_a_read_curve_says_what_was_fitted(whole, tmp_path: Path) -> None:
     assert losses["extrapolated"].tolist() == [pls > row["most_pls"] for pls in losses.index]
     weights = of["weights"].set_index("strategy").loc["partial"]
     np.testing.assert_allclose(weights["weight"], part.weight.weight, rtol=1e-5)
-    ratio = measured.checks(Metric.AUC).held_out[0].ratio
+    ratio = measured.checks(Metric.AUC).held_out[0].measured_over_predicted
     held = of["held_out"].iloc[0]
     assert held["measured_over_predicted_low"] == pytest.approx(ratio.mean - ratio.half_width)
     assert not read.values["fit_for_use"]

@@ -9,37 +9,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.api.measure import warnings_of
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import TableLayout
-from cprsim.measuring.expectation import Expected, base_rate, expect, logistic
+from cprsim.measuring.expectation import Expected, expect, logistic
 from cprsim.measuring.runs import setting_of
 from cprsim.scenario import load_scenario
 from tests.making import call
 
 pytestmark = pytest.mark.long
 
-LEARNED = Expected(0.755, 0.52, 0.5, 0.57, 0.76, 0.51, 43_000, 11_000)
+LEARNED = Expected(0.755, 0.52, 0.76, 11_000)
 
 
 def test_logistic_regression_finds_what_single_rows_do() -> None:
     train, test = split(generate(TableLayout((50, 20)), 7000, 1).clicks)
-    found, guessed = logistic(train, test), base_rate(train, test)
-    assert guessed.auc == 0.5
+    found = logistic(train, test)
     assert found.auc > 0.6
-    assert found.log_loss < guessed.log_loss
     p = float(train.label.mean())
-    by_hand = -np.mean(np.where(test.label > 0.5, np.log(p), np.log(1 - p)))
-    assert guessed.log_loss == pytest.approx(by_hand)
+    assert found.log_loss < -np.mean(np.where(test.label > 0.5, np.log(p), np.log(1 - p)))
 
 
 def test_a_model_that_guesses_has_hardly_learned() -> None:
     assert not LEARNED.hardly_learned
-    assert not list(warnings_of(LEARNED))
+    assert not list(LEARNED.warnings(0.2))
     guesses = replace(LEARNED, auc=0.51)
     assert guesses.hardly_learned
-    (warning,) = warnings_of(guesses)
+    (warning,) = guesses.warnings(0.2)
     assert "hardly learned: AUC 0.510" in warning
     assert "kernel.samples" in warning
     assert replace(LEARNED, auc=0.6).hardly_learned  # logistic regression gains far more

@@ -13,14 +13,22 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring.checks import HeldOut, HeldOutVerdict, SeedMean, check
-from cprsim.measuring.curve import loss_of_trial, response_of, why_unfit
+from cprsim.measuring.curve import response_of, why_unfit
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import AT, Fitted, fit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import ShardLoss
-from cprsim.staleness import ALWAYS, STRATEGIES, Metric, between, mean_between
+from cprsim.staleness import (
+    ALWAYS,
+    STRATEGIES,
+    MeanLoss,
+    Metric,
+    Response,
+    between,
+    mean_between,
+)
 
 N_SERVERS = 8
 SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}
@@ -58,6 +66,16 @@ def made(n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0) -
     return results
 
 
+def loss_of_trial(response: Response, trial: Trial) -> MeanLoss:
+    """What the failures of one run cost by a response."""
+    rows = [(one.at_fraction, one.since_save, one.since_reload) for one in stale_shards(trial)]
+    at, since_save, since_reload = np.array(rows).T
+    none = np.zeros(len(at), np.int64)
+    losses = ShardLoss(none, at, none, since_save, since_reload, np.full(len(at), 1 / N_SERVERS))
+    lost = response.predict_losses(losses, none[:1], 1.0, trial.saving.interval_fraction)
+    return MeanLoss(float(lost.loss[0]), lost.error_of_mean(), lost.degrees)
+
+
 @cache
 def seen_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> Observed:
     return observed(made(n_seeds, noise, spread), N_SERVERS)
@@ -83,7 +101,7 @@ def test_an_intercept_is_part_of_every_prediction() -> None:
     assert fitted.parts["partial"].intercept == pytest.approx(-4e-4, rel=0.1)
     response = response_of(fitted, "partial")
     for trial in Design().trials(99, N_SERVERS)[36:44]:  # single failures under partial
-        lost = loss_of_trial(response, trial, N_SERVERS)
+        lost = loss_of_trial(response, trial)
         assert lost.mean == pytest.approx(loss(trial) - 4e-4, abs=5e-5)
 
 
@@ -92,19 +110,19 @@ def test_one_shard_and_half_of_them_are_predicted_alike() -> None:
     response = response_of(fitted_of(6), "mfu")
     for trial in Design().trials(99, N_SERVERS):
         if trial.saving.strategy == "mfu":
-            predicted = loss_of_trial(response, trial, N_SERVERS).mean
+            predicted = loss_of_trial(response, trial).mean
             assert predicted == pytest.approx(loss(trial), rel=0.1, abs=2e-5)
 
 
 def test_the_checks_see_what_was_made() -> None:
     checks = check(seen_of(6), fitted_of(6))
     assert checks.weighted_correlation.mean > 0.98
-    signs = {one.strategy: one.difference for one in checks.differences if one.other == "partial"}
-    assert all(one.mean + one.half_width < 0 for one in signs.values())  # partial is the steepest
-    assert all(one.detectable > one.standard_error for one in signs.values())
+    found = [one for one in checks.differences if one["other"] == "partial"]
+    assert all(one["mean"] + one["half_width_95"] < 0 for one in found)  # partial is the steepest
+    assert all(one["smallest_detectable"] > one["half_width_95"] for one in found)
     assert sorted(one.n_failures for one in checks.held_out) == [3, 3, 6, 6]
     for one in checks.held_out:
-        assert one.ratio.mean == pytest.approx(1.0, abs=0.05)
+        assert one.measured_over_predicted.mean == pytest.approx(1.0, abs=0.05)
         assert one.verdict is HeldOutVerdict.HOLDS
 
 

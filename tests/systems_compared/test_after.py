@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
-from cprsim.present.systems_listing import ListedJob, cases, entry_of, needs
+from cprsim.present.systems_listing import ListedJob, cases, listed_of, needs
 from cprsim.records import Clock, Cluster, Costs, Floats, Holds, Role, Storage
 from cprsim.recovery.policy import (
     PARTS_IN_ORDER,
@@ -153,9 +153,9 @@ NEEDS = {
 def test_what_a_job_goes_back_to_and_what_a_system_needs() -> None:
     asked = ListedJob("this job", JOB.cluster, JOB.role, policy_of)
     for name, words in BACK.items():
-        found = [*entry_of(name, asked).goes_back_to.values()]
+        found = [back for back, _ in listed_of(name, asked).goes_back_to.values()]
         assert found == words.split("|" if "|" in words else " "), name
-    assert {name: entry_of(name, asked).needs for name in NEEDS} == NEEDS
+    assert {name: listed_of(name, asked).needs for name in NEEDS} == NEEDS
     for live, needed in ((("beside",), ["host memory"]), ((), [])):
         rule = Rule(Reverts.NOBODY, (Stage(StageKind.DETECT),), needs=live)
         policy = Policy("this", (rule,), (Tier("beside", Medium.HOST, Ring(2), JOB.role),))

@@ -37,7 +37,7 @@ def test_contents_kept_against_silent_errors() -> None:
     assert contents["overhead_fraction"][1] == pytest.approx(now, abs=1e-9)  # same failures
     enough = contents["n_kept"][~contents["costs_more"]].min()
     assert 2 <= enough <= 7
-    assert f"Keep {enough} contents (`costs.save.kept`): with more" in words
+    assert f"Keep {enough} contents ('costs.save.kept'): with more" in words
 
 
 def test_with_a_check_before_each_save_one_content_is_enough() -> None:

@@ -21,7 +21,7 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
 from cprsim.systems_compared.best import at_their_best
 from cprsim.systems_compared.comparison import assumptions, verdict_of
-from cprsim.systems_compared.lineup import Rules, entrants_of
+from cprsim.systems_compared.lineup import entrants_of
 from tests.making import SCENARIOS, maker
 
 EXAMPLES = SCENARIOS.parent / "docs" / "examples"
@@ -114,7 +114,7 @@ def test_one_failure_costs_each_what_its_rules_say() -> None:
     # steps are on smaller batches while a group is missing
     assert hsdp["accuracy"] == "not priced"
     assert isnan(hsdp["auc_loss"])
-    assert "* torchft, hsdp: what smaller batches" in said(found)
+    assert "torchft *, hsdp *: what smaller batches" in said(found)
     none = of(found, "none")
     more = [none[f"more_than_best{end}"] for end in ("", "_low", "_high")]
     assert more[0] == pytest.approx(mean(found, "none") - best)
@@ -337,7 +337,7 @@ def test_what_is_missing_is_named_and_what_runs_today() -> None:
     words = said(found)
     assert "a paper only: nothing that is maintained runs it." in words
     assert "Cheapest that runs today: gemini (runs as HyperPod tiered checkpoints)" in words
-    assert "To run it, put into `recovery`: {strategy: oobleck," in words
+    assert "To run it, put into 'recovery': {strategy: oobleck," in words
     assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in words
     assert re.search(r"torchft \* +never +at least 0\.0\d+", str(found))
 
@@ -345,7 +345,7 @@ def test_what_is_missing_is_named_and_what_runs_today() -> None:
 def test_what_a_job_can_not_run_today_is_left_out_where_asked(tmp_path: Path) -> None:
     experiment = maker(tmp_path, EACH_4_H)
     loaded = load_scenario(tmp_path / "scenario.yaml")
-    there, left_out = entrants_of(loaded, experiment(), rules=Rules(available=True))
+    there, left_out = entrants_of(loaded, experiment(), available=True)
     assert {one.name for one in there} == {"none", "today", "full", "gemini", "hsdp", "torchft"}
     assert left_out["oobleck"].startswith("a paper only")
 
@@ -378,7 +378,7 @@ def test_systems_that_are_alike_are_one_row() -> None:
 def test_the_bar_knows_how_many_systems_there_are(tmp_path: Path) -> None:
     made = maker(tmp_path, SERVERS)("simulation.replications=100")
     loaded = load_scenario(tmp_path / "scenario.yaml", ["simulation.replications=100"])
-    entrants, _ = entrants_of(loaded, made, rules=Rules(only=("full",)))
+    entrants, _ = entrants_of(loaded, made, only=("full",))
     told: list[tuple[int, int]] = []
     at_their_best(entrants, made, on_progress=lambda done, total: told.append((done, total)))
     assert {total for _, total in told} == {1}
