@@ -23,36 +23,11 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell that a terminal shows in fewer characters."""
-
-    text: str
-    brief: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table.
-
-    Parameters
-    ----------
-    heading : in one line
-    is_number : numbers stand on the right
-    brief : the heading on a terminal, its lines separated by a newline; by default `heading`
-    in_full : a column that a page has and a terminal leaves out
-    apart : on a terminal that is too narrow, the column goes to a table of its own
-    dispensable : on a terminal that is too narrow, the column is left out
-    """
+    """One column of a table: numbers stand on the right."""
 
     heading: str
     is_number: bool = True
-    brief: str = ""
-    in_full: bool = False
-    apart: bool = False
-    dispensable: bool = False
 
 
 def word_columns(*headings: str) -> list[Column]:
@@ -76,21 +51,16 @@ class Table:
 
     Parameters
     ----------
-    caption : its title on a page; a terminal leaves it out
+    caption : its title
     columns, rows : a row has a cell for each column
-    grouped : the first column names a group of rows: a terminal shows the name once, and a blank
-        line between groups
-    apart : what the columns that are set apart say; a terminal shows it above them
-    n_totals : of the last rows, which add up those above; a terminal sets them apart
+    grouped : the first column names a group of rows, the second the row
     """
 
     kind: ClassVar[str] = "table"
     caption: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[str | Cell]]
+    rows: Sequence[Sequence[str]]
     grouped: bool = False
-    apart: str = ""
-    n_totals: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from cprsim.errors import printable
 from cprsim.plots.save import png_bytes, svg_text
-from cprsim.present.document import Block, Cell, Document
+from cprsim.present.document import Block, Document
 
 _CODE = re.compile(r"`([^`]+)`")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
@@ -70,7 +70,7 @@ def _template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def whole(text: str | Cell) -> Markup:
+def whole(text: str) -> Markup:
     """The text escaped: numbers stay with their units, and what stands in backticks is code."""
     escaped = str(escape(_NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))))
     return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # escaped before

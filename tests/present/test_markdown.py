@@ -9,7 +9,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from cprsim.present.document import (
-    Cell,
     Column,
     Document,
     Picture,
@@ -38,8 +37,8 @@ def test_title_question_answer_and_sections_come_in_order() -> None:
 
 
 def test_a_table_has_its_numbers_on_the_right_and_every_full_cell() -> None:
-    columns = [Column("name", is_number=False), Column("cost, h", brief="cost\nh", in_full=True)]
-    text = markdown(Table("Costs", columns, [["a|b", Cell("1.0 ± 0.1", "1.0")]]))
+    columns = [Column("name", is_number=False), Column("cost, h")]
+    text = markdown(Table("Costs", columns, [["a|b", "1.0 ± 0.1"]]))
     assert "Costs\n\n| name | cost, h |\n| --- | ---: |\n| a\\|b | 1.0 ± 0.1 |\n" in text
 
 
