@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from cprsim.measuring.fit import Fitted, predicted, weighted
+from cprsim.measuring.fit import FittedCurve, predicted, weighted
 from cprsim.measuring.observed import Observed
 from cprsim.records import HIGH, Bools, Floats, Ints
 from cprsim.staleness import MORE_BYTES, WHOLE, jackknife_error
@@ -83,7 +83,7 @@ class Checks:
     held_out: tuple[HeldOut, ...]  # by rising PLS
 
 
-def check(seen: Observed, fitted: Fitted) -> Checks:
+def check(seen: Observed, fitted: FittedCurve) -> Checks:
     """Hold a fit to what it was not fitted to."""
     n_failures = np.array([len(trial.failures) for trial in seen.trials])
     partial = seen.strategy(WHOLE) & (n_failures == 1)
@@ -105,7 +105,7 @@ def _correlation(seen: Observed, some: Bools, lost: Floats, loss: Floats) -> See
     return SeedMean.over(np.array(by_seed))
 
 
-def _differences(fitted: Fitted) -> list[dict[str, Any]]:
+def _differences(fitted: FittedCurve) -> list[dict[str, Any]]:
     """Each strategy against plain partial recovery, and against round robin at as many bytes."""
     slopes = fitted.slopes
 
@@ -125,7 +125,7 @@ def _differences(fitted: Fitted) -> list[dict[str, Any]]:
     return found
 
 
-def _held_out(seen: Observed, fitted: Fitted, n_failures: Ints) -> list[HeldOut]:
+def _held_out(seen: Observed, fitted: FittedCurve, n_failures: Ints) -> list[HeldOut]:
     """What each seed's histories lose, by the fit without that seed."""
     by_each = np.array([predicted(seen, parts) for parts in fitted.without])
     by_others = by_each[seen.seed, np.arange(len(seen.trials))]

@@ -12,7 +12,7 @@ from cprsim.curves.curve_file import UNFIT
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import sub_saves_of
 from cprsim.measuring.checks import Checks, HeldOutVerdict, SeedMean
-from cprsim.measuring.fit import Fitted
+from cprsim.measuring.fit import FittedCurve
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.records import ShardLoss
@@ -63,7 +63,7 @@ def checks_document(measured: Measured) -> dict[str, Any]:
     return {**found, "bytes_written": _bytes_written(measured)}
 
 
-def _checks(checks: Checks, fitted: Fitted) -> dict[str, Any]:
+def _checks(checks: Checks, fitted: FittedCurve) -> dict[str, Any]:
     slopes = fitted.slopes
     return {
         "slopes": {
@@ -163,7 +163,7 @@ def typical_loss(response: Response) -> MeanLoss:
     return MeanLoss(float(lost.loss.mean()), lost.error_of_mean(), lost.degrees)
 
 
-def response_of(fitted: Fitted, strategy: str) -> Response:
+def response_of(fitted: FittedCurve, strategy: str) -> Response:
     """One strategy's response. A slope below 0 is cut there, which makes it no surer."""
     part, most = fitted.parts[strategy], fitted.most_weighted_pls
     slope = max(part.slope, 0.0), fitted.slopes.standard_error(strategy)

@@ -87,7 +87,7 @@ class Slopes:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedCurve:
     """What was estimated for one metric."""
 
     metric: Metric
@@ -115,7 +115,7 @@ def by_seed(whole: Floats, without: Floats) -> Floats:
     return np.asarray(whole + (len(without) - 1) * (without.mean(axis=0) - without))
 
 
-def fit(seen: Observed, metric: Metric) -> Fitted:
+def fit(seen: Observed, metric: Metric) -> FittedCurve:
     """Fit the response of every strategy in one metric, to all trials but those held out."""
     n_seeds = len(seen.seeds)
     if n_seeds < FEWEST_SEEDS:
@@ -139,7 +139,7 @@ def fit(seen: Observed, metric: Metric) -> Fitted:
         again = _Model(known.some(others), metric, seen.strategies, model.size)
         without.append(again.parts(again.solve(found, errors[others])))
     parts = model.parts(found)
-    return Fitted(
+    return FittedCurve(
         metric, seen.strategies, parts, tuple(without), noise, float(weighted(known, parts).max())
     )
 

@@ -25,7 +25,7 @@ from cprsim.kernel.blas import one_thread
 from cprsim.measuring.checks import Checks, check
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
-from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit, weighted
+from cprsim.measuring.fit import FEWEST_SEEDS, FittedCurve, fit, weighted
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import (
     SeedResult,
@@ -102,7 +102,7 @@ class Measured:
 
     results: tuple[SeedResult, ...]
     seen: Observed
-    fitted: dict[Metric, Fitted]
+    fitted: dict[Metric, FittedCurve]
     expected: Expected | None = None  # what was expected beforehand, where it was asked
 
     def relative_error(self, metric: Metric, strategy: str) -> float:

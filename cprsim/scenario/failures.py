@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StrictBool
 
@@ -278,6 +278,13 @@ def _instant(value: float | str) -> float | str:
     return value
 
 
+def _order(instant: float | str) -> Any:
+    """What grows with time, of instants that are written alike."""
+    if isinstance(instant, float):
+        return instant
+    return datetime.fromisoformat(instant).replace(tzinfo=None)
+
+
 Instant = Annotated[
     float | str, AfterValidator(_instant), Field(examples=["2000-01-01", "2024-05-01T06:00Z", 48])
 ]
@@ -365,6 +372,14 @@ class TraceFailures(Model):
                 yield key, f"belongs to format {which}, not `{self.format}`"
         if self.format == "lanl" and self.system is None:
             yield "system", "is missing: a lanl file holds many systems, say which (1 to 24)"
+        ends, in_unit = self.period.given if self.period else {}, self.time_unit is not None
+        wrong = [key for key, instant in ends.items() if isinstance(instant, float) != in_unit]
+        right = "day: write for example 2000-01-01"
+        if in_unit:
+            right = f"number: with `time_unit` write the file's own, in {self.time_unit}"
+        yield from ((f"period.{key}", f"{ends[key]} is no {right}") for key in wrong)
+        if not wrong and len(ends) == 2 and not _order(ends["from"]) < _order(ends["to"]):
+            yield "period.to", f"{ends['to']} does not lie after `from` ({ends['from']})"
 
 
 Failures = Annotated[

@@ -219,7 +219,7 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
     logs, _ = histories
     jobs = ledgers(read_logs([logs]), n_draws=5)
     found = calibrate(jobs, n_nodes=8)
-    fits = {one.kind: one for one in found.costs}
+    fits = {one.name: one for one in found.costs}
     for kind, true_min in (("save", 3.0), ("load", 6.0), ("detect", 3.0), ("reschedule", 5.0)):
         mean = fits[kind].mean
         error = max((mean.high - mean.low) / 4, 1e-9)

@@ -39,6 +39,8 @@ def test_a_run_prints_its_table_and_leaves_its_folder(drawing_cprsim, scenario):
         "manifest.json",
         "overhead.png",
         "overhead.svg",
+        "percentiles.png",
+        "percentiles.svg",
         "replications.parquet",
         "scenario.yaml",
         "summary.csv",

@@ -120,7 +120,7 @@ def test_the_engine_does_not_change_the_rows(make: Make, what: str) -> None:
 def test_commands_that_know_no_silent_errors_refuse_them(command: str, tmp_path: Path) -> None:
     path = tmp_path / "errors.yaml"
     path.write_text(small_scenario("full") + SILENT.replace("=", ": ", 1), "utf-8")
-    done = call(command, path, "--out", tmp_path)
+    done = call(command, path)
     assert done.exit_code == 2
     assert "errors.yaml:8: silent: is left out of what is trained or rehearsed" in done.output
 

@@ -63,7 +63,7 @@ class RandomDraws:
 
 
 def random_log(seed: int) -> pd.DataFrame:
-    """Of a random job under a random policy: the columns of `cprsim.Run.events`."""
+    """Of a random job under a random policy: the columns of the rows `events` of a run."""
     job, failures = random_case(seed)
     draws = RandomDraws(seed, 0.02 * job.useful_h)
     logbook = LogLines()
@@ -88,7 +88,7 @@ def told(log: pd.DataFrame) -> Any:
 
 def quick() -> Golden:
     for name, (scenario, replication, sets) in CASES.items():
-        events = cprsim.run(scenario, sets, replay=replication).events
+        events = cprsim.run(scenario, sets, replay=replication).rows["events"]
         for strategy, log in events.groupby("strategy", sort=False):
             yield f"{name} {strategy}", told(log)
     for seed in range(N_RANDOM):

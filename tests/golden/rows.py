@@ -69,7 +69,7 @@ SWEEPS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 def rows(name: str, scenario: str, sets: Any, n: int = N) -> Golden:
     """A row per strategy and replication."""
-    found = cprsim.run(scenario, sets, replications=n).rows
+    found = cprsim.run(scenario, sets, replications=n).rows["replications"]
     for strategy, mine in found.groupby("strategy", sort=False):
         yield f"{name} {strategy}", table(mine.drop(columns="replication"))
 
