@@ -90,8 +90,10 @@ def slow() -> Golden:
             f"quickstart {change}", "quickstart", {"failures.clock": "wall"} | sets, 200
         )
     for name, (over, sets) in FLEETS.items():
-        found = cprsim.fleet("planning", over, FEW | sets, workers=1)
+        found = cprsim.fleet("planning", over or (), FEW | sets, workers=1)
         yield f"fleet {name}", table(found.frames["options"])
+        parts = found.frames["parts"].groupby("part")
+        yield f"fleet {name}, parts", {str(part): table(mine) for part, mine in parts}
     for name, (scenario, axes, how) in SWEEPS.items():
         swept = cprsim.sweep(scenario, axes, replications=N, workers=1, **how).rows["quantities"]
         for quantity, mine in swept.groupby("quantity", sort=False):

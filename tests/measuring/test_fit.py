@@ -15,7 +15,7 @@ from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring.checks import HeldOut, HeldOutVerdict, SeedMean, check
 from cprsim.measuring.curve import response_of, why_unfit
 from cprsim.measuring.design import Design
-from cprsim.measuring.fit import AT, Fitted, fit
+from cprsim.measuring.fit import AT, FittedCurve, fit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
@@ -82,7 +82,7 @@ def seen_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> Observed:
 
 
 @cache
-def fitted_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> Fitted:
+def fitted_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> FittedCurve:
     return fit(seen_of(n_seeds, noise, spread), Metric.AUC)
 
 
