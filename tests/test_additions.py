@@ -1,0 +1,95 @@
+"""What a stranger adds: a command is one function, and a line that names it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cprsim.api import COMMANDS
+from cprsim.cli.command import command
+from cprsim.errors import ParameterError
+
+SOURCE = '''
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge
+
+import cprsim.api
+
+if TYPE_CHECKING:
+    from cprsim.present.answer import Answer
+
+
+@cprsim.api.command
+def nines(share: float, *, years: Annotated[int, Ge(1)] = 1, names: bool = False) -> Answer:
+    """Say what an availability means in hours.
+
+    Parameters
+    ----------
+    share : float
+        Of the time that it works.
+    years : int, default 1
+        Over so many years.
+    names : bool, default False
+        With its name.
+
+    Returns
+    -------
+    Answer
+        ``frames["hours"]``.
+
+    Raises
+    ------
+    ParameterError
+        The share is none.
+    """
+    import pandas as pd
+
+    from cprsim.errors import ParameterError
+    from cprsim.present.answer import Answer
+    from cprsim.present.document import Document
+
+    if not 0 <= share <= 1:
+        raise ParameterError(f"--years: {share} is no share")
+    down_h = 8766 * years * (1 - share)
+    document = Document("Nines", "How long is it down?", [f"{down_h:.1f} h."])
+    hours = pd.DataFrame({"down_h": [down_h]})
+    return Answer("nines", str(share), lambda: document, {"hours": hours})
+'''
+
+
+def test_a_command_is_a_function() -> None:
+    room: dict[str, object] = {}
+    exec(compile(SOURCE, "nines", "exec"), room)
+    asked = COMMANDS.pop("nines")
+    app = typer.Typer(rich_markup_mode=None)
+    app.command("nines")(command(asked))  # as `cprsim.cli.app` does with every name of `cprsim`
+    app.callback()(lambda: None)
+
+    def call(*words: str) -> str:
+        return CliRunner().invoke(app, ["nines", *words]).output
+
+    text = call("--help")
+    for said in (
+        "Say what an availability means",
+        "Over so many years.",
+        "x>=1",
+        "--json",
+        "--page",
+    ):
+        assert said in text
+    assert call("0.999").startswith("8.8 h.")
+    said = json.loads(call("0.999", "--json", "--years", "2"))
+    assert (said["kind"], said["frames"]["hours"][0]["down_h"]) == ("nines", pytest.approx(17.532))
+    assert "greater than or equal to 1" in call("0.9", "--years", "0")
+    nines = room["nines"]
+    assert callable(nines)
+    with pytest.raises(ParameterError, match="years: 0 should be greater than or equal to 1"):
+        nines(0.9, years=0)
+    with pytest.raises(ParameterError, match=r"^years: 2.0 is no share"):  # in Python's words
+        nines(2.0)
