@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 import typer
@@ -63,9 +65,10 @@ def nines(share: float, *, years: Annotated[int, Ge(1)] = 1, names: bool = False
 '''
 
 
-def test_a_command_is_a_function() -> None:
-    room: dict[str, object] = {}
-    exec(compile(SOURCE, "nines", "exec"), room)
+def test_a_command_is_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "of_a_stranger.py").write_text(SOURCE, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    nines = import_module("of_a_stranger").nines
     asked = COMMANDS.pop("nines")
     app = typer.Typer(rich_markup_mode=None)
     app.command("nines")(command(asked))  # as `cprsim.cli.app` does with every name of `cprsim`
@@ -87,8 +90,6 @@ def test_a_command_is_a_function() -> None:
     said = json.loads(call("0.999", "--json", "--years", "2"))
     assert (said["kind"], said["frames"]["hours"][0]["down_h"]) == ("nines", pytest.approx(17.532))
     assert "greater than or equal to 1" in call("0.9", "--years", "0")
-    nines = room["nines"]
-    assert callable(nines)
     with pytest.raises(ParameterError, match="years: 0 should be greater than or equal to 1"):
         nines(0.9, years=0)
     with pytest.raises(ParameterError, match=r"^years: 2.0 is no share"):  # in Python's words
