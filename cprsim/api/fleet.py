@@ -43,7 +43,7 @@ def fleet(
     dask: Dask = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Simulate many jobs on one cluster, and choose the cheapest option.
+    """Simulate many jobs on one cluster, and choose an option.
 
     The scenario says what a typical job is, its section 'fleet' how many there are, how they
     differ and what they share. All options meet the same failures. The answer is what failures

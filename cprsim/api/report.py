@@ -24,7 +24,7 @@ def report(
         Sequence[Literal["png", "svg", "pdf"]], Shell("--format", "png|svg|pdf", many=True)
     ] = ("png", "svg"),
 ) -> Answer:
-    """Show finished results again, side by side, as a page or figures.
+    """Show results again, side by side, as a page or figures.
 
     A page has answer, tables, figures, scenario and provenance; in HTML it is one file that needs
     no network. Several results are compared, each with the first: replications are paired where

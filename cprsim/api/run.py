@@ -63,7 +63,8 @@ def run(
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
     from cprsim.experiments import pipeline
-    from cprsim.present.run import answer_of_run, document_of_run
+    from cprsim.plots.save import drawing
+    from cprsim.present.run import answer_of_run, drawings_of_run
     from cprsim.results.folder import ResultTarget
     from cprsim.results.kept import Kept, kept
     from cprsim.results.run import load_result, price_of, write_run
@@ -77,14 +78,8 @@ def run(
             outcome = pipeline.outcome_of_one(experiment, number)
         return write_run(
             target, loaded, experiment, outcome, replication=number or 0, price=price_of(loaded),
-            draw=draw if folder is not None else None,
+            draw=drawing(folder, drawings_of_run),
         )  # fmt: skip
-
-    def draw(result: Result) -> None:
-        from cprsim.plots.save import save_figures
-
-        watch.doing("drawing figures")
-        save_figures(document_of_run(result).drawings, result.path)
 
     def found(number: int | None) -> Kept[Result]:
         return kept(folder, loaded, load_result, simulated, replay=number)

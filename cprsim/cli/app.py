@@ -5,14 +5,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from logging import ERROR, WARNING, getLogger
+from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-import cprsim
-from cprsim import api, watch
+from cprsim.api import COMMANDS
+from cprsim.api import __path__ as functions
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
@@ -21,6 +23,7 @@ from cprsim.cli.watching import ON_STDERR
 from cprsim.errors import CprsimError, InputError, printable
 from cprsim.failures.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.version import __version__
+from cprsim.watch import use
 
 OURS = ("-q", "--quiet", "-v", "--verbose", "--traceback")  # wherever they stand
 OUT_OF_MEMORY = (
@@ -132,10 +135,10 @@ def cprsim_command(
     pulse.quiet, pulse.verbose = quiet, verbose
     getLogger("cprsim").setLevel(ERROR if quiet else WARNING)
     pulse.doing("loading")
-    watch.use(ON_STDERR)
+    use(ON_STDERR)
 
 
-for _public in filter(str.islower, cprsim.__all__):
-    getattr(cprsim, _public)  # a function registers as it is loaded
-for _name, _asked in api.COMMANDS.items():
+for _module in iter_modules(functions):
+    import_module(f"cprsim.api.{_module.name}")  # a function registers as it is loaded
+for _name, _asked in COMMANDS.items():
     app.command(_name)(command(_asked))

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from cprsim import watch
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain
+from cprsim.watch import Progress, Watch
 
 
-class TerminalWatch(watch.Watch):
+class TerminalWatch(Watch):
     """Shows all of it."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class TerminalWatch(watch.Watch):
     def warn(self, message: str) -> None:
         complain(f"cprsim: {message}")
 
-    def progress(self, doing: str) -> AbstractContextManager[watch.Progress]:
+    def progress(self, doing: str) -> AbstractContextManager[Progress]:
         from cprsim.cli.terminal import progress
 
         return progress(doing)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf, isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from cprsim.plots.run import overhead_figure, percentiles_figure
+from cprsim.plots.timeline import Lane, read_lane, timeline_figure
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
     Block,
@@ -20,6 +21,7 @@ from cprsim.present.document import (
     Section,
     Table,
     Words,
+    number_columns,
     row_columns,
     word_columns,
 )
@@ -35,7 +37,6 @@ from cprsim.present.run_sentences import (
     savings,
     verdicts,
 )
-from cprsim.present.run_timeline import timeline_section
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RESTART, Policy
@@ -61,8 +62,12 @@ from cprsim.results.words import (
 )
 from cprsim.staleness import Metric
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
+MOST_ROWS = 40  # failures shown: more are a table that nobody reads
 PLACED = frozenset({
     "failures", "saves", "pls", "pls_net", *QUANTITIES.values(), BEYOND, "ettr", "ettr_paid",
     "overhead_h", "overhead_node_h", "wall_h",
@@ -128,7 +133,7 @@ def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) 
 
 def document_of_run(result: Result) -> Document:
     """Everything about one run. Raises ResultError for an unreadable file."""
-    found = answer(result)
+    found, pictures = answer(result), pictures_of_run(result)
     whole = result.replay is None
     return Document(
         title=f"What failures cost: {result.name}",
@@ -147,10 +152,10 @@ def document_of_run(result: Result) -> Document:
             *(_replications_to_replay(result) if whole else []),
         ],
         sections=[
-            Section("Why", [*([_overhead_picture(result)] if whole else []), parts_table(result)]),
+            Section("Why", [*([pictures["overhead"]] if whole else []), parts_table(result)]),
             Section("What it costs in all", money_section(result)),
-            Section("How bad a run can get", _badness(result) if whole else []),
-            timeline_section(result),
+            Section("How bad a run can get", _badness(result, pictures) if whole else []),
+            Section("One course of the job", [pictures["timeline"], *_course(result)]),
             *origin(result.manifest, result.path, AS_RUN),
         ],
     )
@@ -307,31 +312,46 @@ def _fixed(value: float) -> str:
 # ------------------------------------------------------------------------------ sections
 
 
-def _overhead_picture(result: Result) -> Picture:
-    return Picture(
-        caption="Overhead by strategy and cause",
-        alternative=(
+def pictures_of_run(result: Result) -> dict[str, Picture]:
+    """Its figures by name; one replication alone has no means and no percentiles."""
+    found = dict(overhead_percentiles(result)) if result.replay is None else {}
+    pictures = [
+        Picture(
+            f"Replication {result.timeline_replication} along its wall time, a lane per strategy",
+            "A lane per strategy over wall time: useful work, saves, failures, recoveries and work "
+            "done again; below, the first failure from close up. The table below has the numbers.",
+            lambda: timeline_figure(result),
+            "timeline",
+        )
+    ]
+    if found:
+        pictures.insert(0, Picture(
+            "Overhead over the percentile of the runs",
+            "A line per strategy: overhead in percent of useful time over the percentile of the "
+            "runs, with bands of the 95 % intervals. The table below has the numbers.",
+            lambda: percentiles_figure(found, what=result.name),
+            "percentiles",
+        ))  # fmt: skip
+    if result.replay is None:
+        pictures.insert(0, Picture(
+            "Overhead by strategy and cause",
             "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
-            "with the 95 % interval of the total. The table below has the numbers."
-        ),
-        draw=lambda: overhead_figure(result),
-        name="overhead",
-    )
+            "with the 95 % interval of the total. The table below has the numbers.",
+            lambda: overhead_figure(result),
+            "overhead",
+        ))  # fmt: skip
+    return {one.name: one for one in pictures}
 
 
-def _badness(result: Result) -> Sequence[Block]:
+def drawings_of_run(result: Result) -> dict[str, Callable[[], Figure]]:
+    """What draws the figures of its folder."""
+    return {name: one.draw for name, one in pictures_of_run(result).items()}
+
+
+def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]:
     found = dict(overhead_percentiles(result))
     if not found:
         return [Words(["No strategy finished every replication: there is nothing to rank."])]
-    picture = Picture(
-        caption="Overhead over the percentile of the runs",
-        alternative=(
-            "A line per strategy: overhead in percent of useful time over the percentile of the "
-            "runs, with bands of the 95 % intervals. The table below has the numbers."
-        ),
-        draw=lambda: percentiles_figure(found, what=result.name),
-        name="percentiles",
-    )
     n = max(one.n for one in found.values())
     table = Table(
         caption=(
@@ -344,7 +364,41 @@ def _badness(result: Result) -> Sequence[Block]:
             for name, one in found.items()
         ],
     )
-    return [picture, table]
+    return [pictures["percentiles"], table]
+
+
+def _course(result: Result) -> list[Block]:
+    """A row per strategy and failure of the replication of the timeline."""
+    events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
+    lanes = {policy.name: read_lane(events[policy.name]) for policy in result.policies}
+    rows = [row for name, lane in lanes.items() for row in _failures(name, lane)]
+    if not rows:
+        return []
+    left = len(rows) - MOST_ROWS
+    more = f"; {left:,} more are in timeline.parquet" if left > 0 else ""
+    columns = [
+        *row_columns("strategy", "failure", "struck at, h"),
+        *word_columns("who went back"),
+        *number_columns("to the state of, h", "first new work after"),
+    ]
+    caption = f"What each failure did: hours of wall time since the start of the job{more}"
+    return [Table(caption, columns, rows[:MOST_ROWS])]
+
+
+def _failures(name: str, lane: Lane) -> Iterator[list[str]]:
+    back = {setback.at_h: setback for setback in lane.setbacks}
+    fresh = [span.start_h for span in lane.spans if span.activity == "useful"]
+    for number, at_h in enumerate(lane.failed_at_h, start=1):
+        setback = back.get(at_h)
+        again_h = next((start_h for start_h in fresh if start_h > at_h), None)
+        yield [
+            name,
+            str(number),
+            f"{at_h:.2f}",
+            "nobody" if setback is None else "failed shards" if setback.shards_only else "all",
+            NO_NUMBER if setback is None else f"{setback.back_to_h:.2f}",
+            NO_NUMBER if again_h is None else hours(again_h - at_h),
+        ]
 
 
 def overhead_percentiles(result: Result) -> Iterator[tuple[str, Percentiles]]:
