@@ -75,9 +75,9 @@ def rehearse(
     names = chosen_names(strategies, loaded.scenario, smoke)
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
-    from cprsim.plots.run import run_figures
     from cprsim.plots.save import save_figures
     from cprsim.present.rehearse import answer_of_rehearse
+    from cprsim.present.run import drawings_of_run
     from cprsim.rehearsal import keeping, rehearsing
     from cprsim.results.folder import require_writable, sole
     from cprsim.results.identity import identity_of
@@ -97,7 +97,7 @@ def rehearse(
 
     def draw(result: Result) -> None:
         if folder is not None:
-            save_figures(run_figures(result), result.path)
+            save_figures(drawings_of_run(result), result.path)
 
     if not any(one.is_valid for one in rehearsal.attempts):
         return answer_of_rehearse(rehearsal)

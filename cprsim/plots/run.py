@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,7 @@ from matplotlib.figure import Figure
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, fold, percent_axis, title_figure
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.save import Draw
 from cprsim.plots.style import FAINT, INK, look_of, stacked, style
-from cprsim.plots.timeline import timeline_figure
 from cprsim.records import Estimate
 from cprsim.results.metrics import FINISHED, Percentiles
 from cprsim.results.words import count, hours, percent, saves
@@ -29,13 +26,6 @@ BAR_WIDTH = 0.58
 NOTE = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}
 READ_AT = 95  # the percentile by which the scale of all is chosen
 LEAST_WIDTH_IN = 4.6  # that the texts need however few bars there are
-
-
-def run_figures(result: Result) -> dict[str, Draw]:
-    """Each figure that suits the result; a single replication has no mean overhead."""
-    timeline: dict[str, Draw] = {"timeline": partial(timeline_figure, result)}
-    whole = {} if result.replay is not None else {"overhead": partial(overhead_figure, result)}
-    return whole | timeline
 
 
 def overhead_figure(result: Result) -> Figure:

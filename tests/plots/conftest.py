@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from cprsim.plots.run import overhead_figure
+from cprsim.plots.timeline import timeline_figure
 from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK
 from cprsim.results import METRICS, Recovered, Result
 from tests.making import paper_policy
@@ -107,3 +110,11 @@ def hand():
         cpr_events=CPR_EVENTS,
         overheads=OVERHEADS,
     )
+
+
+def drawings(result):
+    """What draws a result's figures, but for percentiles, which need replications."""
+    return {
+        "overhead": partial(overhead_figure, result),
+        "timeline": partial(timeline_figure, result),
+    }

@@ -9,10 +9,10 @@ import matplotlib
 import pytest
 
 from cprsim.plots.axes import axis_top
-from cprsim.plots.run import overhead_figure, run_figures
+from cprsim.plots.run import overhead_figure
 from cprsim.plots.save import save_figures
 from cprsim.plots.timeline import timeline_figure
-from tests.plots.conftest import result
+from tests.plots.conftest import drawings, result
 
 
 def texts(figure):
@@ -81,7 +81,7 @@ def test_a_timeline_with_many_saves_and_failures_is_drawn(hand, tmp_path):
             rows.append((i * 0.1 + 0.03, "resumed", "useful", i * 0.1, -1))
     rows.append((80.0, "stopped", "over", 80.0, -1))
     result = hand.result(policies=(hand.full,), timeline=hand.events(rows))
-    assert len(save_figures(run_figures(result), tmp_path)) == 4
+    assert len(save_figures(drawings(result), tmp_path)) == 4
     assert "80 h,\nnot finished" in texts(timeline_figure(result))
 
 
@@ -90,14 +90,14 @@ def drawn(tmp_path_factory):
     """The files of the result made by hand, in each format, each drawn by itself."""
     folder = tmp_path_factory.mktemp("drawn")
     return {
-        name: save_figures(run_figures(result()), folder, formats=[name])
+        name: save_figures(drawings(result()), folder, formats=[name])
         for name in ("png", "svg", "pdf")
     }
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_the_same_figure_is_the_same_bytes(hand, drawn, tmp_path, suffix):
-    again = save_figures(run_figures(hand.result()), tmp_path, formats=[suffix])
+    again = save_figures(drawings(hand.result()), tmp_path, formats=[suffix])
     assert [path.name for path in again] == [path.name for path in drawn[suffix]]
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in drawn[suffix]]
 

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from cprsim.plots.axes import fold
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.run import run_figures
 from cprsim.plots.save import save_figure, save_figures, svg_text
 from cprsim.plots.style import style
 from tests.plots import test_sweep_figures as sweeps
+from tests.plots.conftest import drawings
 
 NO_FORMULA = r"$x_{\alpha$"  # matplotlib ends in an error where it takes this for mathematics
 NAMES = (NO_FORMULA, "$a$", r"\$b\$", "$", "a_b^c", "x$y$z")
@@ -78,7 +78,7 @@ def test_runs_and_charts_with_dollars_in_names_are_drawn(hand, tmp_path) -> None
     named = replace(hand.cpr, name="cpr " + NO_FORMULA)
     events = hand.events(hand.full_events).assign(strategy=named.name)
     result = hand.result(policies=(named,), timeline=events, overheads={named.name: {"save": 0.1}})
-    save_figures(run_figures(result), tmp_path)
+    save_figures(drawings(result), tmp_path)
     panel = Panel(
         NO_FORMULA, NO_FORMULA, NO_FORMULA,
         (Series(NO_FORMULA, (NO_FORMULA, "b"), (1.0, 2.0)),), (Band(NO_FORMULA, 1.0, 2.0),),
