@@ -95,7 +95,7 @@ def _rich(
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
         header_style="bold",
     )  # fmt: skip
-    least, wanted = 0, []
+    least, wanted, folds = 0, [], console.is_terminal
     for at in places:
         column = table.columns[at]
         cells = [printable(str(row[at])) for row in table.rows]
@@ -104,7 +104,8 @@ def _rich(
         wanted.append(max(map(len, cells), default=0))
         least += (widest if column.is_number else min(widest, LONGEST)) + 2  # between columns
         rich.add_column(
-            fill(column.heading, widest) if column.is_number else column.heading, vertical="top",
+            fill(column.heading, widest) if folds and column.is_number else column.heading,
+            vertical="top",
             justify="right" if column.is_number else "left", no_wrap=column.is_number,
             overflow="fold", min_width=min(widest, LONGEST),
         )  # fmt: skip
