@@ -100,7 +100,7 @@ def test_the_same_command_gives_the_same_bytes(program, scenario, tmp_path):
     one, two = (contents(folder) for folder in folders)
     assert one.pop("manifest.json") != two.pop("manifest.json")
     assert one == two
-    assert len(one) == 10
+    assert len(one) == 12
 
 
 def test_the_same_command_twice_at_once_gives_one_sound_folder(

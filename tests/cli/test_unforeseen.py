@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 BREAKING = """\
 import sys
 import cprsim.scenario
-def broken(*_):
+def broken(*_, **how):
     {what}
 cprsim.scenario.load_scenario = broken
 from cprsim.cli import main
