@@ -42,7 +42,7 @@ def tracked() -> tuple[Path, ...]:
     return tuple(path for name in listed.split("\0") if name and (path := ROOT / name).is_file())
 
 
-WRAPPED = {"Fit", "Scenario"}
+WRAPPED = {"Scenario"}
 
 
 def texts(*suffixes: str) -> list[tuple[Path, str]]:
@@ -96,7 +96,7 @@ def test_no_file_names_a_path_of_one_machine() -> None:
 
 
 def test_a_class_name_stands_once_in_the_package() -> None:
-    """Answers of `cprsim.api` may have the name of the record that they wrap."""
+    """A class of `cprsim.api` may have the name of the record that it wraps."""
     names = {True: Counter[str](), False: Counter[str]()}
     for path, text in texts(".py"):
         if path.is_relative_to(ROOT / "cprsim"):

@@ -100,8 +100,7 @@ def fleet(
     from cprsim.workers import Workers as Pool
 
     pool, wanted = Pool(workers, "dask" if dask else "local", dask), _wanted(loaded, axes)
-    unknown_of(loaded, axes)
-
+    unknown_of(loaded, axes)  # refuses a wrong section before the work
     draw = drawing(folder, fleet_figures)
 
     def simulated(target: ResultTarget) -> FleetResult:

@@ -18,7 +18,6 @@ from cprsim.api.scenario import source_of
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
-    from cprsim.results import Result
 
 
 @command
@@ -75,7 +74,7 @@ def rehearse(
     names = chosen_names(strategies, loaded.scenario, smoke)
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
-    from cprsim.plots.save import save_figures
+    from cprsim.plots.save import drawing
     from cprsim.present.rehearse import answer_of_rehearse
     from cprsim.present.run import drawings_of_run
     from cprsim.rehearsal import keeping, rehearsing
@@ -95,10 +94,7 @@ def rehearse(
         with sole(journal):
             rehearsal = rehearsing.rehearse(experiment, proxy_model(loaded), names, repeat, journal)
 
-    def draw(result: Result) -> None:
-        if folder is not None:
-            save_figures(drawings_of_run(result), result.path)
-
+    draw = drawing(folder, drawings_of_run)
     if not any(one.is_valid for one in rehearsal.attempts):
         return answer_of_rehearse(rehearsal)
     one = kept(

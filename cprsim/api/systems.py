@@ -25,7 +25,7 @@ def systems(
     overrides: Overrides = (),
     *,
     explain: Annotated[str | None, Shell(metavar="NAME")] = None,
-    listing: Annotated[bool, Shell("--list")] = False,
+    listed: Annotated[bool, Shell("--list")] = False,
     only: Annotated[Sequence[str], Shell(metavar="NAME", many=True)] = (),
     available: bool = False,
     fixed: bool = False,
@@ -45,7 +45,7 @@ def systems(
         See `cprsim.load`. None: systems are listed and explained for a made-up job.
     explain : str, optional
         Explain one system: copies, saves, rules, options, assumptions.
-    listing : bool, default False
+    listed : bool, default False
         List the systems for the scenario's job, without a simulation.
     only : sequence of str, optional
         Compare this system alone, and others so named; may be repeated.
@@ -75,7 +75,7 @@ def systems(
     if scenario is None and (overrides or only):
         raise ParameterError("--set and --only are about a job: name a scenario")
     source = None if scenario is None else source_of(scenario, overrides)
-    if source is None or listing or explain is not None:
+    if source is None or listed or explain is not None:
         from cprsim.present.systems_listing import (
             answer_of_explanation,
             answer_of_listing,

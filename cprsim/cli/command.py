@@ -77,10 +77,9 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
-    files = list(answer.files)
     if page is not None:
         pulse.doing("making the page")
-        files.append(answer.report(page))
+        answer = answer.with_files([*answer.files, answer.report(page)])
     if as_json:
         say_json_text(answer.to_json())
         return
@@ -91,7 +90,7 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     show_document(terminal, document, whole=pulse.verbose)
     if answer.folder is not None:
         say(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
-    for file in files:
+    for file in answer.files:
         say(f"wrote    {file}")
     more = len(document.remarks) - MOST_REMARKS
     if more > 0 and not pulse.verbose:

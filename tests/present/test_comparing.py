@@ -8,6 +8,7 @@ import pytest
 
 import cprsim
 from cprsim.curves.choosing import shipped_path
+from tests.making import small_scenario
 from tests.present.conftest import REPRODUCTION, made_selection
 
 
@@ -22,6 +23,12 @@ def test_two_runs_are_compared_and_the_inputs_that_differ_listed(results) -> Non
     assert answer.values["paired"] == {"B": False}
     assert "Inputs that differ: simulation.seed: 1, 2." in answer.document.remarks
     assert [part.title[:3] for part in answer.document.parts] == ["A: ", "B: "]
+
+
+@pytest.mark.parametrize("changed", ["simulation.seed=2", "failures.mtbf=20 h", "job.useful=30 h"])
+def test_runs_that_met_other_failures_are_not_paired(changed: str) -> None:
+    runs = [cprsim.run(small_scenario(), sets) for sets in ((), [changed])]
+    assert cprsim.report(*runs).values["paired"] == {"B": False}
 
 
 def test_a_run_beside_itself_is_paired(results) -> None:
