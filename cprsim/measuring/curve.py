@@ -44,7 +44,7 @@ def curve_file(measured: Measured, request: MeasureRequest, name: str, command: 
             for fitted in measured.fitted.values()
             for strategy in fitted.strategies
         ),
-        kernel=request.elsewhere or identity(request)["kernel"],
+        kernel=identity(request)["kernel"],
         command=command,
         manifest=manifest(measured, request),
         checks=checks_document(measured),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -63,8 +63,6 @@ class MeasureRequest:
     design: Design = field(default_factory=Design)
     # what a trainer of one's own says of itself; empty for the built-in model
     described: Mapping[str, Any] = field(default_factory=dict)
-    # name and digest of a table of runs made elsewhere; empty where they are our own
-    elsewhere: Mapping[str, Any] = field(default_factory=dict)
     # further metrics that are fitted; None: of a trainer of one's own all that there are, of the
     # built-in model none
     metrics: tuple[Metric, ...] | None = None
@@ -78,7 +76,7 @@ class MeasureRequest:
         """Metrics that are fitted beside AUC and log-loss."""
         there = tuple(metric for metric in seen.loss if metric not in ALWAYS)
         if self.metrics is None:
-            return there if self.kernel.trainer is not None or self.elsewhere else ()
+            return there if self.kernel.trainer is not None else ()
         asked = tuple(metric for metric in self.metrics if metric not in ALWAYS)
         for metric in asked:
             if metric not in there:
@@ -146,7 +144,7 @@ def _measure(request: MeasureRequest) -> Measured:
         if time() >= until or _is_enough(request, known):
             break
     running.close()  # a generator: ends the workers
-    return with_further(known or _fitted(read(request), request), request)
+    return with_further(known or fitted(read(request), request.n_servers), request)
 
 
 def read(request: MeasureRequest) -> list[SeedResult]:
@@ -166,32 +164,29 @@ def known_so_far(request: MeasureRequest) -> Measured | None:
     if sum(one.twin is not None for one in results) < FEWEST_SEEDS:
         return None
     with suppress(ParameterError):
-        return _fitted(results, request)
+        return fitted(results, request.n_servers)
     return None
 
 
-def _fitted(results: Iterable[SeedResult], request: MeasureRequest) -> Measured:
-    complete = [one for one in results if one.twin is not None]
-    return fitted_to(complete, observed(complete, request.n_servers))
-
-
-def fitted_to(complete: Sequence[SeedResult], seen: Observed) -> Measured:
-    """What observed runs say, wherever they were made. Raises ParameterError for too few seeds."""
+def fitted(results: Iterable[SeedResult], n_servers: int) -> Measured:
+    """What complete seeds say in AUC and log-loss. Raises ParameterError for too few of them."""
+    complete = tuple(one for one in results if one.twin is not None)
+    seen = observed(complete, n_servers)
     with one_thread():  # else the last digits would depend on the number of cores
-        fitted = {metric: fit(seen, metric) for metric in seen.loss if metric in ALWAYS}
-    return Measured(tuple(complete), seen, fitted)
+        curves = {metric: fit(seen, metric) for metric in seen.loss if metric in ALWAYS}
+    return Measured(complete, seen, curves)
 
 
 def with_further(measured: Measured, request: MeasureRequest) -> Measured:
     """With the further metrics that were asked for; warns of those that can't be fitted."""
-    fitted = dict(measured.fitted)
+    curves = dict(measured.fitted)
     for metric in request.further(measured.seen):
         try:
             with one_thread():
-                fitted[metric] = fit(measured.seen, metric)
+                curves[metric] = fit(measured.seen, metric)
         except ParameterError as error:
             watch.warn(f"{metric.label} is not in the curve: {error}")
-    return replace(measured, fitted=fitted)
+    return replace(measured, fitted=curves)
 
 
 def _is_enough(request: MeasureRequest, known: Measured | None) -> bool:

@@ -19,7 +19,6 @@ from cprsim.staleness.expected import (
     nothing_lost,
     pooled,
 )
-from cprsim.staleness.length import LengthLaw
 from cprsim.staleness.names import (
     ALWAYS,
     MORE_BYTES,
@@ -49,7 +48,6 @@ __all__ = [
     "STRATEGIES",
     "TRACKERS",
     "WHOLE",
-    "LengthLaw",
     "MeanLoss",
     "Metric",
     "Prediction",

@@ -70,12 +70,6 @@ class EmbeddingTable:
                 new = torch.as_tensor(np.ascontiguousarray(theirs), dtype=ours.dtype)
                 ours.index_copy_(0, at, new.to(ours.device))
 
-    def set_slice(self, some: slice, parts: Sequence[Array]) -> None:
-        """A slice of all parts becomes what arrays of its length hold."""
-        with torch.no_grad():
-            for ours, theirs in zip(self.parts, parts, strict=True):
-                ours[some].copy_(torch.from_numpy(theirs))
-
     @property
     def moves_only_accessed(self) -> bool:
         """Whether a step leaves rows without a gradient as they are; False where unknown."""

@@ -1,4 +1,4 @@
-"""Runs that are taken up again: from a snapshot, from a file, after everything was lost."""
+"""Runs that are taken up again: from a snapshot, after everything was lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.array_file import read_arrays, write_arrays
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS
@@ -56,33 +55,21 @@ def test_a_fork_is_bitwise_a_run_from_scratch(new_run, tracker):
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
-def test_reverting_everything_equals_resuming_from_a_file(new_run, optimizer, tmp_path):
+def test_reverting_everything_equals_resuming(new_run, optimizer):
     trainer, saver = new_run(optimizer=optimizer)
     trainer.run(600)
     saver.save()
-    write_arrays(tmp_path / "saved", trainer.position, trainer.state(), {})
+    saved = take(trainer)
     trainer.run(1000)
     saver.lose(range(4))  # all shards, and so the layers
     trainer.rewind(600)
 
     resumed, _ = new_run(optimizer=optimizer)
-    restore(read_arrays(tmp_path / "saved", {}), resumed)
+    restore(saved, resumed)
     for run in (trainer, resumed):
         run.run(END)
     ours, theirs = trainer.state(), resumed.state()
     assert_equal_bits(ours, theirs)
-
-
-@pytest.mark.parametrize("tracker", [None, *TRACKERS])
-def test_resuming_from_a_file_is_bit_exact(new_run, tracker, tmp_path):
-    straight, interrupted, resumed = (new_run(tracker) for _ in range(3))
-    failures = {400: [1], 1100: [0]}
-    go_on(*straight, END, failures)
-    go_on(*interrupted, 950, failures)
-    write_arrays(tmp_path / "saved", 950, joint_state(*interrupted), {})
-    restore(read_arrays(tmp_path / "saved", {}), *resumed)
-    go_on(*resumed, END, failures)
-    assert_equal_bits(joint_state(*resumed), joint_state(*straight))
 
 
 def test_a_rate_that_diverges_says_so(new_trainer):

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 import cprsim
-from cprsim.api.measure import CURVES
 from cprsim.curves import read_curve, write_curve
 from cprsim.measuring.curve import curve_file
 from cprsim.staleness import Metric
@@ -44,7 +43,6 @@ def test_the_curve_reads_back_as_it_was_measured(whole, tmp_path: Path) -> None:
         ("--budget", "5", "--budget: '5' has no unit"),
         ("--budget", "0 s", "--budget: must be positive"),
         ("--out", "curve.csv", "ends in .json"),
-        ("--limit", "-1", "--limit: must be positive"),
         ("--strategy", "mfu", "--strategy: `partial` is missing"),
         ("--strategy", "lru", "--strategy: `lru` is none"),
         ("--precision", "fine", "--precision: 'fine' is not a share"),
@@ -86,15 +84,3 @@ def test_a_read_curve_says_what_was_fitted(whole, tmp_path: Path) -> None:
     assert list(read.figures) == ["staleness"]
     with pytest.raises(cprsim.CprsimError, match="no results folder"):
         read.save(tmp_path)
-
-
-def test_seeds_are_planned_by_a_pilot_and_runs_without_measuring(scenario, monkeypatch) -> None:
-    monkeypatch.chdir(scenario.parent)
-    found = cprsim.measure(scenario, limit=2e-4).frames["seeds"].set_index("power_asked")
-    assert (found["power"] >= found.index).all()
-    assert found["n_seeds"].is_monotonic_increasing
-    assert not CURVES.exists()
-    planned = call("measure", scenario, "--strategy", "partial", "--strategy", "mfu", "--plan", "p")
-    assert planned.exit_code == 0, planned.output
-    lines = Path("p").read_text().splitlines()[1:]
-    assert {line.split(",")[1] for line in lines} == {"partial", "mfu"}

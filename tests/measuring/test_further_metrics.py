@@ -14,7 +14,7 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.measuring.curve import curve_file
 from cprsim.measuring.fit import fit
-from cprsim.measuring.measure import MeasureRequest, fitted_to, with_further
+from cprsim.measuring.measure import MeasureRequest, fitted, with_further
 from cprsim.measuring.observed import observed
 from cprsim.measuring.plugged import quality_of
 from cprsim.staleness import Metric
@@ -62,9 +62,9 @@ def test_a_loss_of_any_name_has_the_slope_that_was_put_in(seen) -> None:
 
 @pytest.mark.long
 def test_the_file_holds_it_and_noise_spoils_no_other_metric(
-    seeds, seen, request_, tmp_path: Path
+    seeds, request_, tmp_path: Path
 ) -> None:
-    plain = fitted_to(seeds, seen)
+    plain = fitted(seeds, N_SERVERS)
     assert set(plain.fitted) == {Metric.AUC, Metric.LOG_LOSS}
     measured = with_further(plain, request_)
     write_curve(tmp_path / "mine.json", curve_file(measured, request_, "mine", "here"))
