@@ -16,7 +16,7 @@ from cprsim.failures.streams import stream
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Baseline, Forkable, Setting, run_trials
+from cprsim.kernel.shared_run import Baseline, Runnable, Setting, run_trials
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
 from cprsim.measuring.own_code import make_trainer
@@ -157,7 +157,7 @@ def _bytes_written(written: Sequence[Sequence[Any]]) -> dict[Saving, int]:
     return {Saving(strategy, interval): n_bytes for strategy, interval, n_bytes in written}
 
 
-def forked(setting: Forkable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
+def forked(setting: Runnable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
     """The quality of the run without failures, and of each trial; nothing is kept."""
     *finished, twin = run_trials(setting, trials)
     assert isinstance(twin, Baseline)
@@ -184,7 +184,7 @@ def own_setting(
     own = make_trainer(loaded, seed, here or Path.cwd())
     shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
     pool = ArrayPool(int(memory_bytes() * SHARE) // n_beside)
-    return PluggedSetting(own, shards, seed, pool, own.get_state())
+    return PluggedSetting(own, shards, seed, pool, own.state())
 
 
 def setting_of(loaded: LoadedScenario, seed: int) -> Setting:

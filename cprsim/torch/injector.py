@@ -7,11 +7,11 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.shape import TableLayout
+from cprsim.kernel.schedule import Lose
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.array_pool import ArrayPool
-from cprsim.measuring.plugged import FollowedTables
+from cprsim.measuring.plugged import Plugged
 from cprsim.records import ShardBy
 from cprsim.torch.tables import Accesses, make_states, tables_of
 from cprsim.torch.trainer import dense_bytes, dense_tensors, write_dense
@@ -71,13 +71,12 @@ class FailureInjector:
         self.tables = tables_of(module, self.optimizers)
         self._accesses = Accesses(module, self.tables)
         self._accesses.listens = True
-        layout = TableLayout(tuple(table.n_rows for table in self.tables.values()))
-        self._followed = FollowedTables(self, layout, seed, ArrayPool())
-        shards = Shards(layout, n_shards, ShardBy(shard_by))
+        self._model = Plugged(self, seed, ArrayPool())
+        shards = Shards(self._model.layout, n_shards, ShardBy(shard_by))
         for _, servers in failures:
             shards.of_servers(servers)
-        self._saver = Saver(self._followed, shards, trial.saving.sub_saves)
-        self._due = list(trial.events())
+        self._saver = Saver(self._model, shards, trial.saving.sub_saves)
+        self._due = list(trial.schedule())
         self.n_samples, self.seen = n_samples, 0
         self.struck: list[float] = []  # shares of the run at which shards went back
 
@@ -90,19 +89,17 @@ class FailureInjector:
         Raises ParameterError for more samples than the run has.
         """
         if accessed := self._accesses.take(n):
-            self._followed.note(accessed)
+            self._model.note(accessed)
         if not all(table.moves_only_accessed for table in self.tables.values()):
-            self._followed.changed[:] = 1
+            self._model.changed[:] = 1
         self.seen += n
         if self.seen > self.n_samples:
             raise ParameterError(f"{self.seen} samples trained of a run of {self.n_samples}")
         nearest = (self.seen + n / 2) / self.n_samples  # an event happens between two batches
-        while self._due and (self._due[0][0] < nearest or self.seen == self.n_samples):
-            _, event = self._due.pop(0)
-            if isinstance(event, bool):
-                self._saver.save(ends_interval=event)
-            else:
-                self._saver.lose(event)
+        while self._due and (self._due[0].at < nearest or self.seen == self.n_samples):
+            event = self._due.pop(0)
+            self._saver.do(event)
+            if isinstance(event, Lose):
                 self.struck.append(self.seen / self.n_samples)
 
     def close(self) -> None:

@@ -127,7 +127,7 @@ class Trainer:
         """The same back; the learning rate goes on where it is."""
         write_dense(self._dense(), blob)
 
-    def get_state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Weights, optimisers, schedulers and random numbers, copied to the host."""
         tables = [part for table in self.tables.values() for part in table.parts]
         return {
@@ -138,7 +138,7 @@ class Trainer:
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None,
         }
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """What the trainer was then."""
         tables = [part for table in self.tables.values() for part in table.parts]
         with torch.no_grad():

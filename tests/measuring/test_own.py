@@ -56,7 +56,7 @@ def rehearsed(scenario) -> Callable[..., object]:
         one, again = (own_setting(loaded, 1) for _ in range(2))
         spoil(one.own)
         spoil(again.own)
-        return check_trainer(replace(one, start=one.own.get_state()), again)
+        return check_trainer(replace(one, start=one.own.state()), again)
 
     return run
 
@@ -126,7 +126,7 @@ def test_a_trainer_that_repeats_is_tried_and_found_quiet(rehearsed) -> None:
 
 def test_a_state_that_is_not_whole_is_found(rehearsed) -> None:
     def forgets_the_optimiser(one: Wrapped) -> None:
-        whole = one.set_state
+        whole = one.restore
 
         def put_back(state) -> None:
             kept = one.inner.optimizer.row_state.copy()
@@ -134,7 +134,7 @@ def test_a_state_that_is_not_whole_is_found(rehearsed) -> None:
             if one.inner.position:
                 one.inner.optimizer.row_state[:] = kept
 
-        one.set_state = put_back
+        one.restore = put_back
 
     with pytest.raises(ParameterError, match="state is not whole"):
         rehearsed(forgets_the_optimiser)

@@ -41,7 +41,7 @@ def loop_of_ones_own(trial: Trial) -> float:
 
 def test_the_loop_ends_where_our_fork_does() -> None:
     own = new("adagrad", batch=40)
-    setting = PluggedSetting(own, Shards(layout_of(own), 4), 1, ArrayPool(), own.get_state())
+    setting = PluggedSetting(own, Shards(layout_of(own), 4), 1, ArrayPool(), own.state())
     trials = DESIGN.trials(1, 4)
     twin, found = forked(setting, trials)
     ended = [loop_of_ones_own(trial) for trial in trials]
