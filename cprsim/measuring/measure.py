@@ -22,10 +22,9 @@ from cprsim.errors import ParameterError, ResultError, one_line
 from cprsim.experiments.proxy_model import SOURCE
 from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
-from cprsim.measuring.checks import Checks, check
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
-from cprsim.measuring.fit import FEWEST_SEEDS, FittedCurve, fit, weighted
+from cprsim.measuring.fit import FEWEST_SEEDS, FittedCurve, fit
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import (
     SeedResult,
@@ -34,7 +33,6 @@ from cprsim.measuring.runs import (
     require_seen,
     run_seed,
 )
-from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
@@ -103,48 +101,38 @@ class Measured:
     fitted: dict[Metric, FittedCurve]
     expected: Expected | None = None  # what was expected beforehand, where it was asked
 
-    def relative_error(self, metric: Metric, strategy: str) -> float:
-        """Standard error of a slope, as a share of plain partial recovery's slope."""
-        slopes = self.fitted[metric].slopes
-        return slopes.standard_error(strategy) / abs(slopes.mean(WHOLE))
-
     @property
     def widest(self) -> float:
-        """The relative error of the least well known slope, in AUC or log-loss."""
+        """The largest standard error of a slope in AUC or log-loss, over partial's slope."""
         return max(
-            self.relative_error(metric, strategy)
+            fitted.slopes.standard_error(strategy) / abs(fitted.slopes.mean(WHOLE))
             for metric, fitted in self.fitted.items()
             if metric in ALWAYS
             for strategy in fitted.slopes.strategies
         )
 
-    def points(self, metric: Metric, strategy: str) -> tuple[Floats, Floats]:
-        """Weighted PLS and loss of the trials that were fitted."""
-        some = self.seen.strategy(strategy) & ~self.seen.held_out
-        return weighted(self.seen, self.fitted[metric].parts)[some], self.seen.loss[metric][some]
-
-    def checks(self, metric: Metric) -> Checks:
-        return check(self.seen, self.fitted[metric])
-
 
 def measure(request: MeasureRequest) -> Measured:
     """Run seeds until the precision or the budget is reached."""
-    with _claimed(request):
-        return _measure(request)
-
-
-def _measure(request: MeasureRequest) -> Measured:
     until = time() + request.budget_s if request.n_seeds is None else float("inf")
-    tasks = [_task(request, seed, until) for seed in request.seeds]
+    n_beside = request.workers.n_local if request.workers.backend == "local" else 1
+    tasks = [
+        SeedRuns(
+            request.loaded, seed, tuple(request.design.trials(seed, request.n_servers)),
+            request.folder, until, here=Path.cwd(), n_beside=n_beside,
+        )
+        for seed in request.seeds
+    ]  # fmt: skip
     known = None
-    running = run_each(run_seed, tasks, request.workers, "seed {}".format)
-    for number, n_run in running:
-        require_seen(tasks[number], n_run)
-        known = known_so_far(request) if request.n_seeds is None else None
-        if time() >= until or _is_enough(request, known):
-            break
-    running.close()  # a generator: ends the workers
-    return with_further(known or fitted(read(request), request.n_servers), request)
+    with _claimed(request):
+        running = run_each(run_seed, tasks, request.workers, "seed {}".format)
+        for number, n_run in running:
+            require_seen(tasks[number], n_run)
+            known = known_so_far(request) if request.n_seeds is None else None
+            if time() >= until or (known is not None and _is_enough(request, known)):
+                break
+        running.close()  # a generator: ends the workers
+        return with_further(known or fitted(read(request), request.n_servers), request)
 
 
 def read(request: MeasureRequest) -> list[SeedResult]:
@@ -189,19 +177,8 @@ def with_further(measured: Measured, request: MeasureRequest) -> Measured:
     return replace(measured, fitted=curves)
 
 
-def _is_enough(request: MeasureRequest, known: Measured | None) -> bool:
-    if request.n_seeds is not None or known is None:
-        return False
+def _is_enough(request: MeasureRequest, known: Measured) -> bool:
     return len(known.results) >= FEWEST_SEEDS_TO_USE and known.widest <= request.precision
-
-
-def _task(request: MeasureRequest, seed: int, until: float) -> SeedRuns:
-    design, n_servers = request.design, request.n_servers
-    trials = tuple(design.trials(seed, n_servers))
-    n_beside = request.workers.n_local if request.workers.backend == "local" else 1
-    return SeedRuns(
-        request.loaded, seed, trials, request.folder, until, here=Path.cwd(), n_beside=n_beside
-    )
 
 
 # --------------------------------------------------------------------------- identity

@@ -10,6 +10,7 @@ from scipy import stats
 
 import cprsim
 from cprsim.curves import read_curve, write_curve
+from cprsim.measuring.checks import SeedMean, checks_of
 from cprsim.measuring.curve import curve_file
 from cprsim.staleness import Metric
 from tests.making import call
@@ -76,7 +77,8 @@ def test_a_read_curve_says_what_was_fitted(whole, tmp_path: Path) -> None:
     assert losses["extrapolated"].tolist() == [pls > row["most_pls"] for pls in losses.index]
     weights = of["weights"].set_index("strategy").loc["partial"]
     np.testing.assert_allclose(weights["weight"], part.weight.weight, rtol=1e-5)
-    ratio = measured.checks(Metric.AUC).held_out[0].measured_over_predicted
+    checks = checks_of(measured.seen, fitted)
+    ratio = SeedMean(**checks["held_out"][0]["measured_over_predicted"])
     held = of["held_out"].iloc[0]
     assert held["measured_over_predicted_low"] == pytest.approx(ratio.mean - ratio.half_width)
     assert not read.values["fit_for_use"]

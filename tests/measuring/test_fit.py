@@ -12,7 +12,7 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Trial, stale_shards
-from cprsim.measuring.checks import HeldOut, HeldOutVerdict, SeedMean, check
+from cprsim.measuring.checks import HeldOutVerdict, SeedMean, checks_of
 from cprsim.measuring.curve import response_of, why_unfit
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import AT, FittedCurve, fit
@@ -115,15 +115,15 @@ def test_one_shard_and_half_of_them_are_predicted_alike() -> None:
 
 
 def test_the_checks_see_what_was_made() -> None:
-    checks = check(seen_of(6), fitted_of(6))
-    assert checks.weighted_correlation.mean > 0.98
-    found = [one for one in checks.differences if one["other"] == "partial"]
+    checks = checks_of(seen_of(6), fitted_of(6))
+    assert checks["correlation_with_weighted_pls"]["mean"] > 0.98
+    found = [one for one in checks["paired_differences"] if one["other"] == "partial"]
     assert all(one["mean"] + one["half_width_95"] < 0 for one in found)  # partial is the steepest
     assert all(one["smallest_detectable"] > one["half_width_95"] for one in found)
-    assert sorted(one.n_failures for one in checks.held_out) == [3, 3, 6, 6]
-    for one in checks.held_out:
-        assert one.measured_over_predicted.mean == pytest.approx(1.0, abs=0.05)
-        assert one.verdict is HeldOutVerdict.HOLDS
+    assert sorted(one["n_failures"] for one in checks["held_out"]) == [3, 3, 6, 6]
+    for one in checks["held_out"]:
+        assert one["measured_over_predicted"]["mean"] == pytest.approx(1.0, abs=0.05)
+        assert one["verdict"] == HeldOutVerdict.HOLDS
 
 
 def test_held_out_histories_do_not_enter_and_are_seen_to_fail() -> None:
@@ -132,7 +132,7 @@ def test_held_out_histories_do_not_enter_and_are_seen_to_fail() -> None:
     spoilt = replace(seen, loss=double)
     found = fit(spoilt, Metric.AUC)
     np.testing.assert_array_equal(fitted_of(6).slopes.by_seed, found.slopes.by_seed)
-    assert {one.verdict for one in check(spoilt, found).held_out} == {HeldOutVerdict.FAILS}
+    assert {one["verdict"] for one in checks_of(spoilt, found)["held_out"]} == {"does not hold"}
 
 
 def test_the_standard_error_is_that_over_seeds() -> None:
@@ -180,7 +180,7 @@ def test_no_loss_of_a_stale_shard_is_known_for_sure() -> None:
 def test_whether_held_out_runs_are_predicted_may_not_be_told(
     mean: float, error: float, verdict: HeldOutVerdict
 ) -> None:
-    assert HeldOut("partial", 6, 0.4, 0.01, SeedMean(mean, error, 16)).verdict is verdict
+    assert SeedMean(mean, error, 16).verdict is verdict
 
 
 def measured(n_seeds: int, noise: float, seen: Observed | None = None) -> Measured:
