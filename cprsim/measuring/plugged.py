@@ -61,24 +61,17 @@ def layout_of(trainer: OwnTrainer) -> TableLayout:
     return TableLayout(tuple(table.n_rows for table in trainer.tables.values()))
 
 
-def split_by_table(layout: TableLayout, rows: Ints) -> Iterator[tuple[int, Ints, Ints]]:
-    """(table, positions within `rows` (m,), rows of the table) of each table that has any."""
-    table = np.searchsorted(layout.first_row, rows, side="right") - 1
-    for number in np.unique(table).tolist():
-        at = np.flatnonzero(table == number)
-        yield number, at, rows[at] - layout.first_row[number]
+class ModelWeights:
+    """Rows and dense state of a trainer, or of a copy of what it holds; copies go to the pool."""
 
-
-class TableRows:
-    """Rows of several tables by fused ids."""
-
-    def __init__(self, layout: TableLayout, tables: Sequence[OwnTable]) -> None:
-        self.layout, self.tables = layout, tables
+    def __init__(self, trainer: Any, layout: TableLayout, pool: ArrayPool) -> None:
+        self.layout, self.pool, self._trainer = layout, pool, trainer
+        self.tables: list[OwnTable] = list(trainer.tables.values())
         one = np.zeros(1, np.int64)
-        self.row_bytes = [sum(part.nbytes for part in table.get_rows(one)) for table in tables]
+        self.row_bytes = [sum(part.nbytes for part in t.get_rows(one)) for t in self.tables]
 
     @property
-    def table(self) -> TableRows:
+    def table(self) -> ModelWeights:
         """Itself: slices of it are vectors."""
         return self
 
@@ -88,18 +81,24 @@ class TableRows:
         first = int(self.layout.first_row[number])
         return np.asarray(self.tables[number].get_rows(np.arange(start, stop, step) - first)[0])
 
+    def _by_table(self, rows: Ints) -> Iterator[tuple[OwnTable, Ints]]:
+        """Each table that has any of the rows, and their numbers in it."""
+        number = np.searchsorted(self.layout.first_row, rows, side="right") - 1
+        for one in np.unique(number).tolist():
+            yield self.tables[one], rows[number == one] - self.layout.first_row[one]
+
     def read(self, rows: Ints) -> Parcel:
         return tuple(
             np.asarray(part)
-            for number, _, ours in split_by_table(self.layout, rows)
-            for part in self.tables[number].get_rows(ours)
+            for table, ours in self._by_table(rows)
+            for part in table.get_rows(ours)
         )
 
     def write(self, rows: Ints, parcel: Parcel) -> None:
         left = list(parcel)
-        for number, _, ours in split_by_table(self.layout, rows):
-            n_parts = len(self.tables[number].get_rows(ours[:0]))
-            self.tables[number].set_rows(ours, left[:n_parts])
+        for table, ours in self._by_table(rows):
+            n_parts = len(table.get_rows(ours[:0]))
+            table.set_rows(ours, left[:n_parts])
             del left[:n_parts]
 
     def bytes_of(self, rows: slice | Ints) -> int:
@@ -107,19 +106,6 @@ class TableRows:
             rows = np.arange(*rows.indices(self.layout.n_rows))
         counts = np.histogram(rows, self.layout.first_row)[0]
         return int(counts @ np.array(self.row_bytes))
-
-
-class ModelWeights(TableRows):
-    """The weights of a trainer, or of a copy of what it holds.
-
-    Parameters
-    ----------
-    pool : where copies go
-    """
-
-    def __init__(self, trainer: Any, layout: TableLayout, pool: ArrayPool) -> None:
-        super().__init__(layout, list(trainer.tables.values()))
-        self._trainer, self.pool = trainer, pool
 
     def read_dense(self) -> bytes:
         return bytes(self._trainer.get_dense())
