@@ -123,13 +123,6 @@ def test_what_is_no_log_is_an_error_even_when_skipping(tmp_path, name, content, 
         read_log(tmp_path / name, skip_bad=True)
 
 
-def test_a_file_that_is_not_what_its_name_says(tmp_path):
-    log = tmp_path / "log.tsv.gz"
-    log.write_text(line())
-    with pytest.raises(ClickError, match="unreadable: Not a gzipped file"):
-        read_log(log)
-
-
 @given(st.binary(max_size=300))
 def test_no_bytes_whatever_end_in_anything_but_clicks_or_one_error(tmp_path_factory, content):
     log = tmp_path_factory.mktemp("logs") / "log.tsv"

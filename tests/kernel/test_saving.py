@@ -54,33 +54,6 @@ def test_lost_servers_go_back_to_the_save_and_the_others_go_on(run, by, optimize
     assert trainer.position == 1000
 
 
-def test_the_content_of_a_save_is_fixed_when_it_starts_and_valid_when_it_commits(run):
-    trainer, saver = run()
-    trainer.run(500)
-    at_start = trainer.model.table.copy()
-    saver.start()
-    trainer.run(1000)  # goes on while the save is written in the background
-    saver.commit()
-    trainer.run(1500)
-    saver.lose([0])
-    lost = held_by(saver, [0])
-    assert (trainer.model.table[lost] == at_start[lost]).all()
-
-
-def test_an_abandoned_save_never_was(run):
-    trainer, saver = run()
-    trainer.run(500)
-    saver.save()
-    good = trainer.model.table.copy()
-    trainer.run(1000)
-    saver.start()
-    trainer.run(1500)
-    saver.abandon()
-    saver.lose([2])
-    lost = held_by(saver, [2])
-    assert (trainer.model.table[lost] == good[lost]).all()
-
-
 def test_losing_all_servers_takes_the_layers_too(run):
     trainer, saver = run()
     trainer.run(500)

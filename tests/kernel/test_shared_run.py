@@ -40,15 +40,6 @@ def test_a_fork_is_bit_by_bit_a_run_from_scratch(setting: Setting) -> None:
     assert len(set(forked.values())) > len(trials) // 2  # strategies do differ
 
 
-def test_the_twin_is_the_run_that_nobody_saved(setting: Setting) -> None:
-    trials = [Trial(Saving(strategy, 0.25), ONE) for strategy in STRATEGIES]
-    *_, twin = run_trials(setting, trials)
-    alone = setting.trainer()
-    alone.run()
-    assert isinstance(twin, Baseline)
-    assert twin.quality == alone.evaluate()
-
-
 def test_equal_bytes_are_equal_and_more_bytes_are_more(setting: Setting) -> None:
     savings = [Saving(strategy, 0.25) for strategy in STRATEGIES]
     (twin,) = run_trials(setting, [], savings)

@@ -13,7 +13,6 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.measuring.curve import curve_file
-from cprsim.measuring.fit import fit
 from cprsim.measuring.measure import MeasureRequest, fitted, with_further
 from cprsim.measuring.observed import observed
 from cprsim.measuring.plugged import quality_of
@@ -51,13 +50,6 @@ def seen(seeds):
 @pytest.fixture
 def request_(scenario, tmp_path: Path) -> MeasureRequest:
     return request_in(tmp_path, scenario, metrics=(RECALL, NOISE))
-
-
-def test_a_loss_of_any_name_has_the_slope_that_was_put_in(seen) -> None:
-    of_auc, of_recall = (
-        fit(seen, metric).slopes.mean("partial") for metric in (Metric.AUC, RECALL)
-    )
-    assert of_recall == pytest.approx(2 * of_auc, rel=1e-3)
 
 
 @pytest.mark.long
