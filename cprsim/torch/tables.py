@@ -121,36 +121,23 @@ def make_states(module: Any, optimizers: Sequence[Any]) -> None:
         raise ParameterError("SGD with dampening keeps nothing before its first step")
     sparse = {id(one.weight) for _, one in embeddings_of(module) if one.sparse}
     for optimizer in optimizers:
-        new = [
-            p
-            for group in optimizer.param_groups
-            for p in group["params"]
-            if p.requires_grad and not optimizer.state.get(p)
-        ]
-        before = [(p, p.detach().clone(), p.grad) for p in new]
-        others = [
-            (p, p.grad)
-            for group in optimizer.param_groups
-            for p in group["params"]
-            if all(p is not one for one in new)
-        ]
-        for p, _ in others:
-            p.grad = None
+        every = [p for group in optimizer.param_groups for p in group["params"]]
+        new = [p for p in every if p.requires_grad and not optimizer.state.get(p)]
+        optimizer.zero_grad()
+        values = [p.detach().clone() for p in new]
         for p in new:
             p.grad = _no_gradient(p, id(p) in sparse)
         if new:
             optimizer.step()
         with torch.no_grad():
-            for p, value, gradient in before:
+            for p, value in zip(new, values, strict=True):
                 p.copy_(value)
-                p.grad = gradient
                 for key, state in optimizer.state.get(p, {}).items():
                     if isinstance(state, torch.Tensor):
                         state.zero_()
                     elif isinstance(state, int | float) and key == "step":  # SparseAdam's
                         optimizer.state[p][key] = torch.zeros((), dtype=torch.float64)
-        for p, gradient in others:
-            p.grad = gradient
+        optimizer.zero_grad()
 
 
 def _no_gradient(parameter: Any, sparse: bool) -> Any:
