@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ClickError
-from cprsim.kernel.clicks.criteo import CriteoLog, read_log
+from cprsim.kernel.clicks.criteo import read_log
 from cprsim.kernel.clicks.records import MISSING_CATEGORY
 
 INTEGERS = [str(i) for i in range(13)]
@@ -40,6 +40,8 @@ def test_numbers_come_out_as_written_and_gaps_as_missing(tmp_path):
     assert raw.integers[0, 1:5].tolist() == [-2, 2, 3, 2071071]
     assert raw.categories[0].tolist() == [*range(25), MISSING_CATEGORY]
     assert skipped == 0
+    write(log, line("1", ["7"] * 13, [""] * 26))
+    assert (read_log(log)[0].categories == MISSING_CATEGORY).all()
 
 
 @pytest.mark.parametrize(("suffix", "opener"), [(".gz", gzip.open), (".xz", lzma.open)])
@@ -54,9 +56,9 @@ def test_blocks_join_to_the_whole_wherever_they_are_cut(tmp_path, monkeypatch):
     log = tmp_path / "log.tsv"
     write(log, *(line(str(i % 2), changed(INTEGERS, 0, str(i))) for i in range(50)))
     monkeypatch.setattr("cprsim.kernel.clicks.criteo.READ_BYTES", 333)
-    blocks = list(CriteoLog(log).blocks(n_lines=7))
-    assert max(map(len, blocks)) <= 7
-    assert np.concatenate([b.integers[:, 0] for b in blocks]).tolist() == list(range(50))
+    monkeypatch.setattr("cprsim.kernel.clicks.criteo.BLOCK_LINES", 7)
+    assert read_log(log)[0].integers[:, 0].tolist() == list(range(50))
+    assert read_log(log, most=20)[0].integers[:, 0].tolist() == list(range(20))
 
 
 BAD = {
