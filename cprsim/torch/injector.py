@@ -13,11 +13,10 @@ from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import Plugged
 from cprsim.records import ShardBy
-from cprsim.torch.tables import Accesses, make_states, tables_of
-from cprsim.torch.trainer import dense_bytes, dense_tensors, write_dense
+from cprsim.torch.tables import TrainedModule
 
 
-class FailureInjector:
+class FailureInjector(TrainedModule):
     """Saves a model in memory at an interval, and takes its shards back when they fail.
 
     Call `step` after each step of the optimisers, and `close` at the end. Rows go back with their
@@ -65,16 +64,12 @@ class FailureInjector:
             Saving(strategy, interval),
             tuple(ShardFailure(at, tuple(shards)) for at, shards in failures),
         )
-        self.module = module
-        self.optimizers = list(optimizers) if isinstance(optimizers, Sequence) else [optimizers]
-        make_states(module, self.optimizers)
-        self.tables = tables_of(module, self.optimizers)
-        self._accesses = Accesses(module, self.tables)
-        self._accesses.listens = True
+        super().__init__(module, optimizers)
+        self.accesses.listens = True
         self._model = Plugged(self, seed, ArrayPool())
         shards = Shards(self._model.layout, n_shards, ShardBy(shard_by))
-        for _, servers in failures:
-            shards.of_servers(servers)
+        for failure in trial.failures:
+            shards.of_servers(failure.servers)
         self._saver = Saver(self._model, shards, trial.saving.sub_saves)
         self._due = list(trial.schedule())
         self.n_samples, self.seen = n_samples, 0
@@ -88,9 +83,9 @@ class FailureInjector:
 
         Raises ParameterError for more samples than the run has.
         """
-        if accessed := self._accesses.take(n):
+        if accessed := self.accesses.take(n):
             self._model.note(accessed)
-        if not all(table.moves_only_accessed for table in self.tables.values()):
+        if not self.moves_only_accessed:
             self._model.changed[:] = 1
         self.seen += n
         if self.seen > self.n_samples:
@@ -104,12 +99,4 @@ class FailureInjector:
 
     def close(self) -> None:
         """Listen no longer."""
-        self._accesses.remove()
-
-    def get_dense(self) -> bytes:
-        """All that is no row: parameters, buffers, optimiser state."""
-        return dense_bytes(dense_tensors(self.module, self.optimizers, self.tables))
-
-    def set_dense(self, blob: bytes) -> None:
-        """The same back."""
-        write_dense(dense_tensors(self.module, self.optimizers, self.tables), blob)
+        self.accesses.remove()
