@@ -94,7 +94,7 @@ def measure(
         What is wrong with the scenario or its trainer, or that the time was too short.
     """
     loaded = source_of(scenario, overrides).read()
-    from cprsim.curves import read_curve, write_curve
+    from cprsim.curves.curve_file import read_curve, write_curve
     from cprsim.measuring.curve import curve_file
     from cprsim.measuring.design import design_of
     from cprsim.measuring.measure import MeasureRequest
@@ -102,7 +102,7 @@ def measure(
     from cprsim.present.curve import answer_of_curve
     from cprsim.results.folder import require_writable
     from cprsim.results.kept import Kept
-    from cprsim.staleness import Metric
+    from cprsim.staleness.names import Metric
     from cprsim.units import SHARE, TIME
     from cprsim.workers import Workers as Pool
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cprsim.measuring.plugged import PluggedSetting
 from cprsim.measuring.runs import own_setting
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario.reading import LoadedScenario
 
 
 @dataclass(frozen=True, slots=True)

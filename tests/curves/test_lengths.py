@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cprsim.curves import CurveFile, chosen_curve, write_curve
+from cprsim.curves.choosing import chosen_curve
+from cprsim.curves.curve_file import CurveFile, write_curve
 from cprsim.results.identity import identity_of
-from cprsim.scenario import load_scenario
-from cprsim.staleness import Metric, Response
+from cprsim.scenario.reading import load_scenario
+from cprsim.staleness.names import Metric
+from cprsim.staleness.response import Response
 
 JOB = """
 job: {samples: SAMPLES, throughput: 800 samples/h}

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 import cprsim
-from cprsim.curves import read_curve, write_curve
+from cprsim.curves.curve_file import read_curve, write_curve
 from cprsim.measuring.checks import SeedMean, checks_of
 from cprsim.measuring.curve import curve_file
-from cprsim.staleness import Metric
+from cprsim.staleness.names import Metric
 from tests.making import call
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from cprsim.measuring.expectation import Expected, expect
 from cprsim.measuring.runs import setting_of
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.making import call
 
 pytestmark = pytest.mark.long
