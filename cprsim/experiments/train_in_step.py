@@ -21,7 +21,7 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.playing import N_MARKS, LossCurve
 from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.schedule import Lose, Save, Stage, of_log
+from cprsim.kernel.schedule import Lose, SaveEvent, SaveStage, of_log
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario.reading import LoadedScenario
@@ -147,7 +147,7 @@ def train_with_failures(
             if start + round(to_do[0].at * per_h / batch) * batch > position:
                 return
             event = to_do.popleft()
-            if isinstance(event, Save) and event.stage is Stage.STARTS:
+            if isinstance(event, SaveEvent) and event.stage is SaveStage.STARTS:
                 replicas.gather()
             saver.do(event)
             if isinstance(event, Lose) and saver.takes_layers(event):

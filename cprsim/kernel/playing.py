@@ -10,13 +10,13 @@ import numpy as np
 
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.saving import Savable, Saver
-from cprsim.kernel.schedule import End, Rewind, Save, Schedule, Stage
+from cprsim.kernel.schedule import End, Rewind, SaveEvent, SaveStage, Schedule
 from cprsim.records import EventKind, EventLog, Floats, Ints
 
 N_MARKS = 100  # points of a loss curve
 
 
-class Model(Savable, Protocol):
+class TrainableModel(Savable, Protocol):
     """A model on its way through its samples: the built-in one, or a trainer of one's own."""
 
     @property
@@ -47,7 +47,10 @@ class Model(Savable, Protocol):
 
 
 def play(
-    model: Model, saver: Saver, schedule: Schedule, go_to: Callable[[int], Any] | None = None
+    model: TrainableModel,
+    saver: Saver,
+    schedule: Schedule,
+    go_to: Callable[[int], Any] | None = None,
 ) -> None:
     """Train, and save, lose and go back as a schedule says; `go_to` trains up to a position."""
     goes_back = any(isinstance(event, Rewind) for event in schedule)
@@ -63,9 +66,9 @@ def play(
         position = model.on_grid(event.at * model.n_samples)
         if position > model.position:
             (go_to or model.run)(position)
-        if goes_back and isinstance(event, Save):
-            pending = model.state() if event.stage is Stage.STARTS else pending
-            saved = pending if event.stage is Stage.COMMITS else saved
+        if goes_back and isinstance(event, SaveEvent):
+            pending = model.state() if event.stage is SaveStage.STARTS else pending
+            saved = pending if event.stage is SaveStage.COMMITS else saved
         saver.do(event)
 
 
@@ -83,7 +86,9 @@ class Course:
     What is trained again after a step back is noted once.
     """
 
-    def __init__(self, model: Model, on_progress: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, model: TrainableModel, on_progress: Callable[[int], None] | None = None
+    ) -> None:
         self.model, self._tell = model, on_progress or (lambda position: None)
         marks = np.linspace(0, model.n_samples, N_MARKS + 1)[1:]
         self._marks = np.unique([at for at in map(model.on_grid, marks) if at])

@@ -19,7 +19,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
-from cprsim.kernel.schedule import Event, Lose, Save, Stage
+from cprsim.kernel.schedule import Event, Lose, SaveEvent, SaveStage
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
 from cprsim.kernel.weights import Parcel, Weights
@@ -113,12 +113,12 @@ class Saver:
         """What an event does to saves and rows; going back in the data is the run's affair."""
         if isinstance(event, Lose):
             self.lose(event.servers, self.takes_layers(event))
-        elif isinstance(event, Save):
-            if event.stage in (Stage.STARTS, Stage.WHOLE):
+        elif isinstance(event, SaveEvent):
+            if event.stage in (SaveStage.STARTS, SaveStage.WHOLE):
                 self.start(event.ends_interval)
-            if event.stage in (Stage.COMMITS, Stage.WHOLE):
+            if event.stage in (SaveStage.COMMITS, SaveStage.WHOLE):
                 self.commit()
-            elif event.stage is Stage.ABANDONED:
+            elif event.stage is SaveStage.ABANDONED:
                 self.abandon()
 
     def start(self, ends_interval: bool = True) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from cprsim.records import EventKind, EventLog
 
 
-class Stage(Enum):
+class SaveStage(Enum):
     """Of a save: between its start, which fixes the content, and its commit the run may go on."""
 
     STARTS = "starts"
@@ -27,12 +27,12 @@ class Stage(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Save:
+class SaveEvent:
     """A save, or a stage of it."""
 
     at: float  # share of the run
     ends_interval: bool = True
-    stage: Stage = Stage.WHOLE
+    stage: SaveStage = SaveStage.WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ class End:
     at: float = 1.0
 
 
-Event = Save | Lose | Rewind | End
+Event = SaveEvent | Lose | Rewind | End
 Schedule = tuple[Event, ...]
 
 STAGES = {
-    EventKind.SAVE_STARTED: Stage.STARTS,
-    EventKind.SUB_SAVE_STARTED: Stage.STARTS,
-    EventKind.SAVE_COMMITTED: Stage.COMMITS,
-    EventKind.SUB_SAVE_COMMITTED: Stage.COMMITS,
-    EventKind.SAVE_ABANDONED: Stage.ABANDONED,
+    EventKind.SAVE_STARTED: SaveStage.STARTS,
+    EventKind.SUB_SAVE_STARTED: SaveStage.STARTS,
+    EventKind.SAVE_COMMITTED: SaveStage.COMMITS,
+    EventKind.SUB_SAVE_COMMITTED: SaveStage.COMMITS,
+    EventKind.SAVE_ABANDONED: SaveStage.ABANDONED,
 }
 ENDS = (EventKind.FINISHED, EventKind.STOPPED)
 KINDS = (*STAGES, EventKind.REVERTED, EventKind.ROLLED_BACK, *ENDS)
@@ -85,7 +85,7 @@ def _events(log: EventLog, useful_h: float, first: int, trainers: set[int]) -> I
         rows, kind = list(events), EventKind(number)
         at = float(log.progress_h[rows[0]]) / useful_h
         if kind in STAGES:
-            yield Save(at, kind is not EventKind.SUB_SAVE_STARTED, STAGES[kind])
+            yield SaveEvent(at, kind is not EventKind.SUB_SAVE_STARTED, STAGES[kind])
         elif kind is EventKind.REVERTED:
             slots = [int(log.slot[i]) for i in rows]
             keeps_layers = failed[at_h].issuperset(slots) and at_h not in without_trainer

@@ -17,7 +17,7 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.playing import Model, play
+from cprsim.kernel.playing import TrainableModel, play
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Shards
@@ -34,7 +34,7 @@ class Runnable(Protocol):
     def shards(self) -> Shards:
         """Which server holds which rows."""
 
-    def trainer(self) -> Model:
+    def trainer(self) -> TrainableModel:
         """The model at the start of its run."""
 
     def require_memory(self, n_savers: int) -> None:
@@ -120,7 +120,7 @@ class SharedRun:
             del self.savers[saving]
 
     @contextmanager
-    def fork(self, saving: Saving) -> Iterator[tuple[Model, Saver]]:
+    def fork(self, saving: Saving) -> Iterator[tuple[TrainableModel, Saver]]:
         """The model goes on alone from here, saved in one of the ways; then it is put back."""
         state, observe = self.model.state(), self.model.observe
         self.model.observe = None

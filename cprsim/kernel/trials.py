@@ -13,7 +13,7 @@ from itertools import count, takewhile
 from math import ceil
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.schedule import End, Lose, Save, Schedule
+from cprsim.kernel.schedule import End, Lose, SaveEvent, Schedule
 from cprsim.records import SmallTables, SubSaves
 from cprsim.staleness.names import MORE_BYTES, STRATEGIES, WHOLE
 
@@ -47,14 +47,14 @@ class Saving:
     def sub_saves(self) -> SubSaves | None:
         return sub_saves_of(self.strategy)
 
-    def due(self, after: float, until: float) -> Iterator[Save]:
+    def due(self, after: float, until: float) -> Iterator[SaveEvent]:
         """Saves due in (after, until] of the run."""
         n = 1 if self.sub_saves is None else self.sub_saves.n_per_interval
         step = self.interval_fraction / n
         first = int((after + ROUNDING) // step) + 1
         last = min(until, 1.0) + ROUNDING
         for number in takewhile(lambda number: number * step <= last, count(first)):
-            yield Save(min(number * step, 1.0), number % n == 0)
+            yield SaveEvent(min(number * step, 1.0), number % n == 0)
 
     def last_before(self, at: float) -> float:
         """Share of the run at which the interval began in which `at` lies, for PLS."""
@@ -86,7 +86,7 @@ class Trial:
 
         A save that is due with a failure comes first.
         """
-        events: list[Save | Lose | End] = []
+        events: list[SaveEvent | Lose | End] = []
         for failure in self.failures:
             events += self.saving.due(after, failure.at_fraction)
             events.append(Lose(failure.at_fraction, failure.servers))

@@ -166,7 +166,7 @@ class CopiedModel:
 
 
 class Plugged:
-    """A run of a trainer of the user's own; see `cprsim.kernel.playing.Model`."""
+    """A run of a trainer of the user's own; see `cprsim.kernel.playing.TrainableModel`."""
 
     def __init__(self, trainer: Any, seed: int, pool: ArrayPool) -> None:
         self.trainer, self.seed, self.layout = trainer, seed, layout_of(trainer)

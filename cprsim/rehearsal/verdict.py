@@ -21,7 +21,7 @@ import numpy as np
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.schedule import Rewind, Save, Stage, of_log
+from cprsim.kernel.schedule import Rewind, SaveEvent, SaveStage, of_log
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, EventKind, EventLog
 from cprsim.rehearsal.material import Material
@@ -303,9 +303,9 @@ def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> 
             trainer.restore(kept[at])
             continue
         trainer.run(max(at, trainer.position))
-        if isinstance(event, Save) and event.stage is Stage.STARTS:
+        if isinstance(event, SaveEvent) and event.stage is SaveStage.STARTS:
             kept[at] = trainer.state()
-        elif isinstance(event, Save) and event.stage is Stage.COMMITS:
+        elif isinstance(event, SaveEvent) and event.stage is SaveStage.COMMITS:
             weights = trainer.weights
             n_bytes += weights.bytes_of(slice(0, len(trainer.changed))) + weights.dense_bytes
     return n_bytes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.schedule import Save
+from cprsim.kernel.schedule import SaveEvent
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Baseline, Setting, run_trials
@@ -60,11 +60,11 @@ def test_a_failure_right_after_a_save_loses_nothing(setting: Setting) -> None:
 
 
 def test_saves_are_due_on_the_grid() -> None:
-    assert list(Saving("partial", 0.5).due(0.0, 1.0)) == [Save(0.5), Save(1.0)]
+    assert list(Saving("partial", 0.5).due(0.0, 1.0)) == [SaveEvent(0.5), SaveEvent(1.0)]
     sub_saves = list(Saving("mfu", 0.5).due(0.5, 1.0))
     assert [save.at for save in sub_saves] == pytest.approx(np.arange(9, 17) / 16)
     assert [save.ends_interval for save in sub_saves] == [False] * 7 + [True]
-    assert list(Saving("mfu", 0.5).due(0.4, 0.5))[-1] == Save(0.5)
+    assert list(Saving("mfu", 0.5).due(0.4, 0.5))[-1] == SaveEvent(0.5)
     assert list(Saving("partial", 2.0).due(0.0, 1.0)) == []
 
 
