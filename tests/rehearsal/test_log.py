@@ -222,12 +222,12 @@ def test_a_trainer_that_is_back_before_the_job_goes_on_has_the_layers(
 ) -> None:
     """It was given them before the other died, which may have been found out later."""
     lost = [] if keeps_layers else [RunFact(35, W.LAYERS_LOST, 3)]
-    moment = reverted(
+    back_to_save = reverted(
         *struck(30, 2, 31, 33, back), RunFact(31, W.STOOD, position=30), *ALL_BUT_ONE, *lost,
         RunFact(36, W.RUNNING, position=30), n_trainers=2,
     )  # fmt: skip
-    assert set(moment.slots) == {0, 1}
-    assert moment.keeps_layers == keeps_layers
+    assert set(back_to_save.servers) == {0, 1}
+    assert back_to_save.keeps_layers == keeps_layers
 
 
 def test_a_trainer_that_loads_after_a_death_is_back_when_it_says_so() -> None:
