@@ -247,6 +247,17 @@ class PluggedSetting:
     seed: int
     pool: ArrayPool
     start: Any  # its state at the start of the run
+    named: str = ""  # the factory that made it
+    teacher: None = None
+    n_skipped: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.named}, trained on {self.own.n_samples:,} samples"
+
+    @property
+    def measured_on(self) -> str:
+        """What accuracy was measured on, in words."""
+        return f"a trainer of your own: {self}"
 
     def trainer(self) -> Plugged:
         self.own.restore(self.start)

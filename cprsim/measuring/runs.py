@@ -152,7 +152,7 @@ def own_setting(
     own = make_trainer(loaded, seed, here or Path.cwd())
     shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
     pool = ArrayPool(int(memory_bytes() * SHARE) // n_beside)
-    return PluggedSetting(own, shards, seed, pool, own.state())
+    return PluggedSetting(own, shards, seed, pool, own.state(), str(section.trainer))
 
 
 def setting_of(loaded: LoadedScenario, seed: int) -> Setting:

@@ -16,7 +16,6 @@ from cprsim.kernel.schedule import of_log
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import PluggedSetting
-from cprsim.measuring.training import OwnModel
 from cprsim.records import EventKind as K
 from cprsim.records import SubSaves
 from cprsim.scenario.reading import load_scenario
@@ -75,7 +74,7 @@ def test_train_gives_the_accuracy_and_the_bytes_of_the_built_in_model(loaded, se
     what = proxy_model(loaded)
     theirs = measure(experiment, 0, what, runs_of(experiment, what, lambda *told: None))
     runs = runs_of(experiment, setting, lambda *told: None)
-    ours = measure(experiment, 0, OwnModel("here:make", 2500), runs)
+    ours = measure(experiment, 0, setting, runs)
     assert ours.whole.quality == theirs.whole.quality
     for one, other in zip(ours.strategies, theirs.strategies, strict=True):
         assert one.trained is not None
