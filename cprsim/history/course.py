@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.events import STAGES
-from cprsim.history.table import NS_PER_S
+from cprsim.history.reading import NS_PER_S
 from cprsim.records import Floats, Ints
 
 START, WORK, STANDS, OVER = range(4)  # what the job does

@@ -12,6 +12,7 @@ import numpy as np
 from cprsim.failures.streams import stream
 from cprsim.history.course import Incident, JobCourse, LoggedSave, WorkRun, course_of
 from cprsim.history.filling import DrawnIncidents, Filled, Usual, filled
+from cprsim.history.reading import Events
 from cprsim.history.save_interval import SaveInterval, save_interval_of
 from cprsim.history.stretches import (
     Account,
@@ -21,7 +22,6 @@ from cprsim.history.stretches import (
     points_of,
     silences_s,
 )
-from cprsim.history.table import Events
 from cprsim.records import PARTS, Estimate, Floats
 
 N_DRAWS = 400

@@ -108,17 +108,40 @@ def test_a_table_of_attempts(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("cell", "bad", "said"),
     [
-        ("a,2026-01-01T00:00:00,2025-01-01T00:00:00,5,5,", r":2: end: .*before the start"),
-        ("a,2026-01-01T00:00:00,2026-01-02T00:00:00,-5,5,", r":2: last_step: .*no number"),
+        ("01T20:30", "01T09:30", r":3: end: .*before the start"),
+        ("1000,900", "-5,900", r":2: last_step: .*no number"),
+        ("1000,900", "1000,1200", r":2: last_saved_step: '1200' lies beyond .*last_step"),
+        ("01T10:30", "01T09:00", r":3: start: .*before the end of another attempt"),
     ],
 )
-def test_a_wrong_cell_is_said_with_its_line(tmp_path, bad, said) -> None:
+def test_a_wrong_cell_is_said_with_its_line(tmp_path, cell, bad, said) -> None:
     path = tmp_path / "attempts.csv"
-    path.write_text(f"{ATTEMPTS.splitlines()[0]}\n{bad}\n", "utf-8")
+    path.write_text(ATTEMPTS.replace(cell, bad), "utf-8")
     with pytest.raises(TraceError, match=said):
         read_logs([path])
+
+
+def test_a_row_said_twice_counts_once(tmp_path) -> None:
+    path = tmp_path / "attempts.csv"
+    path.write_text(ATTEMPTS + ATTEMPTS.splitlines()[-1] + "\n", "utf-8")
+    events = read_logs([path])
+    assert ledgers(events)[0].useful_h.mean == pytest.approx(19.0)
+    assert any("1 row(s) of attempts.csv said twice" in note for note in events.notes)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("step_seconds", 0), ("step_seconds", -1), ("step", -5), ("time_unix_nano", -1),
+     ("last_seen_unix_nano", -1), ("fraction", 1.5)],
+)  # fmt: skip
+def test_a_number_that_no_job_has_is_refused_with_its_line(tmp_path, field, value) -> None:
+    events = told((0, "job.start"), (5, "save.start", {"step": 5}), (9, "job.end", {"step": 9}))
+    events[1][field] = value
+    write_events(tmp_path / "log.jsonl", events)
+    with pytest.raises(TraceError, match=rf"log.jsonl:2: {field}: {value} is not "):
+        read_logs([tmp_path / "log.jsonl"])
 
 
 def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
@@ -156,7 +179,7 @@ def test_names_that_are_numbers_are_read_all_at_once(tmp_path, monkeypatch) -> N
     named = [{k: str(v) if k in ("node", "save_id") else v for k, v in e.items()} for e in events]
     write_events(words, named)
     monkeypatch.setattr(
-        "cprsim.history.json_lines._line_by_line", lambda *_: pytest.fail("line by line")
+        "cprsim.history.reading._line_by_line", lambda *_: pytest.fail("line by line")
     )
     read, as_words = read_logs([path]), read_logs([words])
     assert read.notes == ()
