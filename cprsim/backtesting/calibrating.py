@@ -8,13 +8,8 @@ from math import ceil, inf, isfinite, isnan, nan, sqrt
 
 import numpy as np
 
-from cprsim.backtesting.facts import (
-    EachItsOwn,
-    apart,
-    experiment_of,
-    failures_in,
-    interval_h,
-)
+from cprsim.backtesting.experiments import EachItsOwn, experiment_of
+from cprsim.backtesting.facts import apart, failures_in, interval_h
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
@@ -28,6 +23,7 @@ from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
 from cprsim.history.ledger import JobLedger, total_hours
 from cprsim.records import Estimate, Floats
+from cprsim.scenario import Plain, read_yaml
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 FEWEST_FAILURES = 3
@@ -90,7 +86,7 @@ def calibrate(
     fits = _costs(jobs, n_bootstrap, seed)
     ran = _how_it_ran(jobs)
     text = _text(jobs, ranking.best.fit, fits, ran, n_nodes)
-    experiment_of(text, ())  # whatever is wrong with it is said now
+    experiment_of(_data(text), ())  # whatever is wrong with it is said now
     return Calibration(text, _origins(jobs, ranking, fits, ran), fits, ranking, _notes(jobs, fits))
 
 
@@ -167,6 +163,12 @@ def _text(
         + f"recovery:\n  - {{strategy: {strategy}, name: as it ran, interval: {interval}}}\n"
         "simulation: {seed: 1, replications: 1000}\n"
     )
+
+
+def _data(text: str) -> dict[str, Plain]:
+    data, _ = read_yaml(text, "calibrated")
+    assert isinstance(data, dict)
+    return data
 
 
 def _origins(
@@ -280,7 +282,8 @@ def _futures(text: str, save_h: float, n_even: float, seed: int) -> tuple[Floats
 
     `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
-    experiment = experiment_of(text, (f"costs.save={save_h!r} h", f"simulation.seed={seed}"))
+    sets = (f"costs.save={save_h!r} h", f"simulation.seed={seed}")
+    experiment = experiment_of(_data(text), sets)
     source, horizon_h = experiment.failures, experiment.scenario.job.horizon_h
     assert isinstance(source, JobClock)
     assert horizon_h is not None

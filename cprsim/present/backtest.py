@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.backtesting.facts import AS_IT_RAN
+from cprsim.backtesting.experiments import AS_IT_RAN
 from cprsim.backtesting.replaying import (
     Advice,
     Backtest,
@@ -77,7 +77,7 @@ def _system(job: Backtest, one: Replayed) -> dict[str, Any]:
     return {
         "job": job.job,
         "system": one.system,
-        "interval_h": one.interval_h,
+        "interval_h": one.policy.interval_h,
         "finished": one.finished,
         **overhead.columns("overhead_h"),
         **saved.columns("saved_h"),
@@ -91,13 +91,13 @@ def _job(one: Backtest) -> dict[str, Any]:
     facts = one.facts
     return {
         "job": one.job,
-        "n_failures": facts.n_failures,
+        "n_failures": facts.ledger.n_failures,
         "clock": facts.clock.value,
         "why_clock": facts.why_clock,
         "useful_h": facts.useful_h,
         **{f"cost_of_{name}_h": mean_h for name, mean_h in facts.costs_h.items()},
-        **one.observed_h.columns("observed_h"),
-        **{f"observed_{name}_h": of.mean for name, of in one.ledger.parts.items()},
+        **facts.observed_h.columns("observed_h"),
+        **{f"observed_{name}_h": of.mean for name, of in facts.ledger.parts.items()},
     }
 
 

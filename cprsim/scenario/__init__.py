@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cprsim.scenario.reading import LoadedScenario, load_scenario
+from cprsim.scenario.reading import LoadedScenario, checked_data, load_scenario
 from cprsim.scenario.schema import Scenario, dump_entry, dump_scenario, json_schema
 from cprsim.scenario.yaml_text import Plain, dump_plain, read_yaml
 
@@ -10,6 +10,7 @@ __all__ = [
     "LoadedScenario",
     "Plain",
     "Scenario",
+    "checked_data",
     "dump_entry",
     "dump_plain",
     "dump_scenario",

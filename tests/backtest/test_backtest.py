@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from cprsim.backtesting.calibrating import calibrate, predict
-from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on, saving_every
+from cprsim.backtesting.experiments import AS_IT_RAN, Listed
+from cprsim.backtesting.facts import clock_of, facts_of, going_on, saving_every
 from cprsim.backtesting.replaying import advice, backtests, bills, money_draws
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
@@ -74,7 +75,7 @@ def test_the_system_that_ran_replayed_gives_what_was_observed(replayed, historie
     _, truth = histories
     for number, true_h in enumerate(truth["ran"].tolist()):
         one = replayed[1][f"j{number:02d}"]
-        assert one.observed_h.mean == pytest.approx(true_h, abs=1e-6)
+        assert one.facts.observed_h.mean == pytest.approx(true_h, abs=1e-6)
         again = one.systems[0]
         assert again.system == AS_IT_RAN
         assert again.overhead_h.mean() == pytest.approx(true_h, rel=1e-6)
@@ -126,7 +127,7 @@ def test_failures_that_strike_a_recovery_are_replayed_each_with_its_own_costs(tm
         (9560, "job.end", {"step": 8000}),
     ]  # fmt: skip
     facts = facts_of(*saving_every([ledger_of(tmp_path, told(*events))], "50 min"))
-    assert facts.n_failures == 4
+    assert facts.ledger.n_failures == 4
     at_s, own_s = 3600 * facts.failed_h, {k: 3600 * one for k, one in facts.own_h.items()}
     np.testing.assert_allclose(at_s[:, 0], [3600, 3660, 3800, 7200], atol=1e-3)
     assert own_s["detect"].shape == at_s.shape

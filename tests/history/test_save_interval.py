@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.backtesting.facts import AS_IT_RAN, interval_h
+from cprsim.backtesting.experiments import AS_IT_RAN
+from cprsim.backtesting.facts import interval_h
 from cprsim.backtesting.replaying import backtests
 from cprsim.experiments.pipeline import replay
 from cprsim.history.ledger import JobLedger, ledgers
