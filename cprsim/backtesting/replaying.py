@@ -18,7 +18,7 @@ from cprsim.backtesting.experiments import (
     with_own_failures,
 )  # fmt: skip
 from cprsim.backtesting.facts import LoggedJob, facts_of
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
 from cprsim.failures.streams import stream
@@ -98,7 +98,10 @@ def entries_of(recovery: Sequence[str]) -> list[Plain]:
     entries: list[Plain] = []
     for one in recovery:
         if one.lstrip().startswith("{"):
-            entries.append(read_yaml(one, "--recovery")[0])
+            try:
+                entries.append(read_yaml(one, "--recovery")[0])
+            except ScenarioError as error:
+                raise ParameterError(f"--recovery: {error.problems[0].message}") from None
         else:
             entries += [name.strip() for name in one.split(",") if name.strip()]
     if not entries:
