@@ -19,8 +19,7 @@ from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.present.backtest import answer_of_backtest
 from cprsim.records import Clock
-from tests.history.exporting import exported, write_events
-from tests.history.making import ledger_of, told
+from tests.history.making import exported, ledger_of, told, write_events
 from tests.making import call, maker
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))

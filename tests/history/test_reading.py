@@ -11,8 +11,7 @@ import pytest
 from cprsim.errors import TraceError
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from tests.history.exporting import write_events
-from tests.history.making import told
+from tests.history.making import told, write_events
 
 SAMPLE = Path(__file__).parent / "samples" / "torchrun.log"
 

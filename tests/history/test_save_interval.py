@@ -15,7 +15,7 @@ from cprsim.backtesting.replaying import backtests
 from cprsim.experiments.pipeline import replay
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.reading import read_logs
-from tests.history.exporting import exported
+from tests.history.making import exported
 from tests.making import call, maker
 
 TEXT = """\
