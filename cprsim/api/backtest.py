@@ -82,4 +82,4 @@ def backtest(
         n_draws=draws,
         seed=seed,
     )
-    return answer_of_backtest(found, advice(found, seed=seed), [*events.notes, *left_out])
+    return answer_of_backtest(found, advice(found, seed=seed), left_out, events.notes)

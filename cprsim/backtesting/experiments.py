@@ -52,7 +52,7 @@ def scenario_of(
     at_h = apart(facts.failed_h.mean(axis=1)).tolist()
     most_h = facts.useful_h * (1.0 if facts.clock is Clock.PROGRESS else STOPPED_BEYOND)
     every_h = facts.interval_h if interval_h is None else interval_h
-    ran = {
+    ran: dict[str, Plain] = {
         "strategy": "partial" if reloads else "full",
         "name": AS_IT_RAN,
         "interval": f"{every_h!r} h" if isfinite(every_h) else "never",
@@ -121,8 +121,8 @@ def with_own_failures(
     """The failures of the log, a replication for each draw."""
     assert isinstance(experiment.failures, Injected)
     at_h = tuple(failures_at_h(facts, draw, rng) for draw in draws.tolist())
-    experiment = experiment.simulated(replications=len(draws))
-    return replace(experiment, failures=EachItsOwn(experiment.failures, at_h))
+    own = EachItsOwn(experiment.failures, at_h)
+    return replace(experiment.simulated(replications=len(draws)), failures=own)
 
 
 def with_own_costs(

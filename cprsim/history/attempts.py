@@ -32,7 +32,8 @@ def attempt_events(
     read = _attempts(path, time_unit, notes)
     for job, mine in read.groupby("job", sort=False):
         saved, n = 0.0, len(mine)
-        for attempt, row in enumerate(mine.itertuples()):
+        rows: Any = mine.itertuples()
+        for attempt, row in enumerate(rows):
             about = {"attempt": attempt, **({"job": job} if job else {})}
             first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
             if attempt > 0:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -20,6 +20,8 @@ from pyarrow import json as arrow_json
 from cprsim.errors import one_line
 from cprsim.events import EVENTS, FIELDS
 from cprsim.failures.traces.files import opened, trace_error
+from cprsim.history.attempts import NEEDED, attempt_events
+from cprsim.history.torchrun import HINTS, torch_events
 
 HEAD_BYTES = 1 << 18
 PIECE_BYTES = 1 << 24
@@ -159,9 +161,6 @@ def _tables(path: Path, into: Collected, time_unit: str | None) -> Iterator[pa.T
 
     Raises TraceError for what is no log.
     """
-    from cprsim.history.attempts import NEEDED, attempt_events
-    from cprsim.history.torchrun import HINTS, torch_events
-
     with opened(path) as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     lines = head.splitlines()
@@ -170,7 +169,7 @@ def _tables(path: Path, into: Collected, time_unit: str | None) -> Iterator[pa.T
     elif lines and {cell.strip() for cell in lines[0].split(",")} >= NEEDED:
         yield from _of_rows(attempt_events(path, time_unit, into.notes))
     elif any(event_of(line) is not None for line in lines):
-        with opened(path) as bare, io.BufferedReader(bare) as file:  # type: ignore[type-var]
+        with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:
             yield from _of_json_lines(file, path, into.damaged)
     else:
         raise trace_error(
