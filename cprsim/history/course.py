@@ -8,14 +8,14 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 from math import isfinite, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from cprsim.events import STAGES
 from cprsim.history.reading import NS_PER_S
-from cprsim.records import Floats, Ints
+from cprsim.records import Bools, Floats, Ints
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
 NOTICED = "noticed"  # a stage of which the next event tells what it was
@@ -47,7 +47,19 @@ class LoggedSave:
         return not isfinite(self.stall_s) and not (isfinite(self.start_s) and self.open)
 
 
-@dataclass(slots=True)
+class Points(NamedTuple):
+    """Instants of a run at which it is known how many steps are in the state."""
+
+    at_s: Floats
+    step: Floats
+    stalled: Bools  # (n - 1,) whether a save that the log tells fills the time to the next
+    open_: Bools  # (n - 1,) whether a save lies in it whose start or end is not told
+
+
+NOWHERE = Points(np.empty(0), np.empty(0), np.empty(0, bool), np.empty(0, bool))
+
+
+@dataclass(slots=True, eq=False)
 class Attempt:
     """What stood before a stretch of work (the job's start, or failures and recovery), and it."""
 
@@ -71,6 +83,7 @@ class Attempt:
     last_step: float = nan
     saves: list[LoggedSave] = field(default_factory=list)
     seen: list[tuple[float, float]] = field(default_factory=list)  # instant, step
+    points: Points = NOWHERE  # these, and all others
 
     @property
     def is_start(self) -> bool:

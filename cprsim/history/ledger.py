@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from math import ceil, isfinite, isnan, nan
 
 import numpy as np
@@ -14,14 +15,7 @@ from cprsim.history.course import Attempt, JobCourse, course_of
 from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events
 from cprsim.history.save_interval import SaveInterval, save_interval_of
-from cprsim.history.stretches import (
-    Account,
-    account_of,
-    held_by_save_s,
-    pace_of,
-    points_of,
-    stalls_s,
-)  # fmt: skip
+from cprsim.history.stretches import Account, account_of, at_end, pace_of, points_of, stalls_s
 from cprsim.records import PARTS, Estimate, Floats
 
 N_DRAWS = 400
@@ -115,12 +109,13 @@ class _Booking:
         self, course: JobCourse, usual: Usual, n_draws: int, rng: np.random.Generator
     ) -> None:
         self._course, self._n = course, n_draws
-        for after in course.runs[1:]:
-            self._end_where_next_begins(after)
-        self._points = [points_of(run, course) for run in course.runs]
-        self._pace = pace_of(course, self._points)
+        for run in course.runs:
+            self._end_where_next_begins(run)
+        for run in course.runs:
+            run.points = points_of(run, course)
+        self._pace = pace_of(course)
         self._filling = Filling(usual, n_draws, self._pace.silences_s, rng)
-        self._filled: dict[int, Filled] = {}
+        self._filled: dict[Attempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
         self._content = 0.0  # of the last save that is known to have committed
@@ -131,11 +126,11 @@ class _Booking:
     def ledger(self, own: Usual) -> JobLedger:
         """Book all, in order of time."""
         course, pace, end_step = self._course, self._pace, np.zeros(self._n)
-        for number, attempt in enumerate(course.attempts):
-            filled, lost_h = self._fill(number), np.zeros(self._n)
+        for attempt, after in zip_longest(course.attempts, course.attempts[1:]):
+            filled, lost_h = self._fill(attempt), np.zeros(self._n)
             if attempt.works:
-                begin_step = self._begin_step(number, end_step)
-                account = self._account(number, filled.resumed_s, begin_step)
+                begin_step = self._begin_step(attempt, end_step)
+                account = self._account(attempt, after, filled.resumed_s, begin_step)
                 end_step, lost_h = account.end_step, account.lost_s / S_PER_H
                 self._book_run(filled.resumed_s, account)
             self._book(attempt, filled, lost_h)
@@ -166,96 +161,85 @@ class _Booking:
 
     # ------------------------------------------------------------------ instants
 
-    def _fill(self, number: int) -> Filled:
+    def _fill(self, attempt: Attempt) -> Filled:
         """All instants of an attempt until it works, drawn once."""
-        if number not in self._filled:
-            attempt = replace(self._course.attempts[number], failed_s=self._died_s(number))
-            self._filled[number] = self._filling.fill(attempt, partial(self._begin, number))
-        return self._filled[number]
+        if attempt not in self._filled:
+            dated = replace(attempt, failed_s=self._died_s(attempt))
+            self._filled[attempt] = self._filling.fill(dated, partial(self._begin, attempt))
+        return self._filled[attempt]
 
-    def _died_s(self, number: int) -> float:
+    def _died_s(self, attempt: Attempt) -> float:
         """When the run before ended: as logged, or by the steps made if the next goes on there."""
-        attempt = self._course.attempts[number]
         run, first_s = attempt.before, attempt.first_s
         if run is None or isfinite(attempt.failed_s) or not isfinite(self._pace.step_s):
             return attempt.failed_s
-        points = self._points[number - 1]
         open_ = bool(run.saves) and not isfinite(run.saves[-1].stalled_until_s)
+        points = run.points
         if open_ or not isfinite(run.end_step) or len(points.at_s) == 0 or not isfinite(first_s):
             return nan
         last_s = float(points.at_s[-1])
         died_s = last_s + (run.end_step - float(points.step[-1])) * self._pace.step_s
         return min(max(died_s, last_s), first_s)
 
-    def _begin(self, number: int, failed_s: Floats) -> Floats:
+    def _begin(self, attempt: Attempt, failed_s: Floats) -> Floats:
         """When the work of an attempt began, by when the one before ended."""
-        attempt = self._course.attempts[number]
         if not attempt.works:
             return np.full(self._n, self._course.wall_s)
         if isfinite(attempt.begin_s):
             return np.full(self._n, attempt.begin_s)
-        step = self._begin_step(number, self._reached(number, failed_s))
-        points = self._points[number]
+        points, made_s = attempt.points, np.zeros(self._n)
         first_s = points.at_s[0] if len(points.at_s) else attempt.last_s
-        made = points.step[0] - step if len(points.at_s) else np.zeros(self._n)
-        begin_s = first_s - np.maximum(made, 0.0) * self._step_s
+        if len(points.at_s) and self._pace.is_known:
+            step = self._begin_step(attempt, self._reached(attempt, failed_s))
+            made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.step_s
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
-        return np.clip(begin_s, max(low_s, 0.0) if isfinite(low_s) else 0.0, first_s)
-
-    @property
-    def _step_s(self) -> float:
-        return self._pace.step_s if isfinite(self._pace.step_s) else 0.0
+        return np.clip(first_s - made_s, max(low_s, 0.0) if isfinite(low_s) else 0.0, first_s)
 
     # ------------------------------------------------------------------ steps
 
-    def _reached(self, number: int, failed_s: Floats) -> Floats:
+    def _reached(self, attempt: Attempt, failed_s: Floats) -> Floats:
         """Steps in the state as the run before an attempt ended."""
-        run = self._course.attempts[number].before
+        run = attempt.before
         if run is None:
             return np.zeros(self._n)
-        points = self._points[number - 1]
-        if isfinite(run.end_step) or len(points.at_s) == 0 or self._step_s == 0.0:
+        if len(run.points.at_s) == 0:
             return np.full(self._n, run.end_step if isfinite(run.end_step) else run.last_step)
-        tail_s = np.maximum(failed_s - points.at_s[-1], 0.0)
-        held_s = held_by_save_s(run, points, tail_s, self._pace)
-        return np.asarray(points.step[-1] + (tail_s - held_s) / self._step_s)
+        return at_end(run, self._pace, failed_s)[1]
 
-    def _begin_step(self, number: int, end_step: Floats) -> Floats:
+    def _begin_step(self, attempt: Attempt, end_step: Floats) -> Floats:
         """Steps in the state as a run began."""
-        attempt, points = self._course.attempts[number], self._points[number]
+        points, before = attempt.points, attempt.before
         first = float(points.step[0]) if len(points.step) else np.inf
         said = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
         if isfinite(said):
             return np.full(self._n, said)
-        if attempt.before is None:
+        if before is None:
             return np.full(self._n, min(first, 0.0))
-        if self._course.reloads and first >= attempt.before.last_step:
+        if self._course.reloads and first >= before.last_step:
             return np.minimum(end_step, first)
         return np.full(self._n, min(self._content, first))
 
     def _end_where_next_begins(self, after: Attempt) -> None:
         """Where the state outlived a failure, the next run tells at which step it struck."""
         run = after.before
-        assert run is not None
-        goes_on = after.begin_step >= run.last_step and not isfinite(after.to_step)
-        if not isfinite(run.end_step) and self._course.reloads and goes_on:
+        if run is None or isfinite(run.end_step) or not self._course.reloads:
+            return
+        if after.begin_step >= run.last_step and not isfinite(after.to_step):
             run.end_step = after.begin_step
 
     # ------------------------------------------------------------------ accounts
 
-    def _account(self, number: int, begin_s: Floats, begin_step: Floats) -> Account:
-        run = self._course.attempts[number]
+    def _account(
+        self, run: Attempt, after: Attempt | None, begin_s: Floats, begin_step: Floats
+    ) -> Account:
         committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
         self._content = max([self._content, *committed, self._saved_by_rule(run)])
-        if number + 1 < len(self._course.attempts):
-            end_s = self._fill(number + 1).failed_s
-        else:
+        if after is None:
             wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
             end_s = np.full(self._n, wall_s)
-        points, pace = self._points[number], self._pace
-        account = account_of(points, run, pace, begin_s, begin_step, end_s, self._frontier)
-        if isfinite(run.end_step):
-            account = account._replace(end_step=np.full(self._n, run.end_step))
+        else:
+            end_s = self._fill(after).failed_s
+        account = account_of(run, self._pace, begin_s, begin_step, end_s, self._frontier)
         self._inferred["unseen_saves"] += account.n_unseen
         self._inferred["half_saves"] += sum(one.is_half for one in run.saves)
         self._frontier = np.maximum(self._frontier, account.end_step)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cprsim.history.course import Attempt, JobCourse, LoggedSave
+from cprsim.history.course import Attempt, JobCourse, LoggedSave, Points
 from cprsim.records import Bools, Floats
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
@@ -19,22 +19,6 @@ MOST_STALLS = 200
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
 GOLDEN = 0.6180339887498949
 MAD = 1.4826
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """Instants of a run at which it is known how many steps are in the state."""
-
-    at_s: Floats
-    step: Floats
-    stalled: Bools  # (n - 1,) whether a save that the log tells fills the time to the next
-    open_: Bools  # (n - 1,) whether a save lies in it whose start or end is not told
-
-    @property
-    def rate_s(self) -> tuple[Floats, Floats]:
-        """Seconds and steps between points with nothing but work between them."""
-        plain = ~self.stalled & ~self.open_ & (np.diff(self.step) > 0)
-        return np.diff(self.at_s)[plain], np.diff(self.step)[plain]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +84,20 @@ def _stalls(at_s: Floats, saves: Sequence[LoggedSave], background: bool) -> tupl
     return stalled, open_
 
 
-def pace_of(course: JobCourse, points: Sequence[Points]) -> JobPace:
+def pace_of(course: JobCourse) -> JobPace:
     """What a step and a save take, by the whole log of a job."""
+    points = [run.points for run in course.runs]
     every_nth = max(1, sum(len(one.at_s) for one in points) // MOST_PACES)
-    took_s, steps = (
-        np.concatenate([np.empty(0), *(one.rate_s[i][::every_nth] for one in points)])
-        for i in (0, 1)
-    )
+    working = [~one.stalled & ~one.open_ for one in points]
+    plain = [own & (np.diff(one.step) > 0) for one, own in zip(points, working, strict=True)]
+
+    def of_all(column: str, which: Sequence[Bools]) -> Floats:
+        """From one point to the next."""
+        pairs = zip(points, which, strict=True)
+        pieces = [np.diff(getattr(one, column))[own][::every_nth] for one, own in pairs]
+        return np.concatenate([np.empty(0), *pieces])
+
+    took_s, steps = of_all("at_s", plain), of_all("step", plain)
     is_said = isfinite(course.step_s)
     step_s = course.step_s if is_said else _weighted_median(took_s, steps)
     off_s = took_s - step_s * steps
@@ -114,12 +105,6 @@ def pace_of(course: JobCourse, points: Sequence[Points]) -> JobPace:
     saves = [save for run in course.runs for save in run.saves]
     known = stalls_s(course)
     n_no_end = sum(not one.open and not isfinite(one.stalled_until_s) for one in saves)
-    silences = [
-        (np.diff(one.step) * step_s if isfinite(step_s) else np.diff(one.at_s))[
-            ~one.stalled & ~one.open_
-        ][::every_nth]
-        for one in points
-    ]
     return JobPace(
         step_s,
         spread_s,
@@ -128,7 +113,7 @@ def pace_of(course: JobCourse, points: Sequence[Points]) -> JobPace:
         np.sort(known)[:: max(1, len(known) // MOST_STALLS)],
         (n_no_end + 0.5) / (len(saves) + 1.0),
         is_said,
-        np.concatenate([np.empty(0), *silences]),
+        of_all("step", working) * step_s if isfinite(step_s) else of_all("at_s", working),
     )
 
 
@@ -172,27 +157,26 @@ class Account(NamedTuple):
 
 
 def account_of(
-    points: Points, run: Attempt, pace: JobPace, begin_s: Floats, begin_step: Floats,
-    end_s: Floats, frontier: Floats,
+    run: Attempt, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
+    frontier: Floats,
 ) -> Account:  # fmt: skip
     """Split a run by when it began and ended, where, and how far the job had been: (n_draws,)."""
-    none = np.zeros(len(begin_s))
+    none, points = np.zeros(len(begin_s)), run.points
     if len(points.at_s) == 0:  # all of it is work, at the usual pace
         took_s = np.maximum(end_s - begin_s, 0.0)
         again_s = (frontier - begin_step) * pace.step_s if pace.is_known else none
-        lost_s = np.clip(again_s, 0.0, took_s)
-        return Account(begin_step + pace.steps_in(took_s), none, none, took_s, lost_s)
+        end_step = begin_step + pace.steps_in(took_s)
+        if isfinite(run.end_step):
+            end_step = none + run.end_step
+        return Account(end_step, none, none, took_s, np.clip(again_s, 0.0, took_s))
     stall_s, slow_s, n_unseen = _delays(points, pace)
     work_s = np.diff(points.at_s) - stall_s - slow_s
     first_s, first_step = points.at_s[0], points.step[0]
     last_s, last_step = points.at_s[-1], points.step[-1]
     before_s = np.maximum(first_s - begin_s, 0.0)
-    tail_s = np.maximum(end_s - last_s, 0.0)
-    held_s = held_by_save_s(run, points, tail_s, pace)
-    after_s = tail_s - held_s
-    made = pace.steps_in(after_s)
-    if isfinite(run.end_step):
-        made = np.full(len(none), max(run.end_step - last_step, 0.0))
+    held_s, end_step = at_end(run, pace, end_s)
+    after_s = np.maximum(end_s - last_s, 0.0) - held_s
+    made = np.maximum(end_step - last_step, 0.0)
     done_s = np.concatenate([[0.0], np.cumsum(work_s)])
     total_s = before_s + done_s[-1] + after_s
     reached = np.clip(frontier, None, first_step)
@@ -202,42 +186,47 @@ def account_of(
     in_last = np.clip((frontier - last_step) / np.maximum(made, 1e-12), 0.0, 1.0) * after_s
     lost_s = np.where(frontier > begin_step + ROUNDING, in_first + in_middle + in_last, 0.0)
     return Account(
-        last_step + made,
-        stall_s.sum() + held_s,
-        slow_s.sum() + none,
-        total_s,
-        np.minimum(lost_s, total_s),
-        n_unseen,
-    )
+        end_step, stall_s.sum() + held_s, slow_s.sum() + none, total_s,
+        np.minimum(lost_s, total_s), n_unseen,
+    )  # fmt: skip
 
 
-def held_by_save_s(run: Attempt, points: Points, tail_s: Floats, pace: JobPace) -> Floats:
+def at_end(run: Attempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Floats]:
+    """How long a save stalled a run before it ended, and the steps that were in the state then."""
+    tail_s = np.maximum(end_s - run.points.at_s[-1], 0.0)
+    held_s = _held_by_save_s(run, tail_s, pace)
+    if isfinite(run.end_step):
+        return held_s, np.full(len(end_s), run.end_step)
+    return held_s, run.points.step[-1] + pace.steps_in(tail_s - held_s)
+
+
+def _held_by_save_s(run: Attempt, tail_s: Floats, pace: JobPace) -> Floats:
     """How long a save stalled a run that ended so long after its last point: (n_draws,).
 
     A save without an end either went on as the run ended, or its end is one of those that are
     missing. One that was due before the run ended is taken to have begun.
     """
-    last_s, last_step = float(points.at_s[-1]), float(points.step[-1])
+    last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
     going = [one for one in run.saves if one.start_s >= last_s - ROUNDING]
     if going and isfinite(going[-1].stalled_until_s):
         return np.zeros(len(tail_s))
     if isfinite(run.end_step) and pace.step_s > 0:
         held_s = np.maximum(tail_s - (run.end_step - last_step) * pace.step_s, 0.0)
-        return held_s if going else np.where(tail_s > _due_s(points, run, pace), held_s, 0.0)
+        return held_s if going else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
     if going:
         return _drawn_stalls_s(tail_s, pace) if len(pace.stalls_s) else tail_s
-    since_due_s = np.maximum(tail_s - _due_s(points, run, pace), 0.0)
+    since_due_s = np.maximum(tail_s - _due_s(run, pace), 0.0)
     if len(pace.stalls_s) == 0 or not since_due_s.any():
         return np.zeros(len(tail_s))
     return _drawn_stalls_s(since_due_s, pace)
 
 
-def _due_s(points: Points, run: Attempt, pace: JobPace) -> float:
+def _due_s(run: Attempt, pace: JobPace) -> float:
     """Seconds of work from a run's last point to the next save; infinite where there is no rule."""
     if not (isfinite(pace.every_steps) and isfinite(pace.step_s)):
         return inf
-    saved = max([float(points.step[0]), *(one.step for one in run.saves if isfinite(one.step))])
-    last = float(points.step[-1]) / pace.every_steps
+    saved = max([float(run.points.step[0]), *(one.step for one in run.saves if isfinite(one.step))])
+    last = float(run.points.step[-1]) / pace.every_steps
     number = max(ceil(last - ROUNDING), floor(saved / pace.every_steps + ROUNDING) + 1)
     return max(number - last, 0.0) * pace.every_steps * pace.step_s
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -26,6 +27,18 @@ def test_a_run_of_torchrun_with_a_killed_worker() -> None:
     assert 3600 * job.save_stalls_h[0] == pytest.approx(saves_s[0], abs=1e-3)
     assert 0 <= job.parts["detect"].low < job.parts["detect"].high < 0.5 / 3600
     assert job.inferred["deaths"] == 1
+
+
+def test_a_packed_log_is_read_as_it_was(tmp_path) -> None:
+    events = told((0, "job.start"), (0, "train.resume", {"step": 0}), (9, "job.end", {"step": 9}))
+    write_events(tmp_path / "j.jsonl", events)
+    for path in (SAMPLE, tmp_path / "j.jsonl"):
+        packed = tmp_path / f"{path.name}.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        pd.testing.assert_frame_equal(
+            read_logs([packed]).others.drop(columns="job"),
+            read_logs([path]).others.drop(columns="job"),
+        )
 
 
 def test_an_event_of_torchrun_without_a_time_stamp_is_refused_with_its_line(tmp_path) -> None:
