@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
+from cprsim.failures.traces.reading import (
+    csv_pieces,
+    named_columns,
+    no_row_where,
+    separator_of,
+)  # fmt: skip
 from cprsim.failures.traces.times import read_times
 from cprsim.records import Floats
 
@@ -23,6 +28,11 @@ NOTE = (
     "attempt counts as work (unless the column step_seconds says what a step takes), and what lies "
     "between attempts as rescheduling"
 )
+
+
+def is_header(line: str) -> bool:
+    """Whether a table of attempts begins with it."""
+    return {cell.strip() for cell in line.split(separator_of(line))} >= NEEDED
 
 
 def attempt_events(
@@ -61,7 +71,7 @@ def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str
 
 def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.DataFrame:
     """Attempts in order of time, checked."""
-    table = read_csv(path)
+    table = pd.concat(csv_pieces(path))
     ours = (*TEXTS, "start", "end", "last_step", "last_saved_step", "step_seconds")
     rows = named_columns(table.drop_duplicates(), {}, path, ours, OPTIONAL)
     notes[NOTE] = None

@@ -20,7 +20,7 @@ from pyarrow import json as arrow_json
 from cprsim.errors import one_line
 from cprsim.events import EVENTS, FIELDS
 from cprsim.failures.traces.files import opened, trace_error
-from cprsim.history.attempts import NEEDED, attempt_events
+from cprsim.history.attempts import attempt_events, is_header
 from cprsim.history.torchrun import HINTS, torch_events
 
 HEAD_BYTES = 1 << 18
@@ -166,7 +166,7 @@ def _tables(path: Path, into: Collected, time_unit: str | None) -> Iterator[pa.T
     lines = head.splitlines()
     if any(hint in head for hint in HINTS):
         yield from _of_rows(torch_events(path, into.damaged))
-    elif lines and {cell.strip() for cell in lines[0].split(",")} >= NEEDED:
+    elif is_header(lines[0] if lines else ""):
         yield from _of_rows(attempt_events(path, time_unit, into.notes))
     elif any(event_of(line) is not None for line in lines):
         with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:

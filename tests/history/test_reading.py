@@ -135,6 +135,12 @@ def test_a_wrong_cell_is_said_with_its_line(tmp_path, cell, bad, said) -> None:
         read_logs([path])
 
 
+def test_a_table_of_a_spreadsheet_is_read(tmp_path) -> None:
+    path = tmp_path / "attempts.csv"
+    path.write_text(ATTEMPTS.replace(",", ";"), "utf-8-sig")
+    assert ledgers(read_logs([path]))[0].useful_h.mean == pytest.approx(19.0)
+
+
 def test_a_row_said_twice_counts_once(tmp_path) -> None:
     path = tmp_path / "attempts.csv"
     path.write_text(ATTEMPTS + ATTEMPTS.splitlines()[-1] + "\n", "utf-8")
