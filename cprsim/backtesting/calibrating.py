@@ -23,7 +23,7 @@ from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
 from cprsim.history.ledger import JobLedger, total_hours
 from cprsim.records import Estimate, Floats
-from cprsim.scenario import read_yaml
+from cprsim.scenario.yaml_text import read_yaml
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 FEWEST_FAILURES = 3

@@ -28,7 +28,8 @@ from cprsim.records import (
     Transfer,
 )
 from cprsim.recovery.paper import STRATEGIES, at_costs
-from cprsim.scenario import Plain, checked_data
+from cprsim.scenario.reading import checked_data
+from cprsim.scenario.yaml_text import Plain
 
 AS_IT_RAN = "as it ran"
 PATH = Path("backtest.yaml")  # what errors call a scenario that is no file

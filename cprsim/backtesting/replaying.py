@@ -38,7 +38,7 @@ from cprsim.results.money import (
     summed,
 )  # fmt: skip
 from cprsim.results.rows import accuracy_columns
-from cprsim.scenario import Plain, read_yaml
+from cprsim.scenario.yaml_text import Plain, read_yaml
 
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 COSTS = ("save", "load", "detect", "reschedule")
