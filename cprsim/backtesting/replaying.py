@@ -51,9 +51,9 @@ class Replayed:
     """One job under one system: (n_draws,) each."""
 
     policy: Policy
-    n_saves: float  # mean
+    use: JobUse  # on average
+    prices: JobPrices | None  # None: nothing has a price
     overhead_h: Floats
-    parts_h: dict[str, float]  # means
     pls: Floats
     auc_loss: Floats  # by the staleness curve of the scenario; NaN where it says nothing
     finished: bool
@@ -62,6 +62,31 @@ class Replayed:
     def system(self) -> str:
         return self.policy.name
 
+    @property
+    def bill(self) -> Billed | None:
+        """On average; None where it never ends."""
+        if self.prices is None or not self.finished:
+            return None
+        return self.prices.billed(self.policy, self.use)
+
+    def cents(self) -> Floats:
+        """What the job costs in each draw: its mean bill with the draw's own hours and loss.
+
+        What is written to the storage stays at its mean.
+        """
+        prices, use = self.prices, self.use
+        assert prices is not None, "only what has a bill"
+        mean, few, many = (
+            prices.billed(self.policy, one).job.total_cents
+            for one in (use, at_overhead(use, 0.0), at_overhead(use, MANY_H / use.useful_h))
+        )
+        more_h = self.overhead_h - float(self.overhead_h.mean())
+        cents = mean + (many - few) / MANY_H * more_h
+        if use.auc_loss is not None and prices.prices.auc_loss is not None:
+            price = 100.0 * 1e4 * float(prices.prices.auc_loss)
+            cents = cents + price * (self.auc_loss - use.auc_loss)
+        return np.asarray(cents)
+
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
@@ -69,7 +94,6 @@ class Backtest:
 
     facts: LoggedJob
     experiment: Callable[..., Experiment]  # the job with its mean costs, or with other ones
-    prices: JobPrices | None  # None: nothing has a price
     systems: tuple[Replayed, ...]  # the one that ran first
 
     @property
@@ -129,7 +153,7 @@ def backtests(
             return experiment_of(scenario_of(facts, entries, n_nodes, **other), overrides)
 
         systems = _replayed(facts, experiment, n_draws, seed, number)
-        found.append(Backtest(facts, experiment, prices_of(experiment().scenario), systems))
+        found.append(Backtest(facts, experiment, systems))
     if not found:
         raise ParameterError("no job can be replayed: " + "; ".join(left_out[:3]))
     others = [one.system for one in found[0].systems[1:]]
@@ -158,46 +182,35 @@ def _replayed(
 
 
 def _simulated(experiment: Experiment) -> tuple[Replayed, ...]:
-    outcome = simulate(experiment)
-    return tuple(_replayed_under(one, outcome) for one in outcome.strategies)
+    outcome, prices = simulate(experiment), prices_of(experiment.scenario)
+    return tuple(_replayed_under(one, outcome, prices) for one in outcome.strategies)
 
 
-def _replayed_under(one: StrategyOutcome, outcome: Outcome) -> Replayed:
+def _replayed_under(one: StrategyOutcome, outcome: Outcome, prices: JobPrices | None) -> Replayed:
     costs, losses = one.costs, one.losses
     stale_h = losses.since_save_h * losses.share
+    auc_loss = np.broadcast_to(accuracy_columns(one, outcome)[AUC_LOSS], costs.n_replications)
+    parts_h = {name: float(costs.hours_of(name).mean()) for name in PARTS}
+    known = float(auc_loss.mean()) if isfinite(auc_loss.mean()) else None
     return Replayed(
         one.policy,
-        float(costs.n_saves.mean()),
+        JobUse(outcome.useful_h, parts_h, float(costs.n_saves.mean()), known),
+        prices,
         np.where(costs.finished, costs.wall_h - costs.useful_h, inf),
-        {name: float(costs.hours_of(name).mean()) for name in PARTS},
         np.bincount(losses.replication, stale_h, costs.n_replications) / outcome.useful_h,
-        np.broadcast_to(accuracy_columns(one, outcome)[AUC_LOSS], costs.n_replications),
+        auc_loss,
         bool(costs.finished.all()),
     )
 
 
 def bills(found: Sequence[Backtest]) -> Bills:
     """What all jobs cost together under each system under which all of them finish."""
-    names = [one.system for one in found[0].systems]
-    each = {name: [_bill(one, place) for one in found] for place, name in enumerate(names)}
-    return {
-        name: summed([one for one in of if one is not None], [one.facts.useful_h for one in found])
-        for name, of in each.items()
-        if None not in of
+    useful_h = [one.facts.useful_h for one in found]
+    each = {
+        system.system: [bill for one in found if (bill := one.systems[place].bill) is not None]
+        for place, system in enumerate(found[0].systems)
     }
-
-
-def _bill(one: Backtest, place: int) -> Billed | None:
-    system, prices = one.systems[place], one.prices
-    if prices is None or not system.finished:
-        return None
-    return prices.billed(system.policy, _use(one, system))
-
-
-def _use(one: Backtest, system: Replayed) -> JobUse:
-    auc_loss = float(system.auc_loss.mean())
-    known = auc_loss if isfinite(auc_loss) else None
-    return JobUse(one.facts.useful_h, system.parts_h, system.n_saves, known)
+    return {name: summed(of, useful_h) for name, of in each.items() if len(of) == len(found)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,38 +228,18 @@ def money_draws(found: Sequence[Backtest]) -> MoneyDraws | None:
     costs = bills(found)
     if not costs:
         return None
-    places = {one.system: place for place, one in enumerate(found[0].systems)}
     compared, best = comparable(costs), cheapest_of(costs)
-    cents = {name: np.sum([_cents(one, places[name]) for one in found], axis=0) for name in costs}
+    cents = {
+        one.system: np.sum([job.systems[place].cents() for job in found], axis=0)
+        for place, one in enumerate(found[0].systems)
+        if one.system in costs
+    }
     names = list(compared)
     first = np.argmin([cents[name] for name in names], axis=0)
     counted = Counter(names[place] for place in first.tolist())
     ran = cents.get(AS_IT_RAN)
     saved = None if ran is None else Estimate.of_draws(ran - cents[best])
     return MoneyDraws(best, saved, dict(counted.most_common()), len(first))
-
-
-def _cents(one: Backtest, place: int) -> Floats:
-    """What a job costs in each draw, (n_draws,): its mean bill with the draw's own hours and loss.
-
-    What is written to the storage stays at its mean.
-    """
-    system, prices = one.systems[place], one.prices
-    assert prices is not None, "only what has a bill"
-    use, mean_h = _use(one, system), float(system.overhead_h.mean())
-    few, many = (
-        prices.billed(system.policy, at_overhead(use, more_h / use.useful_h)).job.total_cents
-        for more_h in (0.0, MANY_H)
-    )
-    mean = prices.billed(system.policy, use).job.total_cents
-    cents = mean + (many - few) / MANY_H * (system.overhead_h - mean_h)
-    if use.auc_loss is not None and prices.prices.auc_loss is not None:
-        price = 100.0 * 1e4 * float(prices.prices.auc_loss)
-        cents = cents + price * (system.auc_loss - use.auc_loss)
-    return np.asarray(cents)
-
-
-# --------------------------------------------------------------------------- the advice
 
 
 def advice(found: Sequence[Backtest], *, seed: int = 0) -> Advice:

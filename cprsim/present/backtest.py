@@ -88,7 +88,10 @@ def _system(job: Backtest, one: Replayed) -> dict[str, Any]:
         **saved.columns("saved_h"),
         "pls": float(one.pls.mean()),
         "auc_loss": float(one.auc_loss.mean()),
-        **{f"{part}_h": part_h if one.finished else nan for part, part_h in one.parts_h.items()},
+        **{
+            f"{part}_h": part_h if one.finished else nan
+            for part, part_h in one.use.overhead.items()
+        },
     }
 
 
