@@ -25,6 +25,7 @@ from cprsim.history.torchrun import HINTS, torch_events
 
 HEAD_BYTES = 1 << 18
 PIECE_BYTES = 1 << 24
+ROWS_AT_ONCE = 1 << 16
 SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
 NS_PER_S = 1e9
 TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
@@ -184,7 +185,7 @@ def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
     rows = []
     for event in events:
         rows.append(event)
-        if len(rows) == PIECE_BYTES >> 8:
+        if len(rows) == ROWS_AT_ONCE:
             yield pa.Table.from_pylist(rows, SCHEMA)
             rows = []
     yield pa.Table.from_pylist(rows, SCHEMA)
@@ -196,13 +197,15 @@ def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
 def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[pa.Table]:
     """Events in pieces: all lines at once, or where one holds none, line by line."""
     first = 1
-    while lines := file.readlines(PIECE_BYTES):
-        table = _at_once(b"".join(lines))
+    while piece := file.read(PIECE_BYTES) + file.readline(PIECE_BYTES):
+        table = _at_once(piece)
         if table is None:
-            rows = list(_line_by_line(lines, path, first, damaged))
+            table = _at_once(NUMBER_AS_NAME.sub(rb'\1"\2"', piece))
+        if table is None:
+            rows = list(_line_by_line(piece.split(b"\n"), path, first, damaged))
             table = pa.Table.from_pylist(rows, SCHEMA)
         yield table
-        first += len(lines)
+        first += piece.count(b"\n")
 
 
 def _at_once(piece: bytes) -> pa.Table | None:
@@ -210,8 +213,7 @@ def _at_once(piece: bytes) -> pa.Table | None:
     options = arrow_json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="ignore")
     try:
         piece.decode()  # pyarrow takes any bytes for text
-        named = NUMBER_AS_NAME.sub(rb'\1"\2"', piece)
-        table = arrow_json.read_json(io.BytesIO(named), parse_options=options)
+        table = arrow_json.read_json(io.BytesIO(piece), parse_options=options)
     except (ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
         return None
     if table["time_unix_nano"].null_count or table["event"].null_count:
