@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.experiments.accuracy import measure, runs_of
+from cprsim.experiments.accuracy import built_in, measure
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.plots.chart import Chart, Panel, Series, floats
@@ -97,7 +97,7 @@ def _trained(work: Work, samples: int, seed: int) -> dict[str, Any]:
     overrides = [KERNEL % samples, f"kernel.seed={seed}", RECOVERY, *work.clicks_overrides()]
     loaded = work.scenario(SCENARIO, overrides)
     experiment, what = assemble(loaded), proxy_model(loaded)
-    runs = runs_of(experiment, what, lambda run, done, to_do: None)
+    runs = built_in(experiment, what, lambda run, done, to_do: None)
     measured = measure(experiment, seed, what, runs)
     whole = measured.whole
     found: dict[str, Any] = {"position": _some(whole.curve.position), "": _some(whole.curve.loss)}
