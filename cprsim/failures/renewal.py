@@ -16,13 +16,12 @@ from scipy import special
 
 from cprsim.errors import BudgetError
 from cprsim.failures.budget import require_room
-from cprsim.failures.distributions import Constant, Distribution, Exponential, Gamma
-from cprsim.records import Bools, Floats, Ints
+from cprsim.failures.distributions import Distribution, Exponential, Gamma
+from cprsim.records import Floats, Ints
 
 N_STEPS = 4096  # of the grid on which the renewal equation is solved
 MOST_FAILURES_OF_A_CHUNK = 5e7  # of all clocks; beyond: too fast to simulate
-BYTES_OF_A_FAILURE = 32  # while it is drawn: its instant twice, its slot, where that is
-PIECE = 2**20  # lifetimes that are drawn at once
+BYTES_OF_A_FAILURE = 24  # while it is drawn: its instant twice, the gap after it
 FEWEST_RENEWALS = 1e-15  # over a horizon: of the size of rounding
 SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
 
@@ -35,7 +34,7 @@ def expected_renewals(distribution: Distribution, horizon_h: float) -> float:
 
     Notes
     -----
-    Exact for exponential and constant lifetimes, and for gamma ones (the n-th failure is gamma
+    Exact for exponential lifetimes, and for gamma ones (the n-th failure is gamma
     again). For the others the renewal equation ``m(t) = F(t) + integral m(t - s) dF(s)`` is solved
     on a grid by the midpoint rule for Riemann-Stieltjes sums (Xie 1989), to about 1e-4 of its
     value; beyond `SOLVED_LIVES` mean lives its asymptote ``slope 1 / mean`` continues it.
@@ -44,8 +43,6 @@ def expected_renewals(distribution: Distribution, horizon_h: float) -> float:
         return 0.0
     if isinstance(distribution, Exponential):
         return horizon_h / distribution.mean_h
-    if isinstance(distribution, Constant):
-        return float(ceil(horizon_h / distribution.mean_h) - 1)
     solved_h = min(horizon_h, SOLVED_LIVES * distribution.mean_h)
     beyond = (horizon_h - solved_h) / distribution.mean_h
     if isinstance(distribution, Gamma):
@@ -120,96 +117,62 @@ def _reciprocal(series: Floats) -> Floats:
 
 
 @dataclass(slots=True)
-class LifetimeQueue:
-    """Lifetimes to come, drawn many at a time and handed out in order."""
-
-    lifetime: Distribution
-    rng: np.random.Generator
-    _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))
-
-    @property
-    def n_ahead(self) -> int:
-        """How many are drawn and not used yet."""
-        return len(self._ahead_h)
-
-    def some(self, n: int) -> Floats:
-        """The next ones, at least `n` [h]; those that are not used have to be given back."""
-        n_ahead = self.n_ahead
-        if n > n_ahead:
-            more_h = self.lifetime.sample_unchecked(self.rng, n - n_ahead)
-            self._ahead_h = np.concatenate([self._ahead_h, more_h]) if n_ahead else more_h
-        return self._ahead_h
-
-    def used(self, n: int) -> None:
-        """Take note that the first `n` are gone."""
-        self._ahead_h = self._ahead_h[n:]
-
-
-def renewals_until(
-    until_h: float,
-    next_at_h: Floats,
-    lives: LifetimeQueue,
-    stretch: Floats | None = None,
-    *,
-    kept: Bools | None = None,
-    from_h: float = 0.0,
-) -> tuple[Ints, Floats]:
-    """All failures of some clocks before an instant.
+class Clocks:
+    """Clocks that are renewed at each failure. Lifetimes are drawn many at a time, used in order.
 
     Parameters
     ----------
-    until_h : the instant [h]
-    next_at_h : (n_clocks,) next failure [h] of each clock; moved on beyond `until_h` in place
-    lives : of what a failure renews
-    stretch : (n_clocks,) by what the lifetimes of each clock are longer; default 1
-    kept : (n_clocks,) whether the failures of each clock are kept; default all
-    from_h : no failure is before this instant [h]
-
-    Returns
-    -------
-    (n_clocks + 1,) where the failures of each clock begin among all; (n_kept,) instants [h] of
-    those that are kept, clock after clock, each in order
-
-    Raises
-    ------
-    ParameterError
-        where a lifetime is negative, infinite or NaN.
-    BudgetError
-        where there are too many failures.
+    lifetime : of what a failure renews
+    rng : where lifetimes are drawn from
+    next_at_h : (n_clocks,) next failure of each clock [h]; moved on in place
+    stretch : (n_clocks,) by what the lifetimes of each clock are longer; none for 1
     """
-    from cprsim.failures.loops import due, renew  # with numba, for which only who draws waits
 
-    stretch = np.ones(0) if stretch is None else stretch
-    keeps = np.ones(0, dtype=bool) if kept is None else kept
-    kept_fraction = 1.0 if kept is None else float(kept.sum()) / max(len(kept), 1)
-    first = np.zeros(len(next_at_h) + 1, dtype=np.int64)
-    instants_h, clock, n_failures = [], 0, 0
-    while clock < len(next_at_h):
-        n_due, to_come_h = due(until_h, next_at_h, clock)
-        # by the asymptote of the renewal function
-        n_expected = to_come_h / lives.lifetime.mean_h
-        n_expected += n_due * (1.0 + lives.lifetime.squared_cv) / 2
-        require_affordable(n_failures + n_expected, kept_fraction, until_h)
-        n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), lives.n_ahead)
-        while True:
-            gap_h = lives.some(min(n_gaps, PIECE))
-            at_h = np.empty(len(gap_h))
-            clock, n_used, n_kept, sound = renew(
-                from_h, until_h, next_at_h, stretch, keeps, gap_h, clock, n_failures, first, at_h
+    lifetime: Distribution
+    rng: np.random.Generator
+    next_at_h: Floats
+    stretch: Floats = field(default_factory=lambda: np.ones(0))
+    _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))  # not used yet
+
+    def until(self, until_h: float, *, from_h: float = 0.0) -> tuple[Ints, Floats]:
+        """All failures before an instant [h]; none is before `from_h` [h].
+
+        Returns
+        -------
+        (n_clocks + 1,) where the failures of each clock begin; (n_failures,) their instants [h],
+        clock after clock, each in order
+
+        Raises
+        ------
+        ParameterError
+            where a lifetime is negative, infinite or NaN.
+        BudgetError
+            where there are too many failures.
+        """
+        from cprsim.failures.loops import renew  # with numba, for which only who draws waits
+
+        first = np.zeros(len(self.next_at_h) + 1, dtype=np.int64)
+        instants_h, clock, n_failures = [np.zeros(0)], 0, 0
+        while clock < len(self.next_at_h):
+            to_come_h = until_h - self.next_at_h[clock:]
+            to_come_h = to_come_h[to_come_h > 0]
+            # by the asymptote of the renewal function; the sum one after the other
+            n_expected = float(np.cumsum(to_come_h)[-1:].sum()) / self.lifetime.mean_h
+            n_expected += len(to_come_h) * (1.0 + self.lifetime.squared_cv) / 2
+            _require_affordable(n_failures + n_expected, until_h)
+            n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), len(self._ahead_h))
+            more_h = self.lifetime.sample_unchecked(self.rng, n_gaps - len(self._ahead_h))
+            gap_h = np.concatenate([self._ahead_h, more_h])
+            at_h = np.empty(n_gaps)
+            clock, n_used, sound = renew(
+                from_h, until_h, self.next_at_h, self.stretch, gap_h, clock, n_failures, first, at_h
             )
             if not sound:
-                lives.lifetime.refuse()
-            lives.used(n_used)
-            n_gaps -= n_used
+                self.lifetime.refuse()
+            self._ahead_h = gap_h[n_used:].copy()  # not a view of them all
             n_failures += n_used
-            # not a view of room for many where few are kept
-            instants_h.append(at_h[:n_kept] if 2 * n_kept > len(at_h) else at_h[:n_kept].copy())
-            if clock == len(next_at_h) or n_gaps == 0:
-                break
-        lives.some(n_gaps)  # as if drawn at once: what else is drawn from this stream comes after
-    return first, instants_h[0] if len(instants_h) == 1 else np.concatenate(
-        [np.zeros(0), *instants_h]
-    )
+            instants_h.append(at_h[:n_used])
+        return first, np.concatenate(instants_h)
 
 
 def numbers(first: Ints) -> Ints:
@@ -217,7 +180,7 @@ def numbers(first: Ints) -> Ints:
     return np.repeat(np.arange(len(first) - 1), np.diff(first))
 
 
-def require_affordable(n_failures: float, kept_fraction: float, until_h: float) -> None:
+def _require_affordable(n_failures: float, until_h: float) -> None:
     """Raise BudgetError where a chunk has more failures than time or memory allow."""
     if n_failures > MOST_FAILURES_OF_A_CHUNK:
         raise BudgetError(
@@ -226,8 +189,8 @@ def require_affordable(n_failures: float, kept_fraction: float, until_h: float) 
             f"{n_failures / MOST_FAILURES_OF_A_CHUNK:.3g} times"
         )
     require_room(
-        BYTES_OF_A_FAILURE * kept_fraction * n_failures,
-        f"about {kept_fraction * n_failures:.3g} failures before {until_h:g} h",
+        BYTES_OF_A_FAILURE * n_failures,
+        f"about {n_failures:.3g} failures before {until_h:g} h",
         "an MTBF {} times as long would fit",
-        fewer_fit=True,
+        share=1.0,
     )

@@ -12,7 +12,6 @@ from zlib import crc32
 import numpy as np
 
 from cprsim.failures.block import BlockFailures, Strikes
-from cprsim.failures.sources import are_no_hours
 from cprsim.records import Floats, Ints
 from cprsim.recovery.policy import Reach
 from cprsim.simulate.job import NOTICE, ScopedFailure
@@ -122,10 +121,7 @@ class ScopedBlock(ScopedFailures):
 
     def _scoped(self, drawn: Strikes) -> ScopedStrikes:
         scope = self._scopes(drawn)
-        repair_h = self._failures.repair_h(len(drawn.slot))
-        if are_no_hours(repair_h):
-            repair_h = np.zeros(len(repair_h))  # compiled loops take one kind of array
-        first_slot, slot = drawn.first_slot, drawn.slot
+        first_slot, slot, repair_h = drawn.first_slot, drawn.slot, drawn.repair_h
         if any(reach >= Reach.RACK for reach in self._shares.reaches):
             first_slot, slot, repair_h = self._widened(scope, first_slot, slot, repair_h)
         return ScopedStrikes(
