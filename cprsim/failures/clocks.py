@@ -14,6 +14,7 @@ from cprsim.failures.node_sampling import failures_of_nodes
 from cprsim.failures.renewal import Clocks, expected_renewals
 from cprsim.failures.sources import (
     Start,
+    expected_of,
     expected_of_random_slots,
     random_slots,
     repairs,
@@ -68,7 +69,7 @@ class JobClock:
         gaps, repairing = (stream(seed, block, f"failures/job{of}") for of in ("", "/repair"))
         choosing, slots = stream(seed, block, "failures/job/slots"), slots_array(self.slots)
         fresh = self.start is Start.FRESH
-        first_gap = self.lifetime.sample_unchecked if fresh else self.lifetime.sample_residual
+        first_gap = self.lifetime.sample if fresh else self.lifetime.sample_residual
         clocks = Clocks(self.lifetime, gaps, first_gap(gaps, n_replications))
         for until_h in borders_h:
             first, at_h = clocks.until(until_h)
@@ -112,11 +113,7 @@ class NodeClocks:
         by_role = self.n_failures(cluster, useful_h)
         n_failures, shards = sum(by_role.values()), cluster.shard_slots
         n_of_shards = sum(n for role, n in by_role.items() if cluster.slots(role) == shards)
-        return ExpectedFailures(
-            mtbf_h=useful_h / n_failures if n_failures > 0 else inf,
-            mtbf_shard_h=useful_h / n_of_shards if n_of_shards > 0 else inf,
-            n_shards_together=1.0 if n_of_shards > 0 else 0.0,
-        )
+        return expected_of(useful_h, n_failures, n_of_shards, n_of_shards)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failures of a block; nodes that do not fail cost nothing."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from math import inf
 
 import numpy as np
 
@@ -14,7 +13,14 @@ from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty
 from cprsim.failures.node_sampling import require_clocks
 from cprsim.failures.renewal import Clocks, numbers, renewals_by_lives
-from cprsim.failures.sources import Start, p_strikes, repairs, replications_for, trace_of
+from cprsim.failures.sources import (
+    Start,
+    expected_of,
+    p_strikes,
+    repairs,
+    replications_for,
+    trace_of,
+)
 from cprsim.failures.streams import stream
 from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
 
@@ -117,12 +123,7 @@ class CorrelatedNodes:
             return n_slots * own + events * useful_h, n_slots * own + nodes * useful_h
 
         n_any, _ = of(cluster.n_nodes)
-        n_shard, n_shards_struck = of(cluster.n_emb_ps)
-        return ExpectedFailures(
-            mtbf_h=useful_h / n_any if n_any > 0 else inf,
-            mtbf_shard_h=useful_h / n_shard if n_shard > 0 else inf,
-            n_shards_together=n_shards_struck / n_shard if n_shard > 0 else 0.0,
-        )
+        return expected_of(useful_h, n_any, *of(cluster.n_emb_ps))
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failures and by the node clocks of a block."""
@@ -149,7 +150,7 @@ class CorrelatedNodes:
         # the job starts later than the clocks, each replication at its own instant
         later_h = np.repeat(self.watched_h * lives.random(n_replications), n_slots)
         clocks = Clocks(self.lifetime, lives, next_at_h - later_h, stretch)
-        clocks.until(0.0, from_h=-inf)
+        clocks.until(0.0)
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
             first, at_h = clocks.until(until_h)
             replication, slot = np.divmod(numbers(first), n_slots)

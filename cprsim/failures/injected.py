@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from cprsim.failures.sources import (
+    expected_of,
     expected_of_random_slots,
     random_slots,
     repairs,
@@ -73,16 +74,12 @@ class Injected:
         n = self.n_failures
         if self.at_h is not None:
             n = sum(at_h < self.useful_h for at_h in self.at_h)
-        mtbf_h = useful_h / n if n > 0 else inf
         if self.slots_at is None:
-            slots = slots_array(self.slots)
+            slots, mtbf_h = slots_array(self.slots), useful_h / n if n > 0 else inf
             return expected_of_random_slots(cluster, slots, self._n_chosen, mtbf_h)
         shards = set(cluster.shard_slots)
         struck = [len(shards.intersection(each)) for each in self._slots_in_order[:n]]
-        n_of_shards = sum(one > 0 for one in struck)
-        if n_of_shards == 0:
-            return ExpectedFailures(mtbf_h, inf, 0.0)
-        return ExpectedFailures(mtbf_h, useful_h / n_of_shards, sum(struck) / n_of_shards)
+        return expected_of(useful_h, n, sum(one > 0 for one in struck), sum(struck))
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failed nodes of a block."""

@@ -10,14 +10,13 @@ from cprsim.records import Floats, Ints
 
 @compiled_for_much
 def renew(
-    from_h: float, until_h: float, next_at_h: Floats, stretch: Floats, gap_h: Floats,
+    until_h: float, next_at_h: Floats, stretch: Floats, gap_h: Floats,
     begin: int, n_before: int, first: Ints, at_h: Floats,
-) -> tuple[int, int, bool]:  # fmt: skip
+) -> tuple[int, int]:  # fmt: skip
     """Take the clocks from `begin` on beyond an instant, as far as the gaps reach.
 
     Parameters
     ----------
-    from_h : no failure is before this instant [h]
     next_at_h : (n_clocks,) next failure of each [h]; moved on in place
     stretch : (n_clocks,) by what its gaps are longer; none for 1
     gap_h : (n_gaps,) to use one after the other [h]
@@ -27,30 +26,24 @@ def renew(
 
     Returns
     -------
-    the first clock that is not done; how many gaps are used: as many as there are failures;
-    whether all lifetimes are numbers that a lifetime can have
+    the first clock that is not done; how many gaps are used: as many as there are failures
     """
     used = 0
     for clock in range(begin, len(next_at_h)):
         now_h = next_at_h[clock]
-        sound = now_h >= from_h
         while now_h < until_h:
             if used == len(gap_h):
                 next_at_h[clock] = now_h
-                return clock, used, True
+                return clock, used
             at_h[used] = now_h
             gap = gap_h[used] * stretch[clock] if len(stretch) else gap_h[used]
             next_h = now_h + gap
-            if next_h <= now_h:  # the gap rounds off: always later than the last
-                sound = sound and gap >= 0.0
-                next_h = np.nextafter(now_h, np.inf)
-            now_h = next_h
+            # where the gap rounds off: always later than the last
+            now_h = np.nextafter(now_h, np.inf) if next_h <= now_h else next_h
             used += 1
-        if not (sound and now_h < np.inf):  # nor where it is NaN
-            return clock, used, False
         next_at_h[clock] = now_h
         first[clock + 1] = n_before + used
-    return len(next_at_h), used, True
+    return len(next_at_h), used
 
 
 @compiled_for_much

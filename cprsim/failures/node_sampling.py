@@ -55,7 +55,7 @@ def superposed(
 ) -> Iterator[Rows]:  # fmt: skip
     """Exponential lifetimes: as age does not matter, n nodes fail at n times the rate of one."""
     together = Exponential(lifetime.mean_h / len(slots))
-    clocks = Clocks(together, rng, together.sample_unchecked(rng, n_replications))
+    clocks = Clocks(together, rng, together.sample(rng, n_replications))
     for until_h in borders_h:
         first, at_h = clocks.until(until_h)
         yield numbers(first), at_h, rng.integers(slots.start, slots.stop, len(at_h))

@@ -134,8 +134,8 @@ class Clocks:
     stretch: Floats = field(default_factory=lambda: np.ones(0))
     _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))  # not used yet
 
-    def until(self, until_h: float, *, from_h: float = 0.0) -> tuple[Ints, Floats]:
-        """All failures before an instant [h]; none is before `from_h` [h].
+    def until(self, until_h: float) -> tuple[Ints, Floats]:
+        """All failures before an instant [h].
 
         Returns
         -------
@@ -161,14 +161,12 @@ class Clocks:
             n_expected += len(to_come_h) * (1.0 + self.lifetime.squared_cv) / 2
             _require_affordable(n_failures + n_expected, until_h)
             n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), len(self._ahead_h))
-            more_h = self.lifetime.sample_unchecked(self.rng, n_gaps - len(self._ahead_h))
+            more_h = self.lifetime.sample(self.rng, n_gaps - len(self._ahead_h))
             gap_h = np.concatenate([self._ahead_h, more_h])
             at_h = np.empty(n_gaps)
-            clock, n_used, sound = renew(
-                from_h, until_h, self.next_at_h, self.stretch, gap_h, clock, n_failures, first, at_h
+            clock, n_used = renew(
+                until_h, self.next_at_h, self.stretch, gap_h, clock, n_failures, first, at_h
             )
-            if not sound:
-                self.lifetime.refuse()
             self._ahead_h = gap_h[n_used:].copy()  # not a view of them all
             n_failures += n_used
             instants_h.append(at_h[:n_used])

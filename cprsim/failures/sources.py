@@ -165,6 +165,17 @@ def p_strikes(n_struck: int, n_marked: int, n_slots: int) -> float:
     return 1.0 - comb(n_slots - n_marked, n_struck) / comb(n_slots, n_struck)
 
 
+def expected_of(
+    hours: float, n_failures: float, n_of_shards: float, n_shards_struck: float
+) -> ExpectedFailures:
+    """Expected failures, by how many there are within some hours, and what they strike."""
+    return ExpectedFailures(
+        mtbf_h=hours / n_failures if n_failures > 0 else inf,
+        mtbf_shard_h=hours / n_of_shards if n_of_shards > 0 else inf,
+        n_shards_together=n_shards_struck / n_of_shards if n_of_shards > 0 else 0.0,
+    )
+
+
 def expected_of_random_slots(
     cluster: Cluster, slots: Ints, together: int, mtbf_h: float
 ) -> ExpectedFailures:
