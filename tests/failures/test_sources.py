@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import count, islice
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim.errors import BudgetError, ParameterError
-from cprsim.failures import renewal
 from cprsim.failures.clocks import JobClock, NodeClocks
+from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import (
     Constant,
     Distribution,
@@ -22,10 +20,9 @@ from cprsim.failures.distributions import (
     LogNormal,
     Weibull,
 )
+from cprsim.failures.frailty import GammaFrailty
 from cprsim.failures.injected import Injected
-from cprsim.failures.loops import in_order
 from cprsim.failures.outages import outages_of
-from cprsim.failures.renewal import LifetimeQueue, renewals_until
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import (
     MOST_REPLICATIONS,
@@ -36,7 +33,7 @@ from cprsim.failures.sources import (
     replications_for,
     trace_of,
 )
-from cprsim.records import Clock, Cluster, FailureTrace, Floats, Holds, Role
+from cprsim.records import Clock, Cluster, FailureTrace, Holds, Role
 
 WEIBULL = Weibull.from_mean(28.0, 0.7)
 OUTAGES = outages_of(
@@ -53,6 +50,7 @@ SOURCES: list[FailureSource] = [
     JobClock(WEIBULL, range(3, 7), start=Start.STATIONARY),
     NodeClocks({"emb_ps": WEIBULL, "trainer": Exponential(40.0)}, repair=Exponential(5.0)),
     NodeClocks({"emb_ps": WEIBULL}, start=Start.FRESH),
+    CorrelatedNodes(Weibull(0.7, 100.0), GammaFrailty(2.5), Shocks(0.02, (2, 5), (0.75, 0.25), 40)),
     Injected(50.0, range(3, 7), together=2, count=5),
     Injected(50.0, (3, 5), together=None, at_h=(10.5, 3.0), repair=Constant(2.0)),
     Replay(OUTAGES),
@@ -93,7 +91,7 @@ def test_a_chunk_does_not_depend_on_how_many_are_drawn(
 
 
 # nothing is random about given failures of given servers
-@pytest.mark.parametrize("source", [*SOURCES[:5], SOURCES[6]], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("source", [*SOURCES[:6], SOURCES[7]], ids=lambda s: type(s).__name__)
 def test_blocks_and_seeds_differ(source: FailureSource, cluster: Cluster) -> None:
     here = content(chunks(source, cluster, 1)[0])
     assert content(chunks(source, cluster, 1, block=1)[0]) != here
@@ -198,39 +196,17 @@ def test_expected_failures_of_several_roles(cluster: Cluster) -> None:
     assert trainers.n_shards_together == 0.0
 
 
-def test_nodes_that_fail_at_the_same_instant_are_one_failure(cluster: Cluster) -> None:
-    source = NodeClocks({"emb_ps": Constant(4.0), "reader": Constant(8.0)}, start=Start.FRESH)
-    first = next(source.draw(cluster, 1, 0, 2, [10.0]))
-    assert [(failure.at_h, failure.slots) for failure in first.of(1)] == [
-        (4.0, (3, 4, 5, 6)),
-        (8.0, (3, 4, 5, 6, 7)),
-    ]
-
-
-def test_node_clocks_refuse_roles_that_are_not_there(cluster: Cluster) -> None:
-    with pytest.raises(ParameterError, match=r"no role 'ps'; it has trainer, emb_ps, reader"):
-        next(NodeClocks({"ps": WEIBULL}).draw(cluster, 1, 0, 2, [10.0]))
-    with pytest.raises(ParameterError, match="no role whose nodes"):
-        NodeClocks({})
-
-
 # ---------------------------------------------------------------------------------- job clock
 
 
 @pytest.mark.parametrize(
-    "lifetime", [WEIBULL, Gamma.from_mean(28.0, 2.5), Constant(9.0)], ids=lambda life: life.family
+    "lifetime", [WEIBULL, Gamma.from_mean(28.0, 2.5)], ids=lambda life: life.family
 )
 @pytest.mark.parametrize("start", Start)
 def test_failures_of_a_job(lifetime: Distribution, start: Start, cluster: Cluster) -> None:
     source = JobClock(lifetime, range(8), start=start)
     drawn = next(source.draw(cluster, 3, 0, 4000, [50.0]))
-    counted = per_replication(drawn, 4000)
-    expected = source.expected(cluster, 50.0).mtbf_h
-    if counted.std() == 0:  # constant and fresh: at 9, 18, 27, 36, 45
-        assert (counted == 5).all()
-        assert expected == 10.0
-    else:
-        assert_mean(counted, 50.0 / expected)
+    assert_mean(per_replication(drawn, 4000), 50.0 / source.expected(cluster, 50.0).mtbf_h)
 
 
 def test_the_struck_slots_are_random_ones_of_the_given(cluster: Cluster) -> None:
@@ -253,28 +229,6 @@ def test_expected_shards_are_hypergeometric(cluster: Cluster) -> None:
     assert expected.n_shards_together == pytest.approx(1.5 / (52 / 56))
     alone = JobClock(Exponential(28.0), range(3, 7), together=2).expected(cluster, 50.0)
     assert (alone.mtbf_shard_h, alone.n_shards_together) == (28.0, 2.0)
-
-
-def test_job_clock_refuses_more_nodes_than_there_are() -> None:
-    with pytest.raises(ParameterError, match="5 nodes can't fail together where there are 4"):
-        JobClock(WEIBULL, range(4), together=5)
-    with pytest.raises(ParameterError, match="no node that could fail"):
-        JobClock(WEIBULL, range(0))
-
-
-def test_failures_too_fast_to_simulate_are_an_error(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(renewal, "MOST_FAILURES_OF_A_CHUNK", 1000)
-    with pytest.raises(BudgetError, match=r"too fast to simulate.*raise the MTBF .* times"):
-        next(JobClock(Exponential(1e-9), range(8)).draw(cluster, 1, 0, 10, [50.0]))
-
-
-def test_a_lifetime_of_nothing_is_refused() -> None:
-    with pytest.raises(ParameterError, match="lifetime"):
-        JobClock(Constant(0.0), range(8))
-    with pytest.raises(ParameterError, match="lifetime"):
-        NodeClocks({"emb_ps": Constant(0.0)})
 
 
 @given(n_slots=st.integers(1, 12), data=st.data())
@@ -334,20 +288,6 @@ def test_no_injected_failure_at_all(cluster: Cluster) -> None:
     assert source.expected(cluster, 50.0).n_shards_together == 0.0
 
 
-@pytest.mark.parametrize("at_h", [(50.0,), (-1.0,), (math.nan,), (3.0, 3.0)])
-def test_instants_outside_the_job_are_refused(at_h: tuple[float, ...]) -> None:
-    with pytest.raises(ParameterError):
-        Injected(50.0, (3, 5), at_h=at_h)
-
-
-@pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
-def test_on_other_clocks_instants_may_lie_beyond_the_useful_hours(clock: Clock) -> None:
-    source = Injected(50.0, (3, 5), at_h=(60.0, 4999.0), clock=clock)
-    assert source.clock is clock
-    with pytest.raises(ParameterError, match=rf"no instant 5000\.0 h of {clock.value}"):
-        Injected(50.0, (3, 5), at_h=(5000.0,), clock=clock)
-
-
 @pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
 def test_the_clock_moves_no_draw(clock: Clock, cluster: Cluster) -> None:
     repair = Exponential(5.0)
@@ -362,8 +302,8 @@ def test_the_clock_moves_no_draw(clock: Clock, cluster: Cluster) -> None:
 def test_each_instant_may_strike_other_nodes(cluster: Cluster) -> None:
     at_h, slots_at = (60.0, 3.0, 9.0), ((0,), (6, 3, 4), (0, 5))
     source = Injected(50.0, range(7), at_h=at_h, clock=Clock.WALL, slots_at=slots_at)
-    (only,) = source.draw(cluster, 1, 0, 3, [10.0], range(1, 3))
-    for failures in map(only.of, range(2)):
+    (only,) = source.draw(cluster, 1, 0, 3, [10.0])
+    for failures in map(only.of, range(3)):
         struck = [(f.at_h, f.slots) for f in failures]
         assert struck == [(3.0, (3, 4, 6)), (9.0, (0, 5)), (60.0, (0,))]
 
@@ -378,18 +318,6 @@ def test_expected_are_the_injected_failures_of_the_useful_hours(cluster: Cluster
     assert trainers.expected(cluster, 50.0).mtbf_shard_h == math.inf
     late = Injected(50.0, (3, 5), at_h=(60.0,), clock=Clock.UPTIME)
     assert late.expected(cluster, 50.0).mtbf_h == math.inf
-
-
-@pytest.mark.parametrize(
-    "slots_at",
-    [((3,),), ((3,), (5,), (3,)), ((3,), ()), ((3, 3), (5,)), ((3,), (4,))],
-    ids=["too few", "too many", "none", "twice", "another"],
-)
-def test_nodes_of_instants_that_make_no_sense_are_refused(
-    slots_at: tuple[tuple[int, ...], ...],
-) -> None:
-    with pytest.raises(ParameterError):
-        Injected(50.0, (3, 5), at_h=(3.0, 9.0), slots_at=slots_at)
 
 
 # ------------------------------------------------------------------------------- the trace
@@ -411,35 +339,22 @@ def test_rows_of_one_instant_become_one_failure() -> None:
     ]
 
 
-class Unsound(Exponential):
-    """Draws one lifetime that no lifetime can be."""
-
-    wrong: ClassVar[float]
-
-    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
-        drawn = super()._draw(rng, size)
-        drawn[size // 2] = self.wrong
-        return drawn
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0])
-def test_a_lifetime_that_is_none_is_refused(wrong: float) -> None:
-    Unsound.wrong = wrong
-    source = JobClock(Unsound(10.0), range(4))
-    with pytest.raises(ParameterError, match="negative or not finite"):
-        next(source.draw(Cluster((Role("emb_ps", 4, Holds.SHARD),)), 1, 0, 200, [50.0]))
-    # and where the first failures are sound, but not a gap after them
-    clocks, lives = np.ones(50), LifetimeQueue(Unsound(10.0), np.random.default_rng(1))
-    with pytest.raises(ParameterError, match="negative or not finite"):
-        renewals_until(50.0, clocks, lives)
-
-
+@pytest.mark.parametrize("n_sources", [None, 2])
 @pytest.mark.parametrize(("n", "n_replications"), [(0, 3), (1, 1), (300, 100), (3000, 7)])
-def test_failures_stand_in_order_of_replication_instant_and_slot(
-    n: int, n_replications: int
+def test_failures_stand_in_order_of_replication_instant_source_and_slot(
+    n: int, n_replications: int, n_sources: int | None
 ) -> None:
     rng = np.random.default_rng(n)
     replication, slot = rng.integers(0, n_replications, n), rng.permutation(n)
     at_h = rng.integers(0, 20, n) / 4.0  # many fail at the same instant
-    order = in_order(replication, at_h, slot, n_replications)
-    assert order.tolist() == np.lexsort((slot, at_h, replication)).tolist()
+    source = rng.integers(0, n_sources or 1, n)
+    given = None if n_sources is None else source
+    trace = trace_of(9.0, n_replications, replication, at_h, slot, np.zeros(n), given)
+    order = np.lexsort((slot, source, at_h, replication))
+    assert trace.slot.tolist() == slot[order].tolist()
+    keys = np.stack([replication, at_h, source])[:, order]
+    first = np.unique(keys, axis=1, return_index=True)[1] if n else np.zeros(0, dtype=np.int64)
+    assert trace.first_slot.tolist() == [*sorted(first.tolist()), n]
+    assert np.array_equal(trace.at_h, keys[1, trace.first_slot[:-1]])
+    assert np.array_equal(trace.replication, keys[0, trace.first_slot[:-1]])
+    assert given is None or np.array_equal(trace.source, keys[2, trace.first_slot[:-1]])
