@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count
 from math import inf
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cprsim.failures.budget import require_room
 from cprsim.failures.sources import FailureSource
-from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Failure, FailureTrace, Floats, Ints
+from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Failure, FailureTrace
 
-COPIES = 1.7  # of what is there and of the next chunk, while that is added
+COPIES = 2.0  # the chunks, and the same one after another
 
 FIRST_REPLICATIONS = 4000
 """Of the first block: most runs need no more. Others are larger: each block costs some overhead."""
@@ -22,21 +21,6 @@ FIRST_REPLICATIONS = 4000
 BORDERS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0, 13.0, 20.0, 30.0, 45.0, 67.0, STOPPED_BEYOND)
 """Ends of the chunks, in useful times of the job. Most jobs are over before the first, and what is
 drawn beyond a job's end is drawn in vain; a job on the progress clock needs one useful time."""
-
-
-class Strikes(NamedTuple):
-    """The failures of the first chunks of a block as flat arrays.
-
-    Those of replication i in chunk c are ``first[c, i]:first[c, i + 1]``.
-    """
-
-    until_h: float  # of the clock; infinite where there are no more
-    first: Ints  # (n_chunks, n_replications + 1)
-    at_h: Floats  # (n_failures,)
-    first_slot: Ints  # (n_failures + 1,)
-    slot: Ints  # (n_failed_nodes,)
-    repair_h: Floats  # (n_failed_nodes,)
-    source: Ints | None = None  # (n_failures,) that each is of; None: the job has one source
 
 
 def replications_of(most: int, number: int) -> range:
@@ -83,8 +67,7 @@ class BlockFailures:
         source, cluster, seed, block, _ = self._part_of
         self._more = source.draw(cluster, seed, block, self.n_of_block, self._borders_h)
         self._complete = False
-        self._chunks: list[_Chunk] = []
-        self._drawn: FailureTrace | None = None  # the chunks one after another
+        self._chunks: list[FailureTrace] = []
 
     def of_these(self, kept: range) -> BlockFailures:
         """Those of some of these replications alone, drawn anew."""
@@ -94,40 +77,42 @@ class BlockFailures:
     @property
     def n_drawn(self) -> int:
         """Failures of all replications, as far as anybody has asked."""
-        return self._chunks[-1].n_failures if self._chunks else 0
+        return sum(chunk.n_failures for chunk in self._chunks)
 
     @property
     def n_bytes(self) -> int:
         """Memory that they take."""
-        drawn = self._drawn
-        if drawn is None:
-            return 0
-        arrays = drawn.at_h, drawn.first_slot, drawn.slot, drawn.repair_h, drawn.source
-        own = sum(array.nbytes for array in arrays if array is not None)
-        return own + sum(chunk.first.nbytes for chunk in self._chunks)
+        arrays = (array for chunk in self._chunks for array in columns_of(chunk))
+        return sum(array.nbytes for array in arrays if array is not None)
 
-    def strikes(self, n_chunks: int) -> Strikes:
-        """The failures of the first chunks, or of all that there are."""
+    def strikes(self, n_chunks: int) -> FailureTrace:
+        """The failures of the first chunks, or of all that there are, one chunk after another.
+
+        Those of replication i in chunk c are ``first[c, i]:first[c, i + 1]``. `until_h` is infinite
+        where there are no more.
+        """
         complete = not self._reach(n_chunks)
-        chunks, drawn = self._chunks[:n_chunks], self._drawn
-        assert drawn is not None, "a source has one chunk at least"
-        last = chunks[-1]
-        return Strikes(
-            until_h=inf if complete else last.until_h,
-            first=np.stack([chunk.first for chunk in chunks]),
-            at_h=drawn.at_h[: last.n_failures],
-            first_slot=drawn.first_slot[: last.n_failures + 1],
-            slot=drawn.slot[: last.n_slots],
-            repair_h=drawn.repair_h[: last.n_slots],
-            source=None if drawn.source is None else drawn.source[: last.n_failures],
+        chunks = self._chunks[:n_chunks]
+        n_failures = np.cumsum([0, *(chunk.n_failures for chunk in chunks)])
+        n_slots = np.cumsum([0, *(len(chunk.slot) for chunk in chunks)])
+        _, at_h, _, slot, repair_h, source = zip(*map(columns_of, chunks), strict=True)
+        first_slots = [n + one.first_slot[1:] for n, one in zip(n_slots, chunks, strict=False)]
+        return FailureTrace(
+            inf if complete else chunks[-1].until_h,
+            np.stack([n + one.first for n, one in zip(n_failures, chunks, strict=False)]),
+            np.concatenate(at_h),
+            np.concatenate([[0], *first_slots]),
+            np.concatenate(slot),
+            np.concatenate(repair_h),
+            None if source[0] is None else np.concatenate(source),
         )
 
     def of(self, replication: int) -> Iterator[Failure]:
         """The failures of one replication, in order, for as long as anybody asks."""
         for number in count():
-            if not self._reach(number + 1) or self._drawn is None:
+            if not self._reach(number + 1):
                 return
-            yield from replace(self._drawn, first=self._chunks[number].first).of(replication)
+            yield from self._chunks[number].of(replication)
 
     def _reach(self, n_chunks: int) -> bool:
         """Have so many chunks; False where there are fewer."""
@@ -136,11 +121,7 @@ class BlockFailures:
             chunk = next(self._more, None)
             self._complete = chunk is None
             if chunk is not None:
-                chunk = part_of(chunk, self.kept)
-                first = self.n_drawn + chunk.first
-                self._drawn = chunk if self._drawn is None else joined(self._drawn, chunk)
-                ends = len(self._drawn.at_h), len(self._drawn.slot)
-                self._chunks.append(_Chunk(chunk.until_h, first, *ends))
+                self._chunks.append(part_of(chunk, self.kept))
         return n_chunks <= len(self._chunks)
 
     def _require_room(self) -> None:
@@ -156,13 +137,9 @@ class BlockFailures:
             )
 
 
-class _Chunk(NamedTuple):
-    """One chunk of those that stand one after another."""
-
-    until_h: float  # of the clock
-    first: Ints  # (n_replications + 1,) where the failures of each begin among all
-    n_failures: int  # in this chunk and before it
-    n_slots: int
+def columns_of(trace: FailureTrace) -> tuple[Any, ...]:
+    """All arrays of a trace."""
+    return trace.first, trace.at_h, trace.first_slot, trace.slot, trace.repair_h, trace.source
 
 
 def part_of(trace: FailureTrace, kept: range) -> FailureTrace:
@@ -181,20 +158,4 @@ def part_of(trace: FailureTrace, kept: range) -> FailureTrace:
         trace.slot[nodes].copy(),
         trace.repair_h[nodes].copy(),
         None if trace.source is None else trace.source[failures].copy(),
-    )
-
-
-def joined(before: FailureTrace, after: FailureTrace) -> FailureTrace:
-    """The failures of two chunks one after another; `first` is that of the second."""
-    source = before.source
-    if source is not None and after.source is not None:
-        source = np.concatenate([source, after.source])
-    return FailureTrace(
-        after.until_h,
-        after.first,
-        np.concatenate([before.at_h, after.at_h]),
-        np.concatenate([before.first_slot, after.first_slot[1:] + len(before.slot)]),
-        np.concatenate([before.slot, after.slot]),
-        np.concatenate([before.repair_h, after.repair_h]),
-        source,
     )

@@ -47,19 +47,15 @@ class JobClock:
     start: Start = Start.FRESH
     repair: Duration | None = None
 
-    def n_failures(self, useful_h: float) -> float:
-        """Expected failures within `useful_h` hours of the clock."""
-        return _n_failures(self.lifetime, self.start, useful_h)
-
     def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
         """Exact up to the accuracy of `expected_renewals`."""
-        n_failures = self.n_failures(useful_h)
+        n_failures = _n_failures(self.lifetime, self.start, useful_h)
         mtbf_h = useful_h / n_failures if n_failures > 0 else inf
         return expected_of_random_slots(cluster, slots_array(self.slots), self.together, mtbf_h)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failed nodes of a block."""
-        return replications_for(self.n_failures(useful_h) * self.together)
+        return replications_for(self.together * _n_failures(self.lifetime, self.start, useful_h))
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
@@ -101,7 +97,7 @@ class NodeClocks:
     start: Start = Start.STATIONARY
     repair: Duration | None = None
 
-    def n_failures(self, cluster: Cluster, useful_h: float) -> dict[str, float]:
+    def _n_failures(self, cluster: Cluster, useful_h: float) -> dict[str, float]:
         """Expected failures of each role within `useful_h` hours of the clock."""
         return {
             role: len(cluster.slots(role)) * _n_failures(lifetime, self.start, useful_h)
@@ -110,14 +106,14 @@ class NodeClocks:
 
     def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
         """Exact up to `expected_renewals`, as two nodes almost never fail at the same instant."""
-        by_role = self.n_failures(cluster, useful_h)
+        by_role = self._n_failures(cluster, useful_h)
         n_failures, shards = sum(by_role.values()), cluster.shard_slots
         n_of_shards = sum(n for role, n in by_role.items() if cluster.slots(role) == shards)
         return expected_of(useful_h, n_failures, n_of_shards, n_of_shards)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failures of a block; nodes that do not fail cost nothing."""
-        return replications_for(sum(self.n_failures(cluster, useful_h).values()))
+        return replications_for(sum(self._n_failures(cluster, useful_h).values()))
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,

@@ -11,7 +11,6 @@ import numpy as np
 from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty
-from cprsim.failures.node_sampling import require_clocks
 from cprsim.failures.renewal import Clocks, numbers, renewals_by_lives
 from cprsim.failures.sources import (
     Start,
@@ -138,7 +137,6 @@ class CorrelatedNodes:
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """A chunk up to each border; see `FailureSource`."""
         n_slots, n_clocks = cluster.n_nodes, n_replications * cluster.n_nodes
-        require_clocks(n_clocks)
         factors, lives, shocks, repairing = (
             stream(seed, block, f"failures/correlated/{of}")
             for of in ("frailty", "lifetimes", "shocks", "repair")

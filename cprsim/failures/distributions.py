@@ -1,8 +1,7 @@
 """Distributions of lifetimes, repairs and other durations, in hours.
 
-Each is a frozen value with its functions (survival, hazard, quantile) and its samplers. A lifetime
-is one cumulative hazard; survival follows from it. Every sample passes one guard, so that no NaN,
-infinite or negative time ever enters a simulation.
+A lifetime is one cumulative hazard; survival follows from it. Every sample passes one guard, so
+that no NaN, infinite or negative time ever enters a simulation.
 """
 
 from __future__ import annotations
@@ -99,20 +98,13 @@ class Distribution(ABC):
         return _floats(np.exp(-self.cumulative_hazard(age_h)))
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """`size` lifetimes [h] of fresh nodes.
-
-        Raises
-        ------
-        ParameterError
-            where the spread is beyond simulation, or a draw is negative, infinite or NaN.
-        """
+        """`size` lifetimes [h] of fresh nodes, each finite and not negative."""
         return self._checked(self.simulable()._draw(rng, size))
 
     def sample_residual(self, rng: np.random.Generator, size: int) -> Floats:
         """`size` remaining lifetimes [h] of nodes that have been renewed for very long.
 
-        Exact: an observer who comes at a random instant meets a lifetime with probability in
-        proportion to its length, at a uniform place in it.
+        A random instant meets a lifetime in proportion to its length, at a uniform place in it.
         """
         return self._checked(rng.random(size) * self.simulable()._draw_length_biased(rng, size))
 
@@ -130,13 +122,7 @@ class Distribution(ABC):
         return drawn_h
 
     def simulable(self) -> Self:
-        """Itself, where samples can show its mean; a fit may spread further than that.
-
-        Raises
-        ------
-        ParameterError
-            where the standard deviation is above ``sqrt(MOST_SQUARED_CV)`` means.
-        """
+        """Itself, where samples can show its mean; a fit may spread further: ParameterError."""
         if not (isfinite(self.mean_h) and self.squared_cv <= MOST_SQUARED_CV):
             raise ParameterError(
                 f"{self!r} spreads too far to be simulated: its standard deviation is over "
@@ -317,16 +303,10 @@ class LogNormal(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class PiecewiseHazard(Distribution):
-    """Constant hazard between ages; the last piece has no end.
+    """Constant hazard between ages; the last piece has no end."""
 
-    Parameters
-    ----------
-    from_h : ages [h] at which the pieces begin, the first of them 0, increasing
-    rates_per_h : hazard [1/h] of each piece
-    """
-
-    from_h: tuple[float, ...]
-    rates_per_h: tuple[float, ...]
+    from_h: tuple[float, ...]  # at which the pieces begin, the first of them 0
+    rates_per_h: tuple[float, ...]  # hazard of each piece
     family: ClassVar[str] = "piecewise"
 
     def __post_init__(self) -> None:

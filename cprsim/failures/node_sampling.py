@@ -17,12 +17,9 @@ from itertools import chain
 
 import numpy as np
 
-from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Distribution, Exponential
 from cprsim.failures.renewal import Clocks, numbers
 from cprsim.records import Floats, Ints
-
-BYTES_OF_A_CLOCK = 80  # of a node that has one, while it is drawn
 
 Rows = tuple[Ints, Floats, Ints]
 """Replication, instant [h] and slot of some failures, (n,) each."""
@@ -66,10 +63,8 @@ def each(
     borders_h: Iterable[float], rng: np.random.Generator,
 ) -> Iterator[Rows]:  # fmt: skip
     """A clock per node and replication."""
-    n_clocks = n_replications * len(slots)
-    require_clocks(n_clocks)
     first_life = lifetime.sample_residual if stationary else lifetime.sample
-    clocks = Clocks(lifetime, rng, first_life(rng, n_clocks))
+    clocks = Clocks(lifetime, rng, first_life(rng, n_replications * len(slots)))
     for until_h in borders_h:
         first, at_h = clocks.until(until_h)
         replication, place = np.divmod(numbers(first), len(slots))
@@ -102,7 +97,6 @@ def lazy(
         n_first = rng.binomial(n_unused, p_first)
         n_unused -= n_first
         n_before, n_clocks = len(node), len(node) + int(n_first.sum())
-        require_clocks(n_clocks)
         first_at_h = _first_at_h(lifetime, stationary, from_h, until_h, p_first, n_first.sum(), rng)
         clocks.next_at_h = np.concatenate([clocks.next_at_h, first_at_h])
         # which nodes: by rejection, which treats all alike, so each choice is equally likely
@@ -134,15 +128,6 @@ def _first_at_h(
         at_h[missing[taken]] = tried_h[taken]
         missing = missing[~taken]
     return np.clip(at_h, from_h, np.nextafter(until_h, 0.0))
-
-
-def require_clocks(n_clocks: int) -> None:
-    """Refuse clocks of the nodes of a block that would take more memory than there may be."""
-    require_room(
-        BYTES_OF_A_CLOCK * float(n_clocks),
-        f"the clocks of {n_clocks} nodes that fail in a block of replications",
-        "{} times fewer nodes, or as many times longer lives, would fit",
-    )
 
 
 @lru_cache(maxsize=1024)

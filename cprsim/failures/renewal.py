@@ -14,13 +14,11 @@ from math import ceil, floor, sqrt
 import numpy as np
 from scipy import special
 
-from cprsim.errors import BudgetError
 from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Distribution, Exponential, Gamma
 from cprsim.records import Floats, Ints
 
 N_STEPS = 4096  # of the grid on which the renewal equation is solved
-MOST_FAILURES_OF_A_CHUNK = 5e7  # of all clocks; beyond: too fast to simulate
 BYTES_OF_A_FAILURE = 24  # while it is drawn: its instant twice, the gap after it
 FEWEST_RENEWALS = 1e-15  # over a horizon: of the size of rounding
 SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
@@ -30,14 +28,10 @@ SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
 def expected_renewals(distribution: Distribution, horizon_h: float) -> float:
     """Mean number of failures before `horizon_h` [h] on a clock that starts fresh at 0.
 
-    Each failure is followed at once by a fresh lifetime.
-
-    Notes
-    -----
-    Exact for exponential lifetimes, and for gamma ones (the n-th failure is gamma
-    again). For the others the renewal equation ``m(t) = F(t) + integral m(t - s) dF(s)`` is solved
-    on a grid by the midpoint rule for Riemann-Stieltjes sums (Xie 1989), to about 1e-4 of its
-    value; beyond `SOLVED_LIVES` mean lives its asymptote ``slope 1 / mean`` continues it.
+    Exact for exponential lifetimes, and for gamma ones (the n-th failure is gamma again). For the
+    others the renewal equation ``m(t) = F(t) + integral m(t - s) dF(s)`` is solved on a grid by the
+    midpoint rule for Riemann-Stieltjes sums (Xie 1989), to about 1e-4 of its value; beyond
+    `SOLVED_LIVES` mean lives its asymptote ``slope 1 / mean`` continues it.
     """
     if horizon_h <= 0:
         return 0.0
@@ -52,14 +46,8 @@ def expected_renewals(distribution: Distribution, horizon_h: float) -> float:
 
 @lru_cache(maxsize=64)
 def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]:
-    """Expected renewals as a function of the horizon in mean lives, interpolated.
+    """Expected renewals of a lifetime with the mean 1 h by the horizon, interpolated.
 
-    Parameters
-    ----------
-    unit_lifetime : with a mean of 1 h; others of its shape follow by scaling
-
-    Notes
-    -----
     Between horizons of 1e-9 and 1e6 mean lives, where the logarithm of the function is almost
     straight between points; proportional to time beyond. Where fewer than `FEWEST_RENEWALS` are
     solved for, rounding may leave 0, or less: there the chance of the first renewal stands alone.
@@ -135,19 +123,11 @@ class Clocks:
     _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))  # not used yet
 
     def until(self, until_h: float) -> tuple[Ints, Floats]:
-        """All failures before an instant [h].
+        """All failures before an instant [h], clock after clock, each in order.
 
         Returns
         -------
-        (n_clocks + 1,) where the failures of each clock begin; (n_failures,) their instants [h],
-        clock after clock, each in order
-
-        Raises
-        ------
-        ParameterError
-            where a lifetime is negative, infinite or NaN.
-        BudgetError
-            where there are too many failures.
+        (n_clocks + 1,) where those of each clock begin; (n_failures,) their instants [h]
         """
         from cprsim.failures.loops import renew  # with numba, for which only who draws waits
 
@@ -159,7 +139,13 @@ class Clocks:
             # by the asymptote of the renewal function; the sum one after the other
             n_expected = float(np.cumsum(to_come_h)[-1:].sum()) / self.lifetime.mean_h
             n_expected += len(to_come_h) * (1.0 + self.lifetime.squared_cv) / 2
-            _require_affordable(n_failures + n_expected, until_h)
+            n_all = n_failures + n_expected
+            require_room(
+                BYTES_OF_A_FAILURE * n_all,
+                f"about {n_all:.3g} failures before {until_h:g} h",
+                "an MTBF {} times as long would fit",
+                share=1.0,
+            )
             n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), len(self._ahead_h))
             more_h = self.lifetime.sample(self.rng, n_gaps - len(self._ahead_h))
             gap_h = np.concatenate([self._ahead_h, more_h])
@@ -176,19 +162,3 @@ class Clocks:
 def numbers(first: Ints) -> Ints:
     """The number of each one's group, from where the groups begin: (n_groups + 1,) to (n,)."""
     return np.repeat(np.arange(len(first) - 1), np.diff(first))
-
-
-def _require_affordable(n_failures: float, until_h: float) -> None:
-    """Raise BudgetError where a chunk has more failures than time or memory allow."""
-    if n_failures > MOST_FAILURES_OF_A_CHUNK:
-        raise BudgetError(
-            f"failures come too fast to simulate: about {n_failures:.3g} before {until_h:g} h, "
-            f"where {MOST_FAILURES_OF_A_CHUNK:.0g} are the limit; raise the MTBF (or the shape) "
-            f"{n_failures / MOST_FAILURES_OF_A_CHUNK:.3g} times"
-        )
-    require_room(
-        BYTES_OF_A_FAILURE * n_failures,
-        f"about {n_failures:.3g} failures before {until_h:g} h",
-        "an MTBF {} times as long would fit",
-        share=1.0,
-    )

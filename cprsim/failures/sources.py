@@ -69,15 +69,9 @@ def trace_of(
     until_h: float, n_replications: int,
     replication: Ints, at_h: Floats, slot: Ints, repair_h: Floats, source: Ints | None = None,
 ) -> FailureTrace:  # fmt: skip
-    """A failure trace from one row per failed node, in any order.
+    """The failures before an instant from a row for each failed node, (n,) columns in any order.
 
     Nodes of a replication (and source) that fail at the same instant become one failure.
-
-    Parameters
-    ----------
-    until_h : instant [h] before which all failures are here
-    n_replications : of the block
-    replication, at_h, slot, repair_h, source : (n_failed_nodes,) columns, times in [h]
     """
     require_room(
         BYTES_OF_A_ROW * float(len(at_h)),
@@ -121,18 +115,8 @@ def no_hours(n: int) -> Floats:
 def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Generator) -> Ints:
     """Distinct random slots for each failure, every subset equally likely.
 
-    By Floyd's sampling without replacement: the nth slot is drawn from the first ones, and one that
-    is taken gives way to the last of these.
-
-    Parameters
-    ----------
-    slots : (n_slots,) to choose from
-    n_failures, together : how many failures, and how many slots each strikes
-    rng : where the choice is drawn from
-
-    Returns
-    -------
-    (n_failures, together) slots
+    By Floyd's sampling without replacement, (n_failures, together): the nth slot is drawn from the
+    first ones, and one that is taken gives way to the last of these.
     """
     require_room(
         BYTES_OF_A_SLOT * float(n_failures) * together,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import islice, pairwise
+from itertools import islice
 
 import numpy as np
 import pytest
 
 from cprsim.errors import BudgetError, TooManyReplicationsError
-from cprsim.failures import renewal
-from cprsim.failures.block import FIRST_REPLICATIONS, BlockFailures, block_of, replications_of
+from cprsim.failures.block import (
+    FIRST_REPLICATIONS,
+    BlockFailures,
+    block_of,
+    columns_of,
+    replications_of,
+)
 from cprsim.failures.budget import MEMORY
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
@@ -49,17 +54,20 @@ def test_some_replications_are_those_of_the_whole_block(
     assert list(islice(part.of(0), 9)) == list(islice(some.of(0), 9))
 
 
-def test_the_first_chunks_are_the_front_of_all_that_is_kept(cluster: Cluster) -> None:
+def test_chunks_stand_one_after_another(cluster: Cluster) -> None:
     failures = BlockFailures(TOGETHER, cluster, 3, 0, 10.0, range(500))
-    for few, more in pairwise([failures.strikes(n) for n in range(1, 10)]):
-        again, last = (failures.strikes(len(one.first)) for one in (few, more))
-        assert few.until_h == again.until_h < more.until_h
-        for name in ("first", "at_h", "slot", "first_slot", "repair_h"):
-            assert np.array_equal(getattr(few, name), getattr(again, name))
-            if name != "first":
-                assert np.shares_memory(getattr(again, name), getattr(last, name))
-    assert len(failures.strikes(9).slot) == 3 * failures.n_drawn
-    assert failures.n_bytes >= 5 * 8 * failures.n_drawn
+    whole = failures.strikes(9)
+    for n in range(1, 9):
+        few = failures.strikes(n)
+        assert few.until_h < whole.until_h
+        for ours, theirs in zip(columns_of(few)[:-1], columns_of(whole), strict=False):
+            assert np.array_equal(ours, theirs[: len(ours)])
+    assert len(whole.slot) == 3 * failures.n_drawn
+    assert failures.n_bytes >= 8 * (2 + 2 * 3) * failures.n_drawn
+    for replication in (0, 499):
+        spans = [np.arange(*first[[replication, replication + 1]]) for first in whole.first]
+        at_h = whole.at_h[np.concatenate(spans)].tolist()
+        assert [one.at_h for one in islice(failures.of(replication), len(at_h))] == at_h
 
 
 def test_forgotten_failures_are_drawn_again_as_they_were(cluster: Cluster) -> None:
@@ -67,7 +75,7 @@ def test_forgotten_failures_are_drawn_again_as_they_were(cluster: Cluster) -> No
     before = failures.strikes(3)
     failures.forget()
     assert failures.n_drawn == failures.n_bytes == 0
-    for ours, theirs in zip(failures.strikes(3), before, strict=True):
+    for ours, theirs in zip(*map(columns_of, (failures.strikes(3), before)), strict=True):
         assert np.array_equal(ours, theirs)
 
 
@@ -86,7 +94,6 @@ def test_fewer_replications_fit_where_more_do_not(
 
 
 TOO_MUCH: list[tuple[FailureSource, str]] = [
-    (JobClock(Exponential(1e-9), range(8)), r"too fast to simulate.*raise the MTBF .* times"),
     (JobClock(Exponential(2.2e-5), range(8)), r"an MTBF .* times as long would fit"),
     (NodeClocks({"emb_ps": Exponential(8e-5)}), r"an MTBF .* times as long would fit"),
     (Injected(50.0, range(8), together=8, count=9_000_000), "fewer failures, or fewer nodes"),
@@ -105,11 +112,6 @@ def test_what_no_replication_can_hold_is_refused_before_it_is_drawn(
         next(source.draw(cluster, 3, 0, 1, [1000.0]))
 
 
-def test_a_chunk_of_too_many_failures_is_refused(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(renewal, "MOST_FAILURES_OF_A_CHUNK", 1000)
-    with pytest.raises(BudgetError, match="too fast to simulate"):
-        next(NODES.draw(cluster, 1, 0, 1000, [50.0]))
+def test_nodes_of_failures_are_counted_before_they_are_chosen() -> None:
     with pytest.raises(BudgetError, match="fewer nodes together, would fit"):
         random_slots(np.arange(100_000), 10**9, 50_000, np.random.default_rng(1))
