@@ -28,24 +28,14 @@ from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTr
 
 @dataclass(frozen=True, slots=True)
 class JobClock:
-    """Failures of the job with independent gaps, each striking `together` random ones of `slots`.
+    """Failures of the job with independent gaps; each strikes `together` random ones of `slots`."""
 
-    Parameters
-    ----------
-    lifetime : gaps between failures of the job
-    slots : the slots that can be struck
-    together : how many of them fail at once, chosen anew at each failure
-    clock : on which the gaps pass
-    start : fresh: the first gap is like the others; stationary: the job starts somewhere in a gap
-    repair : until a failed node is back in the pool; None for no time at all
-    """
-
-    lifetime: Distribution
+    lifetime: Distribution  # gaps between failures of the job
     slots: Sequence[int]
-    together: int = 1
+    together: int = 1  # chosen anew at each failure
     clock: Clock = Clock.WALL
-    start: Start = Start.FRESH
-    repair: Duration | None = None
+    start: Start = Start.FRESH  # stationary: the job starts somewhere in a gap
+    repair: Duration | None = None  # until a failed node is back in the pool; None: no time
 
     def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
         """Exact up to the accuracy of `expected_renewals`."""
@@ -83,19 +73,12 @@ class NodeClocks:
 
     A replacement's clock starts at the failure that made it necessary, so the failures do not
     depend on how the job recovers.
-
-    Parameters
-    ----------
-    lifetimes : of the nodes, by the name of their role
-    clock : on which the nodes age
-    start : stationary: the nodes have been up and replaced for long; fresh: all are new
-    repair : until a failed node is back in the pool; None for no time at all
     """
 
-    lifetimes: Mapping[str, Distribution]
+    lifetimes: Mapping[str, Distribution]  # by the name of the role
     clock: Clock = Clock.WALL
     start: Start = Start.STATIONARY
-    repair: Duration | None = None
+    repair: Duration | None = None  # until a failed node is back in the pool; None: no time
 
     def _n_failures(self, cluster: Cluster, useful_h: float) -> dict[str, float]:
         """Expected failures of each role within `useful_h` hours of the clock."""

@@ -29,19 +29,12 @@ STARTS = (np.arange(64) + 0.5) / 64  # instants of the watched time, for means o
 
 @dataclass(frozen=True, slots=True)
 class Shocks:
-    """Events that strike several nodes of a cluster at once, as a Poisson process.
+    """Events that strike several nodes of a cluster at once, as a Poisson process."""
 
-    Parameters
-    ----------
-    rate_per_h : of all sizes together [1/h]
-    sizes, shares : how many nodes an event strikes, and with which probability
-    n_nodes : of the cluster in which this was observed; a job has some of its nodes at random
-    """
-
-    rate_per_h: float
-    sizes: tuple[int, ...]
-    shares: tuple[float, ...]
-    n_nodes: int
+    rate_per_h: float  # of all sizes together
+    sizes: tuple[int, ...]  # nodes that an event may strike
+    shares: tuple[float, ...]  # probability of each size
+    n_nodes: int  # of the cluster in which this was observed; a job has some of them at random
 
     def striking(self, n_slots: int) -> tuple[float, float]:
         """Rate [1/h] of events that strike any of `n_slots` nodes, and of nodes struck."""
@@ -79,27 +72,18 @@ class CorrelatedNodes:
     """A Weibull clock per node, each with its own factor on the hazard, and shocks besides.
 
     The factor stays with the slot through its repairs. A shock is a failure like any other, but
-    renews no clock: what strikes many at once says nothing of the wear of each.
-
-    Parameters
-    ----------
-    lifetime : of a node with the factor 1
-    frailty : how the factors are spread
-    shocks : failures of several nodes at once; None for none
-    clock : on which all of it passes
-    start : stationary: the nodes have been up and renewed for long; fresh: all are new
-    watched_h : the job starts at a random instant within so many hours [h] since `start`; the
-        length of the log, where a fit should not be stretched beyond the ages that were seen
-    repair : until a failed node is back in the pool; None for no time at all
+    renews no clock: what strikes many at once says nothing of the wear of each. The job starts at
+    a random instant within `watched_h` hours since `start`: the length of the log, where a fit
+    should not be stretched beyond the ages that were seen.
     """
 
-    lifetime: Weibull
+    lifetime: Weibull  # of a node with the factor 1
     frailty: Frailty = ALIKE
     shocks: Shocks | None = None
     clock: Clock = Clock.WALL
     start: Start = Start.STATIONARY
     watched_h: float = 0.0
-    repair: Duration | None = None
+    repair: Duration | None = None  # until a failed node is back in the pool; None: no time
 
     def failures_of_a_node(self, useful_h: float) -> float:
         """Expected failures of one node's own clock within `useful_h` hours of the job."""

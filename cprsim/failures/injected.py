@@ -27,28 +27,16 @@ class Injected:
 
     On the others a strategy meets those that lie within the job as it takes it, so that a longer
     job may meet more.
-
-    Parameters
-    ----------
-    useful_h : useful work of the job [h]
-    slots : the slots that are struck, or chosen from
-    together : how many random ones of `slots` fail at once; None for all of them
-    at_h : instants of the clock [h], all different; None for random ones
-    count : number of failures, uniform over the first `useful_h` hours of the clock; only where
-        `at_h` is None
-    repair : until a failed node is back in the pool; None for no time at all
-    clock : on which the instants lie
-    slots_at : those of `slots` that are struck at each of `at_h`; None: as `together` says
     """
 
-    useful_h: float
-    slots: Sequence[int]
-    together: int | None = 1
-    at_h: tuple[float, ...] | None = None
-    count: int = 0
-    repair: Duration | None = None
+    useful_h: float  # useful work of the job
+    slots: Sequence[int]  # that are struck, or chosen from
+    together: int | None = 1  # random ones of `slots` that fail at once; None: all of them
+    at_h: tuple[float, ...] | None = None  # all different; None: random ones
+    count: int = 0  # of random instants, uniform over the first `useful_h` hours of the clock
+    repair: Duration | None = None  # until a failed node is back in the pool; None: no time
     clock: Clock = Clock.PROGRESS
-    slots_at: tuple[tuple[int, ...], ...] | None = None
+    slots_at: tuple[tuple[int, ...], ...] | None = None  # at each of `at_h`; None: see `together`
 
     @property
     def n_failures(self) -> int:

@@ -106,20 +106,12 @@ def _reciprocal(series: Floats) -> Floats:
 
 @dataclass(slots=True)
 class Clocks:
-    """Clocks that are renewed at each failure. Lifetimes are drawn many at a time, used in order.
+    """Clocks that each failure renews. Lifetimes are drawn many at a time, and used in order."""
 
-    Parameters
-    ----------
-    lifetime : of what a failure renews
-    rng : where lifetimes are drawn from
-    next_at_h : (n_clocks,) next failure of each clock [h]; moved on in place
-    stretch : (n_clocks,) by what the lifetimes of each clock are longer; none for 1
-    """
-
-    lifetime: Distribution
+    lifetime: Distribution  # of what a failure renews
     rng: np.random.Generator
-    next_at_h: Floats
-    stretch: Floats = field(default_factory=lambda: np.ones(0))
+    next_at_h: Floats  # (n_clocks,) next failure of each; moved on in place
+    stretch: Floats = field(default_factory=lambda: np.ones(0))  # of each one's lifetimes; none: 1
     _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))  # not used yet
 
     def until(self, until_h: float) -> tuple[Ints, Floats]:

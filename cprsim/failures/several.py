@@ -22,13 +22,9 @@ class SeveralSources:
     """The failures of independent sources on one clock, each with random streams of its own.
 
     `FailureTrace.source` says which one each failure is of.
-
-    Parameters
-    ----------
-    sources : by name, one or more; one that is named "" draws what it draws alone
     """
 
-    sources: tuple[tuple[str, FailureSource], ...]
+    sources: tuple[tuple[str, FailureSource], ...]  # by name; "" draws what it draws alone
 
     @property
     def clock(self) -> Clock:

@@ -54,20 +54,24 @@ def test_some_replications_are_those_of_the_whole_block(
     assert list(islice(part.of(0), 9)) == list(islice(some.of(0), 9))
 
 
-def test_chunks_stand_one_after_another(cluster: Cluster) -> None:
-    failures = BlockFailures(TOGETHER, cluster, 3, 0, 10.0, range(500))
+@pytest.mark.parametrize("what", SOURCES)
+def test_chunks_stand_one_after_another(what: str, cluster: Cluster) -> None:
+    failures = BlockFailures(SOURCES[what], cluster, 3, 0, 10.0, range(500))
     whole = failures.strikes(9)
     for n in range(1, 9):
         few = failures.strikes(n)
         assert few.until_h < whole.until_h
-        for ours, theirs in zip(columns_of(few)[:-1], columns_of(whole), strict=False):
-            assert np.array_equal(ours, theirs[: len(ours)])
-    assert len(whole.slot) == 3 * failures.n_drawn
-    assert failures.n_bytes >= 8 * (2 + 2 * 3) * failures.n_drawn
+        for ours, theirs in zip(columns_of(few), columns_of(whole), strict=True):
+            assert ours is theirs is None or np.array_equal(ours, theirs[: len(ours)])
+    assert len(whole.at_h) == failures.n_drawn
+    assert failures.n_bytes >= 8 * (2 * failures.n_drawn + 2 * len(whole.slot))
     for replication in (0, 499):
         spans = [np.arange(*first[[replication, replication + 1]]) for first in whole.first]
-        at_h = whole.at_h[np.concatenate(spans)].tolist()
-        assert [one.at_h for one in islice(failures.of(replication), len(at_h))] == at_h
+        mine = np.concatenate(spans)
+        one_by_one = list(islice(failures.of(replication), len(mine)))
+        assert [one.at_h for one in one_by_one] == whole.at_h[mine].tolist()
+        if whole.source is not None:
+            assert [one.source for one in one_by_one] == whole.source[mine].tolist()
 
 
 def test_forgotten_failures_are_drawn_again_as_they_were(cluster: Cluster) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.sources import MOST_REPLICATIONS, Start
+from cprsim.failures.sources import Start
 from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
 from cprsim.fitting.correlation import (
@@ -100,37 +99,12 @@ def test_lemons_out_of_range_are_refused() -> None:
 # ----------------------------------------------------------------------------------- source
 
 
-@pytest.mark.parametrize("frailty", SPREADS, ids=repr)
-@pytest.mark.parametrize(
-    ("start", "watched_h"), [(Start.STATIONARY, 0.0), (Start.FRESH, 0.0), (Start.FRESH, 900.0)]
-)
-def test_expected_failures_come_out(frailty: Frailty, start: Start, watched_h: float) -> None:
-    source = CorrelatedNodes(Weibull(0.7, 100.0), frailty, SHOCKS, start=start, watched_h=watched_h)
-    n, useful_h = 1500, 50.0
-    failures, shards = np.zeros(n), np.zeros(n)
-    for chunk in islice(source.draw(CLUSTER, 5, 0, n, count(25.0, 25.0)), 2):
-        failures += np.bincount(chunk.replication, minlength=n)
-        of_failure = np.repeat(chunk.replication, np.diff(chunk.first_slot))
-        shards += np.bincount(of_failure[chunk.slot < 6], minlength=n)
-    expected = source.expected(CLUSTER, useful_h)
-    of_shards = useful_h / expected.mtbf_shard_h * expected.n_shards_together
-    for values, mean in ((failures, useful_h / expected.mtbf_h), (shards, of_shards)):
-        assert abs(values.mean() - mean) <= 4 * values.std() / math.sqrt(n), (values.mean(), mean)
-
-
 def test_shocks_strike_the_jobs_part_of_the_cluster() -> None:
     events, nodes = SHOCKS.striking(10)
     # one of two: 1 - C(30, 2) / C(40, 2); one of five: 1 - C(30, 5) / C(40, 5)
     by_hand = 0.75 * (1 - 435 / 780) + 0.25 * (1 - 142_506 / 658_008)
     assert events == pytest.approx(0.02 * by_hand)
     assert nodes == pytest.approx(0.02 * (0.75 * 2 + 0.25 * 5) * 10 / 40)
-
-
-def test_blocks_are_bounded_by_what_happened_before_the_job_too() -> None:
-    brief = CorrelatedNodes(Weibull(0.7, 100.0), start=Start.FRESH)
-    assert brief.block_replications(CLUSTER, 50.0) == MOST_REPLICATIONS
-    long = CorrelatedNodes(Weibull(0.7, 100.0), start=Start.FRESH, watched_h=1e6)
-    assert 1 <= long.block_replications(CLUSTER, 50.0) < MOST_REPLICATIONS
 
 
 # ------------------------------------------------------------------------------- statistics

@@ -55,19 +55,6 @@ def test_sources_of_one_kind_are_independent() -> None:
     assert abs(np.corrcoef(*gaps)[0, 1]) < 4 / sqrt(N)
 
 
-def test_chunks_hold_the_same_failures_as_one_by_one() -> None:
-    block = BlockFailures(ALL, CLUSTER, 1, 0, USEFUL_H, range(N))
-    flat = block.strikes(9)
-    assert flat.source is not None
-    for i in range(0, N, 50):
-        spans = [slice(first[i], first[i + 1]) for first in flat.first]
-        at_h, source = (
-            np.concatenate([column[of] for of in spans]) for column in (flat.at_h, flat.source)
-        )
-        one_by_one = [(one.at_h, one.source) for one in islice(block.of(i), len(at_h))]
-        assert one_by_one == list(zip(at_h.tolist(), source.tolist(), strict=True))
-
-
 def test_rates_add_up() -> None:
     n = [sum(one.at_h < USEFUL_H for one in job) for job in failures_of(ALL)]
     mean = USEFUL_H / ALL.expected(CLUSTER, USEFUL_H).mtbf_h
