@@ -31,7 +31,7 @@ class Injected:
 
     useful_h: float  # useful work of the job
     slots: Sequence[int]  # that are struck, or chosen from
-    together: int | None = 1  # random ones of `slots` that fail at once; None: all of them
+    together: int = 1  # random ones of `slots` that fail at once
     at_h: tuple[float, ...] | None = None  # all different; None: random ones
     count: int = 0  # of random instants, uniform over the first `useful_h` hours of the clock
     repair: Duration | None = None  # until a failed node is back in the pool; None: no time
@@ -42,10 +42,6 @@ class Injected:
     def n_failures(self) -> int:
         """Failures of each replication."""
         return self.count if self.at_h is None else len(self.at_h)
-
-    @property
-    def _n_chosen(self) -> int:
-        return len(self.slots) if self.together is None else self.together
 
     @property
     def _slots_in_order(self) -> list[tuple[int, ...]]:
@@ -64,7 +60,7 @@ class Injected:
             n = sum(at_h < self.useful_h for at_h in self.at_h)
         if self.slots_at is None:
             slots, mtbf_h = slots_array(self.slots), useful_h / n if n > 0 else inf
-            return expected_of_random_slots(cluster, slots, self._n_chosen, mtbf_h)
+            return expected_of_random_slots(cluster, slots, self.together, mtbf_h)
         shards = set(cluster.shard_slots)
         struck = [len(shards.intersection(each)) for each in self._slots_in_order[:n]]
         return expected_of(useful_h, n, sum(one > 0 for one in struck), sum(struck))
@@ -72,7 +68,7 @@ class Injected:
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failed nodes of a block."""
         given = sum(map(len, self._slots_in_order))
-        return replications_for(given or self.n_failures * self._n_chosen)
+        return replications_for(given or self.n_failures * self.together)
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
@@ -83,12 +79,12 @@ class Injected:
         rng, choosing, repairing = (
             stream(seed, block, f"failures/injected{of}") for of in ("", "/slots", "/repair")
         )
-        n_struck = np.array([len(slots) for slots in given] or n * [self._n_chosen], dtype=np.int64)
+        n_struck = np.array([len(slots) for slots in given] or n * [self.together], dtype=np.int64)
         if given:
             struck = np.tile(np.concatenate(given), n_replications)
         else:
             slots = slots_array(self.slots)
-            struck = random_slots(slots, n_replications * n, self._n_chosen, choosing).ravel()
+            struck = random_slots(slots, n_replications * n, self.together, choosing).ravel()
         if self.at_h is None:
             at_h = np.sort(self.useful_h * rng.random((n_replications, n)), axis=1)
         else:

@@ -41,7 +41,7 @@ OUTAGES = outages_of(
     np.arange(12), np.linspace(3.0, 90.0, 12), np.linspace(4.0, 95.0, 12), ("",) * 12,
     n_nodes=12, window_h=100.0, origin="hour 0",
 )  # fmt: skip
-GIVEN = Injected(50.0, (3, 5), together=None, at_h=(10.5, 3.0), repair=Constant(2.0))
+GIVEN = Injected(50.0, (3, 5), together=2, at_h=(10.5, 3.0), repair=Constant(2.0))
 SOURCES: list[FailureSource] = [
     JobClock(WEIBULL, range(8), together=3, repair=Exponential(5.0)),
     JobClock(WEIBULL, range(3, 7), start=Start.STATIONARY),
