@@ -138,11 +138,6 @@ class Exponential(Distribution):
     mean_h: float
     family: ClassVar[str] = "exponential"
 
-    @classmethod
-    def from_mean(cls, mean_h: float) -> Exponential:
-        """The one with this mean [h]."""
-        return cls(mean_h)
-
     @property
     def squared_cv(self) -> float:
         return 1.0

@@ -55,28 +55,23 @@ class SeveralSources:
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
         borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
-        """A chunk up to each border, or one with all failures; see `FailureSource`."""
-        borders = tee(borders_h, len(self.sources))
-        seeds = [(crc32(name.encode()) << SEED_BITS) + seed for name, _ in self.sources]
+        """A chunk up to each border; see `FailureSource`."""
+        borders, *own_borders = tee(borders_h, 1 + len(self.sources))
         drawn = [
-            source.draw(cluster, own_seed, block, n_replications, own_borders_h)
-            for (_, source), own_seed, own_borders_h in zip(
-                self.sources, seeds, borders, strict=True
+            source.draw(
+                cluster, (crc32(name.encode()) << SEED_BITS) + seed, block, n_replications, own
             )
+            for (name, source), own in zip(self.sources, own_borders, strict=True)
         ]
-        known: dict[int, FailureTrace | None] = {}  # of each source, and not given yet
-        until_h = 0.0
-        while until_h < inf:
+        known: dict[int, FailureTrace] = {}  # of each source, the last chunk
+        from_h = 0.0
+        for until_h in borders:
             for number, chunks in enumerate(drawn):
-                there = known.get(number)
-                if there is None or there.until_h <= until_h:
-                    known[number] = next(chunks, None)
-            rest = {number: chunk for number, chunk in known.items() if chunk is not None}
-            if not rest:
-                return
-            from_h, until_h = until_h, min(chunk.until_h for chunk in rest.values())
-            rows = [_rows(number, chunk, from_h, until_h) for number, chunk in rest.items()]
+                if number not in known or known[number].until_h <= from_h:
+                    known[number] = next(chunks)
+            rows = [_rows(number, chunk, from_h, until_h) for number, chunk in known.items()]
             yield trace_of(until_h, n_replications, *map(np.concatenate, zip(*rows, strict=True)))
+            from_h = until_h
 
 
 def _rows(number: int, chunk: FailureTrace, from_h: float, until_h: float) -> tuple[Any, ...]:
