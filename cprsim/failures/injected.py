@@ -15,10 +15,9 @@ from cprsim.failures.sources import (
     repairs,
     replications_for,
     slots_array,
-    trace_of,
 )
 from cprsim.failures.streams import stream
-from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace
+from cprsim.records import MAX_NODES, Clock, Cluster, Duration, ExpectedFailures, FailureTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +79,24 @@ class Injected:
             stream(seed, block, f"failures/injected{of}") for of in ("", "/slots", "/repair")
         )
         n_struck = np.array([len(slots) for slots in given] or n * [self.together], dtype=np.int64)
+        shape = n_replications, int(n_struck.sum())
         if given:
-            struck = np.tile(np.concatenate(given), n_replications)
+            struck = np.broadcast_to(np.concatenate(given), shape)
         else:
             slots = slots_array(self.slots)
-            struck = random_slots(slots, n_replications * n, self.together, choosing).ravel()
+            struck = random_slots(slots, n_replications * n, self.together, choosing).reshape(shape)
         if self.at_h is None:
             at_h = np.sort(self.useful_h * rng.random((n_replications, n)), axis=1)
         else:
             at_h = np.tile(np.sort(self.at_h), (n_replications, 1))
-        yield trace_of(
+        repair_h = repairs(self.repair, repairing, struck.size).reshape(shape)
+        failure = np.repeat(np.arange(n), n_struck)
+        order = np.argsort(failure * MAX_NODES + struck, axis=1)
+        yield FailureTrace(
             inf,
-            n_replications,
-            np.repeat(np.arange(n_replications), n_struck.sum()),
-            np.repeat(at_h, n_struck, axis=1).ravel(),
-            struck,
-            repairs(self.repair, repairing, len(struck)),
+            n * np.arange(n_replications + 1),
+            at_h.ravel(),
+            np.concatenate([[0], np.cumsum(np.tile(n_struck, n_replications))]),
+            np.take_along_axis(struck, order, axis=1).ravel(),
+            np.take_along_axis(repair_h, order, axis=1).ravel(),
         )
