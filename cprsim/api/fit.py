@@ -15,6 +15,7 @@ from cprsim.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.traces.asked import LogOptions
+    from cprsim.fitting.fragments import Fragment
     from cprsim.present.answer import Answer
 
 COSTS, DATES = "costs", "dates"  # of --format, of --nodes
@@ -163,7 +164,7 @@ def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
     fitted = fit_failures(*read, origin, n_job_nodes=n_nodes, n_bootstrap=N_BOOTSTRAP)
     if fitted.fragment is None:
         raise ParameterError(fitted.why_no_fragment)
-    return fitted.fragment, fitted.trace.warnings
+    return str(fitted.fragment), fitted.warnings
 
 
 def _costs(
@@ -171,7 +172,7 @@ def _costs(
 ) -> Answer:
     """The fit of a log of saves and loads; `wrong` options are for logs of failures."""
     from cprsim.fitting.cost_fit import fit_costs, read_transfers
-    from cprsim.fitting.cost_fragment import costs_fragment
+    from cprsim.fitting.fragments import costs_fragment
     from cprsim.present.fit import answer_of_costs
 
     wrong += sorted(options.given() - {"--column", "--time-unit"})
@@ -184,7 +185,7 @@ def _costs(
     return answer_of_costs(fits, origin, fragment, transfers.notes, _saved(save, fragment, ""))
 
 
-def _saved(save: str | Path | None, fragment: str | None, why_not: str) -> tuple[Path, ...]:
+def _saved(save: str | Path | None, fragment: Fragment | None, why_not: str) -> tuple[Path, ...]:
     """The file of the fragment, where it was asked for. Raises ParameterError if there is none."""
     from cprsim.files import write_new
 
@@ -192,7 +193,7 @@ def _saved(save: str | Path | None, fragment: str | None, why_not: str) -> tuple
         return ()
     if fragment is None:
         raise ParameterError(f"--save: there is no fragment to write: {why_not}")
-    write_new(Path(save), fragment)
+    write_new(Path(save), str(fragment))
     return (Path(save),)
 
 

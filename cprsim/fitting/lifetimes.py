@@ -77,15 +77,17 @@ class Lifetimes:
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
     def at_risk_h(self, borders_h: Floats) -> Floats:
-        """Time [h] that all of them spent under observation between ages.
-
-        Returns (n,) hours.
-        """
+        """Time [h] that all of them spent under observation between ages, (n_borders - 1,)."""
         younger_h = [
             np.minimum(self.duration_h, border).sum() - np.minimum(self.entry_h, border).sum()
             for border in borders_h
         ]
         return np.diff(np.array(younger_h, dtype=np.float64))
+
+    def n_at_risk(self, age_h: Floats) -> Ints:
+        """How many were under observation just before ages, (n_ages,)."""
+        left = np.searchsorted(np.sort(self.duration_h), age_h, side="left")
+        return np.searchsorted(np.sort(self.entry_h), age_h, side="left") - left
 
 
 _COLUMNS = ("duration_h", "observed", "entry_h", "limit_h", "unit", "competed")
@@ -109,18 +111,17 @@ def lifetimes_of(
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
     entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
     limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
-    unit = np.arange(n) if unit is None else unit
-    competed = np.zeros(n, dtype=bool) if competed is None else competed
     if not (np.isfinite(duration_h).all() and (entry_h >= 0).all()):
         raise ParameterError("times must be finite and not negative")
     if (duration_h < entry_h).any():
         raise ParameterError("a time ends before its observation began")
     seen = duration_h > entry_h
-    all_of_them = Lifetimes(
-        duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64), unit, competed,
+    return Lifetimes(
+        duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64),
+        np.arange(n) if unit is None else unit,
+        np.zeros(n, dtype=bool) if competed is None else competed,
         int((~seen & observed).sum()),
-    )  # fmt: skip
-    return all_of_them if seen.all() else all_of_them.where(seen)
+    ).where(seen)  # fmt: skip
 
 
 def gaps(outages: Outages) -> Lifetimes:
@@ -149,14 +150,6 @@ def repair_times(outages: Outages) -> Lifetimes:
     return lifetimes_of(outages.down_h[chosen], outages.ended[chosen], unit=outages.node[chosen])
 
 
-def _lives(outages: Outages) -> tuple[Floats, Floats, Floats]:
-    """When each node was new, entered and left [h], (n_nodes,) each."""
-    if outages.lives is not None:
-        return outages.lives
-    begin_h = np.zeros(outages.n_nodes)
-    return begin_h, begin_h, np.full(outages.n_nodes, outages.window_h)
-
-
 def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes:
     """How long each node stayed up, from the end of an outage to the start of the next.
 
@@ -178,8 +171,13 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     is_first[np.cumsum(n_each) - n_each] = True
     last = np.append(is_first[1:], True)
     node = np.repeat(np.arange(outages.n_nodes), n_each)
-    born_h, enters_h, leaves_h = _lives(outages)
-    until_h, begin_h = leaves_h[node], enters_h[node]
+    if outages.lives is None:
+        entry_h = None
+        begin_h, until_h = np.zeros(len(node)), np.full(len(node), outages.window_h)
+    else:
+        born_h, enters_h, leaves_h = outages.lives
+        entry_h = np.where(is_first, (enters_h - born_h)[node], 0.0)
+        begin_h, until_h = enters_h[node], leaves_h[node]
     end_h = until_h.copy()
     begin_h[~is_first] = outages.end_h[order]
     end_h[~last] = outages.start_h[order]
@@ -194,9 +192,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
         kept &= ~is_first
     competed = ~(last | ended)
     until_h[competed] = end_h[competed]
-    entry_h = None
-    if outages.lives is not None:
-        entry_h = np.where(is_first, (enters_h - born_h)[node], 0.0)
+    if entry_h is not None:
         begin_h -= entry_h
     end_h -= begin_h  # since the renewal, as all columns are
     until_h -= begin_h

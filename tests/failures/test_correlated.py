@@ -21,7 +21,6 @@ from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
 from cprsim.fitting.correlation import (
     concentration,
     dispersion,
-    portrait,
     togetherness,
     weekly_counts,
 )
@@ -174,15 +173,10 @@ def test_a_job_larger_than_the_cluster_of_the_shocks_is_refused() -> None:
 
 def test_statistics_by_hand() -> None:
     at_h = np.array([10.0, 10.0, 200.0, 400.0])
-    drawn = portrait(at_h, np.array([0, 1, 0, 0]), n_nodes=10, window_h=4 * 168.0)
-    assert drawn.mean_gap_h == 130.0
-    assert drawn.share_of_zero_gaps == pytest.approx(1 / 3)
-    assert drawn.weekly_dispersion == pytest.approx(2 / 3)  # counts 2, 1, 1, 0
-    assert drawn.concentration == 0.75
+    assert dispersion(weekly_counts(at_h, 4 * 168.0)) == pytest.approx(2 / 3)  # 2, 1, 1, 0
+    assert concentration(np.array([0, 1, 0, 0]), 10) == 0.75
     assert weekly_counts(at_h, 500.0).tolist() == [2, 1]  # whole weeks only
     assert concentration(np.array([3, 3, 1]), 4, 0.5) == 1.0
-    with pytest.raises(ParameterError, match="two failures"):
-        portrait(at_h[:1], np.array([0]), 10, 500.0)
 
 
 def test_poisson_counts_have_dispersion_one() -> None:

@@ -14,12 +14,11 @@ from cprsim.errors import TraceError
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.fitting.correlated_fit import fit_correlated
-from cprsim.fitting.correlation import portrait_of
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps, repair_times, uptimes
 from cprsim.records import Cluster, Holds, Role
 from tests.failures.tidy import read_tidy
-from tests.fitting.posterior_check import check_by_simulation
+from tests.fitting.posterior_check import check_by_simulation, portrait_of
 
 N_NODES, WINDOW_H, UP_H, REPAIR_H = 12, 4000.0, 100.0, 5.0
 CLUSTER = Cluster((Role("emb_ps", N_NODES, Holds.SHARD),))

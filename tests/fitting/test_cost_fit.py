@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ import yaml
 from cprsim.errors import ParameterError, TraceError
 from cprsim.experiments.assemble import assemble
 from cprsim.fitting.cost_fit import CostFit, Transfers, bandwidth_of, fit_costs, read_transfers
-from cprsim.fitting.cost_fragment import costs_fragment
+from cprsim.fitting.fragments import costs_fragment
+from cprsim.records import Costs
 from cprsim.scenario import load_scenario
 
 REST = """\
@@ -123,29 +125,19 @@ def test_the_interval_of_the_mean_holds_for_five_times() -> None:
     assert 0.90 <= n_inside / n_logs <= 0.98
 
 
-def test_zeros_and_coarse_times_are_said() -> None:
+def test_what_is_left_out_passed_over_or_overlaps_is_said() -> None:
     one = fitted([0.0, 0.0, 60.0, 120.0, 180.0, 60.0], resolution_s=60.0)
     assert one.lifetimes.n == 4
     text = " / ".join(one.notes)
     assert "2 saves of no time at all" in text
     assert "in steps of 60 s" in text
-
-
-def test_a_family_that_spreads_too_far_is_passed_over_and_named() -> None:
     one = fitted(np.random.default_rng(9).lognormal(0, 6, 200), resolution_s=1e-9)
     assert one.ranking is not None
     assert one.ranking.best.fit.family == "lognormal"
     assert one.family != "lognormal"
     assert any("lognormal describes the saves best" in note for note in one.notes)
-
-
-def test_rows_of_several_servers_are_noticed() -> None:
-    several = transfers([60.0] * 4)
-    overlapping = Transfers(
-        several.kind, several.duration_h, several.n_bytes,
-        np.array([0.0, 0.0, 1.0, 1.01]), several.resolution_h,
-    )  # fmt: skip
-    (one,) = fit_costs(overlapping, n_bootstrap=0)
+    several = replace(transfers([60.0] * 4), start_h=np.array([0.0, 0.0, 1.0, 1.01]))
+    (one,) = fit_costs(several, n_bootstrap=0)
     assert "2 of the saves began before another had ended" in one.notes[0]
 
 
@@ -179,19 +171,34 @@ def test_the_interval_of_the_bandwidth_covers_the_truth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("power", "verdict"), [(1.0, "better"), (0.5, "alike"), (0.0, "worse")], ids=str
+    ("power", "said"),
+    [
+        (1.0, "bytes (transfer) describe them better than a time"),
+        (0.5, "a time describes them as well as bytes"),
+        (0.0, "a time describes them better than bytes"),
+    ],
 )
-def test_whether_bytes_explain_the_times(power: float, verdict: str) -> None:
+def test_whether_bytes_explain_the_times(power: float, said: str) -> None:
     rng = np.random.default_rng(1)
     n_bytes = rng.uniform(50, 150, 200)
     duration_h = n_bytes**power * rng.gamma(400, 1 / 400, 200)
-    logged = Transfers(("save",) * 200, duration_h, n_bytes, np.arange(200.0), np.full(200, 1e-9))
-    (save,) = fit_costs(logged, n_bootstrap=0)
-    assert save.bandwidth is not None
-    assert save.bandwidth.verdict == verdict
+    bandwidth = bandwidth_of(n_bytes, duration_h)
+    assert bandwidth is not None
+    assert said in bandwidth.compared("save")
 
 
 # ------------------------------------------------------------------------- the fragment
+
+
+def read_back(folder: Path, text: str, rest: str = REST) -> Costs:
+    """What a scenario with these costs makes of them."""
+    (scenario := folder / "costs.yaml").write_text(rest + text)
+    return assemble(load_scenario(scenario)).costs
+
+
+def fragment_of(path: Path, unit: str) -> str:
+    fits = fit_costs(read_transfers(path, time_unit=unit), n_bootstrap=0)
+    return str(costs_fragment(fits, "a log"))
 
 
 def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
@@ -200,30 +207,28 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     for i, save_s in enumerate(rng.lognormal(math.log(90), 0.3, 300)):
         rows.append(f"save,{i * 3600},{i * 3600 + save_s:.3f},{save_s * 2e8:.0f}")
         rows.append(f"load,{i * 3600 + 1800},{i * 3600 + 1860},")
-    fits = fit_costs(read_transfers(log(tmp_path, rows), time_unit="s"), n_bootstrap=9)
-    assert [(one.name, one.family) for one in fits] == [("save", "lognormal"), ("load", "fixed")]
-    text = costs_fragment(fits, "a log")
-    scenario = tmp_path / "costs.yaml"
-    scenario.write_text(REST + text)
-    costs = assemble(load_scenario(scenario)).costs
+    text = fragment_of(log(tmp_path, rows), "s")
+    assert "# 300 saves, lognormal; mean 95 %: " in text
+    assert "# 300 loads, fixed; between 59 and 61 s" in text
+    assert "reschedule: 0 s  # not in the log" in text
+    costs = read_back(tmp_path, text)
     mean_s = 90 * math.exp(0.3**2 / 2)
     assert costs.mean_h(costs.save_stall, 4) * 3600 == pytest.approx(mean_s, rel=0.1)
     assert costs.mean_h(costs.load, 4) == pytest.approx(1 / 60)
-    assert "reschedule: 0 s  # not in the log" in text
 
-
-def test_the_alternative_by_bytes_runs_too(tmp_path: Path) -> None:
-    rows = [f"save,{i},{i + 0.01},100 GB" for i in range(5)]
-    text = costs_fragment(
-        fit_costs(read_transfers(log(tmp_path, rows), time_unit="h"), n_bootstrap=0), "a log"
-    )
+    text = fragment_of(log(tmp_path, [f"save,{i},{i + 0.01},100 GB" for i in range(5)]), "h")
     (storage,) = (line[2:] for line in text.splitlines() if line.startswith("# storage:"))
     assert "`save: transfer`, 100 GB over `emb_ps` as `shard_size`" in text
-    scenario = tmp_path / "costs.yaml"
-    costs = "costs: {save: transfer, load: 1 min, reschedule: 0 s}\n"
-    scenario.write_text(REST.replace("emb_ps: 4", "emb_ps: 4, shard_size: 25 GB") + costs + storage)
-    built = assemble(load_scenario(scenario)).costs
-    assert built.mean_h(built.save_stall, 4) == pytest.approx(0.01, rel=1e-4)
+    rest = REST.replace("emb_ps: 4", "emb_ps: 4, shard_size: 25 GB")
+    by_bytes = f"costs: {{save: transfer, load: 1 min, reschedule: 0 s}}\n{storage}"
+    costs = read_back(tmp_path, by_bytes, rest)
+    assert costs.mean_h(costs.save_stall, 4) == pytest.approx(0.01, rel=1e-4)
+
+    rows = ["detect,0,30", "reschedule,30,150", "load,150,250"]
+    text = fragment_of(log(tmp_path, rows, "kind,start,end"), "s")
+    said = {"load": "100 s", "detect": "30 s", "reschedule": "2 min"}
+    assert yaml.safe_load(text)["costs"] == said
+    assert "# save: not in the log" in text
 
 
 def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> None:
@@ -236,20 +241,11 @@ def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> Non
         "mostly nothing": rng.gamma(0.04, 100, 400).clip(1e-3),
     }
     for name, drawn_s in wild.items():
-        fits = (*fit_costs(transfers(drawn_s, 1e-6), n_bootstrap=0),)
-        scenario = tmp_path / "wild.yaml"
-        scenario.write_text(f"{REST}{costs_fragment(fits, name)}  load: 3 min\n")
-        costs = assemble(load_scenario(scenario)).costs
+        fits = fit_costs(transfers(drawn_s, 1e-6), n_bootstrap=0)
+        costs = read_back(
+            tmp_path, f"{replace(costs_fragment(fits, name), below=())}  load: 3 min\n"
+        )
         assert costs.mean_h(costs.save_stall, 4) == pytest.approx(fits[0].mean.mean, rel=1e-4)
-
-
-def test_detections_and_reschedulings_have_their_place(tmp_path: Path) -> None:
-    rows = ["detect,0,30", "reschedule,30,150", "load,150,250"]
-    path = log(tmp_path, rows, "kind,start,end")
-    text = costs_fragment(fit_costs(read_transfers(path, time_unit="s")), "a log")
-    costs = yaml.safe_load(text)["costs"]
-    assert costs == {"load": "100 s", "detect": "30 s", "reschedule": "2 min"}
-    assert "# save: not in the log" in text
 
 
 # ------------------------------------------------------------------------- the reader
@@ -261,6 +257,7 @@ WRITTEN = {
     "minutes": ("2026-03-01T09:00", "2026-03-01T09:02", None, 60.0),
     "days": ("2026-03-01", "2026-03-02", None, 86400.0),
     "epoch seconds": ("1772355600", "1772355690", "s", 1.0),
+    "epoch seconds that nobody names": ("1772355600", "1772355690", None, 1.0),
     "epoch milliseconds": ("1772355600000", "1772355690000", "ms", 0.001),
     "hours": ("9.5", "9.525", "h", 3.6),
     "a power of ten": ("1e3", "1.09e3", "s", 1.0),

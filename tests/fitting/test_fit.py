@@ -12,7 +12,7 @@ import pytest
 import cprsim
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.report import fit_failures
 from cprsim.plots.fit import subject_figure
 from cprsim.plots.save import save_figure
 from cprsim.records import Cluster, Holds, Role
@@ -188,8 +188,10 @@ def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> N
     rows = [f"{rng.integers(49)},{at!r},{at + 1.0!r}" for at in start_h.tolist()]
     log = tmp_path / "log.csv"
     log.write_text("\n".join(["node,start,end", *rows]) + "\n")
-    for subject in fit_trace(read_tidy(log, time_unit="h"), n_bootstrap=0).subjects:
-        (path,) = save_figure(subject_figure(subject), tmp_path / subject.name, ["png"])
+    for subject in fit_failures(read_tidy(log, time_unit="h"), n_bootstrap=0).subjects:
+        (path,) = save_figure(
+            subject_figure(subject, subject.name), tmp_path / subject.name, ["png"]
+        )
         assert path.stat().st_size > 10_000
 
 
