@@ -280,10 +280,9 @@ def fit_failures(
         )
     together = togetherness(outages)
     if len(together.sizes) < 2:
-        left_out = f" ({'; '.join(outages.notes)})" if outages.notes else ""
         raise ParameterError(
             f"{nothing}: its {int(outages.in_window.sum())} failure(s) all begin at the same "
-            f"instant; two instants at least are needed{left_out}"
+            f"instant; two instants at least are needed"
         )
     observed = observed or observation(outages, first)
     times = {"gaps": gaps(outages), "uptimes": uptimes(outages, first)}

@@ -17,7 +17,7 @@ from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.sources import Start
 from cprsim.fitting.report import fit_failures
 from cprsim.records import Clock
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.engines import z_score
 from tests.failures.tidy import read_tidy
 from tests.making import Make, maker

@@ -13,17 +13,13 @@ import pytest
 
 import cprsim
 from cprsim.errors import ParameterError
-from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.outages import Outages
 from cprsim.failures.presets import PRESETS, preset
 from cprsim.failures.replay import Replay
-from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting import correlated_fit, goodness
 from cprsim.fitting.correlated_fit import fit_frailty
-from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import P_REJECTED, rank
-from cprsim.fitting.lifetimes import gaps, lifetimes_of
-from cprsim.fitting.observation import Source
-from cprsim.fitting.reading import observed_in
+from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.report import Fitted, fit_failures
 from tests.failures.tidy import read_tidy
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
@@ -136,9 +132,9 @@ def test_the_first_screen_has_the_worst_nodes_and_at_most_20_lines(tmp_path: Pat
 
 
 def test_what_is_all_the_same_is_said(tmp_path: Path) -> None:
-    path = written(tmp_path, [(name, 5.0, 6.0) for name in "abcd"] + [("a", 300.0, 301.0)])
-    with pytest.raises(ParameterError, match=r"4 failure\(s\) all begin at the same.*outage\(s\)"):
-        quick(read_tidy(path, time_unit="h", period=(5, 105)))  # the fifth is left out, and named
+    path = written(tmp_path, [(name, 5.0, 6.0) for name in "abcd"])
+    with pytest.raises(ParameterError, match=r"its 4 failure\(s\) all begin at the same"):
+        quick(read_tidy(path, time_unit="h", period=(5, 105)))
     rows = [(f"n{i % 5}", i * 1.37, i * 1.37 + 1) for i in range(200)]  # but for rounding
     fitted = quick(read_tidy(written(tmp_path, rows), time_unit="h"))
     assert fitted.repairs.ranking is not None
@@ -270,19 +266,6 @@ def test_nodes_window_and_ages_are_named_with_their_origin(tmp_path: Path) -> No
     assert observed(trace)["source"].tolist()[1:3] == ["read", "inferred"]
 
 
-def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
-    at_h = np.array([0.0, 5.0])
-    outages = outages_of(
-        np.array([0, 1]), at_h, at_h, ("", ""), n_nodes=2, window_h=48.0,
-        origin="2000-01-02T00:00:00",
-    )  # fmt: skip
-    read = {"n_nodes": (Source.READ, "column nodes")}
-    said = observed_in(outages, ("2000-01-01", "2000-01-04"), read)
-    assert said.begins.origin == "inferred: what the file holds from 2000-01-01, see --period"
-    assert said.ends.origin == "given: --period"
-    assert (said.ends.value, said.n_nodes.origin) == ("2000-01-04T00:00:00", "read: column nodes")
-
-
 def worn_and_replaced(seed: int, shape: float) -> Outages:
     """Forty nodes that have been up and renewed for long when the log begins."""
     rng = np.random.default_rng(seed)
@@ -306,17 +289,13 @@ def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> Non
 
 
 def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
-    outages = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
-    fitted = fit_failures(outages, n_bootstrap=19)
-    assert fitted.gaps.ranking is not None
-    best = fitted.gaps.ranking.best
-    assert best.fit.family == "gamma"
-    assert best.p_value > 0.05
-    assert {judged.p_value for judged in fitted.gaps.ranking.judged[2:]} == {1 / 20}
-    assert fitted.job_fragment is not None
-    assert fitted.fragment is not None
-    assert fitted.job_fragment.sections["failures"]["shape"] == 0.489694
-    section = fitted.fragment.sections["failures"]
+    said = cprsim.fit(failure_logs / "infinitehbd/fault_trace.json", nodes=400, bootstrap=19)
+    gaps = said.frames["families"].query("times == 'gaps'")
+    assert gaps["family"].iloc[0] == "gamma"
+    assert gaps["p_value"].iloc[0] > 0.05
+    assert set(gaps["p_value"][2:]) == {1 / 20}
+    assert said.values["job_failures"]["shape"] == 0.489694
+    section = said.values["failures"]
     assert section["kind"] == "correlated"
     assert section["shocks"]["sizes"] == {2: 19, 3: 5, 4: 2, 6: 1, 8: 2}
     assert section["shocks"]["nodes"] == 400
@@ -334,10 +313,15 @@ def test_presets_are_simulable_and_say_where_they_come_from() -> None:
 
 
 def test_fitted_presets_are_what_the_logs_say(failure_logs: Path) -> None:
-    hbd = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
-    lanl = read_lanl(failure_logs / LANL_FILE, system=2, period=("2000-01-01", "2006-01-01"))
-    for name, outages in (("infinitehbd", hbd), ("lanl-system-2", lanl)):
+    lanl: dict[str, Any] = {"system": 2, "period": "2000-01-01..2006-01-01"}
+    logs: dict[str, tuple[str, dict[str, Any]]] = {
+        "infinitehbd": ("infinitehbd/fault_trace.json", {"nodes": 400}),
+        "lanl-system-2": (LANL_FILE, lanl),
+    }
+    for name, (file, asked) in logs.items():
         kept = preset(name)
-        again = fit(FAMILIES[kept.family], gaps(outages))
-        assert again.mean.mean == pytest.approx(kept.mean_h, rel=1e-3)
-        assert again.parameter("shape").mean == pytest.approx(kept.shape, rel=1e-3)
+        found = cprsim.fit(failure_logs / file, bootstrap=0, **asked).frames["parameters"]
+        numbers = found.set_index(["times", "family", "parameter"])["value"]
+        mean_h, shape = (numbers["gaps", kept.family, one] for one in ("mean_h", "shape"))
+        assert mean_h == pytest.approx(kept.mean_h, rel=1e-3)
+        assert shape == pytest.approx(kept.shape, rel=1e-3)
