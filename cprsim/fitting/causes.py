@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -59,15 +60,29 @@ class OfCause:
     saved: float  # overhead of the job that would go with the cause, a share of useful time
     fragment: Fragment | str  # of the cause alone, as its source is simulated, or why there is none
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """As a row of a table."""
+        row = {
+            "cause": self.name,
+            "n_failures": self.n_failures,
+            **self.job_rate_per_h.columns("job_rate_per_h"),
+            "mean_repair_h": self.mean_repair_h,
+            "overhead_saved_fraction": self.saved,
+            **{f"struck_within_{age_h:g}_h": self.incidence.at(age_h) for age_h in AGES_H},
+        }
+        for number in (*self.uptimes.parameters, self.uptimes.mean) if self.uptimes else ():
+            row |= number.columns(f"uptime_{number.name}")
+        none = f"# no fragment: {self.fragment}\n"
+        written = none if isinstance(self.fragment, str) else str(self.fragment)
+        return row | {"not_fitted": self.why_not, "fragment": written}
+
 
 def by_cause(
     outages: Outages, n_job: int, first: FirstUptime = FirstUptime.NEW,
-    write: Callable[[Outages], Fragment | None] = lambda _: None,
+    write: Callable[[Outages], Fragment] = lambda _: Fragment({}),
 ) -> tuple[OfCause, ...]:  # fmt: skip
     """The causes of a log, the one that costs a job most first; `write` makes each one's fragment.
-
-    Causes with fewer than `FEWEST` failures, and those beyond `MOST_CAUSES`, are one together.
-    Assumed is that causes do not depend on each other, and that every repair renews the node.
 
     Raises ParameterError where the log names no two causes with `FEWEST` failures.
     """
@@ -86,11 +101,12 @@ def by_cause(
         except (ParameterError, NotConvergedError) as error:
             why_not = str(error)
         try:
-            written: Fragment | str = write(one.where(one.chosen)) or "nothing can be written"
+            its_own = write(one.where(one.chosen))
+            written: Fragment | str = replace(
+                its_own, above=[f"cause: {one_line(name)}", *its_own.above]
+            )
         except ParameterError as error:
             written = str(error)
-        if isinstance(written, Fragment):
-            written = replace(written, above=[f"cause: {one_line(name)}", *written.above])
         n, repairs = len(one.failed_at_h), repair_times(one)
         seen, known_h = Estimate.of_count(n), repairs.duration_h[repairs.observed]
         low, high = (rate * seen.low / n, rate * seen.high / n) if n else (0.0, inf)
@@ -136,19 +152,15 @@ def cumulative_incidence(of_causes: list[Lifetimes]) -> list[Incidence]:
 
 
 def overhead(rate_per_h: float) -> float:
-    """Overhead of full recovery with saves at Young's interval, a share of useful time.
-
-    Saves and lost work come to ``sqrt(2 save rate)``, restarts to ``restart rate`` (first order:
-    exact where both are small).
-    """
+    """Overhead of full recovery with saves at Young's interval, a share of useful time."""
     return sqrt(2 * SAVE_H * rate_per_h) + RESTART_H * rate_per_h
 
 
-def fragment_of_all(causes: Sequence[OfCause]) -> Fragment | None:
+def fragment_of_all(causes: Sequence[OfCause]) -> Fragment:
     """A source for each cause: the first under `failures`, the others under `scopes`."""
     written = {one.name: one.fragment for one in causes if isinstance(one.fragment, Fragment)}
     if not written:
-        return None
+        raise ParameterError(f"no cause can be written: {causes[0].fragment}")
     first = next(iter(written.values()))
     scopes: list[dict[str, object]] = []
     below = list(first.below)

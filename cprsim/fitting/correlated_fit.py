@@ -38,7 +38,6 @@ class FrailtyFit(Fit):
     """Weibull lifetimes of nodes that may differ; the distribution is that of factor 1."""
 
     frailty: Frailty
-    fitted_every: int = 1  # fitted to every n-th of the nodes alone
 
     @property
     def name(self) -> str:
@@ -79,18 +78,15 @@ _FORMS = (
 def fit_frailty(lifetimes: Lifetimes) -> tuple[FrailtyFit, ...]:
     """Weibull lifetimes with nodes alike, gamma factors, and lemons; the best by AIC first.
 
-    Of more than `MOST_FITTED` times, those of every n-th node are fitted. Forms that don't
-    converge, or of whose numbers the log says nothing, are left out.
-
-    Raises NotConvergedError where not even equal nodes can be fitted.
+    Forms that don't converge, or of whose numbers the log says nothing, are left out. Raises
+    NotConvergedError where not even equal nodes can be fitted.
     """
     fits = []
-    fitted_every = -(-lifetimes.n // MOST_FITTED)
-    if fitted_every > 1:
-        lifetimes = lifetimes.of_units(fitted_every)
+    if (nth := -(-lifetimes.n // MOST_FITTED)) > 1:
+        lifetimes = lifetimes.of_units(nth)
     for form in _FORMS:
         try:
-            found = replace(_fit(form, lifetimes), fitted_every=fitted_every)
+            found = _fit(form, lifetimes)
         except NotConvergedError:
             if form.name == "alike":
                 raise
@@ -153,12 +149,9 @@ def _likelihood(form: _Form, lifetimes: Lifetimes) -> Likelihood:
 
 
 def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
-    """Of nodes with a single time, equal in all that a likelihood looks at, one for all of them.
+    """One of all nodes with the same single time, as most nodes of a large cluster never fail.
 
-    Most nodes of a large cluster never fail: they need not be reckoned one by one.
-
-    Returns the times that are left; (n,) number of the node of each; (n_nodes,) which of these
-    numbers stands for each of all nodes.
+    Returns its times, the number of the node of each, and which number stands for each node.
     """
     _, node, n_times = np.unique(lifetimes.unit, return_inverse=True, return_counts=True)
     alone = np.flatnonzero(n_times[node] == 1)
@@ -211,10 +204,7 @@ class CorrelatedFit:
 
 
 def fit_correlated(outages: Outages) -> CorrelatedFit:
-    """Fit shocks to the groups of a trace, and nodes that differ to its single failures.
-
-    Every node counts as new when the log begins: that describes the time that was watched, and
-    lets `CorrelatedFit.source` place a job into it. Repairs are part of no clock.
+    """Fit shocks to the groups of a trace, and nodes that differ, all new at first, to the rest.
 
     Raises ParameterError where hardly any node failed alone.
     """
@@ -232,10 +222,7 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
 
 
 def _alone(outages: Outages) -> tuple[Bools, Ints]:
-    """Which outages begin at an instant of their own, (n_outages,), and all groups' sizes.
-
-    Outages of other causes than the chosen one are in no group: they stay, as they censor.
-    """
+    """Which outages begin alone (of other causes all, as they censor), and all groups' sizes."""
     begins = begins_instant(outages.start_h[outages.chosen])
     alone = np.ones(outages.n_outages, dtype=bool)
     alone[outages.chosen] = begins & np.append(begins[1:], True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import exp, isfinite, log, nan, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -114,19 +115,23 @@ class CostFit(Subject):
         return mean
 
     def mean_of(self, judged: Judged) -> Estimate:
-        """The mean of a fit, with an interval that holds for few durations too.
-
-        That of the likelihood holds for many. As for a normal mean, Student's quantile with n - 1
-        degrees of freedom takes the normal one's place, and n - 1 that of n under the root.
-        """
+        """The mean of a fit; as for a normal mean, Student's t widens the interval of a few."""
         mean, n = judged.fit.mean, judged.fit.n_observed
         wider = float(special.stdtrit(n - 1, HIGH)) / Z_95 * sqrt(n / (n - 1))
         low, high = (mean.mean * (end / mean.mean) ** wider for end in (mean.low, mean.high))
         return Estimate(mean.mean, low, high, n)
 
     @property
-    def more(self) -> dict[str, float]:
-        found, of = {"resolution_h": self.resolution_h}, self.bandwidth
+    def fitted(self) -> list[tuple[str, dict[str, Any], dict[str, Estimate]]]:
+        families = super().fitted
+        if self.fixed is None:
+            return families
+        numbers = {"log_likelihood": 1 - self.fixed_aic / 2, "aic": self.fixed_aic}
+        return [("fixed", numbers, {"time_h": self.fixed}), *families]
+
+    @property
+    def row(self) -> dict[str, Any]:
+        found, of = super().row | {"resolution_h": self.resolution_h}, self.bandwidth
         if of is not None:
             found |= {"n_with_bytes": of.n, **of.rate.columns("bytes_per_h")}
             found |= {"mean_bytes": of.mean_bytes, "duration_cv": of.duration_cv}
@@ -167,10 +172,7 @@ class CostFit(Subject):
 def fit_costs(
     transfers: Transfers, *, n_bootstrap: int = 199, seed: int = 0
 ) -> tuple[CostFit, ...]:
-    """Fit the durations of each kind that the log has.
-
-    Raises ParameterError where a kind has only durations of zero, or the log no row with an end.
-    """
+    """Fit the durations of each kind; raises ParameterError where there is nothing to fit."""
     kinds = np.array(transfers.kind)
     if len(kinds) == 0:
         raise ParameterError("no row of the log has an end: there is nothing to fit")
@@ -224,9 +226,7 @@ def _named(ranking: Ranking | None) -> list[Judged]:
 def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Estimate | None, float]:
     """The one time that explains all durations, and its AIC; (None, NaN) where none does.
 
-    A time d that begins anywhere between two marks of the log spans ``floor(d)`` marks or one more,
-    the latter with probability ``d - floor(d)``: what was written lies on two neighbouring marks,
-    and d within one mark of each.
+    A time that begins anywhere between two marks of the log spans one of two neighbouring marks.
     """
     low_h, high_h = float(duration_h.min()), float(duration_h.max())
     if high_h - low_h > (1 + ROUNDING) * resolution_h:
@@ -281,8 +281,6 @@ def read_transfers(
     path: Path | str, *, columns: Mapping[str, str] | None = None, time_unit: str | None = None
 ) -> Transfers:
     """Saves and loads (also detections and reschedulings) from a CSV with a row for each.
-
-    Rows that are the same from end to end count once; those without an end are left out.
 
     Raises TraceError with file and line, for anything that can't be read.
     """

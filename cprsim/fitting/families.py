@@ -63,10 +63,7 @@ class SearchFamily:
         )
 
     def likelihood(self, lifetimes: Lifetimes) -> Likelihood:
-        """Of times: the density of ended ones, the survival of others, given that they entered.
-
-        Nodes that never failed were all watched as long: equal censored times count once.
-        """
+        """Density of times that ended, survival of others (equal ones once), given their entry."""
         ended, censored = np.flatnonzero(lifetimes.observed), np.flatnonzero(~lifetimes.observed)
         ended_h, late = lifetimes.duration_h[ended], lifetimes.entry_h > 0
         censored_h, which = np.unique(lifetimes.duration_h[censored], return_inverse=True)
@@ -107,12 +104,7 @@ class SearchFamily:
 def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
     """The member of a family under which these times are most likely.
 
-    Raises
-    ------
-    ParameterError
-        where no end was observed.
-    NotConvergedError
-        where the search does not come to a maximum, e.g. as all times are the same.
+    Raises ParameterError where no end was observed, NotConvergedError where no maximum is found.
     """
     require_ends(lifetimes)
     start, likelihood = np.array(family.start(lifetimes)), family.likelihood(lifetimes)
@@ -204,17 +196,9 @@ FEWEST_ENDS = 4  # of each piece, below which there are fewer pieces
 
 
 def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
-    """Most likely hazards of pieces that hold equally many of the observed ends.
+    """Hazards of pieces with equally many ends, each its ends over the time spent in it.
 
-    Exact: each hazard is the piece's ends over the time spent in it. AIC and BIC count the borders
-    too, as they come from the same data.
-
-    Raises
-    ------
-    ParameterError
-        where no end was observed.
-    NotConvergedError
-        where the ends are too few, or too much the same, for two pieces.
+    AIC and BIC count the borders too. Raises NotConvergedError for too few different times.
     """
     require_ends(lifetimes)
     ends_h = np.sort(lifetimes.duration_h[lifetimes.observed])

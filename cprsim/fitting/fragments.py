@@ -89,10 +89,7 @@ def _plain(text: str) -> str:
 
 
 def failures_fragment(fitted: Fitted) -> Fragment:
-    """The section `failures` that the data ask for.
-
-    Nodes that differ and shocks (kind `correlated`) where nodes failed together or differ; else,
-    or where a scenario does not take those, the gaps of the cluster (kind `job`).
+    """Kind `correlated` where nodes failed together or differ, and a scenario takes it; else `job`.
 
     Raises ParameterError where nothing that a scenario can simulate was fitted.
     """
@@ -169,13 +166,9 @@ def _check_form(fitted: Fitted, form: FrailtyFit) -> None:
 
 
 def job_fragment(fitted: Fitted) -> Fragment:
-    """Kind `job`: gaps between failures of the whole cluster, or of a job's share of it.
+    """Kind `job`: gaps between failures of the cluster, over the share that strikes the job.
 
-    A job of n of the N nodes meets those failures that strike one of its nodes: with groups of s
-    nodes a share ``1 - C(N - s, n) / C(N, n)`` of them. Its times are the log's over that share
-    (hazards: times it); the shape stays.
-
-    Raises ParameterError as `failures_fragment`.
+    Raises as `failures_fragment`.
     """
     gaps, n_nodes, n_job = fitted.gaps, fitted.outages.n_nodes, fitted.n_job_nodes
     if gaps.ranking is None:
@@ -211,15 +204,12 @@ def job_fragment(fitted: Fitted) -> Fragment:
 def best_for_scenario(
     judged: Sequence[Judged], mean_h: limits.Bounds = limits.MTBF_H, longer: float = 1.0
 ) -> tuple[Judged, list[str]]:
-    """The best family that a scenario takes with times so much longer, and why not better ones.
-
-    Raises UnwritableError where there is none.
-    """
+    """The best family that a scenario takes with times so much longer, and why not better ones."""
 
     def check(one: Judged) -> None:
         limits.writable(stretched(one.fit.distribution.simulable(), longer), mean_h)
 
-    return _first(((f"{one.fit.family}", one) for one in judged), check)
+    return _first(((one.fit.family, one) for one in judged), check)
 
 
 def _first(candidates: Iterable[tuple[str, T]], check: Callable[[T], None]) -> tuple[T, list[str]]:
@@ -332,13 +322,9 @@ def _ends(estimate: Estimate, bounds: limits.Bounds) -> list[str]:
 
 
 def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
-    """The section `costs`, with `storage` as an alternative where the log names bytes.
-
-    A scenario needs `reschedule`; where the log does not know it, it stands there as 0 s and says
-    so. A save or load that is missing is left to the scenario, which will ask for it.
-    """
+    """The section `costs`, with `storage` as an alternative where the log names bytes."""
     section: dict[str, Any] = {}
-    remarks, below, known = {}, [], []
+    remarks, known = {}, []
     for one in fits:
         mean, (per_hour, unit) = one.mean, unit_of(one.mean.mean)
         cost: Any = f"{mean.mean * per_hour:.6g} {unit}"
@@ -354,7 +340,7 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
         remarks[one.name] = "; ".join(said)
         if one.bandwidth is not None and one.name in ("save", "load"):
             known.append((one.name, one.bandwidth))
-    below += [f"{kind}: not in the log, say it" for kind in ("save", "load") if kind not in section]
+    below = [f"{kind}: not in the log, say it" for kind in ("save", "load") if kind not in section]
     for kind in ("detect", "reschedule"):
         if kind not in section:
             section[kind], remarks[kind] = "0 s", "not in the log: put yours here"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, log, nan
+from typing import Any
 
 import numpy as np
 
@@ -99,14 +100,45 @@ class Subject:
         return judged.fit.mean
 
     @property
-    def more(self) -> dict[str, float]:
-        """Numbers of this kind of times alone."""
-        return {}
-
-    @property
     def not_fitted(self) -> str:
         """Why some families, or all, were not fitted."""
         return "; ".join(why for _, why in self.ranking.failed) if self.ranking else self.why_not
+
+    @property
+    def fitted(self) -> list[tuple[str, dict[str, Any], dict[str, Estimate]]]:
+        """Each family, the best by AIC first: how well it fits, and its parameters by name."""
+        return [
+            (
+                one.fit.family,
+                {
+                    "log_likelihood": one.fit.log_likelihood, "aic": one.fit.aic,
+                    "bic": one.fit.bic, "ks": one.ks, "p_value": one.p_value,
+                    "rmse_survival": one.rmse_survival,
+                    "extrapolated": self.lifetimes.extrapolates(one.fit.mean.mean),
+                },
+                {**one.fit.by_name, "mean_h": self.mean_of(one)},
+            )
+            for one in (self.ranking.judged if self.ranking else ())
+        ]  # fmt: skip
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """These times, with the family that describes them best."""
+        times, best, none = self.lifetimes, self.best, Estimate(nan)
+        return {
+            "times": self.name,
+            "n_observed": times.n_observed,
+            "n_censored": times.n - times.n_observed,
+            "n_zero": times.n_zero,
+            "longest_h": times.longest_h,
+            "hours_per_end": times.hours_per_end,
+            "family": self.family,
+            "p_value": best.p_value if best else nan,
+            **(self.mean or none).columns("mean_h"),
+            **((best.fit.spread if best else None) or none).columns("shape"),
+            "none_fits": self.ranking.none_fits if self.ranking else None,
+            "not_fitted": self.not_fitted,
+        }
 
 
 def survival_curve(lifetimes: Lifetimes) -> SurvivalCurve:
@@ -123,11 +155,7 @@ def survival_curve(lifetimes: Lifetimes) -> SurvivalCurve:
 def distances(
     distribution: Distribution, lifetimes: Lifetimes, curve: SurvivalCurve | None = None
 ) -> tuple[float, float]:
-    """KS distance and RMSE between the fitted and the empirical survival.
-
-    The distance is taken on both sides of each step, the RMSE midway on each step, weighted by
-    the number of ends. The curve is that of the lifetimes, where it is known already.
-    """
+    """KS distance and RMSE (midway on each step, weighted by ends) from the empirical survival."""
     curve = curve or survival_curve(lifetimes)
     fitted, before, after = distribution.survival(curve.age_h), curve.before, curve.survival
     ks = max(np.abs(fitted - before).max(), np.abs(fitted - after).max())
@@ -142,23 +170,9 @@ def rank(
     seed: int = 0,
     families: Sequence[str] = ALL_FAMILIES,
 ) -> Ranking:
-    """Fit every family, judge it, and sort by AIC.
+    """Fit every family that converges, judge it by so many samples, and sort by AIC.
 
-    A family that does not converge is reported; the others go on. Of more than `MOST_FITTED` times
-    every n-th is fitted, and of more than `MOST_RESAMPLED` every n-th is resampled, so that the
-    time that it takes is bounded.
-
-    Parameters
-    ----------
-    lifetimes : what to fit
-    n_bootstrap : samples behind each p-value; 0 for none
-    seed : of the bootstrap
-    families : which ones
-
-    Raises
-    ------
-    ParameterError
-        where no end was observed, or no family converges.
+    Raises ParameterError where no end was observed, or no family converges.
     """
     judged, failed = [], []
     lifetimes, fitted_every = lifetimes.at_most(MOST_FITTED)
@@ -208,10 +222,7 @@ def _ks_again(fitted: Fit, sample: Lifetimes) -> float | None:
 
 
 def _with_competitors(lifetimes: Lifetimes, rng: np.random.Generator) -> Lifetimes:
-    """When another kind of end would have censored the times that it did not, drawn once.
-
-    From the product-limit estimate of the other kind's times, given that it comes later.
-    """
+    """When another kind of end would have censored times that ended before, drawn once."""
     if not lifetimes.competed.any():
         return lifetimes
     other = survival_curve(replace(lifetimes, observed=lifetimes.competed))

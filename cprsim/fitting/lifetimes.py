@@ -22,11 +22,7 @@ class FirstUptime(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Times until something ended, or until nobody looked any more.
-
-    Times of zero are left out of every fit (no density explains them) and counted: they say that
-    things happen together.
-    """
+    """Times until something ended, or nobody looked any more; those of zero are but counted."""
 
     duration_h: Floats  # (n,) above 0
     observed: Bools  # (n,) False where it had not ended yet (right-censored)
@@ -102,10 +98,7 @@ def lifetimes_of(
     unit: Ints | None = None,
     competed: Bools | None = None,
 ) -> Lifetimes:
-    """Lifetimes from columns, times of zero left out and counted.
-
-    Raises ParameterError for times that are negative, not finite, or end before their entry.
-    """
+    """Lifetimes from columns; raises ParameterError for times that can't be."""
     duration_h = np.asarray(duration_h, dtype=np.float64)
     n = len(duration_h)
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
@@ -125,13 +118,10 @@ def lifetimes_of(
 
 
 def gaps(outages: Outages) -> Lifetimes:
-    """Hours between one failure of the cluster and the next, of whatever node.
+    """Hours between (chosen) failures of the cluster, of whatever node.
 
-    Of the chosen cause's failures, where one was chosen: those of other causes do not end a gap.
-    Where the window is the log's own, only gaps between two of its failures count, and nothing is
-    censored. Where its end was given, the gap that is open then is censored there; where its begin
-    was given, the first failure's gap counts from there, which is exact if that gap is exponential.
-    Gaps of zero (nodes that failed together) are counted and left out.
+    The gap at a given end of the window is censored; that from a given begin on counts, which is
+    exact if it is exponential.
     """
     from_given, to_given = outages.window_given
     at_h = outages.failed_at_h
@@ -142,10 +132,7 @@ def gaps(outages: Outages) -> Lifetimes:
 
 
 def repair_times(outages: Outages) -> Lifetimes:
-    """Length of each outage that began in the window; censored where the node was still down.
-
-    Outages of which the log has no end, though they did end, are left out.
-    """
+    """Length of each outage of the window whose end is known, or censored as it was still down."""
     chosen = outages.in_window & outages.chosen & ~outages.guessed
     return lifetimes_of(outages.down_h[chosen], outages.ended[chosen], unit=outages.node[chosen])
 
@@ -153,16 +140,9 @@ def repair_times(outages: Outages) -> Lifetimes:
 def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes:
     """How long each node stayed up, from the end of an outage to the start of the next.
 
-    A node that is up at the end of the window, or never failed, is censored there. Left out is the
-    up-time after an outage that the node's next failure closed, as the log has no end of it.
-
-    Where a cause was chosen, an up-time that ends with an outage of another cause is censored
-    there: the node would have lived on (competing risks). Assumed: the causes do not depend on each
-    other, and every outage renews the node, whatever its cause.
-
-    Of nodes that join and leave (`outages.lives`), the first up-time counts from the installation,
-    seen from the entry on (left truncation, which assumes no failure in between), and the last is
-    censored where the node leaves.
+    Censored at the end of the window, where the node leaves, and by outages of causes that were not
+    chosen (competing risks: independent, and each renews the node). The first up-time counts from
+    the installation, where that is known, seen from the entry on (left truncation).
     """
     order = by_node(outages)
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never

@@ -85,6 +85,11 @@ class Fit:
         """Schwarz's criterion, by the number of observed ends: smaller is better."""
         return self.n_parameters * log(self.n_observed) - 2 * self.log_likelihood
 
+    @property
+    def by_name(self) -> dict[str, Estimate]:
+        """The parameters by their names."""
+        return {one.name: one for one in self.parameters}
+
     def parameter(self, name: str) -> Parameter:
         """One parameter. Raises KeyError for a name that the family does not have."""
         return {one.name: one for one in self.parameters}[name]
@@ -147,9 +152,7 @@ class Likelihood:
         return np.asarray(found.x, dtype=np.float64)
 
     def at_maximum(self, point: Floats, units: Ints | None = None) -> Maximum:
-        """What the likelihood says around its maximum.
-
-        `units` says what each contribution belongs to; default: each to its own.
+        """What the likelihood says around its maximum, its contributions clustered by units.
 
         Raises NotConvergedError where it is flat in some direction.
         """

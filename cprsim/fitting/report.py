@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import exp, inf, isfinite, log, nan, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages
-from cprsim.fitting.causes import AGES_H, OfCause, by_cause, fragment_of_all
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.correlation import (
     WEEK_H,
@@ -27,10 +26,13 @@ from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.fragments import Fragment, failures_fragment, job_fragment
 from cprsim.fitting.goodness import MOST_FITTED, Subject, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
-from cprsim.fitting.likelihood import Fit, NotConvergedError
-from cprsim.fitting.observation import Observation, Source, node_hours, observation
+from cprsim.fitting.likelihood import NotConvergedError, Parameter
+from cprsim.fitting.observation import Observation, Source, observation
 from cprsim.fitting.trend import Trend, silences, trend
 from cprsim.records import ROUNDED_Z_95, Estimate
+
+if TYPE_CHECKING:
+    from cprsim.fitting.causes import OfCause
 
 FEW = 20  # gaps or failures
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
@@ -60,8 +62,7 @@ class Fitted:
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
     causes: tuple[OfCause, ...]  # where they were asked for, the one to fix first on top
-    other_ages: Fit | None  # Weibull up-times with other ages at the beginning, if those are open
-    first: FirstUptime
+    open_ages: str  # a warning where the ages at the beginning are unknown, and matter
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -70,11 +71,6 @@ class Fitted:
     @property
     def n_failures(self) -> int:
         return len(self.outages.failed_at_h)
-
-    @property
-    def node_hours(self) -> float:
-        """Hours that all nodes were observed together [h]."""
-        return node_hours(self.outages)
 
     @property
     def job_share(self) -> float:
@@ -87,23 +83,21 @@ class Fitted:
         return dispersion(weekly_counts(self.outages.failed_at_h, self.outages.window_h))
 
     @property
-    def failed_nodes(self) -> list[int]:
+    def _node(self) -> list[int]:
         """The node of each failure."""
-        failures = self.outages.in_window & self.outages.chosen
-        found: list[int] = self.outages.node[failures].tolist()
+        found: list[int] = self.outages.node[self.outages.in_window & self.outages.chosen].tolist()
         return found
 
     @property
     def share_of_worst(self) -> float:
         """Share of the failures on the worst tenth of the nodes."""
-        return concentration(self.failed_nodes, self.outages.n_nodes)
+        return concentration(self._node, self.outages.n_nodes)
 
     @property
     def worst_nodes(self) -> dict[str, int]:
         """The nodes that fail most, with their failures; nothing where the log names no two."""
-        names = self.outages.node_names
-        counts = Counter(self.failed_nodes).most_common(N_WORST)
-        return {names[node]: n for node, n in counts} if len(names) > 1 else {}
+        names, worst = self.outages.node_names, Counter(self._node).most_common(N_WORST)
+        return {names[node]: n for node, n in worst} if len(names) > 1 else {}
 
     @property
     def differ(self) -> bool:
@@ -119,7 +113,7 @@ class Fitted:
         shocks = self.correlated is not None and self.correlated.shocks is not None
         return self.differ or (shocks and self.outages.n_nodes > 1)
 
-    # ------------------------------------------------------------------ how often a job fails
+    # ------------------------------------------------------------------------- in words
 
     @property
     def wider(self) -> float:
@@ -140,11 +134,10 @@ class Fitted:
     def answer(self) -> tuple[str, str]:
         """How often the job fails, and how sure that is."""
         mtbf, wider = self.mtbf_h, f"{self.wider:.2g}"
-        bunching = f"allowing for failures that bunch ({wider} times a Poisson variance)"
-        if wider in ("1", "nan"):
-            bunching = "as if failures did not bunch"
-        if wider == "nan":
-            bunching += f", which a log under {FEW_WEEKS} weeks can't tell"
+        bunching = {
+            "1": "as if failures did not bunch",
+            "nan": f"as if failures did not bunch, which a log under {FEW_WEEKS} weeks can't tell",
+        }.get(wider, f"allowing for failures that bunch ({wider} times a Poisson variance)")
         return (
             f"A job on {self.n_job_nodes} of the {self.outages.n_nodes} nodes meets a failure "
             f"every {_time(mtbf.mean)} on average.",
@@ -170,97 +163,87 @@ class Fitted:
     @property
     def remarks(self) -> list[str]:
         """What contradicts the fit, what had to be inferred, the worst nodes, and warnings."""
-        wrong = self.contradictions
         said = "Nothing in the log contradicts the fit."
-        if wrong:
-            said = f"What does not fit one distribution: {'; '.join(wrong)}."
-        guessed = [
-            text for name, text in FACTS.items()
-            if getattr(self.observation, name).source is Source.INFERRED
-        ]  # fmt: skip
+        if self.contradictions:
+            said = f"What does not fit one distribution: {'; '.join(self.contradictions)}."
+        facts = {name: getattr(self.observation, name).source for name in FACTS}
+        guessed = [text for name, text in FACTS.items() if facts[name] is Source.INFERRED]
         if guessed:
-            listed = " and ".join([", ".join(guessed[:-1]), guessed[-1]][len(guessed) < 2 :])
+            listed = " and ".join(filter(None, (", ".join(guessed[:-1]), guessed[-1])))
             said += f" The log does not say {listed}: that is inferred from its failures alone."
         worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())
         most = (
             [f"The worst nodes by count: {worst} of {self.n_failures} failures."] if worst else []
         )
-        return [said, *most, *(f"{one[:1].upper()}{one[1:].rstrip('.')}." for one in self.warnings)]
+        return [said, *most, *sentences(self.warnings)]
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to be careful about, the most important first."""
-        beyond = [
-            f"{one.name}: the mean is extrapolated beyond {one.lifetimes.longest_h:,.6g} h, the "
-            "longest time watched"
-            for one in self.subjects
-            if one.mean is not None and one.lifetimes.extrapolates(one.mean.mean)
-        ]
         halves = (
             f"the first half of the log has {self.trend.first_half} failures, the second "
             f"{self.trend.second_half}; {self.trend.in_words()}; choose a period"
-            if self.trend.differs else ""
-        )  # fmt: skip
-        of_subjects = [one for subject in self.subjects for one in _warnings_of(subject)]
-        open_ages = _of_ages(self.first, self.uptimes, self.other_ages)
+        )
         found = [
-            *beyond, halves, *silences(self.outages), *of_subjects, open_ages, *self.outages.notes
+            *(f"{one.name}: the mean is extrapolated beyond {one.lifetimes.longest_h:,.6g} h, the "
+              "longest time watched"
+              for one in self.subjects
+              if one.mean is not None and one.lifetimes.extrapolates(one.mean.mean)),
+            halves if self.trend.differs else "",
+            *silences(self.outages),
+            *(warning for one in self.subjects for warning in _warnings_of(one)),
+            self.open_ages,
+            *self.outages.notes,
         ]  # fmt: skip
         return tuple(one for one in found if one)
 
-    # ------------------------------------------------------------------ for a scenario
+    # ------------------------------------------------------------------------- for a scenario
 
     @cached_property
-    def _fragments(self) -> dict[str, Fragment | str]:
-        """For what was asked for, and of kind job; or why there is none."""
-        makers: dict[str, Callable[[Fitted], Fragment | None]] = {
-            "asked": lambda fitted: fragment_of_all(fitted.causes)
-            if fitted.causes else failures_fragment(fitted),
-            "job": job_fragment,
-        }  # fmt: skip
-        found: dict[str, Fragment | str] = {}
-        for name, make in makers.items():
-            try:
-                found[name] = make(self) or "no cause can be written"
-            except ParameterError as error:
-                found[name] = str(error)
-        return found
+    def _written(self) -> Fragment | str:
+        """For what was asked for, or why there is none."""
+        try:
+            if self.causes:
+                from cprsim.fitting.causes import fragment_of_all
+
+                return fragment_of_all(self.causes)
+            return failures_fragment(self)
+        except ParameterError as error:
+            return str(error)
 
     @property
     def fragment(self) -> Fragment | None:
         """The sections for what was asked for; None where there is nothing to write."""
-        found = self._fragments["asked"]
-        return None if isinstance(found, str) else found
+        return None if isinstance(self._written, str) else self._written
 
     @property
     def why_no_fragment(self) -> str:
-        found = self._fragments["asked"]
-        return found if isinstance(found, str) else ""
+        return self._written if isinstance(self._written, str) else ""
 
-    @property
+    @cached_property
     def job_fragment(self) -> Fragment | None:
         """Of kind job, where it can be written; else that for what was asked for."""
-        found = self._fragments["job"]
-        return self.fragment if isinstance(found, str) else found
+        try:
+            return job_fragment(self)
+        except ParameterError:
+            return self.fragment
 
-    # ------------------------------------------------------------------ as tables
+    # ------------------------------------------------------------------------- as tables
 
     @cached_property
     def frames(self) -> dict[str, list[Row]]:
         """All numbers, a row of each table as a mapping."""
-        forms = self.correlated.forms if self.correlated else ()
-        nodes = [
-            ("nodes", one.family, {
-                "log_likelihood": one.log_likelihood, "aic": one.aic,
-                "extrapolated": one.lifetime.mean_h > self.outages.window_h,
-            }, {**_named(one), "mean_h": Estimate(one.lifetime.mean_h)})
-            for one in forms
-        ]  # fmt: skip
-        facts = [
+        found = frames_of(self.subjects)
+        for form in self.correlated.forms if self.correlated else ():
+            beyond = form.lifetime.mean_h > self.outages.window_h
+            numbers = {"log_likelihood": form.log_likelihood, "aic": form.aic}
+            numbers["extrapolated"] = beyond
+            mean = Estimate(form.lifetime.mean_h)
+            _add(found, "nodes", form.name, numbers, {**form.by_name, "mean_h": mean})
+        found["observation"] = [
             {"fact": name, **asdict(getattr(self.observation, name))} for name in (*FACTS, "ages")
         ]
-        found = frames_of(self.subjects, nodes) | {"observation": facts}
-        return found | ({"causes": [_cause(one) for one in self.causes]} if self.causes else {})
+        return found | ({"causes": [one.row for one in self.causes]} if self.causes else {})
 
 
 def fit_failures(
@@ -290,22 +273,24 @@ def fit_failures(
     subjects = {name: _subject(name, one, n_bootstrap, seed) for name, one in times.items()}
     if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
         raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
-    correlated, why_not = None, ""
+    correlated, why_not, of_causes = None, "", tuple["OfCause", ...]()
     try:
         correlated = fit_correlated(outages)
     except (ParameterError, NotConvergedError) as error:
         why_not = str(error)
+    if causes:
+        from cprsim.fitting.causes import by_cause
 
-    def alone(chosen: Outages) -> Fragment | None:
-        return fit_failures(
-            chosen, observed, origin, n_job_nodes=n_job, n_bootstrap=0, seed=seed
-        ).fragment
+        def alone(chosen: Outages) -> Fragment:
+            return failures_fragment(
+                fit_failures(chosen, observed, origin, n_job_nodes=n_job, n_bootstrap=0, seed=seed)
+            )
 
+        of_causes = by_cause(outages, n_job, first, alone)
     return Fitted(
         outages, observed, origin, n_job, **subjects, together=together, trend=trend(outages),
-        correlated=correlated, why_not_correlated=why_not,
-        causes=by_cause(outages, n_job, first, alone) if causes else (),
-        other_ages=_fit_with_other_ages(outages, observed, first), first=first,
+        correlated=correlated, why_not_correlated=why_not, causes=of_causes,
+        open_ages=_open_ages(outages, observed, first, subjects["uptimes"]),
     )  # fmt: skip
 
 
@@ -327,52 +312,49 @@ def _warnings_of(subject: Subject) -> Iterable[str]:
         yield f"only {times.n_observed} gaps: the intervals are wide"
     if ranking.none_fits:
         yield f"{subject.name}: none fits, every family is rejected"
-    if ranking.fitted_every > 1:
-        nth = ranking.fitted_every
+    if (nth := ranking.fitted_every) > 1:
         yield f"{subject.name}: fitted to every {nth}th of {times.n} times, for speed"
     if ranking.resampled_every > 1:
         n = times.n // (ranking.fitted_every * ranking.resampled_every)
         yield f"{subject.name}: p-values by {n} of the {times.n} times, for speed"
 
 
-def _fit_with_other_ages(outages: Outages, observed: Observation, first: FirstUptime) -> Fit | None:
-    """Weibull up-times if the ages at the beginning are otherwise; None where they are known."""
-    if observed.ages.source is not Source.INFERRED:
-        return None
-    other = FirstUptime.UNKNOWN if first is FirstUptime.NEW else FirstUptime.NEW
-    try:
-        return fit(WEIBULL, uptimes(outages, other).at_most(MOST_FITTED)[0])
-    except (ParameterError, NotConvergedError):
-        return None
+def _open_ages(
+    outages: Outages, observed: Observation, first: FirstUptime, of_uptimes: Subject
+) -> str:
+    """A warning where the ages at the beginning are unknown, and matter to Weibull up-times.
 
-
-def _of_ages(first: FirstUptime, of_uptimes: Subject, other: Fit | None) -> str:
-    """A warning where the ages at the beginning are unknown, and matter.
-
-    If both fits were right, the variance of their difference would be that of the less precise one
-    less that of the other (Hausman 1978), here of the logarithms and for times of one node that may
-    resemble each other.
+    If the fits with both ages were right, the variance of their difference would be that of the
+    less precise one less that of the other (Hausman 1978), here of the logarithms and for times of
+    one node that may resemble each other.
     """
     judged = of_uptimes.ranking.judged if of_uptimes.ranking else ()
-    mine = next((one.fit for one in judged if one.fit.family == WEIBULL.name), None)
-    if other is None or mine is None:
+    mine = [one.fit for one in judged if one.fit.family == WEIBULL.name]
+    if not mine or observed.ages.source is not Source.INFERRED:
         return ""
-    new, unknown = (mine, other) if first is FirstUptime.NEW else (other, mine)
-    for one, two in zip(new.parameters, unknown.parameters, strict=True):
-        errors = [each.clustered_error / each.mean for each in (one, two)]
-        open_by = Z99 * sqrt(abs(errors[1] ** 2 - errors[0] ** 2))
-        if abs(log(two.mean / one.mean)) > max(open_by, log(WORTH_SAYING)):
-            break
-    else:
+    (other,) = set(FirstUptime) - {first}
+    fits = {first: mine[0]}
+    try:
+        fits[other] = fit(WEIBULL, uptimes(outages, other).at_most(MOST_FITTED)[0])
+    except (ParameterError, NotConvergedError):
         return ""
-    sentence = (
+    new, unknown = fits[FirstUptime.NEW], fits[FirstUptime.UNKNOWN]
+    if not any(map(_disagree, new.parameters, unknown.parameters)):
+        return ""
+    said = (
         f"shape {one.parameters[0].mean:.3g}, mean {one.mean.mean:.4g} h" for one in (new, unknown)
     )
     return (
         "the nodes' ages when the log begins are unknown, and matter: Weibull up-times have {} "
         "where nodes count as new, {} where their first up-times are left out; say which with "
-        "--age new or --age unknown".format(*sentence)
+        "--age new or --age unknown".format(*said)
     )
+
+
+def _disagree(one: Parameter, other: Parameter) -> bool:
+    variances = [(each.clustered_error / each.mean) ** 2 for each in (one, other)]
+    apart = abs(log(other.mean / one.mean))
+    return apart > max(Z99 * sqrt(abs(variances[1] - variances[0])), log(WORTH_SAYING))
 
 
 def _time(hours: float) -> str:
@@ -381,83 +363,33 @@ def _time(hours: float) -> str:
     return f"{hours * 60:.3g} min" if hours < 1 else f"{hours:.3g} h"
 
 
+def sentences(warnings: Iterable[str]) -> list[str]:
+    """Each with a capital and a full stop."""
+    return [f"{one[:1].upper()}{one[1:].rstrip('.')}." for one in warnings]
+
+
 # ------------------------------------------------------------------------------ rows of tables
 
-Entry = tuple[str, str, Row, dict[str, Estimate]]
-"""Kind of times, family, how well it fits, its parameters by name (times in hours)."""
 
-
-def frames_of(subjects: Iterable[Subject], besides: Iterable[Entry] = ()) -> dict[str, list[Row]]:
+def frames_of(subjects: Sequence[Subject]) -> dict[str, list[Row]]:
     """Kinds of times, the families fitted to each, and their parameters."""
-    subjects = list(subjects)
-    families, parameters = [], []
-    for kind, family, numbers, by_name in (
-        *(entry for one in subjects for entry in _entries(one)), *besides
-    ):  # fmt: skip
-        families.append({"times": kind, "family": family, **numbers})
-        parameters += [
-            {"times": kind, "family": family, "parameter": name, **one.columns("value"),
-             **{error: getattr(one, error, nan) for error in ("standard_error", "clustered_error")}}
-            for name, one in by_name.items()
-        ]  # fmt: skip
-    times = [_times(one) for one in subjects]
-    return {"times": times, "families": families, "parameters": parameters}
+    found: dict[str, list[Row]] = {"times": [], "families": [], "parameters": []}
+    for one in subjects:
+        found["times"].append(one.row)
+        for family, numbers, by_name in one.fitted:
+            _add(found, one.name, family, numbers, by_name)
+    return found
 
 
-def _entries(one: Subject) -> Iterable[Entry]:
-    """A fixed time where it is the choice, then the families fitted, the best by AIC first."""
-    if (fixed := getattr(one, "fixed", None)) is not None:
-        aic = one.fixed_aic  # type: ignore[attr-defined]
-        yield one.name, "fixed", {"log_likelihood": 1 - aic / 2, "aic": aic}, {"time_h": fixed}
-    for judged in one.ranking.judged if one.ranking else ():
-        fit = judged.fit
-        numbers = {
-            "log_likelihood": fit.log_likelihood, "aic": fit.aic, "bic": fit.bic, "ks": judged.ks,
-            "p_value": judged.p_value, "rmse_survival": judged.rmse_survival,
-            "extrapolated": one.lifetimes.extrapolates(fit.mean.mean),
-        }  # fmt: skip
-        yield one.name, fit.family, numbers, {**_named(fit), "mean_h": one.mean_of(judged)}
-
-
-def _named(fit: Fit) -> dict[str, Estimate]:
-    return {one.name: one for one in fit.parameters}
-
-
-def _times(one: Subject) -> Row:
-    """One kind of times, with the family that describes it best."""
-    times, best, none = one.lifetimes, one.best, Estimate(nan)
-    return {
-        "times": one.name,
-        "n_observed": times.n_observed,
-        "n_censored": times.n - times.n_observed,
-        "n_zero": times.n_zero,
-        "longest_h": times.longest_h,
-        "hours_per_end": times.hours_per_end,
-        "family": one.family,
-        "p_value": best.p_value if best else nan,
-        **(one.mean or none).columns("mean_h"),
-        **((best.fit.spread if best else None) or none).columns("shape"),
-        "none_fits": one.ranking.none_fits if one.ranking else None,
-        "not_fitted": one.not_fitted,
-        **one.more,
-    }
-
-
-def _cause(one: OfCause) -> Row:
-    """A cause, the one to fix first on top."""
-    numbers = (*one.uptimes.parameters, one.uptimes.mean) if one.uptimes else ()
-    row: Row = {
-        "cause": one.name,
-        "n_failures": one.n_failures,
-        **one.job_rate_per_h.columns("job_rate_per_h"),
-        "mean_repair_h": one.mean_repair_h,
-        "overhead_saved_fraction": one.saved,
-        **{f"struck_within_{age_h:g}_h": one.incidence.at(age_h) for age_h in AGES_H},
-    }
-    for number in numbers:
-        row |= number.columns(f"uptime_{number.name}")
-    written = one.fragment
-    return row | {
-        "not_fitted": one.why_not,
-        "fragment": f"# no fragment: {written}\n" if isinstance(written, str) else str(written),
-    }
+def _add(
+    frames: dict[str, list[Row]], times: str, family: str, numbers: Row,
+    by_name: dict[str, Estimate],
+) -> None:  # fmt: skip
+    """A family, and its parameters (times in hours)."""
+    which = {"times": times, "family": family}
+    frames["families"].append(which | numbers)
+    for name, one in by_name.items():
+        errors = {
+            error: getattr(one, error, nan) for error in ("standard_error", "clustered_error")
+        }
+        frames["parameters"].append(which | {"parameter": name} | one.columns("value") | errors)

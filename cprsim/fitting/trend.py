@@ -3,7 +3,7 @@
 What is assumed where there is no trend: the gaps between failures may be of any distribution (not
 only exponential), and any order of them is as likely as any other. Failures that come in bursts
 break this; hence blocks of successive gaps are shuffled, which keeps bursts whole that are short
-beside a block (a twentieth of the failures or less). Bursts that last longer are taken for a trend.
+beside a block (a twentieth of the failures or less).
 """
 
 from __future__ import annotations
@@ -28,12 +28,9 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Whether failures come as often at all times of a log.
+    """Whether failures come as often at all times: the smaller p of two statistics of shuffled logs.
 
-    Two statistics are held against those of shuffled logs: Laplace's, the distance of the mean
-    instant from the middle, which sees a rate that rises or falls; and the likelihood ratio of
-    three pieces with a rate each, which sees a rate that rises and falls again. The p-value is
-    that of the smaller of the two, among the smaller ones of shuffled logs.
+    Laplace's sees a rate that rises or falls, the ratio of three pieces one that does both.
     """
 
     first_half: int  # groups of failures
@@ -61,12 +58,7 @@ class Trend:
 
 
 def trend(outages: Outages) -> Trend:
-    """Look for a trend in the instants at which nodes of the cluster failed.
-
-    Nodes that fail at the same instant count once. The test is conditional on the gaps, those
-    before the first and after the last failure included (see `silences` for those that are long),
-    and random in the shuffled logs, whose seed is fixed.
-    """
+    """Look for a trend in the instants at which nodes failed, those of one instant counted once."""
     at_h, window_h = np.unique(outages.failed_at_h), outages.window_h
     halves = int((at_h < window_h / 2).sum()), int((at_h >= window_h / 2).sum())
     gaps_h = np.diff(at_h, prepend=0.0, append=window_h)
@@ -94,10 +86,7 @@ def trend(outages: Outages) -> Trend:
 
 
 def silences(outages: Outages) -> list[str]:
-    """What to ask where nothing fails at a given end of the window for longer than anywhere else.
-
-    An end that is the log's own first or last instant has no silence of its own.
-    """
+    """What to ask where nothing fails at a given end of the window for longer than anywhere else."""
     at_h = np.unique(outages.failed_at_h)
     if len(at_h) <= FEWEST_GAPS:
         return []
@@ -112,11 +101,7 @@ def silences(outages: Outages) -> list[str]:
 
 
 def _shuffled_blocks(gaps_h: Floats) -> tuple[Floats, Ints]:
-    """When blocks of as many successive gaps begin [h] in each order, the true one first.
-
-    Returns (1 + N_SHUFFLED, n_blocks + 1) hours, the end too; (n_blocks + 1,) gaps before. What is
-    left over stays at the end.
-    """
+    """When blocks of gaps begin and end [h] in each order, the true one first; the gaps before."""
     n_each = max(1, len(gaps_h) // N_BLOCKS)
     n = len(gaps_h) // n_each
     length_h = gaps_h[: n * n_each].reshape(n, n_each).sum(axis=1)

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cprsim.errors import one_line
-from cprsim.fitting.causes import RESTART_H, SAVE_H
 from cprsim.fitting.correlation import WORST_FRACTION
-from cprsim.fitting.cost_fit import CostFit
 from cprsim.fitting.fragments import Fragment, unit_of
 from cprsim.fitting.goodness import Subject
-from cprsim.fitting.report import Fitted, frames_of
+from cprsim.fitting.observation import node_hours
+from cprsim.fitting.report import Fitted, frames_of, sentences
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
     Block,
@@ -37,6 +36,8 @@ from cprsim.results.words import count, suited
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from cprsim.fitting.cost_fit import CostFit
+
 MONTH_H = 720.0  # of 30 days
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 NEXT = "The page has the fragment for a scenario; --save FILE writes it."
@@ -55,7 +56,7 @@ def answer_of_fit(fitted: Fitted, files: Sequence[Path] = ()) -> Answer:
         "job_share": fitted.job_share,
         "n_failures": fitted.n_failures,
         "n_instants": len(fitted.together.sizes),
-        "node_hours": fitted.node_hours,
+        "node_hours": node_hours(fitted.outages),
         "window_h": fitted.observation.window_h,
         "cause": fitted.observation.cause,
         "share_of_zero_gaps": fitted.together.share_of_zero_gaps,
@@ -91,8 +92,7 @@ def answer_of_costs(
     costs = fragment.sections["costs"]
     values = {"warnings": warnings, "fragment": str(fragment), "costs": costs}
     known = [one.bandwidth.compared(one.name) for one in fits if one.bandwidth]
-    said = [*warnings, *known, *([] if files else [NEXT])]
-    remarks = [f"{one[:1].upper()}{one[1:].rstrip('.')}." for one in said]
+    remarks = sentences([*warnings, *known, *([] if files else [NEXT])])
     tells = partial(_of_costs, origin, frames, remarks, str(fragment))
     return Answer("fit", origin, tells, frames, values, files=files)
 
@@ -185,6 +185,8 @@ def _of_failures(fitted: Fitted, frames: Frames, following: Sequence[str]) -> Do
     (how_often, how_sure), (what_not, *remarks) = fitted.answer, fitted.remarks
     answer, table, besides = [how_often, how_sure], _best(frames["times"]), list[Block]()
     if fitted.causes:
+        from cprsim.fitting.causes import RESTART_H, SAVE_H
+
         fix = (
             f"Fix {one_line(fitted.causes[0].name, 30)} first: without it, full recovery would "
             f"cost {100 * fitted.causes[0].saved:.2f} % of useful time less."
