@@ -28,7 +28,7 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Whether failures come as often at all times: the smaller p of two statistics of shuffled logs.
+    """Whether failures come as often at all times: the smaller p of two, by shuffled logs.
 
     Laplace's sees a rate that rises or falls, the ratio of three pieces one that does both.
     """
@@ -86,7 +86,7 @@ def trend(outages: Outages) -> Trend:
 
 
 def silences(outages: Outages) -> list[str]:
-    """What to ask where nothing fails at a given end of the window for longer than anywhere else."""
+    """What to ask where nothing fails at a given end of the window for too long."""
     at_h = np.unique(outages.failed_at_h)
     if len(at_h) <= FEWEST_GAPS:
         return []
