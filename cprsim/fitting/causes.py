@@ -18,7 +18,7 @@ from cprsim.fitting.fragments import Fragment
 from cprsim.fitting.goodness import survival_curve
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptimes
 from cprsim.fitting.likelihood import Fit, NotConvergedError
-from cprsim.records import Bools, Estimate, Floats
+from cprsim.records import Bools, Estimate
 
 FEWEST = 5  # failures of a cause that is shown by itself
 MOST_CAUSES = 12
@@ -34,19 +34,6 @@ ONE_SOURCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Incidence:
-    """How many nodes a cause has struck first, by age since the last repair."""
-
-    age_h: Floats  # (n_ages,) increasing
-    share: Floats  # (n_ages,) just after each age
-
-    def at(self, age_h: float) -> float:
-        """The share by an age [h]."""
-        place = int(np.searchsorted(self.age_h, age_h, side="right"))
-        return float(self.share[place - 1]) if place else 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class OfCause:
     """What one cause does."""
 
@@ -54,7 +41,9 @@ class OfCause:
     n_failures: int
     uptimes: Fit | None  # Weibull, other causes censoring; None where it can't be fitted
     why_not: str
-    incidence: Incidence
+    struck: tuple[
+        float, ...
+    ]  # share of the nodes that it strikes first, by `AGES_H` since a repair
     job_rate_per_h: Estimate  # of failures that strike the job
     mean_repair_h: float  # NaN where no end is known
     saved: float  # overhead of the job that would go with the cause, a share of useful time
@@ -69,7 +58,7 @@ class OfCause:
             **self.job_rate_per_h.columns("job_rate_per_h"),
             "mean_repair_h": self.mean_repair_h,
             "overhead_saved_fraction": self.saved,
-            **{f"struck_within_{age_h:g}_h": self.incidence.at(age_h) for age_h in AGES_H},
+            **{f"struck_within_{age:g}_h": p for age, p in zip(AGES_H, self.struck, strict=True)},
         }
         for number in (*self.uptimes.parameters, self.uptimes.mean) if self.uptimes else ():
             row |= number.columns(f"uptime_{number.name}")
@@ -92,8 +81,8 @@ def by_cause(
     times = [uptimes(one, first) for one in chosen]
     rates = [job_rate_per_h(one, n_job) for one in chosen]
     found = []
-    for name, one, its, incidence, rate in zip(
-        names, chosen, times, cumulative_incidence(times), rates, strict=True
+    for name, one, its, struck, rate in zip(
+        names, chosen, times, cumulative_incidence(times, AGES_H), rates, strict=True
     ):
         fitted, why_not = None, ""
         try:
@@ -112,7 +101,7 @@ def by_cause(
         low, high = (rate * seen.low / n, rate * seen.high / n) if n else (0.0, inf)
         saved = overhead(sum(rates)) - overhead(max(sum(rates) - rate, 0.0))
         found.append(OfCause(
-            name, n, fitted, why_not, incidence, Estimate(rate, low, high, n),
+            name, n, fitted, why_not, struck, Estimate(rate, low, high, n),
             float(known_h.mean()) if len(known_h) else float("nan"), saved, written,
         ))  # fmt: skip
     return tuple(sorted(found, key=lambda one: (-one.saved, one.name)))
@@ -135,8 +124,10 @@ def _grouped(outages: Outages) -> Outages:
     return replace(outages, cause_code=code[outages.cause_code], cause_names=tuple(names))
 
 
-def cumulative_incidence(of_causes: list[Lifetimes]) -> list[Incidence]:
-    """The share of nodes that each cause strikes first (Aalen & Johansen 1978), with late entry."""
+def cumulative_incidence(
+    of_causes: list[Lifetimes], ages_h: Sequence[float]
+) -> list[tuple[float, ...]]:
+    """Share of nodes that each cause strikes first by some ages (Aalen & Johansen 1978)."""
     times = of_causes[0]
     ended: Bools = np.zeros(times.n, dtype=bool)
     of_cause: list[Bools] = []
@@ -144,11 +135,11 @@ def cumulative_incidence(of_causes: list[Lifetimes]) -> list[Incidence]:
         of_cause.append(one.observed & ~ended)
         ended = ended | one.observed
     curve = survival_curve(replace(times, observed=ended))
-    ages, each = curve.age_h, curve.before / times.n_at_risk(curve.age_h)
-    struck = [np.searchsorted(ages, times.duration_h[of]) for of in of_cause]
-    return [
-        Incidence(ages, np.cumsum(each * np.bincount(one, minlength=len(ages)))) for one in struck
-    ]
+    each = curve.before / times.n_at_risk(curve.age_h)
+    places = np.searchsorted(curve.age_h, ages_h, side="right")
+    struck = [np.searchsorted(curve.age_h, times.duration_h[of]) for of in of_cause]
+    shares = [np.cumsum(each * np.bincount(one, minlength=len(each))) for one in struck]
+    return [tuple(np.append(0.0, share)[places].tolist()) for share in shares]
 
 
 def overhead(rate_per_h: float) -> float:

@@ -91,8 +91,9 @@ class SearchFamily:
         def total(at: Floats) -> float:
             distribution = self.distribution(at)  # which refuses what is outside the domain
             seen = self.ended(summed, *at.tolist())
-            seen += float(distribution.cumulative_hazard(late_ended_h).sum())
-            return float(np.append(survived(distribution), seen).sum())
+            if len(late_ended_h):
+                seen += float(distribution.cumulative_hazard(late_ended_h).sum())
+            return float(np.append(survived(distribution), seen).sum()) if len(censored) else seen
 
         return Likelihood(self.name, each, total, len(ended))
 

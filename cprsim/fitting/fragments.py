@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.failures import limits
 from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.goodness import P_REJECTED, Judged
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.records import MAX_NODES, Cluster, Estimate, Holds, Role
+from cprsim.records import Cluster, Estimate, Holds, Role
 
 if TYPE_CHECKING:
     from cprsim.fitting.cost_fit import CostFit
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
 WIDEST = 100  # characters of a line that has its remark behind it
+MOST_LINE = 300  # characters of a comment
 UNITS = ((3600.0, "s"), (60.0, "min"))
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Fragment:
 
     def __str__(self) -> str:
         """As YAML, with the remarks as comments."""
-        lines = [f"# {_plain(one)}" for one in self.above]
+        lines = [f"# {one_line(one, MOST_LINE)}" for one in self.above]
         for name, section in self.sections.items():
             lines.append(f"{name}:")
             if isinstance(section, list):
@@ -54,7 +54,7 @@ class Fragment:
                     lines += [f"  - {first.strip()}", *rest]
             else:
                 lines += _block(section, self.remarks, "  ")
-        return "\n".join([*lines, *(f"# {_plain(one)}" for one in self.below)]) + "\n"
+        return "\n".join([*lines, *(f"# {one_line(one, MOST_LINE)}" for one in self.below)]) + "\n"
 
 
 def _block(section: Mapping[str, Any], remarks: Mapping[str, str], indent: str) -> Iterator[str]:
@@ -83,11 +83,6 @@ def _digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _plain(text: str) -> str:
-    """Text for a comment: on one line, nothing that a terminal would obey."""
-    return "".join(char if char.isprintable() else "?" for char in text)[:300]
-
-
 def failures_fragment(fitted: Fitted) -> Fragment:
     """Kind `correlated` where nodes failed together or differ, and a scenario takes it; else `job`.
 
@@ -108,7 +103,7 @@ def correlated_fragment(fitted: Fitted) -> Fragment:
     if correlated is None:
         raise ParameterError(f"nodes that differ could not be fitted: {fitted.why_not_correlated}")
     forms = [(one.name, one) for one in correlated.forms]
-    best, passed_over = _first(forms, partial(_check_form, fitted))
+    best, passed_over = _first(forms, _check_form)
     shape, scale_h, *others = best.parameters
     mean_h = best.lifetime.mean_h
     mean = scale_h.times(mean_h / scale_h.mean)
@@ -152,15 +147,8 @@ def correlated_fragment(fitted: Fitted) -> Fragment:
     return _of_failures(fitted, section, above, remarks)
 
 
-def _check_form(fitted: Fitted, form: FrailtyFit) -> None:
+def _check_form(form: FrailtyFit) -> None:
     """Raise ParameterError where a scenario does not take nodes that differ so."""
-    correlated = fitted.correlated
-    assert correlated is not None
-    limits.within("the length of the log", correlated.ages_h, (0.0, limits.MOST_WATCHED_H), "h")
-    limits.within("the number of nodes", correlated.n_nodes, (1, MAX_NODES))
-    if (shocks := correlated.shocks) is not None:
-        limits.within("different sizes", len(shocks.sizes), (1, limits.MOST_SIZES))
-        limits.within("between shocks,", 1 / shocks.rate_per_h, limits.MTBF_H, "h")
     limits.writable(form.lifetime)
     limits.writable_factors(form.frailty)
 

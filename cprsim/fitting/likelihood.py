@@ -86,13 +86,13 @@ class Fit:
         return self.n_parameters * log(self.n_observed) - 2 * self.log_likelihood
 
     @property
-    def by_name(self) -> dict[str, Estimate]:
+    def by_name(self) -> dict[str, Parameter]:
         """The parameters by their names."""
         return {one.name: one for one in self.parameters}
 
     def parameter(self, name: str) -> Parameter:
         """One parameter. Raises KeyError for a name that the family does not have."""
-        return {one.name: one for one in self.parameters}[name]
+        return self.by_name[name]
 
     @property
     def spread(self) -> Parameter | None:

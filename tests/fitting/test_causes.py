@@ -16,7 +16,7 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import failures_of, replay
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.several import SeveralSources
-from cprsim.fitting.causes import by_cause, cumulative_incidence, overhead
+from cprsim.fitting.causes import AGES_H, by_cause, cumulative_incidence, overhead
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import rank
@@ -119,25 +119,24 @@ def test_cumulative_incidence_by_hand_with_late_entry_and_censoring() -> None:
         lifetimes_of(age, np.array(of, dtype=bool), entry_h=entry)
         for of in ([1, 0, 0, 1, 0], [0, 0, 1, 0, 0])
     )
-    of_a, of_b = cumulative_incidence([a, b])
-    assert of_a.age_h.tolist() == [2, 4, 5]
-    np.testing.assert_allclose(of_a.share, [1 / 4, 1 / 4, 1 / 4 + 3 / 4 * 2 / 3 / 2])
-    np.testing.assert_allclose(of_b.share, [0, 3 / 4 / 3, 3 / 4 / 3])
-    assert (of_a.at(1.9), of_b.at(100)) == (0.0, 0.25)
+    of_a, of_b = cumulative_incidence([a, b], [1.9, 2, 4, 5, 100])
+    last = 1 / 4 + 3 / 4 * 2 / 3 / 2
+    np.testing.assert_allclose(of_a, [0, 1 / 4, 1 / 4, last, last])
+    np.testing.assert_allclose(of_b, [0, 0, 3 / 4 / 3, 3 / 4 / 3, 3 / 4 / 3])
 
 
 def test_the_incidence_is_that_of_the_causes_that_were_drawn() -> None:
     """Disks Weibull (3, 100 h) beside networks exponential (60 h), by numeric integration."""
     found = {one.name: one for one in by_cause(competing(3), 1)}
     n = sum(one.n_failures for one in found.values())
-    for age_h in (24.0, 80.0, 168.0):
+    for place, age_h in enumerate(AGES_H):
         disk, _ = integrate.quad(
             lambda t: 3 / 100 * (t / 100) ** 2 * exp(-((t / 100) ** 3) - t / 60), 0, age_h
         )
         network, _ = integrate.quad(lambda t: exp(-((t / 100) ** 3) - t / 60) / 60, 0, age_h)
         for name, truth in (("disk", disk), ("network", network)):
             error = sqrt(truth * (1 - truth) / n)
-            assert abs(found[name].incidence.at(age_h) - truth) < 4 * error, (name, age_h)
+            assert abs(found[name].struck[place] - truth) < 4 * error, (name, age_h)
 
 
 def test_what_each_cause_costs_is_counted_on_the_job() -> None:

@@ -169,7 +169,7 @@ def test_what_a_log_is_called_stays_within_its_comment(scenario: Run) -> None:
         drawn("exponential"), None, "a\nfailures: {kind: none}\x1b[2J", n_bootstrap=0
     )
     for one in (said.fragment, said.job_fragment):
-        assert str(one).splitlines()[0] == "# fitted to a?failures: {kind: none}?[2J"
+        assert str(one).splitlines()[0] == r"# fitted to a\nfailures: {kind: none}\x1b[2J"
         scenario(str(one), 12, 1.0)
 
 
