@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from math import inf, sqrt
+from dataclasses import replace
+from math import inf, nan, sqrt
 from typing import Any
 
 import numpy as np
 
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlation import job_rate_per_h
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.fragments import Fragment
 from cprsim.fitting.goodness import survival_curve
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptimes
-from cprsim.fitting.likelihood import Fit, NotConvergedError
+from cprsim.fitting.likelihood import NotConvergedError
 from cprsim.records import Bools, Estimate
 
 FEWEST = 5  # failures of a cause that is shown by itself
@@ -33,44 +33,14 @@ ONE_SOURCE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OfCause:
-    """What one cause does."""
-
-    name: str
-    n_failures: int
-    uptimes: Fit | None  # Weibull, other causes censoring; None where it can't be fitted
-    why_not: str
-    struck: tuple[
-        float, ...
-    ]  # share of the nodes that it strikes first, by `AGES_H` since a repair
-    job_rate_per_h: Estimate  # of failures that strike the job
-    mean_repair_h: float  # NaN where no end is known
-    saved: float  # overhead of the job that would go with the cause, a share of useful time
-    fragment: Fragment | str  # of the cause alone, as its source is simulated, or why there is none
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """As a row of a table."""
-        row = {
-            "cause": self.name,
-            "n_failures": self.n_failures,
-            **self.job_rate_per_h.columns("job_rate_per_h"),
-            "mean_repair_h": self.mean_repair_h,
-            "overhead_saved_fraction": self.saved,
-            **{f"struck_within_{age:g}_h": p for age, p in zip(AGES_H, self.struck, strict=True)},
-        }
-        for number in (*self.uptimes.parameters, self.uptimes.mean) if self.uptimes else ():
-            row |= number.columns(f"uptime_{number.name}")
-        none = f"# no fragment: {self.fragment}\n"
-        written = none if isinstance(self.fragment, str) else str(self.fragment)
-        return row | {"not_fitted": self.why_not, "fragment": written}
+OfCause = tuple[dict[str, Any], Fragment | str]
+"""A row of numbers, and the fragment of the cause alone, as its source is simulated, or why not."""
 
 
 def by_cause(
     outages: Outages, n_job: int, first: FirstUptime = FirstUptime.NEW,
     write: Callable[[Outages], Fragment] = lambda _: Fragment({}),
-) -> tuple[OfCause, ...]:  # fmt: skip
+) -> list[OfCause]:  # fmt: skip
     """The causes of a log, the one that costs a job most first; `write` makes each one's fragment.
 
     Raises ParameterError where the log names no two causes with `FEWEST` failures.
@@ -80,31 +50,36 @@ def by_cause(
     chosen = [replace(grouped, chosen=grouped.cause_code == code) for code in range(len(names))]
     times = [uptimes(one, first) for one in chosen]
     rates = [job_rate_per_h(one, n_job) for one in chosen]
-    found = []
+    found: list[OfCause] = []
     for name, one, its, struck, rate in zip(
         names, chosen, times, cumulative_incidence(times, AGES_H), rates, strict=True
     ):
-        fitted, why_not = None, ""
-        try:
-            fitted = fit(WEIBULL, its)
-        except (ParameterError, NotConvergedError) as error:
-            why_not = str(error)
-        try:
-            its_own = write(one.where(one.chosen))
-            written: Fragment | str = replace(
-                its_own, above=[f"cause: {one_line(name)}", *its_own.above]
-            )
-        except ParameterError as error:
-            written = str(error)
         n, repairs = len(one.failed_at_h), repair_times(one)
         seen, known_h = Estimate.of_count(n), repairs.duration_h[repairs.observed]
         low, high = (rate * seen.low / n, rate * seen.high / n) if n else (0.0, inf)
-        saved = overhead(sum(rates)) - overhead(max(sum(rates) - rate, 0.0))
-        found.append(OfCause(
-            name, n, fitted, why_not, struck, Estimate(rate, low, high, n),
-            float(known_h.mean()) if len(known_h) else float("nan"), saved, written,
-        ))  # fmt: skip
-    return tuple(sorted(found, key=lambda one: (-one.saved, one.name)))
+        row: dict[str, Any] = {
+            "cause": name,
+            "n_failures": n,
+            **Estimate(rate, low, high, n).columns("job_rate_per_h"),
+            "mean_repair_h": float(known_h.mean()) if len(known_h) else nan,
+            "overhead_saved_fraction": overhead(sum(rates)) - overhead(max(sum(rates) - rate, 0)),
+            **{f"struck_within_{age:g}_h": p for age, p in zip(AGES_H, struck, strict=True)},
+        }
+        not_fitted = ""
+        try:
+            weibull = fit(WEIBULL, its)
+            for number in (*weibull.parameters, weibull.mean):
+                row |= number.columns(f"uptime_{number.name}")
+        except (ParameterError, NotConvergedError) as error:
+            not_fitted = str(error)
+        try:
+            alone = write(one.where(one.chosen))
+            written: Fragment | str = replace(alone, above=[f"cause: {name}", *alone.above])
+            text = str(written)
+        except ParameterError as error:
+            written, text = str(error), f"# no fragment: {error}\n"
+        found.append((row | {"not_fitted": not_fitted, "fragment": text}, written))
+    return sorted(found, key=lambda one: (-one[0]["overhead_saved_fraction"], one[0]["cause"]))
 
 
 def _grouped(outages: Outages) -> Outages:
@@ -149,25 +124,21 @@ def overhead(rate_per_h: float) -> float:
 
 def fragment_of_all(causes: Sequence[OfCause]) -> Fragment:
     """A source for each cause: the first under `failures`, the others under `scopes`."""
-    written = {one.name: one.fragment for one in causes if isinstance(one.fragment, Fragment)}
+    written = {row["cause"]: one for row, one in causes if isinstance(one, Fragment)}
     if not written:
-        raise ParameterError(f"no cause can be written: {causes[0].fragment}")
-    first = next(iter(written.values()))
-    scopes: list[dict[str, object]] = []
+        raise ParameterError(f"no cause can be written: {causes[0][1]}")
+    first, *others = written.values()
+    name, *names = _scope_names(list(written))
+    # the first has all of the section failures
+    scopes: list[dict[str, Any]] = [{"name": name, "reach": "node", "share": 1.0}]
     below = list(first.below)
-    for name, one in zip(_scope_names(list(written)), written.values(), strict=True):
-        if not scopes:
-            scopes.append({"name": name, "reach": "node", "share": 1.0})  # of all in `failures`
-            continue
+    for name, one in zip(names, others, strict=True):
         section = one.sections["failures"].items()  # a scope takes no intervals
         source = {key: value for key, value in section if not key.endswith("_95")}
         scopes.append({"name": name, "reach": "node", "failures": source})
-        below += [f"{name}: {line}" for line in one.above if line not in first.above]
-        below.append(f"{name}: {one.below[0]}")
-    below += [
-        f"{one_line(one.name)}: no fragment: {one.fragment}"
-        for one in causes if isinstance(one.fragment, str)
-    ]  # fmt: skip
+        said = [line for line in one.above if line not in first.above]
+        below += [f"{name}: {line}" for line in (*said, *one.below)]
+    below += [f"{row['cause']}: no fragment: {why}" for row, why in causes if isinstance(why, str)]
     sections = {**first.sections, "scopes": scopes}
     return Fragment(sections, [*ONE_SOURCE, *first.above], first.remarks, below)
 

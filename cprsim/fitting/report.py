@@ -61,7 +61,7 @@ class Fitted:
     trend: Trend
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
-    causes: tuple[OfCause, ...]  # where they were asked for, the one to fix first on top
+    causes: Sequence[OfCause]  # where they were asked for, the one to fix first on top
     open_ages: str  # a warning where the ages at the beginning are unknown, and matter
 
     @property
@@ -243,7 +243,7 @@ class Fitted:
         found["observation"] = [
             {"fact": name, **asdict(getattr(self.observation, name))} for name in (*FACTS, "ages")
         ]
-        return found | ({"causes": [one.row for one in self.causes]} if self.causes else {})
+        return found | ({"causes": [row for row, _ in self.causes]} if self.causes else {})
 
 
 def fit_failures(
@@ -273,7 +273,7 @@ def fit_failures(
     subjects = {name: _subject(name, one, n_bootstrap, seed) for name, one in times.items()}
     if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
         raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
-    correlated, why_not, of_causes = None, "", tuple["OfCause", ...]()
+    correlated, why_not, of_causes = None, "", list["OfCause"]()
     try:
         correlated = fit_correlated(outages)
     except (ParameterError, NotConvergedError) as error:

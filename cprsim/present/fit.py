@@ -187,9 +187,10 @@ def _of_failures(fitted: Fitted, frames: Frames, following: Sequence[str]) -> Do
     if fitted.causes:
         from cprsim.fitting.causes import RESTART_H, SAVE_H
 
+        worst = frames["causes"].iloc[0]
         fix = (
-            f"Fix {one_line(fitted.causes[0].name, 30)} first: without it, full recovery would "
-            f"cost {100 * fitted.causes[0].saved:.2f} % of useful time less."
+            f"Fix {one_line(worst['cause'], 30)} first: without it, full recovery would cost "
+            f"{100 * worst['overhead_saved_fraction']:.2f} % of useful time less."
         )
         assumed = (
             "Overhead saved: of full recovery with saves at Young's interval, if a save takes "

@@ -127,16 +127,16 @@ def test_cumulative_incidence_by_hand_with_late_entry_and_censoring() -> None:
 
 def test_the_incidence_is_that_of_the_causes_that_were_drawn() -> None:
     """Disks Weibull (3, 100 h) beside networks exponential (60 h), by numeric integration."""
-    found = {one.name: one for one in by_cause(competing(3), 1)}
-    n = sum(one.n_failures for one in found.values())
-    for place, age_h in enumerate(AGES_H):
+    found = {row["cause"]: row for row, _ in by_cause(competing(3), 1)}
+    n = sum(row["n_failures"] for row in found.values())
+    for age_h in AGES_H:
         disk, _ = integrate.quad(
             lambda t: 3 / 100 * (t / 100) ** 2 * exp(-((t / 100) ** 3) - t / 60), 0, age_h
         )
         network, _ = integrate.quad(lambda t: exp(-((t / 100) ** 3) - t / 60) / 60, 0, age_h)
         for name, truth in (("disk", disk), ("network", network)):
             error = sqrt(truth * (1 - truth) / n)
-            assert abs(found[name].struck[place] - truth) < 4 * error, (name, age_h)
+            assert abs(found[name][f"struck_within_{age_h:g}_h"] - truth) < 4 * error, (name, age_h)
 
 
 def test_what_each_cause_costs_is_counted_on_the_job() -> None:
@@ -147,15 +147,15 @@ def test_what_each_cause_costs_is_counted_on_the_job() -> None:
         np.arange(len(rows)) % 10, at_h, at_h + 2, tuple(name for name, _ in rows), n_nodes=10,
         window_h=500.0, origin="0 h",
     )  # fmt: skip
-    gpu, disk, other = by_cause(log, 5)
-    assert [one.name for one in (gpu, disk, other)] == ["gpu", "disk", "(other causes)"]
-    assert [one.n_failures for one in (gpu, disk, other)] == [12, 6, 2]
-    assert gpu.job_rate_per_h.mean == pytest.approx(12 / 500 * 5 / 10)
-    assert gpu.mean_repair_h == pytest.approx(2)
+    rows = [row for row, _ in by_cause(log, 5)]
+    assert [row["cause"] for row in rows] == ["gpu", "disk", "(other causes)"]
+    assert [row["n_failures"] for row in rows] == [12, 6, 2]
+    assert rows[0]["job_rate_per_h"] == pytest.approx(12 / 500 * 5 / 10)
+    assert rows[0]["mean_repair_h"] == pytest.approx(2)
     all_rates, save_h = 20 / 500 / 2, 5 / 60
     before = sqrt(2 * save_h * all_rates) + save_h * all_rates
     after = sqrt(2 * save_h * all_rates * 8 / 20) + save_h * all_rates * 8 / 20
-    assert gpu.saved == pytest.approx(before - after)
+    assert rows[0]["overhead_saved_fraction"] == pytest.approx(before - after)
     assert overhead(0.0) == 0.0
 
 
