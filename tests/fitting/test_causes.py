@@ -11,7 +11,6 @@ import pytest
 from scipy import integrate
 
 import cprsim
-from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import failures_of, replay
 from cprsim.failures.outages import Outages, outages_of
@@ -157,12 +156,6 @@ def test_what_each_cause_costs_is_counted_on_the_job() -> None:
     after = sqrt(2 * save_h * all_rates * 8 / 20) + save_h * all_rates * 8 / 20
     assert rows[0]["overhead_saved_fraction"] == pytest.approx(before - after)
     assert overhead(0.0) == 0.0
-
-
-def test_a_log_of_one_cause_can_not_be_taken_apart() -> None:
-    log = competing(1).of_cause("disk")
-    with pytest.raises(ParameterError, match=r"names 1 cause\(s\) with 5 failures"):
-        by_cause(log, 1)
 
 
 @pytest.mark.long

@@ -87,14 +87,6 @@ def test_frames_and_values(log: Path) -> None:
     assert list(fitted.figures) == ["failures", "gaps", "uptimes", "repairs"]
 
 
-def test_one_node_and_one_cause(log: Path) -> None:
-    said = {"columns": COLUMNS, "time_unit": "d", "bootstrap": 0}
-    one = cprsim.fit(log, node="rack3", **said).frames["times"]
-    assert 10 < one["n_observed"][0] < 80
-    disks = cprsim.fit(log, cause="DISK", **said).frames["times"]
-    assert disks["n_observed"][0] == 194  # of 199: 5 within
-
-
 def test_a_log_of_saves_and_loads_is_recognised(saves: Path, tmp_path: Path) -> None:
     found = cprsim.fit(saves, time_unit="s", bootstrap=9)
     save, load = found.frames["times"].to_dict("records")
