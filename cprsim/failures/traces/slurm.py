@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from pathlib import Path
+from os import PathLike
 
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.files import numbered_lines, trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import read_times
 
 # ------------------------------------------------------------------------------------------- tables
@@ -20,7 +20,7 @@ NO_TIME = ("unknown", "none")
 
 
 def bar_table(
-    path: Path, needed: tuple[str, ...], command: str, free_text: str = ""
+    path: PathLike[str], needed: tuple[str, ...], command: str, free_text: str = ""
 ) -> pd.DataFrame:
     """The rows of a table as text, columns in lower case; its index is the line less `FIRST_ROW`.
 
@@ -51,7 +51,7 @@ def bar_table(
     return pd.DataFrame.from_dict(rows, orient="index", columns=header, dtype=object)
 
 
-def local_hours(cells: pd.Series[str], path: Path, asked: LogOptions) -> pd.Series[float]:
+def local_hours(cells: pd.Series[str], path: PathLike[str], asked: LogSpec) -> pd.Series[float]:
     """Time stamps as hours since 1970, NaN for ``Unknown``; raises TraceError with the line."""
     known = cells.mask(cells.str.lower().isin(NO_TIME), "")
     if not (known != "").any():
@@ -59,7 +59,7 @@ def local_hours(cells: pd.Series[str], path: Path, asked: LogOptions) -> pd.Seri
     return pd.Series(read_times(known, None, path, tz=asked.tz).hours, cells.index)
 
 
-def required_hours(cells: pd.Series[str], path: Path, asked: LogOptions) -> pd.Series[float]:
+def required_hours(cells: pd.Series[str], path: PathLike[str], asked: LogSpec) -> pd.Series[float]:
     """As `local_hours`; raises TraceError for a cell without an instant."""
     hours = local_hours(cells, path, asked)
     no_row_where(hours.isna().to_numpy(), cells, path, str(cells.name), "{value} is no instant")
@@ -74,7 +74,7 @@ _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\],\s]+)")
 _ITEM = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")
 
 
-def node_lists(cells: pd.Series[str], path: Path) -> pd.Series:
+def node_lists(cells: pd.Series[str], path: PathLike[str]) -> pd.Series:
     """The names of each list of nodes; raises TraceError with the line."""
     lists = []
     for row, cell in cells.items():

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from math import nan
-from pathlib import Path
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from cprsim.errors import one_line
-from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.traces.asked import LogFormat
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.json_values import items, require_object
-from cprsim.failures.traces.log import LONGEST_WINDOW_H, checked, guesses, n_observed
+from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log
+from cprsim.failures.traces.reading import FIRST_ROW
+from cprsim.failures.traces.spec import LogFormat, LogSpec
+from cprsim.failures.traces.times import Times
 
 EVENT = {"node_id": "", "event_time": 0.0, "event_type": "fault_start", "fault_type": {}}
 
@@ -29,7 +31,7 @@ class _FaultEvent(NamedTuple):
     cause: str
 
 
-def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages:
+def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages from a JSON array of events: node_id, event_time [d], event_type, fault_type.
 
     Each ``fault_start`` is paired with the next ``fault_end`` of the same node and fault type,
@@ -38,28 +40,26 @@ def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages
 
     Raises TraceError with file and line.
     """
-    path = Path(path)
-    events = [_event(item, line, path) for line, item in items(path)]
+    events = [_event(item, line, log) for line, item in items(log)]
     if not events:
-        raise trace_error(path, None, "names no fault")
+        raise trace_error(log, None, "names no fault")
     events.sort(key=lambda event: (event.at_h, event.ends))  # at one tick, starts come first
-    started, end_h = _paired(events, path)
-    names, node = np.unique([event.node for event in started], return_inverse=True)
-    outages = outages_of(
-        node.astype(np.int64),
-        np.array([event.at_h for event in started]),
-        np.array(end_h),
-        tuple(event.cause for event in started),
-        n_nodes=n_observed(n_nodes, len(names), path),
-        window_h=events[-1].at_h,
-        origin="day 0",
-        node_names=tuple(names.tolist()),
-        notes=guesses(n_nodes, (0.0, events[-1].at_h)),
+    started, end_h = _paired(events, log)
+    rows = pd.DataFrame(
+        [(one.node, one.at_h, end, one.cause) for one, end in zip(started, end_h, strict=True)],
+        columns=("node", "start", "end", "cause"),
+        index=[event.line - FIRST_ROW for event in started],
     )
-    return checked(outages, path)
+    return Log(
+        rows, Counter(), points=False, times=Times(np.zeros(0), False, unit="d"),
+        watched=(0.0, events[-1].at_h), known={"begins": "the zero of the file's times"},
+        records_alone=True,
+    )  # fmt: skip
 
 
-def _paired(events: list[_FaultEvent], path: Path) -> tuple[list[_FaultEvent], list[float]]:
+def _paired(
+    events: list[_FaultEvent], path: PathLike[str]
+) -> tuple[list[_FaultEvent], list[float]]:
     """The starts, and the end [h] of each, NaN where the fault lasted on."""
     under_way: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
     started: list[_FaultEvent] = []
@@ -77,7 +77,7 @@ def _paired(events: list[_FaultEvent], path: Path) -> tuple[list[_FaultEvent], l
     return started, end_h
 
 
-def _event(item: Any, line: int, path: Path) -> _FaultEvent:
+def _event(item: Any, line: int, path: PathLike[str]) -> _FaultEvent:
     item = require_object(item, line, path, json.dumps(EVENT))
     if missing := [key for key in EVENT if key not in item]:
         raise trace_error(path, line, "is missing in this event", missing[0])
@@ -96,13 +96,13 @@ def _event(item: Any, line: int, path: Path) -> _FaultEvent:
 
 
 FORMAT = LogFormat(
-    name="infinitehbd",
     options=frozenset(),
     looks_like=lambda head: (
         "a JSON array with events `fault_start`"
         if head.text.startswith("[") and "fault_start" in head.text
         else ""
     ),
-    read=lambda path, asked: read_infinitehbd(path, n_nodes=asked.n_nodes),
+    read=read_infinitehbd,
     order=10,
+    source="InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
 )

@@ -6,21 +6,21 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import pandas as pd
 
-from cprsim.failures.traces.asked import LogFormat
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.json_values import items, require_object
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
-from cprsim.failures.traces.tables import TABLE_OPTIONS, read_table
+from cprsim.failures.traces.spec import LogFormat
+from cprsim.failures.traces.tables import read_table
 
 EXAMPLE = '{"node": ..., "start": ...}'
 
 
-def json_pieces(path: Path) -> Iterator[pd.DataFrame]:
+def json_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
     """The objects as tables of text, with the index that `reading.csv_pieces` gives its rows.
 
     Keys of an object within an object have its own before them: meta.host.
@@ -53,10 +53,7 @@ def _text(value: Any) -> str | None:
 
 
 FORMAT = LogFormat(
-    name="jsonl",
-    options=TABLE_OPTIONS,
     looks_like=lambda head: "JSON objects" if re.match(r"(?:\[\s*)?\{", head.text) else "",
     read=lambda path, asked: read_table(path, asked, json_pieces),
     order=80,
-    pieces=json_pieces,
 )

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.json_values import items, require_object
-from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, numbered, outages, paired
+from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, numbered, paired
 from cprsim.failures.traces.reading import FIRST_ROW
+from cprsim.failures.traces.spec import Head, LogFormat, LogSpec
 from cprsim.failures.traces.times import read_times
 
 INSTANT = NEITHER  # an outage of no length
@@ -34,7 +33,7 @@ class _Event(NamedTuple):
     cause: str
 
 
-def read_kubernetes(path: Path, asked: LogOptions) -> Outages:
+def read_kubernetes(path: PathLike[str], asked: LogSpec) -> Log:
     """Outages from events of nodes: a list, or one object after the other (``--watch``).
 
     ``NodeNotReady`` begins an outage, the node's next ``NodeReady`` ends it. A NotReady of a node
@@ -64,10 +63,10 @@ def read_kubernetes(path: Path, asked: LogOptions) -> Outages:
     rows = pd.concat(
         [events.iloc[begins].assign(end=end_h), instants.assign(end=instants["start"])]
     )
-    return outages(path, Log(rows, counted, points=False), asked)
+    return Log(rows, counted, points=False)
 
 
-def _events(item: Any, line: int, path: Path, counted: Counter[str]) -> Iterator[_Event]:
+def _events(item: Any, line: int, path: PathLike[str], counted: Counter[str]) -> Iterator[_Event]:
     item = require_object(item, line, path, EXAMPLE)
     if isinstance(item.get("items"), list):
         for one in item["items"]:
@@ -113,7 +112,6 @@ def _looks_like(head: Head) -> str:
 
 
 FORMAT = LogFormat(
-    name="kubernetes",
     options=frozenset({"--period", "--repair"}),
     looks_like=_looks_like,
     read=read_kubernetes,

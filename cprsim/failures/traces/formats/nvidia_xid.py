@@ -6,18 +6,17 @@ import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from math import nan
-from pathlib import Path
+from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import LogFormat, LogOptions
 from cprsim.failures.traces.files import numbered_lines, trace_error
-from cprsim.failures.traces.log import Log, outages
+from cprsim.failures.traces.log import Log
 from cprsim.failures.traces.reading import FIRST_ROW
+from cprsim.failures.traces.spec import LogFormat, LogSpec
 from cprsim.failures.traces.times import date_h, hours_since_1970, in_zone
 
 # ------------------------------------------------------------------------------------ the catalogue
@@ -86,7 +85,7 @@ class _Failure(NamedTuple):
     cause: str
 
 
-def read_nvidia_xid(path: Path, asked: LogOptions) -> Outages:
+def read_nvidia_xid(path: PathLike[str], asked: LogSpec) -> Log:
     """Failures of nodes from kernel logs: instants at the Xids that lose a node (`XIDS`).
 
     Lines are those of ``journalctl -k`` (``-o short-iso``), of syslog, or of ``dmesg -T`` (which
@@ -123,18 +122,18 @@ def read_nvidia_xid(path: Path, asked: LogOptions) -> Outages:
     )
     rows = pd.DataFrame(found, columns=_Failure._fields).set_index("row")
     rows = rows.assign(start=_hours([one.at for one in found], asked.tz), end=nan)
-    return outages(path, Log(rows, counted, points=True), asked)
+    return Log(rows, counted, points=True)
 
 
-def _first_year(path: Path, asked: LogOptions) -> datetime | None:
+def _first_year(path: PathLike[str], asked: LogSpec) -> datetime | None:
     """The instant since which the log is, for lines that name no year."""
-    if asked.period[0] is None:
+    if asked.ends[0] is None:
         return None
-    return datetime(1970, 1, 1) + timedelta(hours=date_h(str(asked.period[0]), path, asked.tz))
+    return datetime(1970, 1, 1) + timedelta(hours=date_h(str(asked.ends[0]), path, asked.tz))
 
 
 def _when_and_where(
-    before: str, line: int, path: Path, last: datetime | None
+    before: str, line: int, path: PathLike[str], last: datetime | None
 ) -> tuple[datetime, str]:
     """The instant and the node that stand before an Xid."""
     found = PREFIX.match(before)
@@ -177,7 +176,6 @@ def _hours(instants: list[datetime], tz: str | None) -> np.ndarray:
 
 
 FORMAT = LogFormat(
-    name="nvidia-xid",
     options=frozenset({"--period", "--tz", "--repair"}),
     looks_like=lambda head: "lines with `NVRM: Xid`" if "NVRM: Xid (" in head.text else "",
     read=read_nvidia_xid,

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import pandas as pd
 
-from cprsim.failures.traces.asked import LogFormat
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
-from cprsim.failures.traces.tables import TABLE_OPTIONS, read_table
+from cprsim.failures.traces.spec import LogFormat
+from cprsim.failures.traces.tables import read_table
 
 MAGIC = b"PAR1"
 
 
-def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
+def parquet_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
     """The rows as tables of text; a row's index is its number (from 1) less `FIRST_ROW`.
 
     Raises TraceError for a file that is no Parquet, is damaged, or has no row.
@@ -69,12 +69,9 @@ def _texts(column: Any) -> Any:
 
 
 FORMAT = LogFormat(
-    name="parquet",
-    options=TABLE_OPTIONS,
     looks_like=lambda head: (
         "the mark of Parquet at its beginning" if head.begins.startswith(MAGIC) else ""
     ),
     read=lambda path, asked: read_table(path, asked, parquet_pieces),
     order=5,
-    pieces=parquet_pieces,
 )

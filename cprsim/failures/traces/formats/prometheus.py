@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.json_values import items, require_object
-from cprsim.failures.traces.log import BEGIN, END, Log, outages, paired
+from cprsim.failures.traces.log import BEGIN, END, Log, paired
+from cprsim.failures.traces.spec import Head, LogFormat, LogSpec
 from cprsim.failures.traces.times import epoch_unit
 
 VALUES = ("0", "1", "NaN")
 LABELS = ("node", "nodename", "instance", "host", "exported_instance")
 
 
-def read_prometheus(path: Path, asked: LogOptions) -> Outages:
+def read_prometheus(path: PathLike[str], asked: LogSpec) -> Log:
     """Outages from the samples of ``up``: from the first 0 to the next 1.
 
     Every series is a node that was watched, also those that were never down; the window is that of
@@ -60,11 +59,13 @@ def read_prometheus(path: Path, asked: LogOptions) -> Outages:
     rows = samples.iloc[begins].assign(end=end_h, cause="").set_axis([-1] * len(begins))
     watched = (float(start_h.min()), float(start_h.max()))
     nodes = frozenset(samples["node"])
-    log = Log(rows, counted, points=False, watched=watched, nodes=nodes)
-    return outages(path, log, asked)
+    known = {
+        "n_nodes": "a series for each node", "begins": "the first sample", "ends": "the last sample"
+    }  # fmt: skip
+    return Log(rows, counted, points=False, watched=watched, nodes=nodes, known=known)
 
 
-def _result(answer: Any, path: Path) -> list[Any]:
+def _result(answer: Any, path: PathLike[str]) -> list[Any]:
     """The series of an answer."""
     answer = require_object(answer, 1, path, "the answer of /api/v1/query_range")
     if answer.get("status") != "success":
@@ -78,7 +79,7 @@ def _result(answer: Any, path: Path) -> list[Any]:
     return result if isinstance(result, list) else []
 
 
-def _samples(one: Any, where: str, path: Path) -> pd.DataFrame:
+def _samples(one: Any, where: str, path: PathLike[str]) -> pd.DataFrame:
     """The samples of one series: node, start [h], up (1, 0, or NaN for no number)."""
     if not isinstance(one, dict) or not isinstance(one.get("values"), list):
         raise trace_error(path, None, "is no series with `values`", where)
@@ -107,7 +108,6 @@ def _looks_like(head: Head) -> str:
 
 
 FORMAT = LogFormat(
-    name="prometheus",
     options=frozenset({"--period", "--repair"}),
     looks_like=_looks_like,
     read=read_prometheus,

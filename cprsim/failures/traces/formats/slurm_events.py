@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from os import PathLike
 
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import LogFormat, LogOptions
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.log import Log, outages
+from cprsim.failures.traces.log import Log
 from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists, required_hours
+from cprsim.failures.traces.spec import LogFormat, LogSpec
 
 NEEDED = ("nodename", "timestart", "timeend", "state")
 COMMAND = "sacctmgr show event start=2024-01-01 -P"
@@ -20,7 +19,7 @@ FAILED = ("DOWN", "FAIL", "ERROR", "DRAIN", "NO_RESPOND", "UNKNOWN")  # how stat
 STAMP = r"^(?:(.*?)\s*)\[[^\[]*@[^\[]*\]$"  # who wrote a reason and when, at its end
 
 
-def read_slurm_events(path: Path, asked: LogOptions) -> Outages:
+def read_slurm_events(path: PathLike[str], asked: LogSpec) -> Log:
     """Outages from ``sacctmgr show event``: nodes that were down, failing or drained.
 
     An end ``Unknown`` is none. Events of the whole cluster, and states that are no failure
@@ -52,7 +51,7 @@ def read_slurm_events(path: Path, asked: LogOptions) -> Outages:
         "end": local_hours(table["timeend"], path, asked),
         "cause": cause,
     }).explode("node")  # fmt: skip
-    return outages(path, Log(_joined(rows, counted), counted, points=False), asked)
+    return Log(_joined(rows, counted), counted, points=False)
 
 
 def _is_failure(state: str) -> bool:
@@ -70,7 +69,6 @@ def _joined(rows: pd.DataFrame, counted: Counter[str]) -> pd.DataFrame:
 
 
 FORMAT = LogFormat(
-    name="slurm-events",
     options=frozenset({"--period", "--tz", "--repair"}),
     looks_like=lambda head: "the columns of `sacctmgr show event`" if head.names(*NEEDED) else "",
     read=read_slurm_events,

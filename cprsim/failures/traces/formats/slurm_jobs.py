@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from math import nan
-from pathlib import Path
+from os import PathLike
 
 import pandas as pd
 
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import LogFormat, LogOptions
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.log import Log, outages
+from cprsim.failures.traces.log import Log
 from cprsim.failures.traces.slurm import bar_table, node_lists, required_hours
+from cprsim.failures.traces.spec import LogFormat, LogSpec
 
 NEEDED = ("jobid", "state", "end", "nodelist")
 COMMAND = "sacct -a -X -S 2024-01-01 -E now -s NODE_FAIL -P -o JobID,State,Start,End,NodeList"
 LOST = "NODE_FAIL"
 
 
-def read_slurm_jobs(path: Path, asked: LogOptions) -> Outages:
+def read_slurm_jobs(path: PathLike[str], asked: LogSpec) -> Log:
     """Failures of nodes from the jobs that they ended, instants at the jobs' ends.
 
     Which node of a job failed is known where it had one, or where there is a column
@@ -45,11 +44,10 @@ def read_slurm_jobs(path: Path, asked: LogOptions) -> Outages:
         "node": nodes, "start": required_hours(lost["end"], path, asked), "end": nan, "cause": LOST,
     })  # fmt: skip
     rows = rows[known].explode("node").drop_duplicates(["node", "start"])
-    return outages(path, Log(rows, counted, points=True), asked)
+    return Log(rows, counted, points=True)
 
 
 FORMAT = LogFormat(
-    name="slurm-jobs",
     options=frozenset({"--period", "--tz", "--repair"}),
     looks_like=lambda head: "the columns of `sacct`" if head.names("jobid", "state") else "",
     read=read_slurm_jobs,
