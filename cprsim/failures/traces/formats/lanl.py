@@ -55,7 +55,7 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
     found, node = np.unique(keys, return_inverse=True)
     names = [f"{key // SYSTEM_FACTOR}/{key % SYSTEM_FACTOR}" for key in found]
     rows = pd.DataFrame({
-        "node": pd.Categorical.from_codes(node, names, ordered=True),
+        "node": pd.Categorical(np.array(names)[node], names, ordered=True),
         "start": hours[mine],
         "end": hours[mine] + numbers["Down Time"][mine] / 60,
             "lasted": numbers["Down Time"][mine] / 60,

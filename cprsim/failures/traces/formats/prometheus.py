@@ -59,10 +59,10 @@ def read_prometheus(path: PathLike[str], asked: LogSpec) -> Log:
     rows = samples.iloc[begins].assign(end=end_h, cause="").set_axis([-1] * len(begins))
     watched = (float(start_h.min()), float(start_h.max()))
     nodes = frozenset(samples["node"])
-    known = {
+    says = {
         "n_nodes": "a series for each node", "begins": "the first sample", "ends": "the last sample"
     }  # fmt: skip
-    return Log(rows, counted, points=False, watched=watched, nodes=nodes, known=known)
+    return Log(rows, counted, points=False, watched=watched, nodes=nodes, known=says)
 
 
 def _result(answer: Any, path: PathLike[str]) -> list[Any]:
