@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -50,7 +49,7 @@ def _unpacked(path: Path) -> Iterator[IO[bytes]]:
         ".zst": _zstandard,
     }
     if path.suffix.lower() != ".zip":
-        with openers.get(path.suffix.lower(), io.FileIO)(path) as file:
+        with openers.get(path.suffix.lower(), _buffered)(path) as file:
             yield file
         return
     with ZipFile(path) as archive:
@@ -60,6 +59,10 @@ def _unpacked(path: Path) -> Iterator[IO[bytes]]:
             raise trace_error(path, None, message)
         with archive.open(names[0]) as member:
             yield member
+
+
+def _buffered(path: Path) -> IO[bytes]:
+    return path.open("rb")
 
 
 def _zstandard(path: Path) -> Any:

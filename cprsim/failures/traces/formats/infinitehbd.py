@@ -6,9 +6,10 @@ import json
 from collections import defaultdict, deque
 from math import nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cprsim.errors import one_line
 from cprsim.failures.outages import Outages, outages_of
@@ -18,15 +19,6 @@ from cprsim.failures.traces.json_values import items, require_object
 from cprsim.failures.traces.log import LONGEST_WINDOW_H, checked, guesses, n_observed
 
 EVENT = {"node_id": "", "event_time": 0.0, "event_type": "fault_start", "fault_type": {}}
-
-
-class _FaultEvent(NamedTuple):
-    line: int
-    node: str
-    at_h: float
-    ends: bool
-    fault: str  # what pairs a start with its end
-    cause: str
 
 
 def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages:
@@ -39,45 +31,34 @@ def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages
     Raises TraceError with file and line.
     """
     path = Path(path)
-    events = [_event(item, line, path) for line, item in items(path)]
+    events = [(line, *_event(item, line, path)) for line, item in items(path)]
     if not events:
         raise trace_error(path, None, "names no fault")
-    events.sort(key=lambda event: (event.at_h, event.ends))  # at one tick, starts come first
-    started, end_h = _paired(events, path)
-    names, node = np.unique([event.node for event in started], return_inverse=True)
+    events.sort(key=lambda event: (event[2], event[3]))  # at one tick, starts come first
+    under_way: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
+    found: list[list[Any]] = []
+    for line, node, at_h, ends, fault, cause in events:
+        faults = under_way[node, fault]
+        if not ends:
+            faults.append(len(found))
+            found.append([node, at_h, nan, cause])
+        elif faults:
+            found[faults.popleft()][2] = at_h
+        else:
+            raise trace_error(path, line, "a fault ends that did not begin", "event_type")
+    rows = pd.DataFrame(found, columns=["node", "start", "end", "cause"])
+    names, node = np.unique(rows["node"].to_numpy(object), return_inverse=True)
+    window_h = events[-1][2]
     outages = outages_of(
-        node.astype(np.int64),
-        np.array([event.at_h for event in started]),
-        np.array(end_h),
-        tuple(event.cause for event in started),
-        n_nodes=n_observed(n_nodes, len(names), path),
-        window_h=events[-1].at_h,
-        origin="day 0",
-        node_names=tuple(names.tolist()),
-        notes=guesses(n_nodes, (0.0, events[-1].at_h)),
-    )
+        node.astype(np.int64), rows["start"].to_numpy(), rows["end"].to_numpy(float),
+        tuple(rows["cause"]), n_nodes=n_observed(n_nodes, len(names), path), window_h=window_h,
+        origin="day 0", node_names=tuple(names.tolist()), notes=guesses(n_nodes, (0.0, window_h)),
+    )  # fmt: skip
     return checked(outages, path)
 
 
-def _paired(events: list[_FaultEvent], path: Path) -> tuple[list[_FaultEvent], list[float]]:
-    """The starts, and the end [h] of each, NaN where the fault lasted on."""
-    under_way: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
-    started: list[_FaultEvent] = []
-    end_h: list[float] = []
-    for event in events:
-        faults = under_way[event.node, event.fault]
-        if not event.ends:
-            faults.append(len(started))
-            started.append(event)
-            end_h.append(nan)
-        elif faults:
-            end_h[faults.popleft()] = event.at_h
-        else:
-            raise trace_error(path, event.line, "a fault ends that did not begin", "event_type")
-    return started, end_h
-
-
-def _event(item: Any, line: int, path: Path) -> _FaultEvent:
+def _event(item: Any, line: int, path: Path) -> tuple[str, float, bool, str, str]:
+    """Node, instant [h], whether it ends a fault, what pairs a start with its end, cause."""
     item = require_object(item, line, path, json.dumps(EVENT))
     if missing := [key for key in EVENT if key not in item]:
         raise trace_error(path, line, "is missing in this event", missing[0])
@@ -91,8 +72,8 @@ def _event(item: Any, line: int, path: Path) -> _FaultEvent:
     cause = str(fault)
     if isinstance(fault, dict):
         cause = " / ".join(str(fault[key]) for key in ("Level", "Class") if key in fault)
-    fault_id = json.dumps(fault, sort_keys=True)
-    return _FaultEvent(line, str(node), day * 24.0, kind == "fault_end", fault_id, cause)
+    paired = json.dumps(fault, sort_keys=True)
+    return str(node), day * 24.0, kind == "fault_end", paired, cause
 
 
 FORMAT = LogFormat(

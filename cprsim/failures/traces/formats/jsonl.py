@@ -21,12 +21,7 @@ EXAMPLE = '{"node": ..., "start": ...}'
 
 
 def json_pieces(path: Path) -> Iterator[pd.DataFrame]:
-    """The objects as tables of text, with the index that `reading.csv_pieces` gives its rows.
-
-    Keys of an object within an object have its own before them: meta.host.
-
-    Raises TraceError with the line, for what is no JSON object.
-    """
+    """The objects as tables of text, indexed as a CSV's rows; keys within keys as meta.host."""
     objects, any_row = items(path), False
     while some := list(islice(objects, ROWS_AT_ONCE)):
         any_row = True
@@ -40,16 +35,12 @@ def _flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | N
     for key, value in item.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{within}{key}.")
+        elif value in (None, "") or isinstance(value, str):
+            yield within + key, value or None
+        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            yield within + key, ",".join(value)  # as tables list nodes
         else:
-            yield within + key, _text(value)
-
-
-def _text(value: Any) -> str | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        return ",".join(value)  # as tables list nodes
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+            yield within + key, json.dumps(value, sort_keys=True)
 
 
 FORMAT = LogFormat(

@@ -13,14 +13,9 @@ from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
 from cprsim.failures.traces.tables import TABLE_OPTIONS, read_table
 
-MAGIC = b"PAR1"
-
 
 def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
-    """The rows as tables of text; a row's index is its number (from 1) less `FIRST_ROW`.
-
-    Raises TraceError for a file that is no Parquet, is damaged, or has no row.
-    """
+    """The rows as tables of text, indexed as a CSV's rows; fields of a struct as meta.host."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -28,27 +23,19 @@ def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
-                yield _as_text(batch, row)
-                row += batch.num_rows
+                first, row = row + 1 - FIRST_ROW, row + batch.num_rows
+                whole = pa.Table.from_batches([batch]).flatten()
+                columns = zip(whole.schema.names, whole.columns, strict=True)
+                cells = {name: _texts(column).to_pandas() for name, column in columns}
+                yield pd.DataFrame(cells, dtype=object).set_axis(
+                    pd.RangeIndex(first, first + batch.num_rows)
+                )
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         message = f"can't be read as Parquet after row {row:,}: {reason}"
         raise trace_error(path, None, message) from None
     if row == 0:
         raise trace_error(path, None, "holds no row")
-
-
-def _as_text(batch: Any, rows_before: int) -> pd.DataFrame:
-    import pyarrow as pa
-
-    whole = pa.Table.from_batches([batch]).flatten()  # of a struct each field: meta.host
-    columns = {}
-    for name, column in zip(whole.schema.names, whole.columns, strict=True):
-        cells = _texts(column).to_pandas().astype(object)
-        columns[name] = cells.where(lambda cell: cell.notna(), None)
-    first = rows_before + 1 - FIRST_ROW
-    table = pd.DataFrame(columns)
-    return table.set_axis(pd.RangeIndex(first, first + len(table)), axis="index")
 
 
 def _texts(column: Any) -> Any:
@@ -72,7 +59,7 @@ FORMAT = LogFormat(
     name="parquet",
     options=TABLE_OPTIONS,
     looks_like=lambda head: (
-        "the mark of Parquet at its beginning" if head.begins.startswith(MAGIC) else ""
+        "the mark of Parquet at its beginning" if head.begins.startswith(b"PAR1") else ""
     ),
     read=lambda path, asked: read_table(path, asked, parquet_pieces),
     order=5,

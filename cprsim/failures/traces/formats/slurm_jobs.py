@@ -12,7 +12,8 @@ from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import LogFormat, LogOptions
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.log import Log, outages
-from cprsim.failures.traces.slurm import bar_table, node_lists, required_hours
+from cprsim.failures.traces.repeats import ONE_FAULT_H, joined
+from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
 
 NEEDED = ("jobid", "state", "end", "nodelist")
 COMMAND = "sacct -a -X -S 2024-01-01 -E now -s NODE_FAIL -P -o JobID,State,Start,End,NodeList"
@@ -20,14 +21,10 @@ LOST = "NODE_FAIL"
 
 
 def read_slurm_jobs(path: Path, asked: LogOptions) -> Outages:
-    """Failures of nodes from the jobs that they ended, instants at the jobs' ends.
+    """Failures of nodes, instants at the ends of the jobs that they ended.
 
-    Which node of a job failed is known where it had one, or where there is a column
-    ``FailedNode`` (newer versions of Slurm); the others are left out and counted. Idle nodes that
-    failed ended no job: `sacctmgr show event` has them, this has not. Jobs of one node that end
-    together are one failure.
-
-    Raises TraceError with file and line.
+    Of a job on several nodes the one that failed is known by the column ``FailedNode`` (newer
+    versions of Slurm) alone; without it such jobs are counted.
     """
     counted = Counter[str]()
     jobs = bar_table(path, NEEDED, COMMAND)
@@ -39,12 +36,13 @@ def read_slurm_jobs(path: Path, asked: LogOptions) -> Outages:
     named = lost.get("failednode", pd.Series("", lost.index))
     nodes = node_lists(lost["nodelist"].where(named == "", named), path)
     known = (nodes.map(len) == 1) | (named != "")
-    what = "job(s) on several nodes left out: which of them failed is not said"
-    counted[what] = int((~known).sum())
-    rows = pd.DataFrame({
-        "node": nodes, "start": required_hours(lost["end"], path, asked), "end": nan, "cause": LOST,
-    })  # fmt: skip
-    rows = rows[known].explode("node").drop_duplicates(["node", "start"])
+    counted["job(s) on several nodes left out: which of them failed is not said"] = int(
+        (~known).sum()
+    )
+    start = local_hours(lost["end"], path, asked, required=True)
+    rows = pd.DataFrame({"node": nodes, "start": start, "end": nan, "cause": LOST})
+    what = "job(s) of a node end within a minute of another: one failure"
+    rows = joined(rows[known].explode("node"), ONE_FAULT_H, what, counted)
     return outages(path, Log(rows, counted, points=True), asked)
 
 
