@@ -13,6 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.files import opened, trace_error
+from cprsim.failures.traces.foreign import advice
 from cprsim.failures.traces.reading import HEAD_BYTES
 
 
@@ -38,6 +39,8 @@ def guess(path: Path) -> tuple[LogFormat, str]:
     Raises TraceError where the file can't be opened or unpacked, or holds no text.
     """
     head = head_of(path)
+    if instead := advice(head.text):
+        raise trace_error(path, None, instead)
     for one in FORMATS.values():
         if why := one.looks_like(head):
             if one.name == "tidy" and "\0" in head.text:

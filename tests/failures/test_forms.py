@@ -1,0 +1,513 @@
+"""One log of a cluster whose outages are known, in every form in which people have such a log."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from math import gamma
+from pathlib import Path
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cprsim
+from cprsim.errors import CprsimError
+
+N_NODES, N_OUTAGES, N_DAYS = 60, 295, 90
+BEGINS = datetime(2024, 2, 5, tzinfo=UTC)
+ENDS = BEGINS + timedelta(days=N_DAYS)
+PERIOD = "2024-02-05..2024-05-05"
+STEP_S = 600  # of Prometheus: no outage is shorter
+BERLIN, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")  # the former with a DST jump
+TORCHRUN = Path(__file__).parents[1] / "history" / "samples" / "torchrun.log"
+
+
+class Outage(NamedTuple):
+    """One of the known outages; instants to the second."""
+
+    node: str
+    start: datetime
+    end: datetime
+
+
+def simulated() -> Iterator[Outage]:
+    """Weibull up-times of shape .825 and mean 434 h, exponential repairs."""
+    rng = np.random.default_rng(128)
+    for node in range(N_NODES):
+        at_s = 0
+        while True:
+            at_s += max(round(3600 * 434 / gamma(1 + 1 / 0.825) * rng.weibull(0.825)), 1200)
+            lasts_s = max(round(rng.exponential(2150)), STEP_S)
+            if at_s + lasts_s >= N_DAYS * 86400 - STEP_S:
+                break
+            start = BEGINS + timedelta(seconds=at_s)
+            at_s += lasts_s
+            yield Outage(f"gpu{node:03d}", start, BEGINS + timedelta(seconds=at_s))
+
+
+OUTAGES = sorted(simulated(), key=lambda one: (one.start, one.node))
+NODES = [f"gpu{node:03d}" for node in range(N_NODES)]
+CHANGES = sorted(
+    [(one.start, one.node, "DOWN") for one in OUTAGES]
+    + [(one.end, one.node, "UP") for one in OUTAGES]
+)
+
+
+# ------------------------------------------------------------------------------ how instants look
+
+
+def utc(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def plain(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def berlin(at: datetime) -> str:
+    return at.astimezone(BERLIN).isoformat()
+
+
+def berlin_plain(at: datetime) -> str:
+    return at.astimezone(BERLIN).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def any_zone(at: datetime) -> str:
+    return at.astimezone((UTC, BERLIN, KOLKATA)[at.second % 3]).isoformat()
+
+
+def german(at: datetime) -> str:
+    return at.strftime("%d.%m.%Y %H:%M:%S")
+
+
+def american(at: datetime) -> str:
+    return at.strftime("%m/%d/%Y %I:%M:%S %p")
+
+
+def seconds(at: datetime) -> str:
+    return str(round(at.timestamp()))
+
+
+def milliseconds(at: datetime) -> str:
+    return f"{at.timestamp() * 1000:.0f}"
+
+
+def excel(at: datetime) -> str:
+    return f"{at.timestamp() * 1000:.5E}"
+
+
+def hours(at: datetime) -> str:
+    return repr((at - BEGINS) / timedelta(hours=1))
+
+
+def minutes(one: Outage) -> float:
+    return (one.end - one.start) / timedelta(minutes=1)
+
+
+# ------------------------------------------------------------------------------------------ tables
+
+Instant = Callable[[datetime], str]
+
+
+def table(
+    start: Instant, end: Instant | None = None, *, header: str = "node,start,end",
+    of: list[Outage] | None = None, more: Callable[[Outage], str] = lambda _: "",
+) -> str:  # fmt: skip
+    """A CSV with a row per outage."""
+    end = end or start
+    rows = [f"{one.node},{start(one.start)},{end(one.end)}{more(one)}" for one in of or OUTAGES]
+    return lines([header, *rows])
+
+
+def lasting(column: str, length: Callable[[Outage], object], start: Instant = utc) -> str:
+    rows = [f"{one.node},{start(one.start)},{length(one)}" for one in OUTAGES]
+    return lines([f"node,start,{column}", *rows])
+
+
+def changes(column: str, states: Mapping[str, str]) -> str:
+    rows = [f"{utc(at)},{node},{states[state]}" for at, node, state in CHANGES]
+    return lines([f"start,node,{column}", *rows])
+
+
+def lines(rows: list[str]) -> str:
+    return "\n".join(rows) + "\n"
+
+
+def spreadsheet() -> bytes:
+    rows = [
+        f'{one.node};{german(one.start)};{german(one.end)};"{minutes(one):.1f}; repaired"'.replace(
+            ".", "."
+        )
+        for one in OUTAGES
+    ]
+    return b"\xef\xbb\xbf" + "\r\n".join(["Knoten;Beginn;Ende;Notiz", *rows, ""]).encode()
+
+
+def zipped(text: str) -> bytes:
+    with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
+        archive.writestr("outages.csv", text)
+    return packed.getvalue()
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    frame.to_parquet(file := io.BytesIO())
+    return file.getvalue()
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(OUTAGES, columns=["node", "start", "end"])
+
+
+def json_rows(**keys: Callable[[Outage], object]) -> list[dict[str, object]]:
+    return [{name: value(one) for name, value in keys.items()} for one in OUTAGES]
+
+
+def a_bad_date() -> str:
+    rows = table(german).splitlines()
+    rows[50] = rows[50].replace(".2024", ".20")
+    return lines(rows)
+
+
+# ------------------------------------------------------------------------------------------- Slurm
+
+
+def slurm_events() -> str:
+    """With events of the cluster, of maintenance, and of a drained node that stops responding."""
+    rows = [f"demo||{plain(BEGINS)}|Unknown||Cluster Registered TRES|"]
+    rows += [f"demo|gpu001|{plain(BEGINS)}|{plain(ENDS)}|MAINT|planned|root(0)"]
+    for number, one in enumerate(OUTAGES):
+        middle = plain(one.start + timedelta(seconds=90))
+        if number % 3 == 0:
+            rows.append(f"demo|{one.node}|{plain(one.start)}|{middle}|DRAIN|bad DIMM|root(0)")
+        start = middle if number % 3 == 0 else plain(one.start)
+        rows.append(f"demo|{one.node}|{start}|{plain(one.end)}|DOWN*|Not|responding|root(0)")
+    return lines(["Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User", *rows])
+
+
+def slurm_jobs() -> str:
+    """Three jobs of a node die within seconds; others end well, or are on several nodes."""
+    rows = [
+        f"1|COMPLETED|{plain(BEGINS)}|{plain(BEGINS)}|gpu001",
+        f"2|NODE_FAIL|{plain(BEGINS)}|{plain(BEGINS)}|gpu[001-009]",
+    ]
+    for number, one in enumerate(OUTAGES):
+        ends = [plain(one.start + timedelta(seconds=k)) for k in range(1 + number % 3)]
+        rows += [
+            f"{number}{k}|NODE_FAIL|{plain(BEGINS)}|{end}|{one.node}" for k, end in enumerate(ends)
+        ]
+        rows.append(f"{number}0.batch|NODE_FAIL|{plain(BEGINS)}|{ends[0]}|{one.node}")
+    return lines(["JobID|State|Start|End|NodeList", *rows])
+
+
+# -------------------------------------------------------------------------------------- Kubernetes
+
+
+def node_event(node: str, reason: str, at: datetime) -> dict[str, Any]:
+    return {
+        "kind": "Event", "reason": reason, "count": 1, "firstTimestamp": utc(at), "lastTimestamp": utc(at),
+        "involvedObject": {"kind": "Node", "name": node}, "message": f"Node {node}: {reason}",
+    }  # fmt: skip
+
+
+def kubernetes() -> list[dict[str, Any]]:
+    """Events of nodes, one killed process between two outages, a reboot in each third."""
+    names = {"DOWN": "NodeNotReady", "UP": "NodeReady"}
+    events = [node_event(node, names[state], at) for at, node, state in CHANGES]
+    events += [
+        node_event(one.node, "SystemOOM", one.start - timedelta(minutes=9)) for one in OUTAGES
+    ]
+    events += [node_event(one.node, "Rebooted", one.end) for one in OUTAGES[::3]]
+    of_a_pod = node_event("pod", "Killing", BEGINS)
+    of_a_pod["involvedObject"]["kind"] = "Pod"
+    return [*events, of_a_pod]
+
+
+def of_kubectl(items: list[dict[str, Any]]) -> str:
+    return json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=1)
+
+
+def kubectl_nodes() -> str:
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    item = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "gpu001"},
+        "status": {"conditions": [ready]},
+    }
+    return of_kubectl([item])
+
+
+# ------------------------------------------------------------------------------------ kernel logs
+
+GONE = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."
+BOOT = "kernel: Linux version 6.1.0-18-amd64 (debian-kernel@lists.debian.org)"
+
+
+def xids(
+    prefix: Callable[[datetime, str], str], of: Callable[[Outage], object] = lambda one: one.start
+) -> str:
+    """Each third fault is reported three times in a minute; a process of a user fails between."""
+    rows = []
+    for number, one in enumerate(sorted(OUTAGES, key=of)):  # type: ignore[arg-type]
+        before = one.start - timedelta(minutes=5)
+        rows.append(f"{prefix(before, one.node)} kernel: NVRM: Xid (PCI:0000:3b:00): 13, pid=7")
+        rows += [
+            f"{prefix(one.start + timedelta(seconds=20 * k), one.node)} kernel: {GONE}"
+            for k in range(3 if number % 3 == 0 else 1)
+        ]
+        rows.append(f"{prefix(one.end, one.node)} {BOOT}")
+    return lines(rows)
+
+
+def short_iso(at: datetime, node: str) -> str:
+    return f"{at.astimezone(BERLIN).strftime('%Y-%m-%dT%H:%M:%S%z')} {node}"
+
+
+def syslog(at: datetime, node: str) -> str:
+    return f"{at.strftime('%b %e %H:%M:%S')} {node}"
+
+
+def boot_first() -> str:
+    begins = f"-- Boot 5e3c1f2a9d7b4c0e8f6a1b2c3d4e5f60 --\n{short_iso(BEGINS, 'gpu000')} {BOOT}\n"
+    return begins * 700 + xids(short_iso)
+
+
+def journal_json() -> str:
+    entries = [
+        {"__REALTIME_TIMESTAMP": f"{one.start.timestamp() * 1e6:.0f}", "_HOSTNAME": one.node, "MESSAGE": GONE}
+        for one in OUTAGES
+    ]  # fmt: skip
+    return lines([json.dumps(entry) for entry in entries])
+
+
+# -------------------------------------------------------------------------------------- Prometheus
+
+
+@cache
+def samples(invert: bool = False, skew_s: int = 0) -> dict[str, str]:
+    """JSON of the samples of each node."""
+    at_s = np.arange(round(BEGINS.timestamp()), round(ENDS.timestamp()) + 1, STEP_S)
+    texts = {}
+    for node in NODES:
+        up = np.ones(len(at_s), dtype=int)
+        for one in (one for one in OUTAGES if one.node == node):
+            up[(at_s >= one.start.timestamp() + skew_s) & (at_s < one.end.timestamp() + skew_s)] = 0
+        up = 1 - up if invert else up
+        texts[node] = ",".join(
+            f'[{at},"{value}"]' for at, value in zip(at_s.tolist(), up.tolist(), strict=True)
+        )
+    return texts
+
+
+def prometheus(*labels: Callable[[str], dict[str, str]], **how: Any) -> str:
+    """An answer with a series for each node and set of labels; the second set is skewed."""
+    result = [
+        f'{{"metric": {json.dumps(of(node))}, "values": [{samples(**(how if number else {}))[node]}]}}'
+        for number, of in enumerate(labels) for node in NODES
+    ]  # fmt: skip
+    return f'{{"status":"success","data":{{"resultType":"matrix","result":[{",".join(result)}]}}}}'
+
+
+def condition(status: str) -> Callable[[str], dict[str, str]]:
+    def labels(node: str) -> dict[str, str]:
+        return {"condition": "Ready", "node": node, "status": status, "instance": "10.0.0.9:8080"}
+
+    return labels
+
+
+def port(number: int, job: str = "node") -> Callable[[str], dict[str, str]]:
+    return lambda node: {"__name__": "up", "instance": f"{node}:{number}", "job": job}
+
+
+def alerts() -> list[dict[str, Any]]:
+    return [
+        {
+            "annotations": {}, "endsAt": utc(one.end + timedelta(minutes=k)), "fingerprint": f"{number}{k}",
+            "startsAt": utc(one.start + timedelta(minutes=k)), "status": {"state": "active"},
+            "labels": {"alertname": name, "instance": f"{one.node}:9100"},
+        }
+        for number, one in enumerate(OUTAGES) for k, name in enumerate(("NodeDown", "KubeletDown"))
+    ]  # fmt: skip
+
+
+def webhook() -> str:
+    message = {"version": "4", "groupKey": "{}", "status": "resolved", "alerts": alerts()}
+    return json.dumps(message)
+
+
+def nagios() -> str:
+    rows = []
+    for at, node, state in CHANGES:
+        rows.append(f"[{seconds(at)}] HOST ALERT: {node};{state};SOFT;1;PING CRITICAL")
+        rows.append(f"[{seconds(at)}] HOST ALERT: {node};{state};HARD;3;PING CRITICAL")
+        rows.append(f"[{seconds(at)}] SERVICE ALERT: {node};GPU;CRITICAL;HARD;3;lost")
+    return lines(rows)
+
+
+# ------------------------------------------------------------------------------------- the table
+
+
+class Form(NamedTuple):
+    """A way to write the log, and what comes of it."""
+
+    name: str  # of the file
+    content: Callable[[], str | bytes]
+    options: Mapping[str, Any] = {}
+    refused: str = ""  # in this sentence; empty where it is read
+    points: bool = False  # it has no ends
+    within: float = 1e-6  # of its fit, relative
+    said: tuple[str, ...] = ()  # in the answer
+    nodes: str = ""  # a table of nodes
+
+
+def nodes_table(installed: str, removed: str) -> str:
+    """Of which the first five never failed and left before the log begins; no other leaves."""
+    return lines([f"node,{installed},{removed}", *(f"{node},{plain(BEGINS)}," for node in NODES)])
+
+
+FORMS = {
+    # tables
+    "ISO 8601": Form("log.csv", lambda: table(utc)),
+    "no zone": Form("log.csv", lambda: table(plain)),
+    "a DST jump": Form("log.csv", lambda: table(berlin)),
+    "mixed zones": Form("log.csv", lambda: table(any_zone)),
+    "local times": Form(
+        "log.csv", lambda: table(berlin_plain),
+        {"tz": "Europe/Berlin", "period": "2024-02-05T01:00..2024-05-05T02:00"},
+    ),
+    "seconds": Form("log.csv", lambda: table(seconds)),
+    "milliseconds": Form("log.csv", lambda: table(milliseconds)),
+    "hours": Form("log.csv", lambda: table(hours), {"time_unit": "h", "period": "0..2160"}),
+    "hours, no unit": Form("log.csv", lambda: table(hours), {"period": "0..2160"}, "say in which unit"),
+    "duration in seconds": Form("log.csv", lambda: lasting("duration_s", lambda one: 60 * minutes(one))),
+    "duration as a clock": Form("log.csv", lambda: lasting("downtime", lambda one: one.end - one.start)),
+    "duration in words": Form("log.csv", lambda: lasting("repair_time", lambda one: f"{60 * minutes(one):.0f} s")),
+    "duration of ISO 8601": Form("log.csv", lambda: lasting("duration", lambda one: f"PT{60 * minutes(one):.0f}S")),
+    "duration with an option": Form(
+        "log.csv", lambda: lasting("elapsed", minutes), {"time_unit": "min"}
+    ),
+    "duration without a unit": Form("log.csv", lambda: lasting("elapsed", minutes), {}, "in which unit"),
+    "states": Form("log.csv", lambda: changes("state", {"DOWN": "DOWN", "UP": "UP"})),
+    "up as 0 and 1": Form("log.csv", lambda: changes("up", {"DOWN": "0", "UP": "1"})),
+    "spreadsheet": Form(
+        "log.csv", spreadsheet,
+        {"columns": ["node=Knoten", "start=Beginn", "end=Ende"], "date_format": "%d.%m.%Y %H:%M:%S"},
+        said=("column(s) not read as node, start, end or cause: Notiz",),
+    ),
+    "other columns": Form("log.csv", lambda: table(utc, header="Host,Begin,Finish"), {}, "node=Host .*start=Begin .*end=Finish"),
+    "German dates": Form("log.csv", lambda: table(german), {}, "is no ISO 8601 time stamp.*date_format"),
+    "American dates": Form("log.csv", lambda: table(american), {"date_format": "%m/%d/%Y %I:%M:%S %p"}),
+    "a bad date": Form("log.csv", a_bad_date, {"date_format": "%d.%m.%Y %H:%M:%S"}, ":51: start: .* is no time stamp in the form"),
+    "tabs": Form("log.tsv", lambda: table(utc).replace(",", "\t")),
+    "bars": Form("log.txt", lambda: table(utc).replace(",", "|")),
+    "gzip": Form("log.csv.gz", lambda: gzip.compress(table(utc).encode())),
+    "xz": Form("log.csv.xz", lambda: lzma.compress(table(utc).encode())),
+    "zip": Form("log.zip", lambda: zipped(table(utc))),
+    "byte-order mark and CRLF": Form("log.csv", lambda: b"\xef\xbb\xbf" + table(utc).replace("\n", "\r\n").encode()),
+    "unsorted, each row twice": Form("log.csv", lambda: table(utc, of=OUTAGES[::-1] + OUTAGES), said=("merged",)),
+    "a comma in the header, no last end of line": Form(
+        "log.csv", lambda: table(utc, header='node,start,end,"why, and who"', more=lambda _: ",").rstrip("\n").rstrip(","),
+    ),
+    "no header": Form("log.csv", lambda: table(utc, header="gpu001,2024-01-01,2024-01-02"), {}, "is the first line no header"),
+    "lengths of a spreadsheet": Form("log.csv", lambda: lasting("duration_s", lambda one: f"{60 * minutes(one) / 1000:.3f}"), {}, "thousand"),
+    "rounded by Excel": Form("log.csv", lambda: table(excel), {}, "rounded"),
+    "seconds, then milliseconds": Form("log.csv", lambda: table(seconds, milliseconds), {}, "end"),
+    "an end in the future": Form("log.csv", lambda: table(utc).replace("2024-05-04", "2099-05-04", 1), {}, "2099|future"),
+    "nodes installed and removed": Form(
+        "log.csv", lambda: table(utc), {"columns": ["exit=removed"]},
+        nodes=nodes_table("installed", "removed"),
+    ),
+    # JSON and Parquet
+    "JSON lines": Form("log.jsonl", lambda: lines([json.dumps({"node": one.node, "start": utc(one.start), "end": utc(one.end)}) for one in OUTAGES])),
+    "JSON array, keys within keys": Form(
+        "log.json",
+        lambda: json.dumps(json_rows(meta=lambda one: {"host": one.node}, ts=lambda one: utc(one.start), end=lambda one: utc(one.end))),
+        {"columns": {"node": "meta.host", "start": "ts"}},
+    ),
+    "Parquet": Form("log.parquet", lambda: parquet(frame())),
+    "Parquet of texts": Form("log.parquet", lambda: parquet(frame().astype(str))),
+    # Slurm
+    "sacctmgr show event": Form("log.txt", slurm_events, said=(
+        "99 of 394 event(s) go on from the one before", "1 event(s) of the whole cluster left out",
+        "1 event(s) left out whose state is no failure (MAINT)",
+    )),
+    "sacct": Form("log.txt", slurm_jobs, points=True, said=("294 of 589",)),
+    "sacct without bars": Form("log.txt", lambda: "JobID    State      End\n------ -------- -----\n1 NODE_FAIL 2024\n", {}, r"print it with bars \(-P\)"),
+    # Kubernetes
+    "kubectl get events": Form("log.json", lambda: of_kubectl(kubernetes()), said=("295 event(s) SystemOOM left out: the node goes on", "1 event(s) left out that are not about a node")),
+    "kubectl get events --watch": Form("log.json", lambda: lines([json.dumps({"type": "ADDED", "object": one}) for one in kubernetes()])),
+    "kubectl get nodes": Form("log.json", kubectl_nodes, {}, "nodes as they are now.*kubectl get events"),
+    "kubectl get events as text": Form("log.txt", lambda: "LAST SEEN   TYPE     REASON     OBJECT\n5m   Normal   NodeReady   node/a\n", {}, "write them with -o json"),
+    # kernel logs
+    "journalctl -k": Form("log.txt", lambda: xids(short_iso), points=True, said=("198 of 493", "295 Xid(s) 13 left out, of those that lose no node")),
+    "journalctl -k that begins with boots": Form("log.txt", boot_first, points=True),
+    "journalctl -o json": Form("log.json", journal_json, points=True),
+    "syslog": Form("log.txt", lambda: xids(syslog), points=True),
+    "syslog of one node after the other": Form("log.txt", lambda: xids(syslog, lambda one: (one.node, one.start)), points=True, said=("lines go back",)),
+    "syslog, no year": Form("log.txt", lambda: xids(syslog), {"period": None}, "names no year: period says it"),
+    "syslog that goes back": Form("log.txt", lambda: xids(syslog) + xids(syslog), {}, "lies more than a month before the line above it"),
+    "dmesg": Form("log.txt", lambda: f"[    5.123456] {GONE}\n", {}, "dmesg -T"),
+    # monitoring
+    "up": Form("log.json", lambda: prometheus(port(9100)), within=0.02, said=("600 s is the query's step",)),
+    "up of two ports": Form("log.json", lambda: prometheus(port(9100), port(9400, "dcgm")), within=0.02, said=("further series of a host",)),
+    "up of two ports that contradict": Form("log.json", lambda: prometheus(port(9100), port(9400, "dcgm"), skew_s=1200), {}, r"series of gpu\d+ contradict each other at 2024-"),
+    "exported_instance": Form("log.json", lambda: prometheus(lambda node: {"exported_instance": node, "instance": "10.0.0.9:9091"}), within=0.02),
+    "exported_node": Form("log.json", lambda: prometheus(lambda node: {"exported_node": node, "node": "head", "instance": "10.0.0.9:8080"}), within=0.02),
+    "Ready is true": Form("log.json", lambda: prometheus(condition("true")), within=0.02),
+    "Ready is false": Form("log.json", lambda: prometheus(condition("false"), condition("unknown"), invert=True), {}, 'condition="Ready",status="true"'),
+    "alerts of Alertmanager": Form("log.json", lambda: json.dumps(alerts()), {}, "alerts of Alertmanager.*query Prometheus"),
+    "webhook of Alertmanager": Form("log.json", webhook, {}, "alerts of Alertmanager.*query Prometheus"),
+    "Nagios": Form("log.txt", nagios, {}, "archive of Nagios: make a table"),
+    "torchrun": Form("log.txt", TORCHRUN.read_bytes, {}, "`cprsim ledger` reads it"),
+}  # fmt: skip
+PENDING = {
+    "a comma in the header, no last end of line", "lengths of a spreadsheet", "rounded by Excel",
+    "seconds, then milliseconds", "an end in the future", "nodes installed and removed",
+}  # fmt: skip
+SHAPE, SHAPE_OF_POINTS, REPAIR_MIN = 0.834748, 0.841734, 37.411186
+
+
+def fitted(folder: Path, form: Form) -> Any:
+    path = folder / form.name
+    content = form.content()
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    options = {"nodes": N_NODES, "period": PERIOD, **form.options}
+    if form.nodes:
+        (folder / "nodes.csv").write_text(form.nodes)
+        options["nodes"] = folder / "nodes.csv"
+    return cprsim.fit(path, bootstrap=0, **options)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_of_the_log_is_read_or_refused_in_one_sentence(
+    tmp_path: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    form = FORMS[name]
+    if name in PENDING:
+        request.applymarker(pytest.mark.xfail(strict=True))
+    if form.refused:
+        with pytest.raises(CprsimError, match=f"(?s){form.refused}") as caught:
+            fitted(tmp_path, form)
+        assert len(str(caught.value).splitlines()) == 1
+        return
+    answer = fitted(tmp_path, form)
+    assert answer.values["n_failures"] == N_OUTAGES
+    assert answer.values["mtbf_h"].mean == pytest.approx(24 * N_DAYS / N_OUTAGES, form.within)
+    found = answer.frames["parameters"].set_index(["times", "family", "parameter"])["value"]
+    shape = SHAPE_OF_POINTS if form.points else SHAPE
+    assert found["uptimes", "weibull", "shape"] == pytest.approx(shape, max(form.within, 1e-4))
+    if not form.points:
+        repair_h = found["repairs", "exponential", "mean_h"]
+        assert 60 * repair_h == pytest.approx(REPAIR_MIN, form.within)
+    warnings = "\n".join(answer.values["warnings"])
+    for sentence in form.said:
+        assert sentence in warnings
