@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import inf
 from typing import NamedTuple, Self
@@ -123,6 +123,8 @@ class Outages:
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
     # of nodes that join and leave: when each was of age 0, entered, left [h], (n_nodes,) each
     lives: tuple[Floats, Floats, Floats] | None = None
+    # n_nodes, begins, ends, ages: given, read or inferred, and how
+    facts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def n_outages(self) -> int:
@@ -181,24 +183,34 @@ class Outages:
             lives=self.lives and (self.lives[0][one], self.lives[1][one], self.lives[2][one]),
         )
 
-    def choosing(self, text: str) -> Outages:
-        """All outages, those `chosen` whose cause contains a text, in whatever case.
+    def choosing(self, text: str, but: str | None = None) -> Outages:
+        """All outages, those `chosen` whose cause contains a text and not another, in any case.
 
         Raises ParameterError where there is none within the window.
         """
-        named = np.array([text.lower() in name.lower() for name in self.cause_names], dtype=bool)
+        lower = [name.lower() for name in self.cause_names]
+        out = [but is not None and but.lower() in name for name in lower]
+        named = np.array(
+            [text.lower() in name and not not_it for name, not_it in zip(lower, out, strict=True)],
+            dtype=bool,
+        )
         chosen = named[self.cause_code]
+        there = np.unique(self.cause_code).tolist()
+        known = ", ".join(sorted({self.cause_names[code] for code in there} - {""})[:12]) or "none"
+        if but is not None and not any(out[code] for code in there):
+            raise ParameterError(f"no outage has a cause with {but!r}; there are: {known}")
         if not (chosen & self.in_window).any():
-            there = np.unique(self.cause_code)
-            names = sorted({self.cause_names[code] for code in there.tolist()} - {""})
-            known = ", ".join(names[:12]) or "none"
-            raise ParameterError(f"no outage has a cause with {text!r}; there are: {known}")
-        return replace(self, chosen=chosen)
+            which = f"with {text!r}" if text else "but that"
+            raise ParameterError(f"no outage has a cause {which}; there are: {known}")
+        if but is None:
+            return replace(self, chosen=chosen)
+        n_out = int(np.array(out)[self.cause_code].sum())
+        note = f"{n_out} outage(s) of a cause with {but!r} count as none, but end up-times"
+        return replace(self, chosen=chosen, notes=(*self.notes, note))
 
-    def of_cause(self, text: str) -> Outages:
-        """The outages whose cause contains a text, without the others; see `choosing`."""
-        choosing = self.choosing(text)
-        return choosing.where(choosing.chosen)
+    def chosen_alone(self) -> Outages:
+        """The chosen outages, without the others."""
+        return self.where(self.chosen)
 
     def merged(self) -> Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.
@@ -375,9 +387,12 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
         raise ParameterError("no node was there within the observation: are both on one clock?")
     place = np.array([number[name] for name in outages.node_names], dtype=np.int64)
     node = place[outages.node] if outages.n_outages else outages.node
-    present = there[node] & (outages.start_h < leaves_h[node])
+    present = there[node] & (outages.start_h <= leaves_h[node])
     present &= (outages.start_h >= enters_h[node]) | (outages.start_h < 0)
     kept = replace(outages, node=node).where(present)
+    # a failure at a node's exit took it out: the node was there until just after
+    out = kept.node[kept.start_h == leaves_h[kept.node]]
+    leaves_h[out] = np.nextafter(leaves_h[out], inf)
     shift = np.cumsum(there) - 1
     counted = {
         "outage(s) left out that began while their node was not there": int((~present).sum()),

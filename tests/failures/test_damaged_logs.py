@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import CprsimError, TraceError
-from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.formats import FORMATS, read_log
 from tests.failures.samples import PERIOD, POINTS, ROWS, WRITERS, Row
 from tests.failures.test_formats import said
+from tests.failures.tidy import read
 
 N_VARIANTS = 50
 PLACE = re.compile(r":\d+: |\brow \d|\bbyte \d|\[\d+\]|at character \d|can't be read: ")
@@ -130,12 +129,12 @@ def test_damaged_logs_give_the_known_answer_or_one_error_with_its_place(
         path.write_bytes(content)
         if rows is None:
             with pytest.raises(CprsimError) as caught:
-                read_log(path, FORMATS[name], LogOptions(period=PERIOD))
+                read(path, format=name, period=PERIOD)
             assert isinstance(caught.value, TraceError), damage
             assert PLACE.search(str(caught.value)), (damage, str(caught.value))
             assert len(str(caught.value).splitlines()) == 1
             continue
-        outages = read_log(path, FORMATS[name], LogOptions(period=PERIOD))
+        outages = read(path, format=name, period=PERIOD)
         expected = {(row.node, row.start, "" if name in POINTS else row.end) for row in rows}
         assert said(outages, ends=name not in POINTS) == expected, damage
         n_answered += 1

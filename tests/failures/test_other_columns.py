@@ -12,10 +12,8 @@ import pytest
 from cprsim.errors import ParameterError, TraceError
 from cprsim.experiments.sources import replay_of
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.formats import guess, read_log
-from cprsim.fitting.reading import read_failures
 from cprsim.scenario.failures import TraceFailures
+from tests.failures import tidy
 
 STARTS = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 06:00", "2024-01-02 12:00"])
 LASTED_H = np.array([1.5, 4.0, 0.25])
@@ -29,7 +27,7 @@ CHANGES = sorted(
 def read(path: Path, text: str = "", **options: object) -> Outages:
     if text:
         path.write_text(text)
-    return read_log(path, guess(path)[0], LogOptions(**options))  # type: ignore[arg-type]
+    return tidy.read(path, **options)
 
 
 def require_the_three(log: Outages) -> None:
@@ -177,31 +175,31 @@ LIVES = (
 
 def test_a_table_that_names_the_dates_of_its_nodes(tmp_path: Path) -> None:
     (path := tmp_path / "log.csv").write_text(LIVES)
-    reader = LogOptions(n_nodes=5, period=("2024-01-01", "2024-02-01"))
-    log = read_failures(path, reader, dates=True)[0]
-    assert log.node_names == ("a", "b", "c", "silent-0", "silent-1")
+    dated = {"nodes": "dates", "period": ("2024-01-01", "2024-02-01")}
+    log = read(path, **dated)
+    assert log.node_names == ("a", "b", "c")
     assert log.lives is not None
     born_h, enters_h, leaves_h = (at_h / 24 for at_h in log.lives)
-    np.testing.assert_allclose(born_h, [-10, 12, -10, -10, -10])
-    np.testing.assert_allclose(enters_h, [0, 12, 0, 0, 0])
-    np.testing.assert_allclose(leaves_h, [31, 17, 31, 31, 31])
+    np.testing.assert_allclose(born_h, [-10, 12, -10])
+    np.testing.assert_allclose(enters_h, [0, 12, 0])
+    np.testing.assert_allclose(leaves_h, [31, 17, 31])
     path.write_text(LIVES.replace("2023-12-22,2024-01-01,\nb", "2023-12-23,2024-01-01,\nb"))
     with pytest.raises(TraceError, match="'a' has other dates in another row") as caught:
-        read_failures(path, reader, dates=True)
+        read(path, **dated)
     assert caught.value.problems[0].place.line == 3
     path.write_text("node,start,end\na,2024-01-01,2024-01-02\nb,2024-01-03,2024-01-04\n")
     with pytest.raises(ParameterError, match="the log has no column installed, entry or exit"):
-        read_failures(path, LogOptions(), dates=True)
+        read(path, nodes="dates")
 
 
 def test_a_replay_of_such_a_table_has_only_nodes_that_are_there(tmp_path: Path) -> None:
     (path := tmp_path / "log.csv").write_text(LIVES)
     said = {
-        "kind": "trace", "file": str(path), "format": "tidy", "nodes": 4, "node_dates": True,
+        "kind": "trace", "file": str(path), "format": "tidy", "nodes": "dates",
         "period": {"from": "2024-01-01", "to": "2024-02-01"},
     }  # fmt: skip
     dated = replay_of(TraceFailures.model_validate(said), path).outages
     assert dated.lives is not None
-    assert dated.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24, 31 * 24]
-    whole = replay_of(TraceFailures.model_validate(said | {"node_dates": False}), path).outages
+    assert dated.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24]
+    whole = replay_of(TraceFailures.model_validate(said | {"nodes": 4}), path).outages
     assert whole.lives is None

@@ -12,9 +12,9 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.sources import replay_of
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.replay import Replay
-from cprsim.failures.traces import read_infinitehbd
 from cprsim.records import Clock, Cluster, Holds, Role
 from cprsim.scenario.failures import TraceFailures
+from tests.failures.tidy import read_infinitehbd
 
 
 def outages(*rows: tuple[int, float, float], n_nodes: int = 8, window_h: float = 100.0) -> Outages:
@@ -54,7 +54,7 @@ def test_a_cause_is_chosen_and_the_others_stay_to_compete_with_it() -> None:
     one = log.choosing("CAUSE 2")
     assert one.n_outages == 4
     assert one.chosen.tolist() == [False, False, True, False]
-    assert log.of_cause("cause 2").start_h.tolist() == [20]
+    assert log.choosing("cause 2").chosen_alone().start_h.tolist() == [20]
     with pytest.raises(
         ParameterError, match="no outage has a cause with 'fan'; there are: cause 0"
     ):
@@ -151,7 +151,7 @@ def test_lanls_nodes_are_there_between_their_dates(failure_logs: Path) -> None:
     path = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
     section = {"kind": "trace", "file": "log", "format": "lanl", "system": 20}
     whole = replay_of(TraceFailures.model_validate(section), path)
-    dated = replay_of(TraceFailures.model_validate({**section, "node_dates": True}), path)
+    dated = replay_of(TraceFailures.model_validate({**section, "nodes": "dates"}), path)
     cluster = Cluster((Role("emb_ps", 4, Holds.SHARD),))
     assert whole.outages.lives is None
     assert dated.outages.lives is not None

@@ -11,13 +11,11 @@ import pandas as pd
 import pytest
 
 import cprsim
-from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.outages import Outages
 from cprsim.fitting import goodness
 from cprsim.fitting.correlated_fit import fit_frailty
 from cprsim.fitting.goodness import P_REJECTED, rank
 from cprsim.fitting.lifetimes import lifetimes_of
-from cprsim.fitting.observation import Source
-from cprsim.fitting.reading import observed_in
 from cprsim.fitting.trace_fit import fit_trace
 from tests.fitting.logs import gaps_on_random_nodes, log_of, write_log
 
@@ -125,19 +123,6 @@ def test_what_a_format_says_is_read_not_inferred(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     trace.write_text(json.dumps(events))
     assert observed(trace)["source"].tolist()[1:3] == ["read", "inferred"]
-
-
-def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
-    at_h = np.array([0.0, 5.0])
-    outages = outages_of(
-        np.array([0, 1]), at_h, at_h, ("", ""), n_nodes=2, window_h=48.0,
-        origin="2000-01-02T00:00:00",
-    )  # fmt: skip
-    read = {"n_nodes": (Source.READ, "column nodes")}
-    said = observed_in(outages, ("2000-01-01", "2000-01-04"), read)
-    assert said.begins.origin == "inferred: what the file holds from 2000-01-01, see --period"
-    assert said.ends.origin == "given: --period"
-    assert (said.ends.value, said.n_nodes.origin) == ("2000-01-04T00:00:00", "read: column nodes")
 
 
 # --------------------------------------------------------------------------------- unknown ages

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting.correlation import portrait_of, togetherness
 from cprsim.fitting.families import FAMILIES, Fit, fit
 from cprsim.fitting.lifetimes import Lifetimes, gaps, repair_times, uptimes
+from tests.failures.tidy import read_infinitehbd, read_lanl
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 HBD_FILE = "infinitehbd/fault_trace.json"

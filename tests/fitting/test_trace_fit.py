@@ -16,14 +16,13 @@ from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.presets import PRESETS, preset
 from cprsim.failures.replay import Replay
-from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment
 from cprsim.fitting.lifetimes import gaps
 from cprsim.fitting.trace_fit import TraceFit, fit_trace, verdict
 from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario import load_scenario
-from tests.failures.tidy import read_tidy
+from tests.failures.tidy import read_infinitehbd, read_lanl, read_tidy
 from tests.fitting.logs import log_of, write_log
 
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.formats import FORMATS, guess, read_log
 from tests.failures.samples import PERIOD, ROWS, RUN, WRITERS
+from tests.failures.tidy import read
 from tests.golden.plain import NO_DATA, Golden, digest, numbers_in, table
 from tests.making import SCENARIOS, call
 
@@ -43,8 +42,7 @@ FITS_OF_DATA = {
 
 def outages(path: Path, form: str | None = None, **asked: Any) -> dict[str, Any]:
     """The columns of a log: node, start, end, whether it ended, cause."""
-    form = form or guess(path)[0].name
-    found = read_log(path, FORMATS[form], LogOptions(**asked))
+    found = read(path, format=form, **asked)
     names = ("node", "start_h", "end_h", "ended", "guessed")
     columns = table(pd.DataFrame({name: getattr(found, name) for name in names}))
     counts = {"n": found.n_outages, "nodes": found.n_nodes, "window_h": found.window_h}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from pathlib import Path
+from os import PathLike
 
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.traces.asked import LogOptions
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.files import numbered_lines, trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.times import read_times
@@ -22,7 +22,7 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def bar_table(
-    path: Path, needed: tuple[str, ...], command: str, free_text: str = ""
+    log: PathLike[str], needed: tuple[str, ...], command: str, free_text: str = ""
 ) -> pd.DataFrame:
     """The rows of a table as text, columns in lower case; its index is the line less `FIRST_ROW`.
 
@@ -32,14 +32,14 @@ def bar_table(
     """
     header: list[str] = []
     rows: dict[int, list[str]] = {}
-    for line, text in numbered_lines(path):
+    for line, text in numbered_lines(log):
         cells = [cell.strip() for cell in text.split("|")]
         lower = [cell.lower() for cell in cells]
         if not header:
             header = lower
             if missing := [name for name in needed if name not in header]:
                 message = f"is missing among the {len(header)} columns; write it with {command}"
-                raise trace_error(path, line, message, missing[0])
+                raise trace_error(log, line, message, missing[0])
         elif lower != header:  # which comes again where outputs were put together
             extra = len(cells) - len(header)
             if extra > 0 and free_text in header:
@@ -47,24 +47,24 @@ def bar_table(
                 cells[at : at + extra + 1] = ["|".join(cells[at : at + extra + 1])]
             if len(cells) != len(header):
                 message = f"the row has {len(cells)} cells where the header has {len(header)}"
-                raise trace_error(path, line, message)
+                raise trace_error(log, line, message)
             rows[line - FIRST_ROW] = cells
     return pd.DataFrame.from_dict(rows, orient="index", columns=header, dtype=object)
 
 
 def local_hours(
-    cells: pd.Series[str], path: Path, asked: LogOptions, *, required: bool = False
+    cells: pd.Series[str], log: PathLike[str], spec: LogSpec, *, required: bool = False
 ) -> pd.Series[float]:
     """Time stamps as hours since 1970, NaN for ``Unknown``; raises TraceError with the line."""
     none = cells.str.lower().isin(NO_TIME)
     if required:
-        no_row_where(none.to_numpy(), cells, path, str(cells.name), "{value} is no instant")
+        no_row_where(none.to_numpy(), cells, log, str(cells.name), "{value} is no instant")
     if none.all():
         return pd.Series(float("nan"), cells.index)
-    return pd.Series(read_times(cells.mask(none, ""), None, path, tz=asked.tz).hours, cells.index)
+    return pd.Series(read_times(cells.mask(none, ""), None, log, tz=spec.tz).hours, cells.index)
 
 
-def node_lists(cells: pd.Series[str], path: Path) -> pd.Series:
+def node_lists(cells: pd.Series[str], log: PathLike[str]) -> pd.Series:
     """The names of each list of nodes; raises TraceError with the line."""
     lists = []
     for row, cell in cells.items():
@@ -72,7 +72,7 @@ def node_lists(cells: pd.Series[str], path: Path) -> pd.Series:
             lists.append(expanded(cell))
         except ParameterError as error:
             line = int(str(row)) + FIRST_ROW
-            raise trace_error(path, line, str(error), str(cells.name)) from None
+            raise trace_error(log, line, str(error), str(cells.name)) from None
     return pd.Series(lists, cells.index, dtype=object)
 
 

@@ -1,4 +1,4 @@
-"""Kernel logs with NVIDIA's Xids (by docs.nvidia.com/deploy/xid-errors), and what each means."""
+"""Kernel logs with NVIDIA's Xids (by docs.nvidia.com/deploy/xid-errors), and which lose a node."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import json
 import re
 from collections import Counter
 from math import nan
-from pathlib import Path
+from os import PathLike
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import LogFormat, LogOptions
 from cprsim.failures.traces.files import numbered_lines, trace_error
-from cprsim.failures.traces.log import Log, outages
+from cprsim.failures.traces.log import Log
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
-from cprsim.failures.traces.repeats import ONE_FAULT_H, joined
+from cprsim.failures.traces.spec import LogFormat, LogSpec
 from cprsim.failures.traces.times import ZONE, date_h, hours_since_1970, in_zone
 
 LOSES_NODE = {  # it has to be reset, rebooted or serviced before a job goes on
@@ -31,18 +29,7 @@ LOSES_NODE = {  # it has to be reset, rebooted or serviced before a job goes on
     120: "error of the GPU's system processor (GSP)", 136: "link training failed",
     140: "unrecovered ECC error", 143: "GPU initialisation error",
 }  # fmt: skip
-LOSES_NO_NODE = {
-    # published
-    8: "GPU stopped processing", 11: "invalid or corrupted push buffer stream",
-    13: "graphics engine exception",
-    # recalled
-    31: "GPU memory page fault", 32: "invalid or corrupted push buffer stream",
-    38: "driver firmware error", 43: "GPU stopped processing",
-    45: "preemptive cleanup after another error",
-    63: "ECC page retirement or row remapping recorded", 68: "video processor exception",
-    69: "graphics engine class error", 92: "high rate of single bit ECC errors",
-    94: "contained ECC error", 121: "corrected error on the chip-to-chip link",
-}  # fmt: skip
+LOSES_NONE = {8, 11, 13} | {31, 32, 38, 43, 45, 63, 68, 69, 92, 94, 121}  # published | recalled
 
 MARK = "NVRM: Xid ("
 CODE = r"NVRM: Xid \([^)]*\):\s*(?P<code>\d+)(?:[,.:;\s]|$)"
@@ -53,48 +40,47 @@ PREFIX = (  # of a line: its instant and its node
     r"(?:\.\d+)?(?: (?P<after>\d{4}))?\]?)"
     r"(?:\s+(?P<host>[^\s\[:]+))?[\s:]"
 )
+DAY = "%Y %b %d %H:%M:%S"
 BEGINS = re.compile(rf'(?:-- .*\n)*(?:{PREFIX[1:]}.*kernel|\{{.*"__REALTIME_TIMESTAMP")')
-THIS_NODE = "this machine"
 NEW_YEAR, MOST_BACK = pd.Timedelta(180, "D"), pd.Timedelta(30, "D")  # by which a line goes back
 
 
-def read_nvidia_xid(path: Path, asked: LogOptions) -> Outages:
+def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     """Failures of nodes, instants at the Xids that lose a node; what else there is, is counted.
 
     Lines are those of ``journalctl -k`` (short-iso, json), of syslog, or of ``dmesg -T`` (all of
     one node, as none is named).
     """
     counted, lines = Counter[str](), dict[int, str]()
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(log):
         if MARK in line:
             lines[number - FIRST_ROW] = _of_journal(line) if line.startswith("{") else line
         else:
             counted["line(s) without an Xid left out"] += 1
     text = pd.Series(lines, dtype=str)
-    code = pd.to_numeric(_extracted(text, CODE)["code"], errors="coerce").astype(float)
-    no_row_where(code.isna().to_numpy(), text, path, "Xid", "{value} has no number of an Xid")
-    for number, n in code[~code.isin(list(LOSES_NODE))].value_counts().items():
-        known = "that lose no node" if number in LOSES_NO_NODE else "that the catalogue has not"
+    code = pd.to_numeric(_groups(text, CODE)["code"]).astype(float)
+    no_row_where(code.isna().to_numpy(), text, log, "Xid", "{value} has no number of an Xid")
+    loses = code.isin(list(LOSES_NODE))
+    for number, n in code[~loses].value_counts().items():
+        known = "that lose no node" if number in LOSES_NONE else "that the catalogue has not"
         counted[f"Xid(s) {number:.0f} left out, of those {known}"] = int(n)
-    seen = ", ".join(what for what in counted if what.startswith("Xid")) or "no Xid at all"
-    text = text[code.isin(list(LOSES_NODE))]
-    if text.empty:
-        raise trace_error(path, None, f"holds no Xid that loses a node ({seen})")
-    found = _extracted(text, PREFIX).replace("", None)
+    if not loses.any():
+        seen = ", ".join(what for what in counted if what.startswith("Xid")) or "no Xid at all"
+        raise trace_error(log, None, f"holds no Xid that loses a node ({seen})")
+    text, code = text[loses], code[loses]
+    line = _groups(text, PREFIX)
+    stamps = _stamps(line, log, spec, counted)
     what = "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso`"
-    untimed = (found["iso"].isna() & found["day"].isna()).to_numpy()
-    no_row_where(untimed, text, path, "", what)
-    nameless = found["host"].isna() | (found["host"] == "NVRM")
-    counted["Xid(s) without a node's name, taken as of one node (dmesg names none)"] = int(
-        nameless.sum()
-    )
+    no_row_where(stamps.isna().to_numpy(), text, log, "", what)
+    nameless = line["host"].isin(["", "NVRM"])
+    what = "Xid(s) without a node's name, taken as of one node (dmesg names none)"
+    counted[what] = int(nameless.sum())
+    causes = {number: f"Xid {number}: {meaning}" for number, meaning in LOSES_NODE.items()}
     rows = pd.DataFrame({
-        "node": found["host"].mask(nameless, THIS_NODE), "start": nan, "end": nan,
-        "cause": [f"Xid {number:.0f}: {LOSES_NODE[number]}" for number in code[text.index]],
+        "node": line["host"].mask(nameless, "this machine"), "start": hours_since_1970(stamps),
+        "end": nan, "cause": code.map(causes),
     })  # fmt: skip
-    rows["start"] = _hours(found, rows["node"], text, path, asked, counted)
-    what = "Xid(s) come within a minute of another of the same node: one failure"
-    return outages(path, Log(joined(rows, ONE_FAULT_H, what, counted), counted, points=True), asked)
+    return Log(rows, counted, points=True)
 
 
 def _of_journal(line: str) -> str:
@@ -107,76 +93,60 @@ def _of_journal(line: str) -> str:
         return line  # which begins with no time stamp
 
 
-def _extracted(text: pd.Series[str], pattern: str) -> pd.DataFrame:
+def _groups(text: pd.Series[str], pattern: str) -> pd.DataFrame:
     """The named groups of a pattern, a column each; missing where it does not match."""
     found = pc.extract_regex(pa.array(text, type=pa.large_string()), pattern)
-    names = [field.name for field in found.type]
-    columns = zip(names, found.flatten(), strict=True)
-    return pd.DataFrame({name: one.to_pandas() for name, one in columns}, dtype=str).set_axis(
-        text.index
-    )
+    columns = zip((field.name for field in found.type), found.flatten(), strict=True)
+    return pd.DataFrame({name: one.to_pandas() for name, one in columns}).set_index(text.index)
 
 
-def _hours(
-    found: pd.DataFrame, node: pd.Series[str], text: pd.Series[str], path: Path, asked: LogOptions,
-    counted: Counter[str],
-) -> pd.Series[float]:  # fmt: skip
-    """Instants as hours since 1970; those without a zone as of ``--tz``, else as UTC."""
-    year = found["year"].fillna(found["after"])
-    bare = found["iso"].isna() & year.isna()
+def _stamps(
+    line: pd.DataFrame, log: PathLike[str], spec: LogSpec, counted: Counter[str]
+) -> pd.Series[pd.Timestamp]:
+    """The instants of lines, NaT for none; those without a zone as of ``--tz``, else as UTC."""
+    year = line["year"].where(line["year"] != "", line["after"])
+    bare = (line["day"] != "") & (year == "")
     if bare.any():
-        year[bare] = _years(found["day"][bare], node[bare], path, asked, counted)
-    stamps = pd.to_datetime(
-        found["iso"].str.replace(",", "."), format="ISO8601", errors="coerce", utc=True
-    )
-    form = "%Y %b %d %H:%M:%S"
-    days = pd.to_datetime(year + " " + found["day"], format=form, errors="coerce", utc=True)
+        year = year.mask(bare, _years(line[bare], log, spec, counted))
+    iso = line["iso"].str.replace(",", ".")
+    stamps = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
+    days = pd.to_datetime(year + " " + line["day"], format=DAY, errors="coerce", utc=True)
     stamps = stamps.fillna(days)
-    no_row_where(stamps.isna().to_numpy(), text, path, "", "{value} begins with no time stamp")
-    if asked.tz is not None:
-        zoned = found["iso"].str.contains(ZONE).fillna(False).astype(bool)
-        stamps = stamps.where(zoned, in_zone(stamps, asked.tz)[0])
-    return pd.Series(hours_since_1970(stamps), text.index)
+    if spec.tz is None:
+        return stamps
+    return stamps.where(iso.str.contains(ZONE) == True, in_zone(stamps, spec.tz)[0])  # noqa: E712
 
 
 def _years(
-    day: pd.Series[str], node: pd.Series[str], path: Path, asked: LogOptions, counted: Counter[str]
+    line: pd.DataFrame, log: PathLike[str], spec: LogSpec, counted: Counter[str]
 ) -> pd.Series[str]:
-    """The years of lines that name none: the period's first, and one more at each new year.
+    """The years of lines that name none: that of the period's begin, one more at each new year.
 
     Each node's lines are followed on their own, as files of several nodes may be put together.
-
-    Raises TraceError where nobody says the first year, or a node's lines go back.
     """
-    if asked.period[0] is None:
-        line = int(day.index[0]) + FIRST_ROW
+    if spec.ends[0] is None:
         message = "the line names no year: --period says it, for example 2024-01-01.."
-        raise trace_error(path, line, message, "period")
-    hours = date_h(str(asked.period[0]), path, asked.tz)
-    first = pd.Timestamp(hours, unit="h")
-    at = pd.to_datetime("2000 " + day, format="%Y %b %d %H:%M:%S", errors="coerce").ffill()
-    before = at.groupby(node).shift()
+        raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
+    first = pd.Timestamp(date_h(spec.ends[0], log, spec.tz), unit="h")
+    at = pd.to_datetime("2000 " + line["day"], format=DAY, errors="coerce")  # a leap year
+    before = at.groupby(line["host"]).shift()
     back = before.fillna(first.replace(year=2000)) - at
     is_new = (back > NEW_YEAR) | (before.isna() & (back > MOST_BACK))
     what = "{value} names no year, and lies more than a month before the line above it of its node"
-    no_row_where(((back > MOST_BACK) & ~is_new).to_numpy(), day, path, "", what)
+    odd = ((back > MOST_BACK) & ~is_new).to_numpy()
+    no_row_where(odd, line["day"], log, "", what)
     n_back = int((at.diff() < -MOST_BACK).sum() - is_new.sum())
     counted[
         "time(s) the lines go back by more than a month, as files of several nodes put together "
         "do: years are counted for each node"
     ] = max(n_back, 0)
-    return (first.year + is_new.groupby(node).cumsum()).astype(str)
+    return (first.year + is_new.groupby(line["host"]).cumsum()).astype(str)
 
 
 FORMAT = LogFormat(
-    name="nvidia-xid",
     options=frozenset({"--period", "--tz", "--repair"}),
     looks_like=lambda head: (
-        "lines with `NVRM: Xid`"
-        if MARK in head.text
-        else "lines of a kernel's log"
-        if BEGINS.match(head.text)
-        else ""
+        "lines of a kernel's log" if MARK in head.text or BEGINS.match(head.text) else ""
     ),
     read=read_nvidia_xid,
     order=25,

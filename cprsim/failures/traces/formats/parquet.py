@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from cprsim.failures.traces.asked import LogFormat
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
-from cprsim.failures.traces.tables import TABLE_OPTIONS, read_table
+from cprsim.failures.traces.spec import LogFormat
+from cprsim.failures.traces.tables import read_table
 
 
-def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
+def parquet_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
     """The rows as tables of text, indexed as a CSV's rows; fields of a struct as meta.host."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     row = 0
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(Path(log)) as file:
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
                 first, row = row + 1 - FIRST_ROW, row + batch.num_rows
                 whole = pa.Table.from_batches([batch]).flatten()
@@ -33,9 +34,9 @@ def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         message = f"can't be read as Parquet after row {row:,}: {reason}"
-        raise trace_error(path, None, message) from None
+        raise trace_error(log, None, message) from None
     if row == 0:
-        raise trace_error(path, None, "holds no row")
+        raise trace_error(log, None, "holds no row")
 
 
 def _texts(column: Any) -> Any:
@@ -56,12 +57,9 @@ def _texts(column: Any) -> Any:
 
 
 FORMAT = LogFormat(
-    name="parquet",
-    options=TABLE_OPTIONS,
     looks_like=lambda head: (
         "the mark of Parquet at its beginning" if head.begins.startswith(b"PAR1") else ""
     ),
-    read=lambda path, asked: read_table(path, asked, parquet_pieces),
+    read=lambda log, spec: read_table(log, spec, parquet_pieces),
     order=5,
-    pieces=parquet_pieces,
 )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from os import PathLike
 
 import pandas as pd
 
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import LogFormat, LogOptions
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.log import Log, outages
-from cprsim.failures.traces.repeats import joined
+from cprsim.failures.traces.log import Log, joined
 from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
+from cprsim.failures.traces.spec import LogFormat, LogSpec
 
 NEEDED = ("nodename", "timestart", "timeend", "state")
 COMMAND = "sacctmgr show event start=2024-01-01 -P"
@@ -20,14 +18,14 @@ FAILED = r"(?:^|\+)(?:DOWN|FAIL|ERROR|DRAIN|NO_RESPOND|UNKNOWN)"  # how states b
 STAMP = r"^(?:(.*?)\s*)\[[^\[]*@[^\[]*\]$"  # who wrote a reason and when, at its end
 
 
-def read_slurm_events(path: Path, asked: LogOptions) -> Outages:
+def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages of nodes that were down, failing or drained; the cause is the state and the reason.
 
     Events of the whole cluster, and states that are no failure, are counted. A drained node that
     stops responding is one outage.
     """
     counted = Counter[str]()
-    table = bar_table(path, NEEDED, COMMAND, "reason")
+    table = bar_table(log, NEEDED, COMMAND, "reason")
     of_nodes = table["nodename"] != ""
     counted["event(s) of the whole cluster left out"] = int((~of_nodes).sum())
     table = table[of_nodes].assign(state=table["state"].str.upper())
@@ -36,23 +34,22 @@ def read_slurm_events(path: Path, asked: LogOptions) -> Outages:
         counted[f"event(s) left out whose state is no failure ({str(name) or 'none'})"] = int(n)
     table = table[failed]
     if table.empty:
-        raise trace_error(path, None, "names no node that was down, failing or drained")
+        raise trace_error(log, None, "names no node that was down, failing or drained")
     cause = table["state"].str.rstrip("*$~#!%@^-+")
     if "reason" in table:
         reason = table["reason"].str.replace(STAMP, r"\1", regex=True)
         cause = cause.where(reason == "", cause + " / " + reason)
     rows = pd.DataFrame({
-        "node": node_lists(table["nodename"], path),
-        "start": local_hours(table["timestart"], path, asked, required=True),
-        "end": local_hours(table["timeend"], path, asked),
+        "node": node_lists(table["nodename"], log),
+        "start": local_hours(table["timestart"], log, spec, required=True),
+        "end": local_hours(table["timeend"], log, spec),
         "cause": cause,
     }).explode("node")  # fmt: skip
     rows = joined(rows, 0, "event(s) go on from the one before, part of its outage", counted)
-    return outages(path, Log(rows, counted, points=False), asked)
+    return Log(rows, counted, points=False)
 
 
 FORMAT = LogFormat(
-    name="slurm-events",
     options=frozenset({"--period", "--tz", "--repair"}),
     looks_like=lambda head: "the columns of `sacctmgr show event`" if head.names(*NEEDED) else "",
     read=read_slurm_events,
