@@ -9,9 +9,9 @@ from os import PathLike
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.files import numbered_lines, trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import read_times
 
 NO_TIME = ("", "unknown", "none")

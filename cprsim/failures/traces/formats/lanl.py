@@ -19,13 +19,11 @@ from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log
 from cprsim.failures.traces.reading import no_row_where, read_csv
 from cprsim.failures.traces.spec import LogFormat, LogSpec
 from cprsim.failures.traces.times import hours_since_1970
-from cprsim.records import Floats
 
+STARTED, LASTED = "Prob Started", "Down Time"
 CAUSES = ["Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software"]
-NUMBERS = {"System": 999, "nodes": 999_999, "nodenumz": 999_999, "Down Time": LONGEST_WINDOW_H * 60}
-"""Columns of whole numbers, and the most that each may be."""
-STARTED = "Prob Started"
-DATED = {"installed": "node install", "entry": "node prod", "exit": "node decom"}
+MOST = {"System": 999, "nodes": 999_999, "nodenumz": 999_999, LASTED: LONGEST_WINDOW_H * 60}
+MONTHS = {"installed": "node install", "entry": "node prod", "exit": "node decom"}
 UNDATED = ("current", "before tracking", "")
 
 
@@ -40,48 +38,41 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
             f"{one_line(str(Path(log)))}: these are LANL's records, of which `system` has to be "
             "said (--system 2), or --format lanl for all systems together"
         )
-    table = _with(read_csv(log), (*NUMBERS, STARTED, *CAUSES), log)
+    table = read_csv(log)
+    needed = (*MOST, STARTED, *CAUSES, *(MONTHS.values() if spec.has_dates else ()))
+    if missing := [name for name in needed if name not in table]:
+        raise trace_error(log, 1, "this column of LANL's records is missing", missing[0])
     table = table.fillna({"nodes": "0", "nodenumz": "0"})  # system 17 tells no nodes apart
     start = pd.to_datetime(table[STARTED], format="%m/%d/%Y %H:%M", errors="coerce")
     no_row_where(start.isna().to_numpy(), table, log, STARTED, "{value} is no m/d/Y H:M")
     table["start"] = hours_since_1970(start)
-    for name, most in NUMBERS.items():
+    for name, most in MOST.items():
         numbers = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=float)
         whole = (numbers >= 0) & (numbers <= most) & (numbers == np.floor(numbers))
         what = f"{{value}} is no whole number from 0 to {most:,.0f}"
         no_row_where(~whole, table, log, name, what)
         table[name] = numbers.astype(np.int64)
-    last_h = float(table["start"].max())
-    systems = table["System"].unique()
+    last_h, systems = float(table["start"].max()), sorted(table["System"].unique())
     if spec.system is not None:
         table = table[table["System"] == spec.system]
     if table.empty:
-        known = ", ".join(str(number) for number in sorted(systems))
-        message = f"there is no system {spec.system}; there are {known}"
+        message = f"there is no system {spec.system}; there are {', '.join(map(str, systems))}"
         raise trace_error(log, None, message, "system")
-    nodes = table.groupby(["System", "nodenumz"])
+    nodes, named = table.groupby(["System", "nodenumz"]), table[CAUSES].notna()
     names = [f"{system}/{number}" for system, number in nodes.groups]
-    named = table[CAUSES].notna()
     rows = pd.DataFrame({
         "node": pd.Categorical.from_codes(nodes.ngroup(), names, ordered=True),
         "start": table["start"],
-        "end": table["start"] + table["Down Time"] / 60,
-        "lasted": table["Down Time"] / 60,
+        "end": table["start"] + table[LASTED] / 60,
+        "lasted": table[LASTED] / 60,
         "cause": named.idxmax(axis=1).where(named.any(axis=1), ""),
     })  # fmt: skip
     return Log(
-        rows, Counter(), points=False, watched=(float(table["start"].min()), last_h),
+        rows, Counter(), points=False, watched=(float(rows["start"].min()), last_h),
         n_nodes=int(table.groupby("System")["nodes"].max().sum()),
         known={"n_nodes": "column nodes"}, records_alone=True,
         dates=_dates(table.assign(node=rows["node"]), log) if spec.has_dates else None,
     )  # fmt: skip
-
-
-def _with(table: pd.DataFrame, columns: tuple[str, ...], log: PathLike[str]) -> pd.DataFrame:
-    """The table. Raises TraceError for a column that is not there."""
-    if missing := [name for name in columns if name not in table]:
-        raise trace_error(log, 1, "this column of LANL's records is missing", missing[0])
-    return table
 
 
 def _dates(table: pd.DataFrame, log: PathLike[str]) -> pd.DataFrame:
@@ -91,29 +82,22 @@ def _dates(table: pd.DataFrame, log: PathLike[str]) -> pd.DataFrame:
     production to the end of the month of its decommissioning. Nodes that never failed are not in
     the file.
     """
-    rows = _with(table, tuple(DATED.values()), log).drop_duplicates("node")
+    rows = table.drop_duplicates("node")
     dates = pd.DataFrame({"node": rows["node"].astype(str)})
-    for ours, theirs in DATED.items():
-        dates[ours] = _months_h(rows[theirs].fillna(""), log, end=ours == "exit")
+    for ours, theirs in MONTHS.items():
+        text = rows[theirs].fillna("").str.strip()
+        turned = text.str.replace(r"^(\d)-(\w{3})$", r"\2-0\1", regex=True)
+        months = pd.to_datetime(turned, format="%b-%y", errors="coerce")
+        bad = (months.isna() & ~text.isin(UNDATED)).to_numpy(dtype=bool)
+        no_row_where(bad, rows, log, theirs, "{value} is no month such as Nov-96")
+        dates[ours] = hours_since_1970(months + pd.DateOffset(months=ours == "exit"))
     return dates.assign(installed=dates["installed"].fillna(dates["entry"]))
-
-
-def _months_h(cells: pd.Series[str], log: PathLike[str], *, end: bool) -> Floats:
-    """Each month's begin or end [h since 1970], (n,); NaN where there is no date."""
-    text = cells.str.strip()
-    turned = text.str.replace(r"^(\d)-(\w{3})$", r"\2-0\1", regex=True)
-    months = pd.to_datetime(turned, format="%b-%y", errors="coerce")
-    bad = (months.isna() & ~text.isin(UNDATED)).to_numpy(dtype=bool)
-    no_row_where(bad, cells, log, str(cells.name), "{value} is no month such as Nov-96")
-    return hours_since_1970(months + pd.DateOffset(months=1) if end else months)
 
 
 FORMAT = LogFormat(
     options=frozenset({"--system", "--period"}),
     looks_like=lambda head: (
-        "the columns of LANL's records"
-        if head.names("Prob Started", "Down Time", "nodenumz", separator=",")
-        else ""
+        "the columns of LANL's records" if head.names(STARTED, LASTED, separator=",") else ""
     ),
     read=read_lanl,
     order=10,

@@ -40,18 +40,10 @@ def parquet_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
 
 
 def _texts(column: Any) -> Any:
-    """Any column as text: instants to the microsecond, lengths in seconds, lists as Python's."""
+    """Any column as text; lengths of time and lists as Python writes them."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if pa.types.is_timestamp(column.type):
-        zone = "Z" if column.type.tz else ""
-        instants = column.cast(pa.timestamp("us", tz="UTC" if zone else None), safe=False)
-        return pc.strftime(instants, format=f"%Y-%m-%dT%H:%M:%S{zone}")
-    if pa.types.is_duration(column.type):
-        seconds = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64())
-        return pc.binary_join_element_wise(pc.divide(seconds, 1e6).cast(pa.string()), "s", " ")
-    if pa.types.is_nested(column.type):
+    if pa.types.is_duration(column.type) or pa.types.is_nested(column.type):
         return pa.array([None if one is None else str(one) for one in column.to_pylist()])
     return column.cast(pa.string())
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from cprsim.errors import one_line
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.json_values import items, require_object
+from cprsim.failures.traces.json_values import items
 from cprsim.failures.traces.log import BEGIN, END, Log, paired
 from cprsim.failures.traces.spec import LogFormat, LogSpec
 from cprsim.failures.traces.times import EARLIEST_S, LATEST_S
@@ -45,7 +45,19 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
         raise trace_error(log, None, message, "data.result")
     counted["sample(s) that are no number left out"] = int(samples["up"].isna().sum())
     samples = samples.dropna(subset="up").sort_values(["node", "start"], kind="stable")
-    samples = _one_of_each(samples, log, counted)
+    before = samples.shift()
+    again = (samples["node"] == before["node"]) & (samples["start"] == before["start"])
+    odd = samples[again & (samples["up"] != before["up"])]
+    if len(odd):
+        when = pd.Timestamp(odd["start"].iloc[0], unit="h").round("s").isoformat()
+        message = (
+            f"series of {one_line(odd['node'].iloc[0])} contradict each other at {when}Z (and at "
+            f'{len(odd) - 1} more samples): query one for each node, such as up{{job="node"}}'
+        )
+        raise trace_error(log, None, message, "data.result")
+    what = "sample(s) of further series of a host (other ports or jobs), which agree"
+    counted[what] = int(again.sum())
+    samples = samples[~again]
     start_h, node = samples["start"].to_numpy(), pd.factorize(samples["node"])[0]
     apart_h = np.where(np.diff(node, prepend=-1) == 0, np.diff(start_h, prepend=0), np.nan)
     step_h = float(np.min(apart_h, where=apart_h > 0, initial=np.inf))
@@ -63,23 +75,23 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
 
 def _result(answer: Any, log: PathLike[str]) -> list[Any]:
     """The series of an answer."""
-    answer = require_object(answer, 1, log, "the answer of /api/v1/query_range")
-    if answer.get("status") != "success":
-        reason = one_line(str(answer.get("error", "no status")))
-        raise trace_error(log, 1, f"is no successful answer of Prometheus: {reason}", "status")
-    data = answer.get("data")
-    if not isinstance(data, dict) or data.get("resultType") != "matrix":
-        message = "is no range query's (resultType matrix): ask /api/v1/query_range"
-        raise trace_error(log, 1, message, "data.resultType")
-    result = data.get("result")
-    return result if isinstance(result, list) else []
+    match answer:
+        case {"status": "success", "data": {"resultType": "matrix", "result": list(result)}}:
+            return result
+        case {"error": error}:
+            message = f"is no successful answer of Prometheus: {one_line(str(error))}"
+        case _:
+            message = "is no range query's (resultType matrix): ask /api/v1/query_range"
+    raise trace_error(log, 1, message, "data.resultType")
 
 
 def _samples(one: Any, where: str, log: PathLike[str]) -> pd.DataFrame:
     """The samples of one series: node, start [h], up (1, 0, or NaN for no number)."""
-    if not isinstance(one, dict) or not isinstance(one.get("values"), list):
-        raise trace_error(log, None, "is no series with `values`", where)
-    labels = one["metric"] if isinstance(one.get("metric"), dict) else {}
+    match one:
+        case {"metric": dict(labels), "values": list(values)}:
+            pass
+        case _:
+            raise trace_error(log, None, "is no series with `metric` and `values`", where)
     if labels.get("condition", "Ready") != "Ready" or labels.get("status", "true") != "true":
         message = f"is 1 where a node is down, or says something else: query {READY}"
         raise trace_error(log, None, message, f"{where}.metric")
@@ -87,32 +99,15 @@ def _samples(one: Any, where: str, log: PathLike[str]) -> pd.DataFrame:
     if named is None:
         message = f"the series names no node; known labels are {', '.join(LABELS)}"
         raise trace_error(log, None, message, f"{where}.metric")
-    for number, sample in enumerate(one["values"]):
+    for number, sample in enumerate(values):
         match sample:
             case [int() | float() as at_s, "0" | "1" | "NaN"] if EARLIEST_S <= at_s <= LATEST_S:
                 continue
         message = f'`{one_line(str(sample))}` is no sample of `up` such as [1714570200, "1"]'
         raise trace_error(log, None, message, f"{where}.values[{number}]")
     node = PORT.sub(r"\1", named) if PORT.fullmatch(named) else named
-    samples = pd.DataFrame(one["values"], columns=["start", "up"])
+    samples = pd.DataFrame(values, columns=["start", "up"])
     return samples.assign(node=node, start=samples["start"] / 3600, up=samples["up"].astype(float))
-
-
-def _one_of_each(samples: pd.DataFrame, log: PathLike[str], counted: Counter[str]) -> pd.DataFrame:
-    """One sample of a node at an instant. Raises TraceError where its series contradict."""
-    before = samples.shift()
-    again = (samples["node"] == before["node"]) & (samples["start"] == before["start"])
-    odd = samples[again & (samples["up"] != before["up"])]
-    if len(odd):
-        when = pd.Timestamp(odd["start"].iloc[0], unit="h").round("s").isoformat()
-        message = (
-            f"series of {one_line(odd['node'].iloc[0])} contradict each other at {when}Z (and at "
-            f'{len(odd) - 1} more samples): query one for each node, such as up{{job="node"}}'
-        )
-        raise trace_error(log, None, message, "data.result")
-    what = "sample(s) of further series of a host (other ports or jobs), which agree"
-    counted[what] = int(again.sum())
-    return samples[~again]
 
 
 FORMAT = LogFormat(
