@@ -20,7 +20,8 @@ AT = OUTAGES[100]
 WHOLE = ("kubectl get events", "up", "Parquet of texts")  # one value, no lines
 INSTANTS = {  # how each form writes the start and the end of an outage
     "ISO 8601": utc, "spreadsheet": german, "JSON lines": utc, "Parquet of texts": str,
-    "sacctmgr show event": plain, "sacct": plain, "kubectl get events": utc, "up": lambda at: str(round(at.timestamp() / STEP_S) * STEP_S),
+    "sacctmgr show event": plain, "sacct": plain, "kubectl get events": utc,
+    "up": lambda at: str(round(at.timestamp() / STEP_S) * STEP_S),
     "journalctl -k": lambda at: short_iso(at, ""),
 }  # fmt: skip
 

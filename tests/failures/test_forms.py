@@ -6,6 +6,8 @@ import gzip
 import io
 import json
 import lzma
+import re
+import subprocess
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -27,6 +29,7 @@ BEGINS = datetime(2024, 2, 5, tzinfo=UTC)
 ENDS = BEGINS + timedelta(days=N_DAYS)
 PERIOD = "2024-02-05..2024-05-05"
 STEP_S = 600  # of Prometheus: no outage is shorter
+GERMAN = "%d.%m.%Y %H:%M:%S"
 BERLIN, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")  # the former with a DST jump
 TORCHRUN = Path(__file__).parents[1] / "history" / "samples" / "torchrun.log"
 
@@ -86,7 +89,7 @@ def any_zone(at: datetime) -> str:
 
 
 def german(at: datetime) -> str:
-    return at.strftime("%d.%m.%Y %H:%M:%S")
+    return at.strftime(GERMAN)
 
 
 def american(at: datetime) -> str:
@@ -120,11 +123,11 @@ Instant = Callable[[datetime], str]
 
 def table(
     start: Instant, end: Instant | None = None, *, header: str = "node,start,end",
-    of: list[Outage] | None = None, more: Callable[[Outage], str] = lambda _: "",
+    of: list[Outage] | None = None, more: str = "",
 ) -> str:  # fmt: skip
     """A CSV with a row per outage."""
     end = end or start
-    rows = [f"{one.node},{start(one.start)},{end(one.end)}{more(one)}" for one in of or OUTAGES]
+    rows = [f"{one.node},{start(one.start)},{end(one.end)}{more}" for one in of or OUTAGES]
     return lines([header, *rows])
 
 
@@ -143,12 +146,7 @@ def lines(rows: list[str]) -> str:
 
 
 def spreadsheet() -> bytes:
-    rows = [
-        f'{one.node};{german(one.start)};{german(one.end)};"{minutes(one):.1f}; repaired"'.replace(
-            ".", "."
-        )
-        for one in OUTAGES
-    ]
+    rows = [f'{one.node};{german(one.start)};{german(one.end)};"done; why"' for one in OUTAGES]
     return b"\xef\xbb\xbf" + "\r\n".join(["Knoten;Beginn;Ende;Notiz", *rows, ""]).encode()
 
 
@@ -167,8 +165,8 @@ def frame() -> pd.DataFrame:
     return pd.DataFrame(OUTAGES, columns=["node", "start", "end"])
 
 
-def json_rows(**keys: Callable[[Outage], object]) -> list[dict[str, object]]:
-    return [{name: value(one) for name, value in keys.items()} for one in OUTAGES]
+def json_rows() -> list[dict[str, str]]:
+    return [{"node": one.node, "start": utc(one.start), "end": utc(one.end)} for one in OUTAGES]
 
 
 def a_late_end() -> str:
@@ -217,9 +215,13 @@ def slurm_jobs() -> str:
 
 def node_event(node: str, reason: str, at: datetime) -> dict[str, Any]:
     return {
-        "kind": "Event", "reason": reason, "count": 1, "firstTimestamp": utc(at), "lastTimestamp": utc(at),
-        "involvedObject": {"kind": "Node", "name": node}, "message": f"Node {node}: {reason}",
-    }  # fmt: skip
+        "kind": "Event",
+        "reason": reason,
+        "count": 1,
+        "firstTimestamp": utc(at),
+        "lastTimestamp": utc(at),
+        "involvedObject": {"kind": "Node", "name": node},
+    }
 
 
 def kubernetes() -> list[dict[str, Any]]:
@@ -287,9 +289,13 @@ def boot_first() -> str:
 
 def journal_json() -> str:
     entries = [
-        {"__REALTIME_TIMESTAMP": f"{one.start.timestamp() * 1e6:.0f}", "_HOSTNAME": one.node, "MESSAGE": GONE}
+        {
+            "__REALTIME_TIMESTAMP": f"{one.start.timestamp() * 1e6:.0f}",
+            "_HOSTNAME": one.node,
+            "MESSAGE": GONE,
+        }
         for one in OUTAGES
-    ]  # fmt: skip
+    ]
     return lines([json.dumps(entry) for entry in entries])
 
 
@@ -314,10 +320,10 @@ def samples(invert: bool = False, skew_s: int = 0) -> dict[str, str]:
 
 def prometheus(*labels: Callable[[str], dict[str, str]], **how: Any) -> str:
     """An answer with a series for each node and set of labels; the second set is skewed."""
-    result = [
-        f'{{"metric": {json.dumps(of(node))}, "values": [{samples(**(how if number else {}))[node]}]}}'
-        for number, of in enumerate(labels) for node in NODES
-    ]  # fmt: skip
+    result = []
+    for number, of in enumerate(labels):
+        for node, values in samples(**(how if number else {})).items():
+            result.append(f'{{"metric": {json.dumps(of(node))}, "values": [{values}]}}')
     return f'{{"status":"success","data":{{"resultType":"matrix","result":[{",".join(result)}]}}}}'
 
 
@@ -333,14 +339,18 @@ def port(number: int, job: str = "node") -> Callable[[str], dict[str, str]]:
 
 
 def alerts() -> list[dict[str, Any]]:
+    """Two of each outage."""
     return [
         {
-            "annotations": {}, "endsAt": utc(one.end + timedelta(minutes=k)), "fingerprint": f"{number}{k}",
-            "startsAt": utc(one.start + timedelta(minutes=k)), "status": {"state": "active"},
+            "endsAt": utc(one.end + timedelta(minutes=k)),
+            "fingerprint": f"{number}{k}",
             "labels": {"alertname": name, "instance": f"{one.node}:9100"},
+            "startsAt": utc(one.start + timedelta(minutes=k)),
+            "status": {"state": "active"},
         }
-        for number, one in enumerate(OUTAGES) for k, name in enumerate(("NodeDown", "KubeletDown"))
-    ]  # fmt: skip
+        for number, one in enumerate(OUTAGES)
+        for k, name in enumerate(("NodeDown", "KubeletDown"))
+    ]
 
 
 def webhook() -> str:
@@ -363,119 +373,170 @@ def nagios() -> str:
 class Form(NamedTuple):
     """A way to write the log, and what comes of it."""
 
-    name: str  # of the file
     content: Callable[[], str | bytes]
     options: Mapping[str, Any] = {}
     refused: str = ""  # in this sentence; empty where it is read
     points: bool = False  # it has no ends
     within: float = 1e-6  # of its fit, relative
     said: tuple[str, ...] = ()  # in the answer
+    name: str = "log"  # of the file
     nodes: str = ""  # a table of nodes
 
 
-def nodes_table(installed: str, removed: str) -> str:
-    """Of which the first five never failed and left before the log begins; no other leaves."""
-    return lines([f"node,{installed},{removed}", *(f"{node},{plain(BEGINS)}," for node in NODES)])
+def refused(content: Callable[[], str | bytes], sentence: str, **options: Any) -> Form:
+    return Form(content, options, sentence)
 
 
-FORMS = {
-    # tables
-    "ISO 8601": Form("log.csv", lambda: table(utc)),
-    "no zone": Form("log.csv", lambda: table(plain)),
-    "a DST jump": Form("log.csv", lambda: table(berlin)),
-    "mixed zones": Form("log.csv", lambda: table(any_zone)),
+def instants(content: Callable[[], str | bytes], *said: str) -> Form:
+    return Form(content, points=True, said=said)
+
+
+def sampled(content: Callable[[], str], *said: str) -> Form:
+    return Form(content, within=0.02, said=said)
+
+
+TABLES = {
+    "ISO 8601": Form(lambda: table(utc)),
+    "no zone": Form(lambda: table(plain)),
+    "a DST jump": Form(lambda: table(berlin)),
+    "mixed zones": Form(lambda: table(any_zone)),
     "local times": Form(
-        "log.csv", lambda: table(berlin_plain),
+        lambda: table(berlin_plain),
         {"tz": "Europe/Berlin", "period": "2024-02-05T01:00..2024-05-05T02:00"},
     ),
-    "seconds": Form("log.csv", lambda: table(seconds)),
-    "milliseconds": Form("log.csv", lambda: table(milliseconds)),
-    "hours": Form("log.csv", lambda: table(hours), {"time_unit": "h", "period": "0..2160"}),
-    "hours, no unit": Form("log.csv", lambda: table(hours), {"period": "0..2160"}, "say in which unit"),
-    "duration in seconds": Form("log.csv", lambda: lasting("duration_s", lambda one: 60 * minutes(one))),
-    "duration as a clock": Form("log.csv", lambda: lasting("downtime", lambda one: one.end - one.start)),
-    "duration in words": Form("log.csv", lambda: lasting("repair_time", lambda one: f"{60 * minutes(one):.0f} s")),
-    "duration of ISO 8601": Form("log.csv", lambda: lasting("duration", lambda one: f"PT{60 * minutes(one):.0f}S")),
-    "duration with an option": Form(
-        "log.csv", lambda: lasting("elapsed", minutes), {"time_unit": "min"}
+    "seconds": Form(lambda: table(seconds)),
+    "milliseconds": Form(lambda: table(milliseconds)),
+    "hours": Form(lambda: table(hours), {"time_unit": "h", "period": "0..2160"}),
+    "hours, no unit": refused(lambda: table(hours), "say in which unit", period="0..2160"),
+    "duration in seconds": Form(lambda: lasting("duration_s", lambda one: 60 * minutes(one))),
+    "duration as a clock": Form(lambda: lasting("downtime", lambda one: one.end - one.start)),
+    "duration in words": Form(
+        lambda: lasting("repair_time", lambda one: f"{60 * minutes(one):.0f} s")
     ),
-    "duration without a unit": Form("log.csv", lambda: lasting("elapsed", minutes), {}, "in which unit"),
-    "states": Form("log.csv", lambda: changes("state", {"DOWN": "DOWN", "UP": "UP"})),
-    "up as 0 and 1": Form("log.csv", lambda: changes("up", {"DOWN": "0", "UP": "1"})),
+    "duration of ISO 8601": Form(
+        lambda: lasting("duration", lambda one: f"PT{60 * minutes(one):.0f}S")
+    ),
+    "duration with an option": Form(lambda: lasting("elapsed", minutes), {"time_unit": "min"}),
+    "duration, no unit": refused(lambda: lasting("elapsed", minutes), "in which unit"),
+    "states": Form(lambda: changes("state", {"DOWN": "DOWN", "UP": "UP"})),
+    "up as 0 and 1": Form(lambda: changes("up", {"DOWN": "0", "UP": "1"})),
     "spreadsheet": Form(
-        "log.csv", spreadsheet,
-        {"columns": ["node=Knoten", "start=Beginn", "end=Ende"], "date_format": "%d.%m.%Y %H:%M:%S"},
+        spreadsheet,
+        {"columns": ["node=Knoten", "start=Beginn", "end=Ende"], "date_format": GERMAN},
         said=("column(s) not read as node, start, end or cause: Notiz",),
     ),
-    "other columns": Form("log.csv", lambda: table(utc, header="Host,Begin,Finish"), {}, "node=Host .*start=Begin .*end=Finish"),
-    "German dates": Form("log.csv", lambda: table(german), {}, "is no ISO 8601 time stamp.*date_format"),
-    "American dates": Form("log.csv", lambda: table(american), {"date_format": "%m/%d/%Y %I:%M:%S %p"}),
-    "a bad date": Form("log.csv", a_bad_date, {"date_format": "%d.%m.%Y %H:%M:%S"}, ":51: start: .* is no time stamp in the form"),
-    "tabs": Form("log.tsv", lambda: table(utc).replace(",", "\t")),
-    "bars": Form("log.txt", lambda: table(utc).replace(",", "|")),
-    "gzip": Form("log.csv.gz", lambda: gzip.compress(table(utc).encode())),
-    "xz": Form("log.csv.xz", lambda: lzma.compress(table(utc).encode())),
-    "zip": Form("log.zip", lambda: zipped(table(utc))),
-    "byte-order mark and CRLF": Form("log.csv", lambda: b"\xef\xbb\xbf" + table(utc).replace("\n", "\r\n").encode()),
-    "unsorted, each row twice": Form("log.csv", lambda: table(utc, of=OUTAGES[::-1] + OUTAGES), said=("merged",)),
+    "other columns": refused(
+        lambda: table(utc, header="Host,Begin,Finish"), "node=Host .*start=Begin .*end=Finish"
+    ),
+    "German dates": refused(lambda: table(german), "is no ISO 8601 time stamp.*date_format"),
+    "American dates": Form(lambda: table(american), {"date_format": "%m/%d/%Y %I:%M:%S %p"}),
+    "a bad date": refused(
+        a_bad_date, ":51: start: .* is no time stamp in the form", date_format=GERMAN
+    ),
+    "tabs": Form(lambda: table(utc).replace(",", "\t")),
+    "bars": Form(lambda: table(utc).replace(",", "|")),
+    "gzip": Form(lambda: gzip.compress(table(utc).encode()), name="log.csv.gz"),
+    "xz": Form(lambda: lzma.compress(table(utc).encode()), name="log.csv.xz"),
+    "zip": Form(lambda: zipped(table(utc)), name="log.zip"),
+    "byte-order mark and CRLF": Form(
+        lambda: b"\xef\xbb\xbf" + table(utc).replace("\n", "\r\n").encode()
+    ),
+    "unsorted, each row twice": Form(
+        lambda: table(utc, of=OUTAGES[::-1] + OUTAGES), said=("merged",)
+    ),
     "a comma in the header, no last end of line": Form(
-        "log.csv", lambda: table(utc, header='node,start,end,"why, and who"', more=lambda _: ",").rstrip("\n"),
+        lambda: table(utc, header='node,start,end,"why, and who"', more=",").rstrip("\n")
     ),
-    "no header": Form("log.csv", lambda: table(utc, header="gpu001,2024-01-01,2024-01-02"), {}, "is the first line no header"),
-    "lengths of a spreadsheet": Form(
-        "log.csv", lambda: lasting("duration_s", lambda one: f"{60 * minutes(one):,.0f}".replace(",", ".")),
-        {}, "between thousands",
+    "no header": refused(
+        lambda: table(utc, header="gpu001,2024-01-01,2024-01-02"), "is the first line no header"
     ),
-    "rounded by Excel": Form("log.csv", lambda: table(excel), {}, "rounded"),
-    "seconds, then milliseconds": Form("log.csv", lambda: table(seconds, milliseconds), {}, "end"),
-    "an end in the future": Form("log.csv", a_late_end, {}, "lies in the future .2099"),
+    "lengths of a spreadsheet": refused(
+        lambda: lasting("duration_s", lambda one: f"{60 * minutes(one):,.0f}".replace(",", ".")),
+        "between thousands",
+    ),
+    "rounded by Excel": refused(lambda: table(excel), "rounded"),
+    "seconds, then milliseconds": refused(lambda: table(seconds, milliseconds), "end: "),
+    "an end in the future": refused(a_late_end, "lies in the future .2099"),
     "nodes installed and removed": Form(
-        "log.csv", lambda: table(utc), {"columns": ["exit=removed"]},
-        nodes=nodes_table("installed", "removed"),
+        lambda: table(utc), {"columns": ["exit=removed"]},
+        nodes=lines(["node,installed,removed", *(f"{node},{plain(BEGINS)}," for node in NODES)]),
     ),
-    # JSON and Parquet
-    "JSON lines": Form("log.jsonl", lambda: lines([json.dumps({"node": one.node, "start": utc(one.start), "end": utc(one.end)}) for one in OUTAGES])),
+    "JSON lines": Form(lambda: lines([json.dumps(row) for row in json_rows()])),
     "JSON array, keys within keys": Form(
-        "log.json",
-        lambda: json.dumps(json_rows(meta=lambda one: {"host": one.node}, ts=lambda one: utc(one.start), end=lambda one: utc(one.end))),
-        {"columns": {"node": "meta.host", "start": "ts"}},
+        lambda: json.dumps([{"meta": {"host": row.pop("node")}, **row} for row in json_rows()]),
+        {"columns": {"node": "meta.host"}},
     ),
-    "Parquet": Form("log.parquet", lambda: parquet(frame())),
-    "Parquet of texts": Form("log.parquet", lambda: parquet(frame().astype(str))),
-    # Slurm
-    "sacctmgr show event": Form("log.txt", slurm_events, said=(
+    "Parquet": Form(lambda: parquet(frame())),
+    "Parquet of texts": Form(lambda: parquet(frame().astype(str))),
+}  # fmt: skip
+SCHEDULERS = {
+    "sacctmgr show event": Form(slurm_events, said=(
         "99 of 394 event(s) go on from the one before", "1 event(s) of the whole cluster left out",
         "1 event(s) left out whose state is no failure (MAINT)",
     )),
-    "sacct": Form("log.txt", slurm_jobs, points=True, said=("294 of 589",)),
-    "sacct without bars": Form("log.txt", lambda: "JobID    State      End\n------ -------- -----\n1 NODE_FAIL 2024\n", {}, r"print it with bars \(-P\)"),
-    # Kubernetes
-    "kubectl get events": Form("log.json", lambda: of_kubectl(kubernetes()), said=("295 event(s) SystemOOM left out: the node goes on", "1 event(s) left out that are not about a node")),
-    "kubectl get events --watch": Form("log.json", lambda: lines([json.dumps({"type": "ADDED", "object": one}) for one in kubernetes()])),
-    "kubectl get nodes": Form("log.json", kubectl_nodes, {}, "nodes as they are now.*kubectl get events"),
-    "kubectl get events as text": Form("log.txt", lambda: "LAST SEEN   TYPE     REASON     OBJECT\n5m   Normal   NodeReady   node/a\n", {}, "write them with -o json"),
-    # kernel logs
-    "journalctl -k": Form("log.txt", lambda: xids(short_iso), points=True, said=("198 of 493", "295 Xid(s) 13 left out, of those that lose no node")),
-    "journalctl -k that begins with boots": Form("log.txt", boot_first, points=True),
-    "journalctl -o json": Form("log.json", journal_json, points=True),
-    "syslog": Form("log.txt", lambda: xids(syslog), points=True),
-    "syslog of one node after the other": Form("log.txt", lambda: xids(syslog, lambda one: (one.node, one.start)), points=True, said=("lines go back",)),
-    "syslog, no year": Form("log.txt", lambda: xids(syslog), {"period": None}, "names no year: period says it"),
-    "syslog that goes back": Form("log.txt", lambda: xids(syslog) + xids(syslog), {}, "lies more than a month before the line above it"),
-    "dmesg": Form("log.txt", lambda: f"[    5.123456] {GONE}\n", {}, "dmesg -T"),
-    # monitoring
-    "up": Form("log.json", lambda: prometheus(port(9100)), within=0.02, said=("600 s is the query's step",)),
-    "up of two ports": Form("log.json", lambda: prometheus(port(9100), port(9400, "dcgm")), within=0.02, said=("further series of a host",)),
-    "up of two ports that contradict": Form("log.json", lambda: prometheus(port(9100), port(9400, "dcgm"), skew_s=1200), {}, r"series of gpu\d+ contradict each other at 2024-"),
-    "exported_instance": Form("log.json", lambda: prometheus(lambda node: {"exported_instance": node, "instance": "10.0.0.9:9091"}), within=0.02),
-    "exported_node": Form("log.json", lambda: prometheus(lambda node: {"exported_node": node, "node": "head", "instance": "10.0.0.9:8080"}), within=0.02),
-    "Ready is true": Form("log.json", lambda: prometheus(condition("true")), within=0.02),
-    "Ready is false": Form("log.json", lambda: prometheus(condition("false"), condition("unknown"), invert=True), {}, 'condition="Ready",status="true"'),
-    "alerts of Alertmanager": Form("log.json", lambda: json.dumps(alerts()), {}, "alerts of Alertmanager.*query Prometheus"),
-    "webhook of Alertmanager": Form("log.json", webhook, {}, "alerts of Alertmanager.*query Prometheus"),
-    "Nagios": Form("log.txt", nagios, {}, "archive of Nagios: make a table"),
-    "torchrun": Form("log.txt", TORCHRUN.read_bytes, {}, "`cprsim ledger` reads it"),
+    "sacct": instants(slurm_jobs, "294 of 589"),
+    "sacct without bars": refused(
+        lambda: "JobID    State      End\n------ -------- -----\n1 NODE_FAIL 2024\n",
+        r"print it with bars \(-P\)",
+    ),
+    "kubectl get events": Form(lambda: of_kubectl(kubernetes()), said=(
+        "295 event(s) SystemOOM left out: the node goes on",
+        "1 event(s) left out that are not about a node",
+    )),
+    "kubectl get events --watch": Form(
+        lambda: lines([json.dumps({"type": "ADDED", "object": one}) for one in kubernetes()])
+    ),
+    "kubectl get nodes": refused(kubectl_nodes, "nodes as they are now.*kubectl get events"),
+    "kubectl get events as text": refused(
+        lambda: "LAST SEEN   TYPE     REASON\n5m   Normal   NodeReady\n", "write them with -o json"
+    ),
 }  # fmt: skip
+KERNEL_LOGS = {
+    "journalctl -k": instants(
+        lambda: xids(short_iso), "198 of 493", "295 Xid(s) 13 left out, of those that lose no node"
+    ),
+    "journalctl -k that begins with boots": instants(boot_first),
+    "journalctl -o json": instants(journal_json),
+    "syslog": instants(lambda: xids(syslog)),
+    "syslog of one node after the other": instants(
+        lambda: xids(syslog, lambda one: (one.node, one.start)), "lines go back"
+    ),
+    "syslog, no year": refused(
+        lambda: xids(syslog), "names no year: period says it", period=None
+    ),
+    "syslog that goes back": refused(
+        lambda: 2 * xids(syslog), "lies more than a month before the line above it"
+    ),
+    "dmesg": refused(lambda: f"[    5.123456] {GONE}\n", "dmesg -T"),
+}  # fmt: skip
+MONITORING = {
+    "up": sampled(lambda: prometheus(port(9100)), "600 s is the query's step"),
+    "up of two ports": sampled(
+        lambda: prometheus(port(9100), port(9400, "dcgm")), "further series of a host"
+    ),
+    "up of two ports that contradict": refused(
+        lambda: prometheus(port(9100), port(9400, "dcgm"), skew_s=1200),
+        r"series of gpu\d+ contradict each other at 2024-",
+    ),
+    "exported_instance": sampled(
+        lambda: prometheus(lambda node: {"exported_instance": node, "instance": "10.0.0.9:9091"})
+    ),
+    "exported_node": sampled(
+        lambda: prometheus(lambda node: {"exported_node": node, "node": "head", "instance": "a:80"})
+    ),
+    "Ready is true": sampled(lambda: prometheus(condition("true"))),
+    "Ready is false": refused(
+        lambda: prometheus(condition("false"), condition("unknown"), invert=True),
+        'condition="Ready",status="true"',
+    ),
+    "alerts of Alertmanager": refused(
+        lambda: json.dumps(alerts()), "alerts of Alertmanager.*query Prometheus"
+    ),
+    "webhook of Alertmanager": refused(webhook, "alerts of Alertmanager.*query Prometheus"),
+    "Nagios": refused(nagios, "archive of Nagios: make a table"),
+    "torchrun": refused(TORCHRUN.read_bytes, "`cprsim ledger` reads it"),
+}
+FORMS = TABLES | SCHEDULERS | KERNEL_LOGS | MONITORING
 SHAPE, SHAPE_OF_POINTS, REPAIR_MIN = 0.834748, 0.841734, 37.411186
 
 
@@ -510,3 +571,14 @@ def test_a_form_of_the_log_is_read_or_refused_in_one_sentence(tmp_path: Path, na
     warnings = "\n".join(answer.values["warnings"])
     for sentence in form.said:
         assert sentence in warnings
+
+
+def test_the_advice_for_an_archive_of_nagios_leads_to_the_same_answer(tmp_path: Path) -> None:
+    with pytest.raises(CprsimError) as caught:
+        fitted(tmp_path, FORMS["Nagios"])
+    command = re.search(r"\(echo.*\)", str(caught.value))
+    assert command is not None
+    made = subprocess.run(command[0].replace("FILE", "log"), shell=True, cwd=tmp_path,
+                          capture_output=True, check=True)  # fmt: skip
+    answer = fitted(tmp_path, Form(lambda: made.stdout))
+    assert answer.values["n_failures"] == N_OUTAGES
