@@ -376,23 +376,23 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
     """
     enters_h = np.maximum(lives.enters_h, 0.0)
     leaves_h = np.minimum(lives.leaves_h, outages.window_h)
-    there = enters_h < leaves_h
     number = {name: place for place, name in enumerate(lives.names)}
     if unknown := [name for name in outages.node_names if name not in number]:
         raise ParameterError(
             f"the log names node {unknown[0]!r} (and {len(unknown) - 1} more), of which the list "
             "of nodes says nothing"
         )
-    if not there.any():
-        raise ParameterError("no node was there within the observation: are both on one clock?")
     place = np.array([number[name] for name in outages.node_names], dtype=np.int64)
     node = place[outages.node] if outages.n_outages else outages.node
-    present = there[node] & (outages.start_h <= leaves_h[node])
+    # a failure at a node's exit took it out: the node was there until just after
+    out = node[(outages.start_h == lives.leaves_h[node]) & (outages.start_h >= 0)]
+    leaves_h[out] = np.nextafter(leaves_h[out], inf)
+    there = enters_h < leaves_h
+    if not there.any():
+        raise ParameterError("no node was there within the observation: are both on one clock?")
+    present = there[node] & (outages.start_h < leaves_h[node])
     present &= (outages.start_h >= enters_h[node]) | (outages.start_h < 0)
     kept = replace(outages, node=node).where(present)
-    # a failure at a node's exit took it out: the node was there until just after
-    out = kept.node[kept.start_h == leaves_h[kept.node]]
-    leaves_h[out] = np.nextafter(leaves_h[out], inf)
     shift = np.cumsum(there) - 1
     counted = {
         "outage(s) left out that began while their node was not there": int((~present).sum()),

@@ -14,7 +14,7 @@ import numpy as np
 from cprsim.failures.streams import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.plots.chart import Chart, Panel
-from cprsim.staleness import MORE_BYTES
+from cprsim.staleness.names import MORE_BYTES
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Study, Summary, Work
 from cprsim.studies.trained import (

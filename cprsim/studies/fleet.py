@@ -24,8 +24,8 @@ from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.rows import replication_rows
-from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.job import Fleet
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.studies.estimates import StudyEstimate
 from cprsim.studies.study import Study, Summary, Work
 from cprsim.studies.verdicts import (

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from cprsim.curves import read_curve
 from cprsim.curves.choosing import shipped_path
+from cprsim.curves.curve_file import read_curve
 from cprsim.failures.streams import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.design import Design
@@ -22,7 +22,8 @@ from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.measuring.runs import SeedResult
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
-from cprsim.staleness import Metric, Response
+from cprsim.staleness.names import Metric
+from cprsim.staleness.response import Response
 from cprsim.studies.estimates import StudyEstimate
 from cprsim.studies.study import Study, Summary, Work
 from cprsim.studies.trained import (

@@ -19,7 +19,7 @@ from cprsim.errors import ParameterError
 from cprsim.files import digest_of, write_whole, writes
 from cprsim.plots.chart import Chart
 from cprsim.results.identity import file_digest, source_digest
-from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.studies.verdicts import Claim
 from cprsim.version import __version__
 from cprsim.workers import HERE, Workers, run_each

@@ -9,7 +9,7 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring import runs
-from cprsim.staleness import MORE_BYTES
+from cprsim.staleness.names import MORE_BYTES
 from cprsim.studies.study import Work
 from cprsim.studies.verdicts import free
 

@@ -15,8 +15,9 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedResult
-from cprsim.scenario import LoadedScenario
-from cprsim.staleness import Metric, Response
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.staleness.names import Metric
+from cprsim.staleness.response import Response
 from cprsim.studies import accuracy, failure_analysis, fleet, pls_accuracy, trained
 from cprsim.studies.estimates import StudyEstimate
 from cprsim.studies.fleet import (
