@@ -25,15 +25,16 @@ def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
     fault's level and class.
     """
     events = pd.concat(json_pieces(log))
-    parts = [str(name) for name in events if str(name).split(".")[0] == "fault_type"]
-    texts = events[parts].fillna("")
-    events["fault_type"] = texts.agg("|".join, axis=1)
-    shown = [name for name in ("fault_type.Level", "fault_type.Class") if name in parts] or parts
-    events["cause"] = texts[shown].agg(" / ".join, axis=1)
+    parts = [name for name in events if str(name).split(".")[0] == "fault_type"]
     for name in EVENT:
-        cells = events.get(name, pd.Series(None, events.index, dtype=object))
-        missing = (cells.isna() | (cells == "")).to_numpy(dtype=bool)
-        no_row_where(missing, events, log, name, "is missing in this event")
+        cells = events.get(name, events[parts[0]] if parts and name == EVENT[-1] else None)
+        absent = pd.Series("", events.index) if cells is None else cells.fillna("")
+        no_row_where((absent == "").to_numpy(), absent, log, name, "is missing in this event")
+    texts = events[parts].fillna("")
+    shown = [name for name in ("fault_type.Level", "fault_type.Class") if name in parts] or parts
+    events = events.assign(
+        cause=texts[shown].agg(" / ".join, axis=1), fault_type=texts.agg("|".join, axis=1)
+    )
     days = pd.to_numeric(events["event_time"], errors="coerce").to_numpy(dtype=float)
     right = (days >= 0) & (days <= LONGEST_WINDOW_H / 24)
     no_row_where(~right, events, log, "event_time", "{value} is no number of days")

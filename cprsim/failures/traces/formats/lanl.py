@@ -23,6 +23,7 @@ from cprsim.failures.traces.times import hours_since_1970
 STARTED, LASTED = "Prob Started", "Down Time"
 CAUSES = ["Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software"]
 MOST = {"System": 999, "nodes": 999_999, "nodenumz": 999_999, LASTED: LONGEST_WINDOW_H * 60}
+SYSTEM_FACTOR = 1_000_000  # above any number of nodes: one key per system and node
 MONTHS = {"installed": "node install", "entry": "node prod", "exit": "node decom"}
 UNDATED = ("current", "before tracking", "")
 
@@ -58,10 +59,12 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
     if table.empty:
         message = f"there is no system {spec.system}; there are {', '.join(map(str, systems))}"
         raise trace_error(log, None, message, "system")
-    nodes, named = table.groupby(["System", "nodenumz"]), table[CAUSES].notna()
-    names = [f"{system}/{number}" for system, number in nodes.groups]
+    keys = np.asarray(table["System"] * SYSTEM_FACTOR + table["nodenumz"], dtype=np.int64)
+    found, node = np.unique(keys, return_inverse=True)
+    names = pd.Index([f"{key // SYSTEM_FACTOR}/{key % SYSTEM_FACTOR}" for key in found.tolist()])
+    named = table[CAUSES].notna()
     rows = pd.DataFrame({
-        "node": pd.Categorical.from_codes(nodes.ngroup(), names, ordered=True),
+        "node": pd.Categorical.from_codes(node, names, ordered=True),
         "start": table["start"],
         "end": table["start"] + table[LASTED] / 60,
         "lasted": table[LASTED] / 60,

@@ -52,18 +52,18 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     one node, as none is named).
     """
     counted, lines = Counter[str](), dict[int, str]()
-    for number, line in numbered_lines(log):
-        if MARK in line:
-            lines[number - FIRST_ROW] = _of_journal(line) if line.startswith("{") else line
+    for number, one in numbered_lines(log):
+        if MARK in one:
+            lines[number - FIRST_ROW] = _of_journal(one) if one.startswith("{") else one
         else:
             counted["line(s) without an Xid left out"] += 1
     text = pd.Series(lines, dtype=str)
-    code = pd.to_numeric(_groups(text, CODE)["code"]).astype(float)
+    code = pd.to_numeric(_groups(text, CODE)["code"])
     no_row_where(code.isna().to_numpy(), text, log, "Xid", "{value} has no number of an Xid")
     loses = code.isin(list(LOSES_NODE))
-    for number, n in code[~loses].value_counts().items():
-        known = "that lose no node" if number in LOSES_NONE else "that the catalogue has not"
-        counted[f"Xid(s) {number:.0f} left out, of those {known}"] = int(n)
+    for kind, n in code[~loses].value_counts().items():
+        known = "that lose no node" if kind in LOSES_NONE else "that the catalogue has not"
+        counted[f"Xid(s) {kind} left out, of those {known}"] = int(n)
     if not loses.any():
         seen = ", ".join(what for what in counted if what.startswith("Xid")) or "no Xid at all"
         raise trace_error(log, None, f"holds no Xid that loses a node ({seen})")

@@ -18,7 +18,7 @@ from cprsim.failures.traces.spec import LogFormat, LogSpec
 from cprsim.failures.traces.times import EARLIEST_S, LATEST_S
 
 LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
-PORT = re.compile(r"(?!127\.|localhost)(.+):\d+")  # ports of a tunnel's end are different nodes
+PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
 READY = 'kube_node_status_condition{condition="Ready",status="true"}'
 KNOWN = {
     "n_nodes": "a series for each node",
