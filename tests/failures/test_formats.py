@@ -10,6 +10,7 @@ import pytest
 
 from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.outages import Outages
+from cprsim.failures.traces import formats
 from cprsim.failures.traces.slurm import expanded
 from tests.failures.test_forms import GONE, node_event
 from tests.failures.tidy import read
@@ -257,3 +258,42 @@ def test_what_no_format_reads_is_one_clear_error(
     shown = call("fit", path, "--bootstrap", 0, *(["--time-unit", "h"] if b",3" in begins else []))
     assert shown.exit_code == 2
     assert advice in " ".join(shown.stderr.split())
+
+
+# -------------------------------------------------------------------- a format of one's own
+
+PAGER = '''
+from collections import Counter
+
+import pandas as pd
+
+from cprsim.failures.traces.files import numbered_lines
+from cprsim.failures.traces.log import Log
+from cprsim.failures.traces.reading import FIRST_ROW
+from cprsim.failures.traces.spec import LogFormat
+from cprsim.failures.traces.times import read_times
+
+
+def read_pager(log, spec):
+    """Pages such as `2024-05-01T10:00Z gpu001 is down`."""
+    lines = {line - FIRST_ROW: text.split() for line, text in numbered_lines(log)}
+    rows = pd.DataFrame.from_dict(lines, "index").iloc[:, :2].set_axis(["start", "node"], axis=1)
+    rows["start"] = read_times(rows["start"], None, log).hours
+    return Log(rows.assign(end=float("nan"), cause=""), Counter(), points=True)
+
+
+FORMAT = LogFormat(lambda head: "pages" if "is down" in head.text else "", read_pager)
+'''
+
+
+def test_a_format_is_one_file_that_is_named_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pager.py").write_text(PAGER)
+    monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(tmp_path)])
+    log = kept(tmp_path, "2024-05-01T10:00Z a is down\n2024-05-02T10:00Z b is down\n")
+    shown = call("fit", log, "--bootstrap", 0, "-v")
+    assert "Read as format pager: pages" in shown.stdout
+    assert read(log).start_h.tolist() == [0, 24]
+    bad = kept(tmp_path, "2024-05-01T10:00Z a is down\nsoon b is down\n")
+    assert ":2: start: 'soon' is no ISO 8601 time stamp" in call("fit", bad).stderr
