@@ -279,10 +279,12 @@ def outages_of(
         window_given=window_given,
     )
     kept = (start_h <= window_h) & ((start_h >= 0) | (ends.end_h > 0))
+    n_outside = int((~kept).sum())
     rows = _sorted(whole.where(kept))
+    del whole, node, start_h, end_h, cause, causes, ends, kept  # they are long
     outages = rows.merged()
     counted = {
-        "outage(s) outside the observation left out": int((~kept).sum()),
+        "outage(s) outside the observation left out": n_outside,
         "outage(s) of nodes that were down already, merged into the outage under way": (
             rows.n_outages - outages.n_outages
         ),

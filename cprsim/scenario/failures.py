@@ -358,10 +358,9 @@ OWN: dict[str, Any] = {  # what a scenario writes otherwise than the command lin
     "format": Literal.__getitem__(tuple(names())),
     "nodes": Annotated[PositiveCount | Literal["dates"], OneOf("number", "word", words=("dates",))],
     "period": PeriodSection,
-    "columns": dict[
-        Literal.__getitem__((*COLUMNS, *NODE_COLUMNS, *OTHERS)),  # type: ignore[misc]
-        Annotated[str, Field(max_length=200)],
-    ],
+    "columns": dict.__class_getitem__(
+        (Literal.__getitem__((*COLUMNS, *NODE_COLUMNS, *OTHERS)), Text)
+    ),
     "time_unit": Literal.__getitem__(UNITS),
     "system": PositiveCount,
     **dict.fromkeys(TIMES, Time),

@@ -217,7 +217,7 @@ def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) ->
     loaded, failures = LoadedScenario(scenario, path, data, places), scenario.failures
     if not isinstance(failures, TraceFailures):
         return loaded
-    file = loaded.input_file(failures.file, "failures.file", _said_of(failures.format))
+    file = loaded.input_file(failures.file, "failures.file", _said_of(failures.spec.format))
     return replace(loaded, trace_path=file)
 
 

@@ -81,8 +81,8 @@ def head_of(log: PathLike[str]) -> Head:
     return Head(begins.decode("utf-8-sig", errors="replace").lstrip(), begins[:16])
 
 
-def _unpacked(file: IO[bytes], path: Path) -> IO[bytes]:
-    openers: dict[str, Callable[[IO[bytes]], Any]] = {
+def _unpacked(file: IO[bytes], path: Path) -> Any:
+    openers: dict[str, Callable[[Any], Any]] = {
         ".xz": lzma.LZMAFile,
         ".gz": lambda packed: gzip.GzipFile(fileobj=packed),
         ".bz2": bz2.BZ2File,

@@ -121,7 +121,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         log.counted["outage(s) from the end of the period on left out"] += int((~in_time).sum())
     if log.records_alone:
         rows, in_time = rows[in_time], in_time[in_time]
-    node, names = numbered(rows["node"], log.nodes)
+    node, names = numbered(rows.pop("node"), log.nodes)
     if not in_time.all():
         rows, node = rows[in_time], node[in_time]
     n_nodes = n_observed(spec.n_nodes, max(len(names), log.n_nodes or 0), len(names), path)
@@ -131,12 +131,16 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     none_lasts_h = 0.0 if log.points else None
     repair_h = spec.hours("repair")
     given = facts["begins"][0] != "inferred", facts["ends"][0] != "inferred"
-    start_h, end_h = (rows[name].to_numpy() - from_h for name in ("start", "end"))
+    causes = Causes(*numbered(rows.pop("cause")))
+    hours = [rows.pop(name).to_numpy() - from_h for name in ("end", "start")]
+    if "lasted" in rows:
+        hours[0] = hours[1] + rows["lasted"].to_numpy()
+    del rows, in_time
     found = outages_of(
         node,
-        start_h,
-        start_h + rows["lasted"].to_numpy() if "lasted" in rows else end_h,
-        Causes(*numbered(rows["cause"])),
+        hours.pop(),  # each column is in memory once
+        hours.pop(),
+        causes,
         n_nodes=n_nodes,
         window_h=to_h - from_h,
         origin=_origin(from_h, log, spec),

@@ -44,8 +44,8 @@ class LogSpec:
         "N|FILE|dates",
     )
     period: str | None = _said(
-        "The observation, TO excluded, as the log writes times: 2024-01-01..2025-01-01; an end "
-        "may be left out.",
+        "The observation, its end excluded, as the log writes times, e.g. "
+        "2024-01-01..2025-01-01; one of both may be left out.",
         "FROM..TO",
     )
     columns: Mapping[str, str] | Sequence[str] | None = _said(
@@ -93,10 +93,6 @@ class LogSpec:
             if wrong := [pair for pair in columns if "=" not in pair]:
                 raise ParameterError(f"--column: {wrong[0]!r} is no pair such as start=begin")
             columns = dict(pair.split("=", 1) for pair in columns)
-        known = (*COLUMNS, *NODE_COLUMNS, *OTHERS)
-        if unknown := sorted(set(columns) - set(known)):
-            message = f"there is no column {one_line(unknown[0])!r}; known are {', '.join(known)}"
-            raise ParameterError(f"--column: {message}")
         return dict(columns)
 
     @property
@@ -124,12 +120,13 @@ class LogSpec:
         """The table of nodes, where there is one. Raises ParameterError."""
         if self.nodes is None or self.n_nodes is not None or self.has_dates:
             return None
-        if not Path(self.nodes).is_file():
-            text = one_line(str(self.nodes))
+        path = Path(str(self.nodes))
+        if not path.is_file():
+            text = one_line(str(path))
             raise ParameterError(
                 f"--nodes: {text!r} is neither a whole number nor a file, nor {DATES!r}"
             )
-        return Path(self.nodes)
+        return path
 
     def hours(self, option: str) -> float | None:
         """The time that an option says [h]. Raises ParameterError where it is none."""
