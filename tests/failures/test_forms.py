@@ -504,6 +504,9 @@ KERNEL_LOGS = {
     "syslog, no year": refused(
         lambda: xids(syslog), "names no year: period says it", period=None
     ),
+    "syslog, a year before the period": refused(
+        lambda: xids(syslog), "begins before period, or a year later", period="2023-06-01.."
+    ),
     "syslog that goes back": refused(
         lambda: 2 * xids(syslog), "lies more than a month before the line above it"
     ),

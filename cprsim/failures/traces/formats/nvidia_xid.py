@@ -51,8 +51,9 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     Lines are those of ``journalctl -k`` (short-iso, json), of syslog, or of ``dmesg -T`` (all of
     one node, as none is named).
     """
-    counted, lines = Counter[str](), dict[int, str]()
+    counted, lines, first = Counter[str](), dict[int, str](), ""
     for number, one in numbered_lines(log):
+        first = first or one
         if MARK in one:
             lines[number - FIRST_ROW] = _of_journal(one) if one.startswith("{") else one
         else:
@@ -69,7 +70,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         raise trace_error(log, None, f"holds no Xid that loses a node ({seen})")
     text, code = text[loses], code[loses]
     line = _groups(text, PREFIX)
-    stamps = _stamps(line, log, spec, counted)
+    stamps = _stamps(line, first, log, spec, counted)
     what = "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso`"
     no_row_where(stamps.isna().to_numpy(), text, log, "", what)
     nameless = line["host"].isin(["", "NVRM"])
@@ -101,13 +102,13 @@ def _groups(text: pd.Series[str], pattern: str) -> pd.DataFrame:
 
 
 def _stamps(
-    line: pd.DataFrame, log: PathLike[str], spec: LogSpec, counted: Counter[str]
+    line: pd.DataFrame, first: str, log: PathLike[str], spec: LogSpec, counted: Counter[str]
 ) -> pd.Series[pd.Timestamp]:
     """The instants of lines, NaT for none; those without a zone as of ``--tz``, else as UTC."""
     year = line["year"].where(line["year"] != "", line["after"])
     bare = (line["day"] != "") & (year == "")
     if bare.any():
-        year = year.mask(bare, _years(line[bare], log, spec, counted))
+        year = year.mask(bare, _years(line[bare], first, log, spec, counted))
     iso = line["iso"].str.replace(",", ".")
     stamps = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
     days = pd.to_datetime(year + " " + line["day"], format=DAY, errors="coerce", utc=True)
@@ -118,7 +119,7 @@ def _stamps(
 
 
 def _years(
-    line: pd.DataFrame, log: PathLike[str], spec: LogSpec, counted: Counter[str]
+    line: pd.DataFrame, first: str, log: PathLike[str], spec: LogSpec, counted: Counter[str]
 ) -> pd.Series[str]:
     """The years of lines that name none: that of the period's begin, one more at each new year.
 
@@ -127,10 +128,15 @@ def _years(
     if spec.ends[0] is None:
         message = "the line names no year: --period says it, for example 2024-01-01.."
         raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
-    first = pd.Timestamp(date_h(spec.ends[0], log, spec.tz), unit="h")
+    begin = pd.Timestamp(date_h(spec.ends[0], log, spec.tz), unit="h")
+    head = re.match(PREFIX, first)
+    known = pd.to_datetime(f"2000 {head['day']}" if head else "", format=DAY, errors="coerce")
+    if begin.replace(year=2000) - known > MOST_BACK:
+        message = "the log begins before --period, or a year later: begin the period with the log"
+        raise trace_error(log, 1, message, "period")
     at = pd.to_datetime("2000 " + line["day"], format=DAY, errors="coerce")  # a leap year
     before = at.groupby(line["host"]).shift()
-    back = before.fillna(first.replace(year=2000)) - at
+    back = before.fillna(begin.replace(year=2000)) - at
     is_new = (back > NEW_YEAR) | (before.isna() & (back > MOST_BACK))
     what = "{value} names no year, and lies more than a month before the line above it of its node"
     odd = ((back > MOST_BACK) & ~is_new).to_numpy()
@@ -140,7 +146,7 @@ def _years(
         "time(s) the lines go back by more than a month, as files of several nodes put together "
         "do: years are counted for each node"
     ] = max(n_back, 0)
-    return (first.year + is_new.groupby(line["host"]).cumsum()).astype(str)
+    return (begin.year + is_new.groupby(line["host"]).cumsum()).astype(str)
 
 
 FORMAT = LogFormat(
