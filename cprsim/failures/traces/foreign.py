@@ -16,8 +16,8 @@ ADVICE = {  # by what their beginning holds
         "is a table of Slurm whose columns of a fixed width cut names off: print it with bars (-P)"
     ),
     r'.*"startsAt":.*"fingerprint"|.*"fingerprint":.*"startsAt"|\{.*"groupKey":.*"alerts"': (
-        "holds alerts of Alertmanager: one outage has several, and each begins late, by the `for` of "
-        "its rule; query Prometheus for `up` (/api/v1/query_range)"
+        "holds alerts of Alertmanager: one outage has several, and each begins late, by the `for` "
+        "of its rule; query Prometheus for `up` (/api/v1/query_range)"
     ),
     r'.*"torchelastic\.worker\.status|(?:[IWE]\d{4}|\[?\d{4}-)[^\n]*torch[./]distributed': (
         "is the log of a job that torchrun ran, which names no failures of nodes: `cprsim ledger` "

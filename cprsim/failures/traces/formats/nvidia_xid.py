@@ -40,7 +40,6 @@ PREFIX = (  # of a line: its instant and its node
     r"(?:\.\d+)?(?: (?P<after>\d{4}))?\]?)"
     r"(?:\s+(?P<host>[^\s\[:]+))?[\s:]"
 )
-DAY = "%Y %b %d %H:%M:%S"
 BEGINS = re.compile(rf'(?:-- .*\n)*(?:{PREFIX[1:]}.*kernel|\{{.*"__REALTIME_TIMESTAMP")')
 NEW_YEAR, MOST_BACK = pd.Timedelta(180, "D"), pd.Timedelta(30, "D")  # by which a line goes back
 
@@ -111,11 +110,14 @@ def _stamps(
         year = year.mask(bare, _years(line[bare], first, log, spec, counted))
     iso = line["iso"].str.replace(",", ".")
     stamps = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
-    days = pd.to_datetime(year + " " + line["day"], format=DAY, errors="coerce", utc=True)
-    stamps = stamps.fillna(days)
+    stamps = stamps.fillna(_instants(year + " " + line["day"]).dt.tz_localize("UTC"))
     if spec.tz is None:
         return stamps
     return stamps.where(iso.str.contains(ZONE) == True, in_zone(stamps, spec.tz)[0])  # noqa: E712
+
+
+def _instants(texts: pd.Series[str]) -> pd.Series[pd.Timestamp]:
+    return pd.to_datetime(texts, format="%Y %b %d %H:%M:%S", errors="coerce")
 
 
 def _years(
@@ -129,12 +131,11 @@ def _years(
         message = "the line names no year: --period says it, for example 2024-01-01.."
         raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
     begin = pd.Timestamp(date_h(spec.ends[0], log, spec.tz), unit="h")
-    head = re.match(PREFIX, first)
-    known = pd.to_datetime(f"2000 {head['day']}" if head else "", format=DAY, errors="coerce")
-    if begin.replace(year=2000) - known > MOST_BACK:
+    begun = "2000 " + _groups(pd.Series([first]), PREFIX)["day"]  # a leap year
+    if (begin.replace(year=2000) - _instants(begun) > MOST_BACK).any():
         message = "the log begins before --period, or a year later: begin the period with the log"
         raise trace_error(log, 1, message, "period")
-    at = pd.to_datetime("2000 " + line["day"], format=DAY, errors="coerce")  # a leap year
+    at = _instants("2000 " + line["day"])
     before = at.groupby(line["host"]).shift()
     back = before.fillna(begin.replace(year=2000)) - at
     is_new = (back > NEW_YEAR) | (before.isna() & (back > MOST_BACK))
