@@ -54,18 +54,6 @@ def test_units_of_numbers(tmp_path: Path, unit: str, factor: float) -> None:
     np.testing.assert_allclose(outages.down_h, [1, 1])
 
 
-def test_time_stamps_with_zones(tmp_path: Path) -> None:
-    log = written(
-        tmp_path,
-        "node,start,end\na,2024-05-01T12:00:00+02:00,2024-05-01T11:30:00Z\n"
-        "b,2024-05-01 08:00:00-05:00,2024-05-02 00:00:00+0000\n",
-    )
-    outages = read_tidy(log)
-    assert outages.start_h.tolist() == [0, 3]
-    assert outages.end_h.tolist() == [1.5, 14]
-    assert outages.origin == "2024-05-01T10:00:00+00:00"
-
-
 def test_time_stamps_without_zones_and_dates(tmp_path: Path) -> None:
     outages = read_tidy(written(tmp_path, "node,start\na,2024-05-01\nb,2024-05-01 06:30\n"))
     assert outages.start_h.tolist() == [0, 6.5]
@@ -81,13 +69,6 @@ def test_other_column_names_and_a_period(tmp_path: Path) -> None:
     assert outages.in_window.tolist() == [False, True, True]
     assert outages.window_h == 42
     assert outages.n_nodes == 3
-
-
-def test_a_period_in_the_words_of_the_log(tmp_path: Path) -> None:
-    log = written(tmp_path, "node,start\na,2024-05-01T06:00Z\nb,2024-05-03T00:00Z\n")
-    outages = read_tidy(log, period=("2024-05-01", "2024-05-02T12:00"))
-    assert outages.start_h.tolist() == [6]
-    assert outages.window_h == 36
 
 
 @pytest.mark.parametrize(
@@ -185,14 +166,14 @@ def test_starts_are_paired_with_ends_first_in_first_out(tmp_path: Path) -> None:
     ("text", "line", "complaint"),
     [
         ('{"a": 1}', 1, "node_id: is missing"),
-        ("[]", None, "names no fault"),
+        ("[]", None, "is empty"),
         ('[\n{"node_id": 1,\n', 3, "no valid JSON"),
         ("[\n17\n]", 2, "is no JSON object such as"),
         ('[\n\n{"node_id": 1}\n]', 3, "event_time: is missing"),
-        (json.dumps([event("a", float("nan"), "start")]), 1, "nan` is no number of days"),
-        (json.dumps([event("a", -1.0, "start")]), 1, "-1.0` is no number of days"),
+        (json.dumps([event("a", float("nan"), "start")]), 1, "'NaN' is no number of days"),
+        (json.dumps([event("a", -1.0, "start")]), 1, "'-1.0' is no number of days"),
         (json.dumps([event("a", 10**400, "start")]), 1, "a whole number of 401 digits"),
-        (json.dumps([event("a", True, "start")]), 1, "True` is no number of days"),
+        (json.dumps([event("a", True, "start")]), 1, "'true' is no number of days"),
         (json.dumps([event("a", 1.0, "end")]), 1, "a fault ends that did not begin"),
         (json.dumps([event("a", 1.0, "stop")]), 1, "neither fault_start nor fault_end"),
     ],

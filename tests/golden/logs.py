@@ -6,18 +6,17 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 
-from tests.failures.samples import PERIOD, ROWS, RUN, WRITERS
 from tests.failures.tidy import read
 from tests.golden.plain import NO_DATA, Golden, digest, numbers_in, table
 from tests.making import SCENARIOS, call
 
 WHOLE = ""
 CLOSE = {"fit ": 1e-6}  # by iteration
+RUN = Path(__file__).parents[1] / "failures" / "samples_run"
 EXAMPLE = SCENARIOS.parent / "docs" / "examples" / "failures.csv"
 LANL, HBD = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz", "infinitehbd/fault_trace.json"
 SYSTEMS = (2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 23, 24)
@@ -66,11 +65,6 @@ def quick() -> Golden:
     yield "example", outages(EXAMPLE, time_unit="h")
     for path in sorted(RUN.iterdir()):
         yield path.name, outages(path)
-    with TemporaryDirectory() as folder:
-        for name, write in WRITERS.items():
-            path = Path(folder, name)
-            path.write_bytes(write(ROWS))
-            yield f"sample {name}", outages(path, name, period=PERIOD)
     for name, command in FITS.items():
         yield f"fit {name}", fitted(command)
 

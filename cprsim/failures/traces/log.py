@@ -231,6 +231,19 @@ def paired(unit: Ints, at_h: Floats, state: Ints) -> tuple[Ints, Floats]:
     return order[at], np.where(ended, at_h[follows], np.nan)
 
 
+def joined(rows: pd.DataFrame, within_h: float, what: str, counted: Counter[str]) -> pd.DataFrame:
+    """Outages of a node that begin within a time of the end of the one before, made one.
+
+    The first one's cause stands for all; how many of how many joined another is counted as `what`.
+    """
+    rows = rows.sort_values(["node", "start"], kind="stable")
+    again = rows["node"] == rows["node"].shift()
+    again &= rows["start"] - rows["end"].shift() <= within_h
+    counted[f"of {len(rows)} {what}"] += int(again.sum())
+    ends = np.maximum.reduceat(rows["end"].to_numpy(), np.flatnonzero(~again))  # NaN: not yet
+    return rows[~again].assign(end=ends)
+
+
 # -------------------------------------------------------------------------------------- the window
 
 

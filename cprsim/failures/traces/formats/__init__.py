@@ -43,8 +43,11 @@ def guess(log: PathLike[str]) -> tuple[str, str]:
     Raises TraceError where the file can't be opened or unpacked, or holds no text.
     """
     from cprsim.failures.traces.files import head_of, trace_error
+    from cprsim.failures.traces.foreign import advice
 
     head = head_of(log)
+    if instead := advice(head.text):
+        raise trace_error(log, None, instead)
     formats = {name: format_of(name) for name in names()}
     for name, form in sorted(formats.items(), key=lambda one: (one[1].order, one[0])):
         if why := form.looks_like(head):
