@@ -212,24 +212,34 @@ class Outages:
         """The chosen outages, without the others."""
         return self.where(self.chosen)
 
-    def merged(self) -> Outages:
+    def merged(self, within_h: float | None = None) -> Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.
 
         Outages without length are kept; an outage that begins where another of the same node
         begins, or before that one ends, joins it, and the first one's cause stands for both (of
         those that begin together a chosen one's). Where none overlap, these outages themselves.
+
+        With `within_h`, so does one that begins no later than that after the end of another.
         """
-        order, up_to_h, begins = _merging(self)
+        order = by_node(self)
+        node, start_h = self.node[order], self.start_h[order]
+        new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
+        if not (new_node | later).all():  # some of a node begin together
+            order = np.lexsort((self.end_h, ~self.chosen, self.start_h, self.node))
+        up_to_h = _running_end(node, self.end_h[order])
+        begins = np.ones(len(order), dtype=bool)
+        apart_h = start_h[1:] - up_to_h[:-1]
+        begins[1:] = apart_h >= -ROUNDING_H if within_h is None else apart_h > within_h
+        begins[1:] = new_node | (begins[1:] & later)
         if begins.all():
             return self
         firsts = np.flatnonzero(begins)
-        lasts = np.append(firsts[1:], self.n_outages) - 1 if self.n_outages else firsts
         kept = order[firsts]
         end_h, ended, guessed = self.end_h.copy(), self.ended.copy(), self.guessed.copy()
-        end_h[kept] = up_to_h[lasts]
-        ended[kept] = ~_any_of(~self.ended[order], firsts, lasts)
-        guessed[kept] = _any_of(self.guessed[order], firsts, lasts)
-        del order, up_to_h, firsts, lasts  # they are long
+        end_h[kept] = up_to_h[np.append(firsts[1:], self.n_outages) - 1]
+        ended[kept] = np.logical_and.reduceat(self.ended[order], firsts)
+        guessed[kept] = np.logical_or.reduceat(self.guessed[order], firsts)
+        del order, up_to_h, firsts, node, start_h, apart_h, begins, new_node, later  # they are long
         merged = replace(self, end_h=end_h, ended=ended, guessed=guessed)
         return merged._taken(np.sort(kept))  # by start and node, as they were
 
@@ -301,23 +311,6 @@ def _sorted(outages: Outages) -> Outages:
     return outages._taken(np.lexsort((outages.node, outages.start_h)))
 
 
-def _merging(outages: Outages) -> tuple[Ints, Floats, Bools]:
-    """How outages of a node join.
-
-    Returns order of the outages by node and start; in it, until when the node of each is down by
-    then [h]; in it, which strike a node that is up.
-    """
-    order = by_node(outages)
-    node, start_h = outages.node[order], outages.start_h[order]
-    new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
-    if not (new_node | later).all():  # some of a node begin together
-        order = np.lexsort((outages.end_h, ~outages.chosen, outages.start_h, outages.node))
-    up_to_h = _running_end(node, outages.end_h[order])
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = new_node | ((start_h[1:] >= up_to_h[:-1] - ROUNDING_H) & later)
-    return order, up_to_h, begins
-
-
 def by_node(outages: Outages) -> Ints:
     """Their order by node and start, (n_outages,); they are sorted by start."""
     small = outages.n_nodes <= np.iinfo(np.uint16).max  # numbers of 16 bits sort much faster
@@ -337,12 +330,6 @@ def _running_end(node: Ints, end_h: Floats) -> Floats:
         up_to_h[back:][longer] = up_to_h[:-back][longer]
         back *= 2
     return up_to_h
-
-
-def _any_of(flags: Bools, firsts: Ints, lasts: Ints) -> Bools:
-    """Whether a flag is up anywhere from each first to its last, (n_groups,)."""
-    up = np.append(0, np.cumsum(flags))
-    return np.asarray(up[lasts + 1] > up[firsts], dtype=bool)
 
 
 # ------------------------------------------------------------------------ nodes that join and leave
