@@ -121,7 +121,7 @@ def test_columns_and_nodes_that_are_not_there(tmp_path: Path) -> None:
     log = written(tmp_path, "node,start\na,1\nb,30\n")
     with pytest.raises(TraceError, match="no column 'stop'"):
         read_tidy(log, columns={"end": "stop"}, time_unit="h")
-    with pytest.raises(TraceError, match="columns.until: there is no such column"):
+    with pytest.raises(TraceError, match=r"columns.until: there is no such column"):
         read_tidy(log, columns={"until": "end"}, time_unit="h")
     with pytest.raises(TraceError, match="1 nodes given, but the file names 2"):
         read_tidy(log, time_unit="h", n_nodes=1)

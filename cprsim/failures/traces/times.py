@@ -67,7 +67,6 @@ def read_times(
         return _stamps(text, empty, path, None, form, tz)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     no_row_where(_rounded(text), text, path, str(column.name), ROUNDED)
-    _require_decimals(text, path)
     looks_like = epoch_unit(numbers[numeric & (numbers > 0)])
     if like is None or like.unit is None:
         unit = _unit(numbers[numeric], looks_like, time_unit, path)
