@@ -162,7 +162,8 @@ def of_nanoseconds() -> pd.DataFrame:
     start = whole["start"].astype("datetime64[ns, Europe/Berlin]") + pd.Timedelta(1, "ns")
     lasts = (whole.pop("end") - whole["start"]).astype("timedelta64[ns]")
     columns = {"tags": [["a", "b"]] * N_OUTAGES, "meta": [{"rack": 1}] * N_OUTAGES}
-    return whole.assign(start=start, downtime=lasts, **columns)
+    node = whole["node"].astype("category")
+    return whole.assign(node=node, start=start, downtime=lasts, **columns)
 
 
 def json_rows() -> list[dict[str, str]]:
