@@ -5,10 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import lzma
 import re
 import subprocess
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -150,12 +148,6 @@ def spreadsheet() -> bytes:
     return b"\xef\xbb\xbf" + "\r\n".join(["Knoten;Beginn;Ende;Notiz", *rows, ""]).encode()
 
 
-def zipped(text: str) -> bytes:
-    with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
-        archive.writestr("outages.csv", text)
-    return packed.getvalue()
-
-
 def parquet(frame: pd.DataFrame) -> bytes:
     frame.to_parquet(file := io.BytesIO())
     return file.getvalue()
@@ -163,6 +155,15 @@ def parquet(frame: pd.DataFrame) -> bytes:
 
 def frame() -> pd.DataFrame:
     return pd.DataFrame(OUTAGES, columns=["node", "start", "end"])
+
+
+def of_nanoseconds() -> pd.DataFrame:
+    whole = frame()
+    start = whole["start"].astype("datetime64[ns, Europe/Berlin]") + pd.Timedelta(1, "ns")
+    lasts = (whole.pop("end") - whole["start"]).astype("timedelta64[ns]")
+    columns = {"tags": [["a", "b"]] * N_OUTAGES, "meta": [{"rack": 1}] * N_OUTAGES}
+    node = whole["node"].astype("category")
+    return whole.assign(node=node, start=start, downtime=lasts, **columns)
 
 
 def json_rows() -> list[dict[str, str]]:
@@ -413,12 +414,29 @@ TABLES = {
     "duration in words": Form(
         lambda: lasting("repair_time", lambda one: f"{60 * minutes(one):.0f} s")
     ),
+    "duration as Slurm writes it": Form(
+        lambda: lasting("elapsed", lambda one: f"0-{one.end - one.start!s:0>8}"),
+        said=("outages last as the column 'elapsed' says",),
+    ),
+    "duration in minutes": Form(lambda: lasting("Down time (minutes)", minutes)),
+    "duration in milliseconds": Form(
+        lambda: lasting("DURATION_MS", lambda one: 6e4 * minutes(one))
+    ),
     "duration of ISO 8601": Form(
         lambda: lasting("duration", lambda one: f"PT{60 * minutes(one):.0f}S")
     ),
     "duration with an option": Form(lambda: lasting("elapsed", minutes), {"time_unit": "min"}),
     "duration, no unit": refused(lambda: lasting("elapsed", minutes), "in which unit"),
     "states": Form(lambda: changes("state", {"DOWN": "DOWN", "UP": "UP"})),
+    "states of Kubernetes": Form(
+        lambda: changes("reason", {"DOWN": "NodeNotReady", "UP": "NodeReady"})
+    ),
+    "alerts as rows": Form(lambda: changes("alert", {"DOWN": "firing", "UP": "resolved"})),
+    "down as true and false": Form(lambda: changes("down", {"DOWN": "true", "UP": "false"})),
+    "an end beside a length and a state": Form(
+        lambda: table(utc, header="node,start,end,duration,state", more=",9 h,up"),
+        said=("column(s) not read as node, start, end or cause: duration, state",),
+    ),
     "up as 0 and 1": Form(lambda: changes("up", {"DOWN": "0", "UP": "1"})),
     "spreadsheet": Form(
         spreadsheet,
@@ -436,8 +454,6 @@ TABLES = {
     "tabs": Form(lambda: table(utc).replace(",", "\t")),
     "bars": Form(lambda: table(utc).replace(",", "|")),
     "gzip": Form(lambda: gzip.compress(table(utc).encode()), name="log.csv.gz"),
-    "xz": Form(lambda: lzma.compress(table(utc).encode()), name="log.csv.xz"),
-    "zip": Form(lambda: zipped(table(utc)), name="log.zip"),
     "byte-order mark and CRLF": Form(
         lambda: b"\xef\xbb\xbf" + table(utc).replace("\n", "\r\n").encode()
     ),
@@ -467,6 +483,10 @@ TABLES = {
         {"columns": {"node": "meta.host"}},
     ),
     "Parquet": Form(lambda: parquet(frame())),
+    "Parquet of nanoseconds and lengths": Form(
+        lambda: parquet(of_nanoseconds()),
+        said=("column(s) not read as node, start, end or cause: tags, meta.rack",),
+    ),
     "Parquet of texts": Form(lambda: parquet(frame().astype(str))),
 }  # fmt: skip
 SCHEDULERS = {

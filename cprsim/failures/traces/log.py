@@ -80,7 +80,7 @@ def outages(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
     dates, facts = log.dates, dict(whole.facts)
     if spec.nodes_file is not None or spec.has_dates:
         if spec.nodes_file is not None:
-            dates, notes = read_nodes(spec.nodes_file, log, spec)
+            dates, notes = read_nodes(spec.nodes_file, log.times, spec)
             whole = replace(whole, notes=(*whole.notes, *notes))
         if dates is None:
             raise ParameterError("--nodes dates: the log has no column installed, entry or exit")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,9 +16,6 @@ from cprsim.failures.traces.spec import NODE_COLUMNS, LogSpec
 from cprsim.failures.traces.times import HOURS, Times, read_times
 from cprsim.records import Floats
 
-if TYPE_CHECKING:
-    from cprsim.failures.traces.log import Log
-
 
 def node_columns(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> pd.DataFrame:
     """The cells of a table that say when nodes joined and left, those of each node once."""
@@ -31,7 +27,7 @@ def node_columns(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> pd.
     return found.drop_duplicates()
 
 
-def read_nodes(path: Path, log: Log, spec: LogSpec) -> tuple[pd.DataFrame, list[str]]:
+def read_nodes(path: Path, times: Times | None, spec: LogSpec) -> tuple[pd.DataFrame, list[str]]:
     """The dates of nodes in a table [h of the log's clock], and what of it was not read.
 
     Raises TraceError with file and line.
@@ -45,7 +41,7 @@ def read_nodes(path: Path, log: Log, spec: LogSpec) -> tuple[pd.DataFrame, list[
         "exit=NAME reads one)"
     ]
     how = "{value} stands in another row too"
-    return dates_of(rows, path, log.times, spec, how), notes if others else []
+    return dates_of(rows, path, times, spec, how), notes if others else []
 
 
 def dates_of(

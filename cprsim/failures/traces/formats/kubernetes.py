@@ -60,9 +60,10 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     changes = changes.dropna(subset="at").drop_duplicates(["number", "at"])
     undated = ~events["number"].isin(changes["number"]).to_numpy(dtype=bool)
     no_row_where(undated, cause, log, "lastTimestamp", "is missing in this event")
-    n_merged = pd.to_numeric(events.get("count", 0 * events["number"])).sum() - len(changes)
+    events = events.reindex(columns=["number", "count"]).set_index("number")
+    n_more = pd.to_numeric(events["count"]).fillna(1) - changes.groupby("number").size()
     what = "repetition(s) of merged events left out: their instants are not kept"
-    counted[what] = max(int(n_merged), 0)
+    counted[what] = int(n_more.clip(lower=0).sum())
     state = np.asarray(changes["cause"].map(STATES), dtype=np.int64)
     if not (state != END).any():
         raise trace_error(
