@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.units import TIME
-
-if TYPE_CHECKING:
-    from cprsim.failures.traces.files import LogFile
-    from cprsim.failures.traces.log import Log
 
 DATES = "dates"  # of `LogSpec.nodes`: the log has the dates of its nodes
 COLUMNS = ("node", "start", "end", "cause")
@@ -84,6 +82,15 @@ class LogSpec:
         "No causes that contain this text, e.g. maintenance; their outages censor the up-times."
     )
     node: str | None = _said("This node alone.")
+
+    def __post_init__(self) -> None:
+        """Raise ParameterError for times, a period or columns that are none, or an unknown zone."""
+        _ = [self.hours(one) for one in ("repair", "coalesce", "together")], self.ends, self.names
+        try:
+            ZoneInfo(self.tz or "UTC")
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            message = f"--tz: there is no time zone '{one_line(str(self.tz))}'"
+            raise ParameterError(f"{message}; one is Europe/Berlin, or UTC") from None
 
     @property
     def names(self) -> dict[str, str]:
@@ -182,7 +189,7 @@ class LogFormat:
     """One way to write a log of failures."""
 
     looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
-    read: Callable[[LogFile, LogSpec], Log]
+    read: Callable[[PathLike[str], LogSpec], Any]  # a `Log`
     options: frozenset[str] = TABLE_OPTIONS  # of `FORMAT_OPTIONS` that it takes
     order: int = 50  # smaller ones are tried first; special formats before general ones
     source: str = A_LOG  # what its file is, and where it comes from
