@@ -24,10 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cprsim.failures.traces import read_lanl
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
 from cprsim.fitting.report import fit_failures
+from tests.failures.tidy import read_lanl
 
 N_TIMES, ROUNDS = 10_000, 3
 WITHIN_S = 20.0  # what the whole fit of LANL's system 2 may take

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import exp, isfinite, log, nan, sqrt
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -278,13 +278,15 @@ _TIME_OF_DAY = re.compile(r"[T ]\d\d(?P<minute>:?\d\d(?P<second>:?\d\d(?P<fracti
 
 
 def read_transfers(
-    path: Path | str, *, columns: Mapping[str, str] | None = None, time_unit: str | None = None
+    path: PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
 ) -> Transfers:
     """Saves and loads (also detections and reschedulings) from a CSV with a row for each.
 
     Raises TraceError with file and line, for anything that can't be read.
     """
-    path = Path(path)
     table = read_csv(path)
     rows = named_columns(table.drop_duplicates(), columns or {}, path, COLUMNS, {"bytes"})
     kind = rows["kind"].fillna("").str.strip().str.lower()
@@ -306,7 +308,7 @@ def read_transfers(
     )
 
 
-def _bytes(rows: pd.DataFrame, path: Path) -> Floats:
+def _bytes(rows: pd.DataFrame, path: PathLike[str]) -> Floats:
     """Bytes of each row, NaN where it names none."""
     if "bytes" not in rows:
         return np.full(len(rows), np.nan)

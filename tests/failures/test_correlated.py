@@ -16,7 +16,6 @@ from cprsim.failures.distributions import Exponential, Weibull
 from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import MOST_REPLICATIONS, Start
-from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
 from cprsim.fitting.correlation import (
     concentration,
@@ -27,6 +26,7 @@ from cprsim.fitting.correlation import (
 from cprsim.fitting.lifetimes import lifetimes_of, uptimes
 from cprsim.fitting.trend import trend
 from cprsim.records import Cluster, FailureTrace, Holds, Role
+from tests.failures.tidy import read_infinitehbd, read_lanl
 
 SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]
 CLUSTER = Cluster((Role("emb_ps", 6, Holds.SHARD), Role("trainer", 4, Holds.REPLICA)))

@@ -13,9 +13,9 @@ from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import Lemons
 from cprsim.failures.outages import Outages, outages_of, with_lives
 from cprsim.failures.sources import Start
-from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.records import Cluster, Holds, Role
+from tests.failures.tidy import read_infinitehbd, read_lanl
 from tests.fitting.posterior_check import check_by_simulation
 from tests.fitting.test_lives import fleet
 
