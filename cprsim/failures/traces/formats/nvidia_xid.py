@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cprsim.failures.traces.files import numbered_lines, trace_error
-from cprsim.failures.traces.log import Log
+from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
-from cprsim.failures.traces.spec import LogFormat, LogSpec
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import ZONE, date_h, hours_since_1970, in_zone
 
 LOSES_NODE = {  # it has to be reset, rebooted or serviced before a job goes on
