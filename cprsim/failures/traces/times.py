@@ -194,11 +194,8 @@ def in_zone(stamps: Stamps, tz: str) -> tuple[Stamps, Stamps | None, int]:
     summer = np.ones(len(local), dtype=bool)
 
     def instants(ambiguous: Bools | str) -> Stamps:
-        return pd.Series(
-            local.dt.tz_localize(zone, ambiguous=ambiguous, nonexistent="shift_forward")
-        )
+        return pd.Series(local.dt.tz_localize(tz, ambiguous=ambiguous, nonexistent="shift_forward"))
 
-    zone = require_zone(tz)
     first = instants(summer)
     twice = instants("NaT").isna() & local.notna()
     later = instants(~summer).where(twice).dt.tz_convert("UTC") if twice.any() else None
@@ -206,14 +203,13 @@ def in_zone(stamps: Stamps, tz: str) -> tuple[Stamps, Stamps | None, int]:
     return first.dt.tz_convert("UTC"), later, n_skipped
 
 
-def require_zone(name: str) -> str:
-    """The name. Raises ParameterError where no zone of the IANA database has it."""
+def require_zone(name: str) -> None:
+    """Raise ParameterError where no zone of the IANA database has this name."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         message = f"--tz: there is no time zone '{one_line(name)}'; one is Europe/Berlin, or UTC"
         raise ParameterError(message) from None
-    return name
 
 
 def hours_since_1970(stamps: Stamps) -> Floats:

@@ -77,8 +77,10 @@ def read_log(log: LogFile | Path, spec: LogSpec | None = None) -> Outages:
     """
     from cprsim.failures.traces.files import LogFile
     from cprsim.failures.traces.log import outages
+    from cprsim.failures.traces.times import require_zone
 
     spec = spec or LogSpec()
+    require_zone(spec.tz or "UTC")
     if isinstance(log, Path):
         with LogFile(log) as opened:
             return read_log(opened, spec)
