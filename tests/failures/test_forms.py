@@ -516,7 +516,7 @@ KERNEL_LOGS = {
         lambda: xids(short_iso), "198 of 493", "295 Xid(s) 13 left out, of those that lose no node"
     ),
     "journalctl -k that begins with boots": instants(boot_first),
-    "journalctl -o json": instants(journal_json),
+    "journalctl -o json": refused(journal_json, "write it with `journalctl -k -o short-iso`"),
     "syslog": instants(lambda: xids(syslog)),
     "syslog of one node after the other": instants(
         lambda: xids(syslog, lambda one: (one.node, one.start)), "lines go back"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from math import nan
@@ -40,21 +39,21 @@ PREFIX = (  # of a line: its instant and its node
     r"(?:\.\d+)?(?: (?P<after>\d{4}))?\]?)"
     r"(?:\s+(?P<host>[^\s\[:]+))?[\s:]"
 )
-BEGINS = re.compile(rf'(?:-- .*\n)*(?:{PREFIX[1:]}.*kernel|\{{.*"__REALTIME_TIMESTAMP")')
+BEGINS = re.compile(rf"(?:-- .*\n)*{PREFIX[1:]}.*kernel")
 NEW_YEAR, MOST_BACK = pd.Timedelta(180, "D"), pd.Timedelta(30, "D")  # by which a line goes back
 
 
 def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     """Failures of nodes, instants at the Xids that lose a node; what else there is, is counted.
 
-    Lines are those of ``journalctl -k`` (short-iso, json), of syslog, or of ``dmesg -T`` (all of
+    Lines are those of ``journalctl -k`` (short-iso), of syslog, or of ``dmesg -T`` (all of
     one node, as none is named).
     """
     counted, lines, first = Counter[str](), dict[int, str](), ""
     for number, one in numbered_lines(log):
         first = first or one
         if MARK in one:
-            lines[number - FIRST_ROW] = _of_journal(one) if one.startswith("{") else one
+            lines[number - FIRST_ROW] = one
         else:
             counted["line(s) without an Xid left out"] += 1
     text = pd.Series(lines, dtype=str)
@@ -81,16 +80,6 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         "end": nan, "cause": code.map(causes),
     })  # fmt: skip
     return Log(rows, counted, points=True)
-
-
-def _of_journal(line: str) -> str:
-    """A line of ``journalctl -o json`` as ``-o short-iso`` writes it."""
-    try:
-        entry = json.loads(line)
-        at = pd.Timestamp(int(entry["__REALTIME_TIMESTAMP"]), unit="us").isoformat()
-        return f"{at}Z {entry['_HOSTNAME']} kernel: {entry['MESSAGE']}"
-    except (ValueError, KeyError, TypeError):
-        return line  # which begins with no time stamp
 
 
 def _groups(text: pd.Series[str], pattern: str) -> pd.DataFrame:
