@@ -14,7 +14,6 @@ from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.replay import Replay
 from cprsim.records import Clock, Cluster, Holds, Role
 from cprsim.scenario.failures import TraceFailures
-from tests.failures.tidy import read_infinitehbd
 
 
 def outages(*rows: tuple[int, float, float], n_nodes: int = 8, window_h: float = 100.0) -> Outages:
@@ -171,13 +170,3 @@ def test_replay_refuses_what_it_cannot_replay() -> None:
         small.expected(cluster, 10.0)
     with pytest.raises(ParameterError, match="no failure"):
         Replay(outages((0, -10, 12)))
-
-
-def test_infinitehbd_strikes_as_often_as_it_says(failure_logs: Path) -> None:
-    trace = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
-    cluster = Cluster((Role("emb_ps", 18, Holds.SHARD), Role("trainer", 20, Holds.REPLICA)))
-    source = Replay(trace)
-    chunk = next(source.draw(cluster, 1, 0, 1000, [2000.0]))
-    counted = np.bincount(chunk.replication, minlength=1000)
-    expected = 2000.0 / source.expected(cluster, 1.0).mtbf_h
-    assert abs(counted.mean() - expected) <= 4 * counted.std() / math.sqrt(1000)

@@ -44,22 +44,6 @@ def test_hours_as_numbers_unsorted_open_and_twice(tmp_path: Path) -> None:
     assert outages.origin == "2 h"
 
 
-@pytest.mark.parametrize(
-    ("unit", "factor"), [("ms", 3.6e6), ("s", 3600.0), ("min", 60.0), ("d", 1 / 24)]
-)
-def test_units_of_numbers(tmp_path: Path, unit: str, factor: float) -> None:
-    rows = "".join(f"a,{hour * factor},{(hour + 1) * factor}\n" for hour in (480_000, 480_010))
-    outages = read_tidy(written(tmp_path, f"node,start,end\n{rows}"), time_unit=unit)
-    np.testing.assert_allclose(outages.start_h, [0, 10])
-    np.testing.assert_allclose(outages.down_h, [1, 1])
-
-
-def test_time_stamps_without_zones_and_dates(tmp_path: Path) -> None:
-    outages = read_tidy(written(tmp_path, "node,start\na,2024-05-01\nb,2024-05-01 06:30\n"))
-    assert outages.start_h.tolist() == [0, 6.5]
-    assert not outages.ended.any()
-
-
 def test_other_column_names_and_a_period(tmp_path: Path) -> None:
     log = written(tmp_path, "t0,host,t1\n5,a,9\n20,b,21\n30,a,31\n50,c,51\n")
     outages = read_tidy(
@@ -101,13 +85,6 @@ def test_bad_logs(tmp_path: Path, text: str, line: int | None, complaint: str) -
     place = f"{log}:{line}: " if line else f"{log}: "
     assert str(caught.value).startswith(place)
     assert complaint in str(caught.value)
-
-
-def test_numbers_need_a_unit(tmp_path: Path) -> None:
-    log = written(tmp_path, "node,start\na,1\n")
-    for unit in (None, "hours"):
-        with pytest.raises(TraceError, match=r"say in which unit \(ms, s, min, h, d\)"):
-            read_tidy(log, time_unit=unit)
 
 
 @pytest.mark.parametrize("period", [(50, 10), (10, 10), (None, 0.5), (90, None)])
@@ -187,18 +164,6 @@ def test_bad_events(tmp_path: Path, text: str, line: int | None, complaint: str)
     assert complaint in str(caught.value)
 
 
-def test_infinitehbd_as_it_is_known(failure_logs: Path) -> None:
-    outages = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
-    gaps_h = np.diff(outages.start_h)
-    assert (outages.n_outages, len(outages.node_names)) == (582, 231)
-    assert outages.notes[-1].startswith("2 outage(s) of nodes that were down already")  # of 584
-    assert outages.window_h == pytest.approx(348.9798 * 24)
-    assert f"{gaps_h.mean():.2f}" == "14.25"
-    assert f"{(gaps_h == 0).mean():.1%}" == "9.3%"
-    assert f"{outages.down_h.mean() / 24:.2f}" == "5.55"
-    assert f"{np.median(outages.down_h) / 24:.2f}" == "0.85"
-
-
 # ------------------------------------------------------------------------------------- LANL
 
 LANL_HEADER = (
@@ -256,32 +221,3 @@ def test_lanl_selections_that_are_not_there(tmp_path: Path) -> None:
         read_lanl(log, period=("soon", None))
     with pytest.raises(TraceError, match="column of LANL's records is missing"):
         read_lanl(written(tmp_path, "System\n2\n"))
-
-
-@pytest.mark.parametrize(
-    ("period", "n_gaps", "zero"),
-    [
-        ((None, None), 7072, "24.0%"),
-        (("2000-01-01", "2006-01-01"), 3108, "0.9%"),
-        ((None, "2000-01-01"), 3963, "42.0%"),
-    ],
-)
-def test_lanl_system_2_as_it_is_known(
-    failure_logs: Path, period: tuple[str | None, str | None], n_gaps: int, zero: str
-) -> None:
-    outages = read_lanl(failure_logs / LANL_FILE, system=2, period=period)
-    gaps_h = np.diff(outages.start_h[outages.in_window])
-    assert len(gaps_h) == n_gaps
-    assert f"{(gaps_h == 0).mean():.1%}" == zero
-    assert outages.n_nodes == 49
-
-
-def test_lanl_repairs_as_they_are_known(failure_logs: Path) -> None:
-    outages = read_lanl(failure_logs / LANL_FILE)
-    minutes = np.round(outages.down_h * 60)
-    merged = [note for note in outages.notes if "merged" in note]
-    assert merged[0].startswith("160 outage(s) of nodes that were down already")
-    assert outages.n_outages == 23_739 - 160  # records, as published
-    assert (round(minutes.mean()), np.median(minutes)) == (351, 59)
-    assert (round(minutes[minutes > 0].mean()), np.median(minutes[minutes > 0])) == (354, 60)
-    assert outages.cause.count("") == 451

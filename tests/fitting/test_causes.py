@@ -161,7 +161,7 @@ def test_what_each_cause_costs_is_counted_on_the_job() -> None:
 
 
 def test_a_log_of_one_cause_can_not_be_taken_apart() -> None:
-    log = competing(1).of_cause("disk")
+    log = competing(1).choosing("disk").chosen_alone()
     with pytest.raises(ParameterError, match=r"names 1 cause\(s\) with 5 failures"):
         by_cause(log, 1)
 

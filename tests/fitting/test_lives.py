@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import gamma
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from cprsim.failures.outages import NodeLives, Outages, outages_of, with_lives
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import FirstUptime, uptimes
 from tests.failures.tidy import read, read_lanl
-from tests.making import call
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 WINDOW_H = 5000.0
@@ -137,25 +135,3 @@ def test_lanls_system_16_was_watched_until_it_was_decommissioned(failure_logs: P
     plain, dated = (fit(WEIBULL, uptimes(one)).parameters[0].mean for one in (log, told))
     assert plain == pytest.approx(0.502, abs=5e-4)
     assert dated == pytest.approx(0.558, abs=5e-4)
-
-
-def test_the_command_takes_a_file_of_nodes(tmp_path: Path) -> None:
-    log, lives = fleet(3, n_nodes=40)
-    rows = [f"n{node:03d},{at}" for node, at in zip(log.node, log.start_h, strict=True)]
-    (tmp_path / "log.csv").write_text("\n".join(["node,start", *rows]) + "\n")
-    nodes = [f"{name},{born},{leaves}" for name, born, leaves in
-             zip(lives.names, lives.born_h, lives.leaves_h, strict=True)]  # fmt: skip
-    (tmp_path / "nodes.csv").write_text("\n".join(["node,installed,exit", *nodes]) + "\n")
-    shown = call(
-        "fit", tmp_path / "log.csv", "--time-unit", "h", "--period", "0..5000",
-        "--bootstrap", 0, "--nodes", tmp_path / "nodes.csv", "--json",
-    )  # fmt: skip
-    assert shown.exit_code == 0, shown.output
-    said = json.loads(shown.stdout)
-    ages = said["frames"]["observation"][3]
-    assert (ages["value"], ages["source"]) == (
-        "nodes count as new when they were installed", "read"
-    )  # fmt: skip
-    assert any(
-        "node(s) joined after the observation began" in w for w in said["values"]["warnings"]
-    )

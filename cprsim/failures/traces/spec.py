@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.units import TIME
@@ -80,6 +81,15 @@ class LogSpec:
         "No causes that contain this text, e.g. maintenance; their outages censor the up-times."
     )
     node: str | None = _said("This node alone.")
+
+    def __post_init__(self) -> None:
+        """Raise ParameterError for times, a period or columns that are none, or an unknown zone."""
+        _ = [self.hours(one) for one in ("repair", "coalesce", "together")], self.ends, self.names
+        try:
+            ZoneInfo(self.tz or "UTC")
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            message = f"--tz: there is no time zone '{one_line(str(self.tz))}'"
+            raise ParameterError(f"{message}; one is Europe/Berlin, or UTC") from None
 
     @property
     def names(self) -> dict[str, str]:

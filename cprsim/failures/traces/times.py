@@ -6,14 +6,13 @@ import re
 from datetime import UTC, datetime
 from os import PathLike
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import one_line
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.records import Bools, Floats
@@ -201,15 +200,6 @@ def in_zone(stamps: Stamps, tz: str) -> tuple[Stamps, Stamps | None, int]:
     later = instants(~summer).where(twice).dt.tz_convert("UTC") if twice.any() else None
     n_skipped = int(((first.dt.tz_localize(None) != local) & local.notna()).sum())
     return first.dt.tz_convert("UTC"), later, n_skipped
-
-
-def require_zone(name: str) -> None:
-    """Raise ParameterError where no zone of the IANA database has this name."""
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        message = f"--tz: there is no time zone '{one_line(name)}'; one is Europe/Berlin, or UTC"
-        raise ParameterError(message) from None
 
 
 def hours_since_1970(stamps: Stamps) -> Floats:

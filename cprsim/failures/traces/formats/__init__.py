@@ -76,11 +76,9 @@ def read_log(log: LogFile | Path, spec: LogSpec | None = None) -> Outages:
     read, with file and line, row or byte.
     """
     from cprsim.failures.traces.files import LogFile
-    from cprsim.failures.traces.log import outages
-    from cprsim.failures.traces.times import require_zone
+    from cprsim.failures.traces.log import Log, outages
 
     spec = spec or LogSpec()
-    require_zone(spec.tz or "UTC")
     if isinstance(log, Path):
         with LogFile(log) as opened:
             return read_log(opened, spec)
@@ -88,7 +86,7 @@ def read_log(log: LogFile | Path, spec: LogSpec | None = None) -> Outages:
     form = format_of(name)
     for option, message in not_taken(spec, name):
         raise ParameterError(f"{option}: {message}")
-    read = form.read(log, spec)
+    read: Log = form.read(log, spec)
     if why and (form.order < GENERAL or "commas" not in why):
         note = f"read as format {name}: {why} (--format overrides)"
         read = replace(read, notes=(note, *read.notes))

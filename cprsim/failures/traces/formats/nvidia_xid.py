@@ -118,12 +118,13 @@ def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[s
     begin = pd.Timestamp(date_h(spec.ends[0], log, spec.tz), unit="h")
     next_year = _instants("2000 " + line["day"]) < begin.replace(year=2000)  # a leap year
     year = (begin.year + next_year).astype(str)
-    apart = _instants(year + " " + line["day"]).groupby(line["host"]).diff()
+    at = _instants(year + " " + line["day"])
+    back = at.groupby(line["host"]).shift() - at
     what = (
         "{value} names no year, and lies more than a month before the line above it of its node: "
         "such a log begins with --period, and is no longer than a year"
     )
-    no_row_where((apart < -MOST_BACK).to_numpy(), line["day"], log, "", what)
+    no_row_where((back > MOST_BACK).to_numpy(), line["day"], log, "", what)
     return year
 
 
