@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from math import gamma
 from pathlib import Path
@@ -66,32 +66,20 @@ CHANGES = sorted(
 # ------------------------------------------------------------------------------ how instants look
 
 
-def utc(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+Instant = Callable[[datetime], str]
 
 
-def plain(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%S")
+def written(form: str, zone: tzinfo = UTC) -> Instant:
+    return lambda at: at.astimezone(zone).strftime(form)
 
 
-def berlin(at: datetime) -> str:
-    return at.astimezone(BERLIN).isoformat()
-
-
-def berlin_plain(at: datetime) -> str:
-    return at.astimezone(BERLIN).strftime("%Y-%m-%d %H:%M:%S")
+utc, plain = written("%Y-%m-%dT%H:%M:%SZ"), written("%Y-%m-%dT%H:%M:%S")
+berlin, berlin_plain = written("%Y-%m-%dT%H:%M:%S%z", BERLIN), written("%Y-%m-%d %H:%M:%S", BERLIN)
+german, american = written(GERMAN), written("%m/%d/%Y %I:%M:%S %p")
 
 
 def any_zone(at: datetime) -> str:
     return at.astimezone((UTC, BERLIN, KOLKATA)[at.second % 3]).isoformat()
-
-
-def german(at: datetime) -> str:
-    return at.strftime(GERMAN)
-
-
-def american(at: datetime) -> str:
-    return at.strftime("%m/%d/%Y %I:%M:%S %p")
 
 
 def seconds(at: datetime) -> str:
@@ -115,8 +103,6 @@ def minutes(one: Outage) -> float:
 
 
 # ------------------------------------------------------------------------------------------ tables
-
-Instant = Callable[[datetime], str]
 
 
 def table(
@@ -276,11 +262,11 @@ def xids(
 
 
 def short_iso(at: datetime, node: str) -> str:
-    return f"{at.astimezone(BERLIN).strftime('%Y-%m-%dT%H:%M:%S%z')} {node}"
+    return f"{berlin(at)} {node}"
 
 
 def syslog(at: datetime, node: str) -> str:
-    return f"{at.strftime('%b %e %H:%M:%S')} {node}"
+    return f"{at:%b %e %H:%M:%S} {node}"
 
 
 def boot_first() -> str:
