@@ -309,6 +309,13 @@ def by_node(outages: Outages) -> Ints:
     return np.argsort(outages.node.astype(np.uint16) if small else outages.node, kind="stable")
 
 
+def n_repeats(outages: Outages, within_h: float) -> int:
+    """How many outages begin within a window of the begin of the one before on their node."""
+    order = by_node(outages)
+    node, start_h = outages.node[order], outages.start_h[order]
+    return int(((node[1:] == node[:-1]) & (np.diff(start_h) <= within_h)).sum())
+
+
 def _running_end(node: Ints, end_h: Floats) -> Floats:
     """Until when each node is down, outage after outage, (n,); `node` is sorted.
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.failures.coalescing import brought_together, coalesced, n_repeats
-from cprsim.failures.outages import Causes, Outages, outages_of, with_lives
+from cprsim.failures.coalescing import brought_together, coalesced
+from cprsim.failures.outages import Causes, Outages, n_repeats, outages_of, with_lives
 from cprsim.failures.traces.files import Head, LogFile, trace_error
 from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
