@@ -6,6 +6,7 @@ Light to import: the help of the command line reads them.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -125,8 +126,9 @@ def with_fields_of(record: type, **helps: str) -> Callable[[Function], Function]
         kept = signature.replace(parameters=[first, *options, *others])
         vars(function)["__signature__"] = kept
         function.__annotations__ |= {one.name: one.annotation for one in options}
-        head, sign, rest = (function.__doc__ or "").partition(f"\n    {others[0].name} : ")
-        function.__doc__ = "\n".join([head, *entries]) + sign + rest
+        said = "\n" + "\n".join(entries)  # in place of the one entry that pages on the site show
+        entry = r"\n    \*\*said :[^\n]*(?:\n {8}[^\n]*)+"
+        function.__doc__ = re.sub(entry, lambda _: said, function.__doc__ or "")
         return function
 
     return changed

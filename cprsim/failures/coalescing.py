@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.outages import Outages, by_node
+from cprsim.failures.outages import Outages
 
 
 def coalesced(outages: Outages, within_h: float) -> Outages:
@@ -45,10 +45,3 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     )
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
     return moved.in_order().merged()
-
-
-def n_repeats(outages: Outages, within_h: float) -> int:
-    """How many outages begin within a window of the begin of the one before on their node."""
-    order = by_node(outages)
-    node, start_h = outages.node[order], outages.start_h[order]
-    return int(((node[1:] == node[:-1]) & (np.diff(start_h) <= within_h)).sum())

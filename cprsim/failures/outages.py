@@ -16,14 +16,6 @@ from cprsim.records import Bools, Floats, Ints
 ROUNDING_H = 1e-9  # 4 us: what a start and a length since 1970, added up, may be off
 
 
-class Ends(NamedTuple):
-    """The end of every outage."""
-
-    end_h: Floats  # (n,)
-    guessed: Bools  # (n,) True where the log does not say that the node was down until then
-    notes: tuple[str, ...]  # how many ends are no ends of the log
-
-
 def next_failure_h(node: Ints, start_h: Floats) -> Floats:
     """When the node of each outage fails next, later than at its start [h], (n,); inf if never."""
     order = np.lexsort((start_h, node))
@@ -53,14 +45,14 @@ def ends_said(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> Floats
 
 def with_ends(
     node: Ints, start_h: Floats, end_h: Floats, window_h: float, unended_h: float | None
-) -> Ends:
-    """Give every outage an end.
+) -> tuple[Floats, Bools, tuple[str, ...]]:
+    """Give every outage an end; a node's next failure closes an outage at the latest.
 
-    A node that fails again was up before: its next failure closes an outage at the latest.
+    Returns ends [h], which of them the log does not say, (n,) each; how many are no ends of it.
     """
     none = np.isnan(end_h)
     if not none.any():
-        return Ends(end_h, none, ())
+        return end_h, none, ()
     next_h = next_failure_h(node, start_h)
     closed = none & (next_h <= window_h)
     if unended_h is None:
@@ -79,7 +71,7 @@ def with_ends(
     notes_in_words = tuple(
         f"{n} outage(s) without an end, {what}" for what, n in notes.items() if n
     )
-    return Ends(np.where(none, until_h, end_h), guessed, notes_in_words)
+    return np.where(none, until_h, end_h), guessed, notes_in_words
 
 
 # ------------------------------------------------------------------------------------------ the log
@@ -271,13 +263,13 @@ def outages_of(
         raise ParameterError("an outage ends before it begins")
     causes = cause if isinstance(cause, Causes) else Causes.of(cause)
     end_h = ends_said(node, start_h, end_h, causes.code)
-    ends = with_ends(node, start_h, end_h, window_h, unended_h)
+    until_h, guessed, ends = with_ends(node, start_h, end_h, window_h, unended_h)
     whole = Outages(
         node=node,
         start_h=start_h,
-        end_h=ends.end_h,
+        end_h=until_h,
         ended=~np.isnan(end_h),
-        guessed=ends.guessed,
+        guessed=guessed,
         cause_code=causes.code,
         chosen=np.ones(len(node), dtype=bool),
         cause_names=causes.names,
@@ -285,13 +277,13 @@ def outages_of(
         window_h=window_h,
         origin=origin,
         node_names=node_names,
-        notes=(*notes, *ends.notes),
+        notes=(*notes, *ends),
         window_given=window_given,
     )
-    kept = (start_h <= window_h) & ((start_h >= 0) | (ends.end_h > 0))
+    kept = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
     n_outside = int((~kept).sum())
     rows = _sorted(whole.where(kept))
-    del whole, node, start_h, end_h, cause, causes, ends, kept  # they are long
+    del whole, node, start_h, end_h, until_h, guessed, cause, causes, kept  # they are long
     outages = rows.merged()
     counted = {
         "outage(s) outside the observation left out": n_outside,
@@ -315,6 +307,13 @@ def by_node(outages: Outages) -> Ints:
     """Their order by node and start, (n_outages,); they are sorted by start."""
     small = outages.n_nodes <= np.iinfo(np.uint16).max  # numbers of 16 bits sort much faster
     return np.argsort(outages.node.astype(np.uint16) if small else outages.node, kind="stable")
+
+
+def n_repeats(outages: Outages, within_h: float) -> int:
+    """How many outages begin within a window of the begin of the one before on their node."""
+    order = by_node(outages)
+    node, start_h = outages.node[order], outages.start_h[order]
+    return int(((node[1:] == node[:-1]) & (np.diff(start_h) <= within_h)).sum())
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:

@@ -268,9 +268,8 @@ from collections import Counter
 import pandas as pd
 
 from cprsim.failures.traces.files import numbered_lines
-from cprsim.failures.traces.log import Log
+from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW
-from cprsim.failures.traces.spec import LogFormat
 from cprsim.failures.traces.times import read_times
 
 

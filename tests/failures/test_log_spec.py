@@ -115,6 +115,10 @@ def test_an_unknown_unit_is_refused_also_where_times_are_dates(tmp_path: Path) -
 def test_options_keywords_and_the_section_are_the_fields_of_the_spec() -> None:
     names = {one.name for one in fields(LogSpec)}
     assert names <= set(TraceFailures.model_fields)
+    source = Path(cprsim.api.fit.__file__).read_text("utf-8")
+    assert all(
+        f"``{name}``" in source and f"\n    {name} : " in cprsim.fit.__doc__ for name in names
+    )
     shown = call("fit", "--help").stdout
     for one in fields(LogSpec):
         assert (one.metadata["shell"]["option"] or f"--{one.name.replace('_', '-')}") in shown

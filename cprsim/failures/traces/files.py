@@ -16,7 +16,6 @@ from typing import IO, Any, Self
 from zipfile import BadZipFile, ZipFile
 
 from cprsim.errors import Place, Problem, TraceError
-from cprsim.failures.traces.spec import Head
 
 UNREADABLE = (OSError, EOFError, BadZipFile, lzma.LZMAError, zlib.error)
 
@@ -72,6 +71,24 @@ def opened(log: PathLike[str]) -> Iterator[IO[bytes]]:
         except UNREADABLE as error:
             reason = getattr(error, "strerror", None) or str(error).strip() or "it is damaged"
             raise trace_error(path, None, f"can't be read: {reason.splitlines()[-1]}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning of a log, for a guess at its format."""
+
+    text: str  # of its first bytes, without blanks before it; what is no UTF-8 replaced
+    begins: bytes  # its first bytes
+
+    @property
+    def first_line(self) -> str:
+        """The first line that is not empty."""
+        return self.text.partition("\n")[0]
+
+    def names(self, *columns: str, separator: str = "|") -> bool:
+        """Whether the first line is a header with these columns, in whatever case."""
+        cells = {cell.strip().lower() for cell in self.first_line.split(separator)}
+        return cells >= {column.lower() for column in columns}
 
 
 def head_of(log: PathLike[str]) -> Head:

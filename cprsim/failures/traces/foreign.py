@@ -27,9 +27,9 @@ ADVICE = {  # by what their beginning holds
         "is an archive of Nagios: make a table of it by (echo node,start,state; sed -nE "
         r"'s/^\[([0-9]+)\] HOST ALERT: ([^;]+);(DOWN|UP);HARD;.*/\2,\1,\3/p' FILE)"
     ),
-    r"(?:\w+\[)?\[? *\d+\.\d{6}\] ": (
-        "is a kernel's log with seconds since its start: write it with `dmesg -T` or "
-        "`journalctl -k -o short-iso`"
+    r'\{[^\n]*"__REALTIME_TIMESTAMP"|(?:\w+\[)?\[? *\d+\.\d{6}\] ': (
+        "is a kernel's log as JSON, or with seconds since its start: write it with `journalctl -k "
+        "-o short-iso` or `dmesg -T`"
     ),
 }
 

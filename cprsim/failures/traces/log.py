@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.failures.coalescing import brought_together, coalesced, n_repeats
-from cprsim.failures.outages import Causes, Outages, outages_of, with_lives
-from cprsim.failures.traces.files import trace_error
+from cprsim.failures.coalescing import brought_together, coalesced
+from cprsim.failures.outages import Causes, Outages, n_repeats, outages_of, with_lives
+from cprsim.failures.traces.files import Head, LogFile, trace_error
 from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
-from cprsim.failures.traces.spec import LogSpec
+from cprsim.failures.traces.spec import A_LOG, TABLE_OPTIONS, LogSpec
 from cprsim.failures.traces.times import Times, date_h, read_times, written
 from cprsim.records import Floats, Ints
 
@@ -68,6 +68,17 @@ class Log:
     def dated(self) -> bool:
         """Whether hours count from 1970."""
         return self.times is None or self.times.dated or self.times.since_1970
+
+
+@dataclass(frozen=True, slots=True)
+class LogFormat:
+    """One way to write a log of failures."""
+
+    looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
+    read: Callable[[LogFile, LogSpec], Log]
+    options: frozenset[str] = TABLE_OPTIONS  # of `FORMAT_OPTIONS` that it takes
+    order: int = 50  # smaller ones are tried first; special formats before general ones
+    source: str = A_LOG  # what its file is, and where it comes from
 
 
 def outages(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:

@@ -42,7 +42,7 @@ def bar_table(
                 raise trace_error(log, line, message, missing[0])
         elif lower != header:  # which comes again where outputs were put together
             extra = len(cells) - len(header)
-            if extra > 0 and free_text in header:
+            if extra > 0 and free_text and free_text in header:
                 at = header.index(free_text)
                 cells[at : at + extra + 1] = ["|".join(cells[at : at + extra + 1])]
             if len(cells) != len(header):

@@ -1,12 +1,11 @@
-"""What a user says of a log, and what a format says of itself. Light: the help reads it."""
+"""What a user says of a log. Light: the help reads it."""
 
 # ruff: noqa: RUF009 - what makes the fields of a dataclass
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf
-from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -164,32 +163,3 @@ FORMAT_OPTIONS = {
     "--system", "--period", "--column", "--time-unit", "--date-format", "--tz", "--repair"
 }  # fmt: skip
 TABLE_OPTIONS = frozenset(FORMAT_OPTIONS - {"--system"})
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The beginning of a log, for a guess at its format."""
-
-    text: str  # of its first bytes, without blanks before it; what is no UTF-8 replaced
-    begins: bytes  # its first bytes
-
-    @property
-    def first_line(self) -> str:
-        """The first line that is not empty."""
-        return self.text.partition("\n")[0]
-
-    def names(self, *columns: str, separator: str = "|") -> bool:
-        """Whether the first line is a header with these columns, in whatever case."""
-        cells = {cell.strip().lower() for cell in self.first_line.split(separator)}
-        return cells >= {column.lower() for column in columns}
-
-
-@dataclass(frozen=True, slots=True)
-class LogFormat:
-    """One way to write a log of failures."""
-
-    looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
-    read: Callable[[PathLike[str], LogSpec], Any]  # a `Log`
-    options: frozenset[str] = TABLE_OPTIONS  # of `FORMAT_OPTIONS` that it takes
-    order: int = 50  # smaller ones are tried first; special formats before general ones
-    source: str = A_LOG  # what its file is, and where it comes from

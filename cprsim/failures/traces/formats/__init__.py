@@ -14,11 +14,12 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.traces.spec import FORMAT_OPTIONS, LogFormat, LogSpec
+from cprsim.failures.traces.spec import FORMAT_OPTIONS, LogSpec
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
     from cprsim.failures.traces.files import LogFile
+    from cprsim.failures.traces.log import LogFormat
 
 GENERAL = 90  # the order of the format that takes whatever no other takes
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from cprsim.failures.traces.formats.jsonl import json_pieces
-from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log
+from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log, LogFormat
 from cprsim.failures.traces.reading import no_row_where
-from cprsim.failures.traces.spec import LogFormat, LogSpec
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import Times
 
 EVENT = ("node_id", "event_time", "event_type", "fault_type")

@@ -13,8 +13,8 @@ import pandas as pd
 
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.json_values import items, require_object
+from cprsim.failures.traces.log import LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
-from cprsim.failures.traces.spec import LogFormat
 from cprsim.failures.traces.tables import read_table
 
 EXAMPLE = '{"node": ..., "start": ...}'

@@ -15,9 +15,9 @@ import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log
+from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log, LogFormat
 from cprsim.failures.traces.reading import no_row_where, read_csv
-from cprsim.failures.traces.spec import LogFormat, LogSpec
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import hours_since_1970
 
 STARTED, LASTED = "Prob Started", "Down Time"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from math import nan
@@ -13,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cprsim.failures.traces.files import numbered_lines, trace_error
-from cprsim.failures.traces.log import Log
+from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
-from cprsim.failures.traces.spec import LogFormat, LogSpec
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import ZONE, date_h, hours_since_1970, in_zone
 
 LOSES_NODE = {  # it has to be reset, rebooted or serviced before a job goes on
@@ -40,21 +39,20 @@ PREFIX = (  # of a line: its instant and its node
     r"(?:\.\d+)?(?: (?P<after>\d{4}))?\]?)"
     r"(?:\s+(?P<host>[^\s\[:]+))?[\s:]"
 )
-BEGINS = re.compile(rf'(?:-- .*\n)*(?:{PREFIX[1:]}.*kernel|\{{.*"__REALTIME_TIMESTAMP")')
-NEW_YEAR, MOST_BACK = pd.Timedelta(180, "D"), pd.Timedelta(30, "D")  # by which a line goes back
+BEGINS = re.compile(rf"(?:-- .*\n)*{PREFIX[1:]}.*kernel")
+MOST_BACK = pd.Timedelta(30, "D")  # lines of several programs come a little late
 
 
 def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     """Failures of nodes, instants at the Xids that lose a node; what else there is, is counted.
 
-    Lines are those of ``journalctl -k`` (short-iso, json), of syslog, or of ``dmesg -T`` (all of
+    Lines are those of ``journalctl -k`` (short-iso), of syslog, or of ``dmesg -T`` (all of
     one node, as none is named).
     """
-    counted, lines, first = Counter[str](), dict[int, str](), ""
+    counted, lines = Counter[str](), dict[int, str]()
     for number, one in numbered_lines(log):
-        first = first or one
         if MARK in one:
-            lines[number - FIRST_ROW] = _of_journal(one) if one.startswith("{") else one
+            lines[number - FIRST_ROW] = one
         else:
             counted["line(s) without an Xid left out"] += 1
     text = pd.Series(lines, dtype=str)
@@ -69,7 +67,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         raise trace_error(log, None, f"holds no Xid that loses a node ({seen})")
     text, code = text[loses], code[loses]
     line = _groups(text, PREFIX)
-    stamps = _stamps(line, first, log, spec, counted)
+    stamps = _stamps(line, log, spec)
     what = "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso`"
     no_row_where(stamps.isna().to_numpy(), text, log, "", what)
     nameless = line["host"].isin(["", "NVRM"])
@@ -83,16 +81,6 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     return Log(rows, counted, points=True)
 
 
-def _of_journal(line: str) -> str:
-    """A line of ``journalctl -o json`` as ``-o short-iso`` writes it."""
-    try:
-        entry = json.loads(line)
-        at = pd.Timestamp(int(entry["__REALTIME_TIMESTAMP"]), unit="us").isoformat()
-        return f"{at}Z {entry['_HOSTNAME']} kernel: {entry['MESSAGE']}"
-    except (ValueError, KeyError, TypeError):
-        return line  # which begins with no time stamp
-
-
 def _groups(text: pd.Series[str], pattern: str) -> pd.DataFrame:
     """The named groups of a pattern, a column each; missing where it does not match."""
     found = pc.extract_regex(pa.array(text, type=pa.large_string()), pattern)
@@ -100,14 +88,12 @@ def _groups(text: pd.Series[str], pattern: str) -> pd.DataFrame:
     return pd.DataFrame({name: one.to_pandas() for name, one in columns}).set_index(text.index)
 
 
-def _stamps(
-    line: pd.DataFrame, first: str, log: PathLike[str], spec: LogSpec, counted: Counter[str]
-) -> pd.Series[pd.Timestamp]:
+def _stamps(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[pd.Timestamp]:
     """The instants of lines, NaT for none; those without a zone as of ``--tz``, else as UTC."""
     year = line["year"].where(line["year"] != "", line["after"])
     bare = (line["day"] != "") & (year == "")
     if bare.any():
-        year = year.mask(bare, _years(line[bare], first, log, spec, counted))
+        year = year.mask(bare, _years(line[bare], log, spec))
     iso = line["iso"].str.replace(",", ".")
     stamps = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
     stamps = stamps.fillna(_instants(year + " " + line["day"]).dt.tz_localize("UTC"))
@@ -120,34 +106,26 @@ def _instants(texts: pd.Series[str]) -> pd.Series[pd.Timestamp]:
     return pd.to_datetime(texts, format="%Y %b %d %H:%M:%S", errors="coerce")
 
 
-def _years(
-    line: pd.DataFrame, first: str, log: PathLike[str], spec: LogSpec, counted: Counter[str]
-) -> pd.Series[str]:
-    """The years of lines that name none: that of the period's begin, one more at each new year.
+def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[str]:
+    """The years of lines that name none: all are of the year after the begin of the period.
 
-    Each node's lines are followed on their own, as files of several nodes may be put together.
+    Raises TraceError where nobody says that, and where a node's lines go back: they are of more
+    than a year, or begin before the period.
     """
     if spec.ends[0] is None:
         message = "the line names no year: --period says it, for example 2024-01-01.."
         raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
     begin = pd.Timestamp(date_h(spec.ends[0], log, spec.tz), unit="h")
-    begun = "2000 " + _groups(pd.Series([first]), PREFIX)["day"]  # a leap year
-    if (begin.replace(year=2000) - _instants(begun) > MOST_BACK).any():
-        message = "the log begins before --period, or a year later: begin the period with the log"
-        raise trace_error(log, 1, message, "period")
-    at = _instants("2000 " + line["day"])
-    before = at.groupby(line["host"]).shift()
-    back = before.fillna(begin.replace(year=2000)) - at
-    is_new = (back > NEW_YEAR) | (before.isna() & (back > MOST_BACK))
-    what = "{value} names no year, and lies more than a month before the line above it of its node"
-    odd = ((back > MOST_BACK) & ~is_new).to_numpy()
-    no_row_where(odd, line["day"], log, "", what)
-    n_back = int((at.diff() < -MOST_BACK).sum() - is_new.sum())
-    counted[
-        "time(s) the lines go back by more than a month, as files of several nodes put together "
-        "do: years are counted for each node"
-    ] = max(n_back, 0)
-    return (begin.year + is_new.groupby(line["host"]).cumsum()).astype(str)
+    next_year = _instants("2000 " + line["day"]) < begin.replace(year=2000)  # a leap year
+    year = (begin.year + next_year).astype(str)
+    at = _instants(year + " " + line["day"])
+    back = at.groupby(line["host"]).shift() - at
+    what = (
+        "{value} names no year, and lies more than a month before the line above it of its node: "
+        "such a log begins with --period, and is no longer than a year"
+    )
+    no_row_where((back > MOST_BACK).to_numpy(), line["day"], log, "", what)
+    return year
 
 
 FORMAT = LogFormat(

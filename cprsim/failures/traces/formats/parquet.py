@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.log import LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
-from cprsim.failures.traces.spec import LogFormat
 from cprsim.failures.traces.tables import read_table
 
 

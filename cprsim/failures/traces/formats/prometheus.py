@@ -13,8 +13,8 @@ import pandas as pd
 from cprsim.errors import one_line
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.json_values import items
-from cprsim.failures.traces.log import BEGIN, END, Log, paired
-from cprsim.failures.traces.spec import LogFormat, LogSpec
+from cprsim.failures.traces.log import BEGIN, END, Log, LogFormat, paired
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import EARLIEST_S, LATEST_S
 
 LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")

@@ -8,9 +8,9 @@ from os import PathLike
 import pandas as pd
 
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.log import Log, joined
+from cprsim.failures.traces.log import Log, LogFormat, joined
 from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
-from cprsim.failures.traces.spec import LogFormat, LogSpec
+from cprsim.failures.traces.spec import LogSpec
 
 NEEDED = ("nodename", "timestart", "timeend", "state")
 COMMAND = "sacctmgr show event start=2024-01-01 -P"

@@ -9,9 +9,9 @@ from os import PathLike
 import pandas as pd
 
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.log import Log
+from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
-from cprsim.failures.traces.spec import LogFormat, LogSpec
+from cprsim.failures.traces.spec import LogSpec
 
 NEEDED = ("jobid", "state", "end", "nodelist")
 COMMAND = "sacct -a -X -S 2024-01-01 -E now -s NODE_FAIL -P -o JobID,State,Start,End,NodeList"

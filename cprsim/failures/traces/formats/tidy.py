@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cprsim.failures.traces.log import LogFormat
 from cprsim.failures.traces.reading import SEPARATORS, csv_pieces, separator_of
-from cprsim.failures.traces.spec import LogFormat
 from cprsim.failures.traces.tables import read_table
 
 FORMAT = LogFormat(
