@@ -172,7 +172,7 @@ def test_what_cannot_be_is_said_and_nothing_is_written(scenario, swift) -> None:
         2, "cprsim: --replications and --precision: give one of them\n"
     )  # fmt: skip
     nowhere = call("sweep", scenario, "--over", "costs.load=1 s", "--out", "/proc/nowhere")
-    assert nowhere.exit_code == 2
+    assert nowhere.exit_code == 1
     assert nowhere.stderr == "cprsim: can't write to /proc/nowhere: No such file or directory\n"
     assert not Path("results").exists()
 
@@ -294,7 +294,7 @@ def test_a_full_disk_keeps_what_is_finished(scenario, swift, monkeypatch) -> Non
         patched.setattr(running_module, "MOST_TOGETHER", 1)
         fill_after(3, patched)
         done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert done.stderr.strip() == (
         "cprsim: can't write to results/points: No space left on device; 3 of 8 points are "
         "finished and kept: the same command goes on from there"
