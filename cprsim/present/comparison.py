@@ -15,7 +15,7 @@ from cprsim.present.document import Document, Section, Table, number_columns, wo
 from cprsim.present.money import WORK, bills_frame
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.records import NO_NUMBER, Estimate
-from cprsim.results.compare import compare, different, same_failures, shared_errors
+from cprsim.results.compare import compare, same_failures, shared_errors
 from cprsim.results.metrics import FINISHED, parts_among, records_of
 from cprsim.results.money import bills_in
 from cprsim.results.rows import further_losses, has_measured_error
@@ -65,9 +65,8 @@ def answer_of_several(
     if len(answers) > len(LETTERS):
         raise ParameterError(f"a report compares at most {len(LETTERS)} results")
     by_letter = dict(zip(LETTERS, answers, strict=False))
-    found, runs = different(inputs), dict(zip(LETTERS, made, strict=False))
-    columns = {letter: [one.values[at] for one in found] for at, letter in enumerate(by_letter)}
-    frames = {"inputs": pd.DataFrame({"key": [one.key for one in found], **columns})}
+    runs = dict(zip(LETTERS, made, strict=False))
+    frames = {"inputs": different(dict(zip(by_letter, inputs, strict=True)))}
     others = {letter: run for letter, run in runs.items() if letter != "A"}
     values = {
         "results": {letter: str(one.folder) for letter, one in by_letter.items()},
@@ -88,6 +87,23 @@ def answer_of_several(
 
     name = ", ".join(answer.name for answer in answers)
     return Answer("comparison", name, document, frames=frames, values=values)
+
+
+def different(inputs: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    """The inputs that differ, a row each: key, its value in each result, or a dash.
+
+    The seed is told once. Where a result has no scenario, the keys of those that have do not count.
+    """
+    left_out = set() if all("name" in one for one in inputs.values()) else {NO_NUMBER}
+    rows = {
+        key: [one.get(key, NO_NUMBER) for one in inputs.values()]
+        for key in dict.fromkeys(key for one in inputs.values() for key in one)
+    }
+    differ = {key for key, row in rows.items() if len({*row} - left_out) > 1}
+    if "simulation.seed" in differ:
+        differ.discard("seed")
+    found = [[key, *row] for key, row in rows.items() if key in differ]
+    return pd.DataFrame(found, columns=["key", *inputs])
 
 
 def _concat(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

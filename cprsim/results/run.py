@@ -22,6 +22,7 @@ from cprsim.recovery.policy import Policy, WhenBusy
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
+    read_manifest,
     read_record,
     read_table,
     readable,
@@ -30,7 +31,6 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.identity import failures_digest, file_digest
-from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import FINISHED, parts_among, spreads, summarise_rows
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
 from cprsim.results.words import hours, significant

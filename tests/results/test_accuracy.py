@@ -17,10 +17,10 @@ from cprsim.present.run import costs_table
 from cprsim.present.run_sentences import accuracy_sentences
 from cprsim.present.terminal import show
 from cprsim.records import SubSaves
-from cprsim.results.compare import compare, differences, shared_errors
+from cprsim.results.compare import compare, shared_errors
 from cprsim.results.identity import Identity
-from cprsim.results.metrics import spreads, summarise
-from cprsim.results.rows import of_difference, replication_rows
+from cprsim.results.metrics import differences, of_curves, shared_by, spreads, summarise
+from cprsim.results.rows import replication_rows
 from cprsim.results.run import load_result
 from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
@@ -174,7 +174,7 @@ def seeded(by_seed=BY_SEED):
 def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
     curve = seeded().curve("by hand")
     rows = replication_rows(replace(priced, curve=curve))
-    table = differences(rows, 6, "cpr", curve).set_index(["strategy", "quantity"])
+    table = differences(rows, 6, "cpr", shared_by(curve)).set_index(["strategy", "quantity"])
     found = table.loc[("cpr-mfu", "auc_loss")]
     # by hand: net PLS 0.15, 0 and 0.05, so the curve's part is the mean of the seeds' differences
     lost = np.array([0.15, 0.0, 0.05])
@@ -198,8 +198,8 @@ def test_intervals_of_differences_cover_as_they_say():
         drawn = {"partial": 0.02 + common, "mfu": 0.01 + 0.5 * common + rng.normal(0, 0.0005, 5)}
         curve = seeded({k: v.tolist() for k, v in drawn.items()}).curve("drawn")
         one, other = (curve.of(name, Metric.AUC).standard_error[-1] for name in ("partial", "mfu"))
-        ((variance, degrees),) = of_difference(
-            (one, 4.0), (other, 4.0), curve.correlation(Metric.AUC, "partial", "mfu")
+        ((variance, degrees),) = of_curves(
+            "auc_loss", ("partial", "mfu"), [(one, 4.0), (other, 4.0)], shared_by(curve)
         )
         mean = 0.5 * (drawn["mfu"] - drawn["partial"]).mean()
         half = stats.t.ppf(0.975, degrees) * sqrt(variance)
@@ -226,7 +226,9 @@ def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(
     a, b = result("a", (1, "cpr")), result("b", (2, "cpr"))
     found = compare(a, b).set_index("quantity").loc["auc_loss"]
     curve = seeded().curve("by hand")
-    expected = differences(replication_rows(replace(priced, curve=curve)), 6, "cpr", curve)
+    expected = differences(
+        replication_rows(replace(priced, curve=curve)), 6, "cpr", shared_by(curve)
+    )
     row = expected.set_index(["strategy", "quantity"]).loc[("cpr-mfu", "auc_loss")]
     ends = found["difference_low"], found["difference_high"]
     assert ends == pytest.approx((row["low"], row["high"]))

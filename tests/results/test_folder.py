@@ -15,9 +15,8 @@ import pytest
 
 from cprsim.errors import ResultError
 from cprsim.records import SubSaves
-from cprsim.results.folder import publishing, remove_leftovers
+from cprsim.results.folder import damage, publishing, remove_leftovers
 from cprsim.results.identity import Identity, safe_name
-from cprsim.results.manifest import damage
 from cprsim.results.metrics import summarise
 from cprsim.results.rows import loss_rows, replication_rows
 from cprsim.results.run import load_result

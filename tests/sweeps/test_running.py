@@ -19,9 +19,8 @@ from cprsim.errors import BudgetError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.budget import MEMORY
-from cprsim.results.compare import differences
 from cprsim.results.folder import sole
-from cprsim.results.metrics import METRICS, summarise
+from cprsim.results.metrics import METRICS, differences, summarise
 from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
 from cprsim.results.store import PointStore
 from cprsim.scenario.reading import load_scenario
@@ -154,7 +153,7 @@ def test_a_point_takes_no_room_for_its_rows(points: Points, monkeypatch) -> None
     with pytest.raises(BudgetError, match="results of 9,000 replications"):
         simulate(point.experiment)
     (body,) = bodies_of([(point.experiment, "full")])
-    assert [strategy["n"] for strategy in body["strategies"]] == [9000, 9000]
+    assert [strategy["n"] for strategy in body.values()] == [9000, 9000]
 
 
 def test_a_precision_is_reached_at_every_point(scenario, swift) -> None:
