@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cprsim.scenario.sweep import Values
     from cprsim.scenario.yaml_text import Plain
 
-SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
+SHORT = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
 
 
 @command

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +26,9 @@ from cprsim.records import (
 )
 from cprsim.recovery.policy import Policy
 from cprsim.simulate.blocks import Block, Engine, Rows, expect
-from cprsim.staleness.curve import StalenessCurve
+
+if TYPE_CHECKING:
+    from cprsim.staleness.curve import StalenessCurve
 
 N_KEPT = 4  # blocks of failures
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up

@@ -24,12 +24,12 @@ from cprsim.results.rows import (
     has_measured_error,
     replication_rows,
 )
-from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.expected import MeanLoss, pooled
 from cprsim.staleness.names import Metric
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome
+    from cprsim.staleness.curve import StalenessCurve
 
 
 Columns = Mapping[str, Any] | pd.DataFrame  # of replication rows
