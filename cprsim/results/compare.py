@@ -55,8 +55,8 @@ def shared_errors(a: Result, b: Result) -> list[str]:
     """What is assumed of the curves' errors in differences of losses; empty without such losses."""
     sharing, said = _sharing(a, b), dict[str, list[str]]()
     for name, *both in _both(a, b):
-        if all(not _unknown(AUC_LOSS, one) and one.measured(AUC_LOSS)[0] > 0 for one in both):
-            correlation = sharing(AUC_LOSS, both[0].response, both[1].response)
+        if all(not _unknown(AUC_LOSS, one) and one.measured(AUC_LOSS)[0][0] > 0 for one in both):
+            correlation = sharing(AUC_LOSS, *both[0].responses, *both[1].responses)
             none = "count as independent"
             how = none if correlation is None else f"correlate by {correlation:.2f}"
             said.setdefault(how, []).append(name)

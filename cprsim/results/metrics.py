@@ -8,7 +8,7 @@ finished results folder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from cprsim.results.rows import (
     QUANTITIES,
     RESPONSE,
     further_losses,
-    has_measured_error,
     replication_rows,
 )
 from cprsim.staleness.expected import MeanLoss, pooled
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, Any] | pd.DataFrame  # of replication rows
 Error = tuple[float, float]  # of a mean loss that a curve prices, its degrees of freedom
-Errors = Mapping[str, Error]  # by loss
 # (quantity, one response, another) -> the correlation of their errors, None where nothing tells
 Sharing = Callable[[str, str, str], float | None]
 
@@ -100,23 +98,15 @@ def known_first(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Every metric of the replications of one strategy."""
+    """Every metric of the replications of one strategy, or its difference between two."""
 
     metrics: tuple[str, ...]
     values: Floats  # (n_metrics, n_replications)
     replication: Ints
     finished: Bools
-    response: str  # of a staleness curve, that prices the losses
-    errors: Mapping[str, tuple[Floats, float]]  # by loss: the curve's, (n_replications,), degrees
-
-    def of(self, replications: Ints) -> Sample:
-        """These replications alone, all of which it has."""
-        at = np.searchsorted(self.replication, replications)
-        errors = {name: (error[at], degrees) for name, (error, degrees) in self.errors.items()}
-        return replace(
-            self, values=self.values[:, at], replication=replications,
-            finished=self.finished[at], errors=errors,
-        )  # fmt: skip
+    # of each strategy that is in it: the response of a staleness curve that prices its losses, and
+    # by loss the curve's standard errors, (n_replications,), with their degrees of freedom
+    of_curve: tuple[tuple[str, Mapping[str, tuple[Floats, float]]], ...]
 
     def value(self, metric: str) -> Floats:
         """One metric of every replication."""
@@ -127,10 +117,15 @@ class Sample:
         """Of a metric; NaN where there are replications that did not finish."""
         return float(self.value(metric).mean()) if self.finished.all() else np.nan
 
-    def measured(self, loss: str) -> Error:
-        """The curve's standard error of a mean loss, and its degrees of freedom."""
-        error, degrees = self.errors[loss]
-        return float(error.sum() / max(len(error), 1)), degrees
+    def measured(self, loss: str) -> list[Error]:
+        """The standard error of a mean loss by each curve, with its degrees of freedom."""
+        errors = [of[loss] for _, of in self.of_curve if loss in of]
+        return [(float(error.sum() / max(len(error), 1)), degrees) for error, degrees in errors]
+
+    @property
+    def responses(self) -> list[str]:
+        """The response of each strategy that is in it."""
+        return [response for response, _ in self.of_curve]
 
 
 def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None) -> Sample:
@@ -139,7 +134,7 @@ def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None
     values = np.empty((len(metrics), len(columns["finished"])))
     for row, metric in zip(values, metrics.values(), strict=True):
         row[:] = metric
-    of_curve = {
+    errors = {
         name: (
             np.broadcast_to(np.asarray(columns[f"{name}_se"], np.float64), values.shape[1:]),
             float(_first(columns[f"{name}_degrees"])),
@@ -149,7 +144,7 @@ def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None
     }
     return Sample(
         tuple(metrics), values, np.asarray(columns["replication"]), np.asarray(columns["finished"]),
-        str(_first(columns[RESPONSE])), of_curve,
+        ((str(_first(columns[RESPONSE])), errors),),
     )  # fmt: skip
 
 
@@ -166,95 +161,68 @@ def samples_of(
     return {str(name): sample_of(mine, n_nodes, parts) for name, mine in each}
 
 
-# --------------------------------------------------------------------------- means with intervals
-
-
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """What is left of the replications of a strategy, or of its differences to another one."""
-
-    metrics: tuple[str, ...]
-    n: int
-    n_finished: int
-    mean: Floats  # (n_metrics,)
-    squares: Floats  # (n_metrics,) sums of squared deviations from the means
-    # of each strategy that is in them: the response that prices its losses, the errors of these
-    of_curve: tuple[tuple[str, Errors], ...]
-
-    def __add__(self, more: Moments) -> Moments:
-        """Those of further replications besides (Chan, Golub & LeVeque 1983)."""
-        n, off = self.n + more.n, more.mean - self.mean
-
-        def weighted(mine: Error, theirs: Error) -> Error:
-            return (self.n * mine[0] + more.n * theirs[0]) / n, theirs[1]
-
-        of_curve = tuple(
-            (response, {name: weighted(a[name], b[name]) for name in a})
-            for (response, a), (_, b) in zip(self.of_curve, more.of_curve, strict=True)
-        )
-        return Moments(
-            self.metrics, n, self.n_finished + more.n_finished,
-            self.mean + off * (more.n / n),
-            self.squares + more.squares + off**2 * (self.n * more.n / n), of_curve,
-        )  # fmt: skip
-
-
-def moments_of(sample: Sample) -> Moments:
-    """Those of one strategy."""
-    return _moments(sample.metrics, sample.values, int(sample.finished.sum()), [sample])
+def joined(samples: Sequence[Sample]) -> Sample:
+    """One sample of several of one strategy, in the order of their replications."""
+    ((response, first),) = samples[0].of_curve
+    errors = {
+        name: (np.concatenate([one.of_curve[0][1][name][0] for one in samples]), degrees)
+        for name, (_, degrees) in first.items()
+    }
+    return Sample(
+        samples[0].metrics,
+        np.concatenate([one.values for one in samples], axis=1),
+        np.concatenate([one.replication for one in samples]),
+        np.concatenate([one.finished for one in samples]),
+        ((response, errors),),
+    )
 
 
 @np.errstate(invalid="ignore")  # replications that did not finish
-def moments_apart(a: Sample, b: Sample) -> Moments:
-    """Those of b - a, over the replications that both have; finished where all of both are."""
-    all_finished = a.finished.all() and b.finished.all()
-    if not np.array_equal(a.replication, b.replication):
-        shared = np.intersect1d(a.replication, b.replication, assume_unique=True)
-        a, b = a.of(shared), b.of(shared)
+def apart(a: Sample, b: Sample) -> Sample:
+    """B - a over the replications that both have; finished where all of both are."""
+    both, at_a, at_b = np.intersect1d(
+        a.replication, b.replication, assume_unique=True, return_indices=True
+    )
     metrics = tuple(name for name in a.metrics if name in b.metrics)
     of_a, of_b = (
-        one.values if one.metrics == metrics else np.array([one.value(name) for name in metrics])
-        for one in (a, b)
+        one.values[:, at][np.array([one.metrics.index(name) for name in metrics])]
+        for one, at in ((a, at_a), (b, at_b))
     )
     values = of_b - of_a
     values[np.abs(values) <= ROUNDING * np.abs(of_a)] = 0.0
-    return _moments(metrics, values, len(a.finished) if all_finished else 0, [a, b])
-
-
-def _moments(
-    metrics: tuple[str, ...], values: Floats, n_finished: int, samples: Sequence[Sample]
-) -> Moments:
-    n = values.shape[1]
-    if n_finished < n:  # the hours of a stopped replication say nothing, and may be infinite
-        values = np.full_like(values, np.nan)
-    mean = values.sum(axis=1) / max(n, 1)
-    squares = np.square(values - mean[:, None]).sum(axis=1)
-    of_curve = (
-        (one.response, {name: one.measured(name) for name in one.errors}) for one in samples
+    of_curve = tuple(
+        (response, {name: (error[at], degrees) for name, (error, degrees) in errors.items()})
+        for one, at in ((a, at_a), (b, at_b))
+        for response, errors in one.of_curve
     )
-    return Moments(metrics, n, n_finished, mean, squares, tuple(of_curve))
+    finished = np.full(len(both), a.finished.all() and b.finished.all())
+    return Sample(metrics, values, both, finished, of_curve)
 
 
-def summary_of(moments: Moments) -> dict[str, Estimate]:
+# --------------------------------------------------------------------------- means with intervals
+
+
+def summary_of(sample: Sample) -> dict[str, Estimate]:
     """Mean and 95 % interval of every metric, and how many replications finished."""
-    share = {FINISHED: Estimate.of_share(moments.n_finished, moments.n)}
-    return share | estimates_of(moments, shared_by(None))
+    share = Estimate.of_share(int(sample.finished.sum()), len(sample.finished))
+    return {FINISHED: share} | estimates_of(sample, shared_by(None))
 
 
-def estimates_of(moments: Moments, sharing: Sharing) -> dict[str, Estimate]:
+def estimates_of(sample: Sample, sharing: Sharing) -> dict[str, Estimate]:
     """Mean and 95 % interval of every metric; those of losses have the curve's variances too.
 
     All are NaN where there are replications that did not finish.
     """
-    n = moments.n
-    if not n or moments.n_finished < n:
-        return dict.fromkeys(moments.metrics, Estimate(np.nan, n=n))
-    responses, errors = zip(*moments.of_curve, strict=True)
+    n = len(sample.finished)
+    if not n or not sample.finished.all():
+        return dict.fromkeys(sample.metrics, Estimate(np.nan, n=n))
+    means = sample.values.sum(axis=1) / n
+    squares = np.square(sample.values - means[:, None]).sum(axis=1)
     found = {}
-    numbers = zip(moments.metrics, moments.mean.tolist(), moments.squares.tolist(), strict=True)
-    for name, mean, square in numbers:
-        if n > 1 and name in errors[0]:
-            measured = of_curves(name, responses, [each[name] for each in errors], sharing)
+    for name, mean, square in zip(sample.metrics, means.tolist(), squares.tolist(), strict=True):
+        errors = sample.measured(name)
+        if n > 1 and errors:
+            measured = of_curves(name, sample.responses, errors, sharing)
             found[name] = _of_loss(mean, [(square / (n - 1) / n, n - 1.0), *measured], n)
         else:
             found[name] = Estimate.of_squares(mean, square, n)
@@ -300,17 +268,16 @@ def difference_of(
     Of independent samples it is Student's t with Welch's degrees of freedom (Welch 1947).
     """
     if paired:
-        return estimates_of(moments_apart(a, b), sharing)
+        return estimates_of(apart(a, b), sharing)
     n, found = min(len(a.finished), len(b.finished)), {}
     for name in (name for name in a.metrics if name in b.metrics):
         found[name] = Estimate(b.mean(name) - a.mean(name), n=n)
         if n > 1 and not isnan(found[name].mean):
-            samples = (a, b)
-            variances = [(float(np.var(one.value(name), ddof=1)) / len(one.finished),
-                          len(one.finished) - 1.0) for one in samples]  # fmt: skip
-            if has_measured_error(name):
-                errors = [one.measured(name) for one in samples]
-                variances += of_curves(name, [one.response for one in samples], errors, sharing)
+            errors, responses = a.measured(name) + b.measured(name), a.responses + b.responses
+            variances = of_curves(name, responses, errors, sharing)
+            for one in (b, a):
+                variance = float(np.var(one.value(name), ddof=1)) / len(one.finished)
+                variances.insert(0, (variance, len(one.finished) - 1.0))
             found[name] = _of_loss(found[name].mean, variances, n)
     return found
 
@@ -326,7 +293,7 @@ def summarise(outcome: Outcome) -> pd.DataFrame:
 def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     """`summarise`, from replication rows that may have been read back."""
     samples = samples_of(rows, n_nodes)
-    return _frame({name: summary_of(moments_of(sample)) for name, sample in samples.items()})
+    return _frame({name: summary_of(sample) for name, sample in samples.items()})
 
 
 def differences(

@@ -9,11 +9,9 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.records import interval
 from cprsim.results.metrics import (
-    Moments,
     Sample,
-    estimates_of,
-    moments_apart,
-    moments_of,
+    difference_of,
+    joined,
     sample_of,
     shared_by,
     summary_of,
@@ -84,31 +82,28 @@ def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
 
 
 def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBlocks) -> Body:
-    own: dict[str, Moments] = {}
-    apart: dict[str, Moments] = {}
+    batches: dict[str, list[Sample]] = {policy.name: [] for policy in experiment.policies}
     for samples in _batches(experiment, failures):  # their rows together would fill the memory
         for name, sample in samples.items():
-            _add(own, name, moments_of(sample))
-            if name != reference and reference in samples:
-                _add(apart, name, moments_apart(samples[reference], sample))
+            batches[name].append(sample)
+    found, sharing = (
+        {name: joined(some) for name, some in batches.items()},
+        shared_by(experiment.curve),
+    )
     body = {}
-    for name in (policy.name for policy in experiment.policies):
-        less = estimates_of(apart[name], shared_by(experiment.curve)) if name in apart else {}
+    for name, sample in found.items():
+        less = {} if name == reference else difference_of(found[reference], sample, sharing)
         body[name] = {
-            "n": own[name].n,
+            "n": len(sample.finished),
             "quantities": {
                 quantity: [
                     *interval(one).values(),
                     *(interval(less[quantity]).values() if quantity in less else NONE),
                 ]
-                for quantity, one in summary_of(own[name]).items()
+                for quantity, one in summary_of(sample).items()
             },
         }
     return body
-
-
-def _add(moments: dict[str, Moments], name: str, more: Moments) -> None:
-    moments[name] = moments[name] + more if name in moments else more
 
 
 def _batches(

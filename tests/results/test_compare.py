@@ -84,7 +84,7 @@ samples = st.lists(st.floats(-100, 100), min_size=2, max_size=30).map(np.array)
 def sample(values):
     """Of one metric."""
     n = len(values)
-    return Sample(("save",), values[None], np.arange(n), np.ones(n, bool), "", {})
+    return Sample(("save",), values[None], np.arange(n), np.ones(n, bool), (("", {}),))
 
 
 @given(samples, samples)
