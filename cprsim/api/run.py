@@ -76,8 +76,8 @@ def run(
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
         return write_run(
-            target, loaded, experiment, outcome, replication=number or 0, price=price_of(loaded),
-            draw=drawing(folder, drawings_of_run),
+            target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
+            replication=number or 0, price=price_of(loaded),
         )  # fmt: skip
 
     def found(number: int | None) -> Kept[Result]:

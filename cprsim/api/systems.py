@@ -157,7 +157,7 @@ def systems(
                 watch.doing("drawing figures")
                 save_figures(document_of_systems(made).drawings, result.path)
 
-        return load_comparison(write_run(target, loaded, run, outcome, draw=finish).path)
+        return load_comparison(write_run(target, loaded, run, outcome, finish).path)
 
     one = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
     return answer_of_systems(one.made, **one.about())

@@ -35,7 +35,7 @@ from cprsim.recovery.policy import (
 )
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
-from cprsim.results.run import Logbook, Result, write_result
+from cprsim.results.run import Result, write_result
 from tests.making import paper_policy
 
 CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))
@@ -127,7 +127,7 @@ def outcome():
 
 @pytest.fixture
 def logbook():
-    return Logbook(0, {"full": log(), "cpr": log(7.0)})
+    return {"full": log(), "cpr": log(7.0)}
 
 
 @pytest.fixture
@@ -144,8 +144,10 @@ def write(outcome, logbook, identity, tmp_path):
             "root": tmp_path / "results",
             "identity": identity,
             "outcome": outcome,
-            "logbook": logbook,
-            "about": {"command": ["cprsim", "run"], "seed": 1, "failures_digest": "same"},
+            "logs": logbook,
+            "replication": 0,
+            "failures_digest": "same",
+            "about": {"command": ["cprsim", "run"], "seed": 1},
             "started": datetime.now(UTC),
         } | changed
         target = ResultTarget(

@@ -50,8 +50,8 @@ def written(write, priced, logbook, tmp_path):
     def _written(name="lines", **changed):
         path = tmp_path / f"{name}.json"
         write_curve(path, replace(FILE, name=name))
-        logs = replace(logbook, logs=logbook.logs | {"cpr-mfu": logbook.logs["cpr"]})
-        parts = {"outcome": priced, "logbook": logs, "curve_path": path} | changed
+        logs = logbook | {"cpr-mfu": logbook["cpr"]}
+        parts = {"outcome": priced, "logs": logs, "curve_path": path} | changed
         return write(**parts)
 
     return _written
@@ -213,15 +213,13 @@ def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(
 ):
     path = tmp_path / "seeded.json"
     write_curve(path, seeded())
-    logs = replace(logbook, logs=logbook.logs | {"cpr-mfu": logbook.logs["cpr"]})
+    logs = logbook | {"cpr-mfu": logbook["cpr"]}
 
     def result(name, *numbers):
         named = [replace(priced.strategies[i], policy=replace(priced.strategies[i].policy, name=n))
                  for i, n in numbers]  # fmt: skip
         outcome = replace(priced, strategies=tuple(named), curve=seeded().curve("by hand"))
-        return write(
-            outcome=outcome, logbook=logs, curve_path=path, identity=Identity(name, name, {})
-        )
+        return write(outcome=outcome, logs=logs, curve_path=path, identity=Identity(name, name, {}))
 
     a, b = result("a", (1, "cpr")), result("b", (2, "cpr"))
     found = compare(a, b).set_index("quantity").loc["auc_loss"]

@@ -17,8 +17,6 @@ from cprsim.results.compare import compare, same_failures
 from cprsim.results.identity import Identity
 from cprsim.results.metrics import Sample, difference_of, shared_by
 
-OTHER = {"command": [], "seed": 2, "failures_digest": "other"}
-
 
 @pytest.fixture
 def cheaper(made):
@@ -41,7 +39,7 @@ def test_results_with_the_same_failures_are_paired(write, cheaper):
 
 
 def test_results_with_other_failures_are_independent_samples(write, cheaper):
-    a, b = write(), write(outcome=cheaper, identity=Identity("b", "b", {}), about=OTHER)
+    a, b = write(), write(outcome=cheaper, identity=Identity("b", "b", {}), failures_digest="other")
     assert not same_failures(a, b)
     row = overhead(compare(a, b))
     assert row["difference"] == pytest.approx(-0.05)

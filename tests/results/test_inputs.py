@@ -34,8 +34,7 @@ def differing(write):
 
     def _differing(one=ONE, other=OTHER, about=(("seed", 1), ("seed", 2)), inputs=({}, {})):
         results = [
-            write(identity=Identity(f"r{n}", text, files), about={"command": [], **dict([more]),
-                  "failures_digest": "same"})
+            write(identity=Identity(f"r{n}", text, files), about={"command": [], **dict([more])})
             for n, (text, more, files) in enumerate(zip((one, other), about, inputs, strict=True))
         ]  # fmt: skip
         return by_key(*((stored_scenario(one.path), one.manifest) for one in results)), results
@@ -55,15 +54,14 @@ def test_every_key_of_the_scenario_that_differs_is_listed_with_both_values(diffe
 
 
 def test_replications_files_and_versions_are_inputs_too(differing):
-    replications = [("replications", {"full": 100}), ("replications", {"full": 200})]
     files = ({"outages.csv": "ab" * 32}, {"outages.csv": "cd" * 32})
-    _, (a, b) = differing(ONE, ONE, replications, files)
-    newer = dict(b.manifest)
+    _, (a, b) = differing(ONE, ONE, (("seed", 1),) * 2, files)
+    newer = {**b.manifest, "replications": {"full": 200}}
     newer["cprsim"] = {"version": "9.9", "source": "f" * 64, "git": {"commit": "e" * 40}}
     newer["libraries"] = {**newer["libraries"], "numpy": "9.0"}
     newer["python"] = "3.99"
     found = by_key((stored_scenario(a.path), a.manifest), (stored_scenario(b.path), newer))
-    assert found["replications.full"] == ("100", "200")
+    assert found["replications.full"] == ("3", "200")
     assert found["input.outages.csv"] == ("ab" * 5, "cd" * 5)
     assert found["cprsim"][1] == "9.9"
     assert found["source of cprsim"][1] == "f" * 10
