@@ -199,46 +199,51 @@ def results_in(folder: Path) -> list[Path]:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a finished folder whose files are what it says."""
+    path = folder / MANIFEST
     if not folder.is_dir():
         raise ResultError(f"{folder} is no folder")
     try:
-        manifest = _whole(json.loads((folder / MANIFEST).read_bytes()), folder)
+        manifest: dict[str, Any] = json.loads(path.read_bytes())
+        wrong = _wrong_manifest(path, manifest) or _wrong_file(folder, manifest["files"])
     except FileNotFoundError:
         inside = ", ".join(str(one) for one in results_in(folder)[:3])
         instead = f"; name one in it, such as {inside}" if inside else ""
         message = f"{folder} is no finished result: it has no {MANIFEST}{instead}"
         raise ResultError(message) from None
     except OSError as error:
-        raise ResultError(f"{folder / MANIFEST} can't be read: {error.strerror or error}") from None
+        raise ResultError(f"{path} can't be read: {error.strerror or error}") from None
     except UNUSABLE as error:
-        raise ResultError(f"{folder / MANIFEST} is damaged: it is no manifest") from error
-    if not manifest["files"]:
-        raise ResultError(f"{folder / MANIFEST} is damaged: it lists no file")
-    for name, entry in manifest["files"].items():
-        path, said = folder / name, one_line(name)
-        if Path(name).name != name:
-            raise ResultError(f"{folder / MANIFEST} is damaged: {said} is no file of this folder")
-        if not path.is_file():
-            raise ResultError(f"{folder} is damaged: {said} is missing")
-        if file_digest(path) != entry["sha256"]:
-            raise ResultError(f"{folder} is damaged: {said} differs from its digest")
+        raise ResultError(f"{path} is damaged: it is no manifest") from error
+    if wrong:
+        raise ResultError(wrong)
     return manifest
 
 
-def _whole(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The manifest, if its format is known and its digest holds. Raises ResultError."""
+def _wrong_manifest(path: Path, manifest: Mapping[str, Any]) -> str:
+    """What is wrong with it; empty where its format is known and its digest holds."""
     found = manifest.get("format")
     if found != FORMAT:
         shown = "no format" if found is None else f"format {one_line(str(found))}"
-        raise ResultError(
-            f"{folder / MANIFEST} has {shown}; this cprsim reads {FORMAT}: it is damaged, or comes "
-            "from another version"
+        return (
+            f"{path} has {shown}; this cprsim reads {FORMAT}: it is damaged, or comes from another "
+            "version"
         )
     if manifest.get(DIGEST) != _digest(manifest):
-        raise ResultError(
-            f"{folder / MANIFEST} is damaged or was changed by hand: it differs from its digest"
-        )
-    return manifest
+        return f"{path} is damaged or was changed by hand: it differs from its digest"
+    return "" if manifest["files"] else f"{path} is damaged: it lists no file"
+
+
+def _wrong_file(folder: Path, files: Mapping[str, Any]) -> str:
+    """The first file that is not as listed; empty where all are."""
+    for name, entry in files.items():
+        path, said = folder / name, one_line(name)
+        if Path(name).name != name:
+            return f"{folder / MANIFEST} is damaged: {said} is no file of this folder"
+        if not path.is_file():
+            return f"{folder} is damaged: {said} is missing"
+        if file_digest(path) != entry["sha256"]:
+            return f"{folder} is damaged: {said} differs from its digest"
+    return ""
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:

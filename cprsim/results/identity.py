@@ -78,27 +78,21 @@ def trace_digest(loaded: LoadedScenario) -> dict[str, str]:
 
 def failures_digest(loaded: LoadedScenario) -> str:
     """Digest of what decides which failures replication i meets; equal digests, equal failures."""
-    scenario, cluster, scopes = loaded.scenario, loaded.scenario.cluster, loaded.scenario.scopes
-    of_cluster = {"trainers", "emb_ps", "others", "repair"}
-    parts: dict[str, Any] = {
-        "seed": scenario.simulation.seed,
-        "useful_h": scenario.job.useful_h,
-        "cluster": cluster.model_dump(mode="json", include=of_cluster),
-        "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
-        "inputs": sorted(trace_digest(loaded).values()),
-    }
-    kinds = [[one.name, one.share, one.reach] for one in scopes]
-    some: dict[str, Any] = {
-        "workers": cluster.workers,
-        "roles": cluster.roles and cluster.n_nodes_of_stateful,
-        "sync servers": scenario.sync and scenario.sync.servers,
-        "scopes": kinds and [kinds, cluster.rack],  # what a failure is, and whom else it strikes
-        "failures of scopes": [
-            one.failures.model_dump(mode="json") for one in scopes if one.failures
-        ],
-        "silent": scenario.silent and scenario.silent.mtbf_h,
-    }
-    return digest_of(parts | {name: one for name, one in some.items() if one})
+    scenario, of_scope = loaded.scenario, {"name", "share", "reach", "failures"}
+    return digest_of(
+        {
+            "seed": scenario.simulation.seed,
+            "useful_h": scenario.job.useful_h,
+            "nodes": list(scenario.n_nodes_of.items()),
+            "repair": scenario.cluster.model_dump(mode="json", include={"repair"}),
+            "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
+            "inputs": sorted(trace_digest(loaded).values()),
+            # what a failure is, and whom else it strikes
+            "scopes": [one.model_dump(mode="json", include=of_scope) for one in scenario.scopes],
+            "rack": scenario.scopes and scenario.cluster.rack,
+            "silent": scenario.silent and scenario.silent.mtbf_h,
+        }
+    )
 
 
 def file_digest(path: Path) -> str:
