@@ -48,7 +48,9 @@ class StrategyOutcome:
 
     policy: Policy
     costs: CostBreakdown
-    losses: ShardLoss
+    losses: ShardLoss  # none where they are not kept, then their sums are:
+    # share x work since the last save, and since the later of save and own reload
+    stale_h: tuple[Floats, Floats] | None = None
 
     @property
     def gave_up(self) -> bool:
@@ -94,17 +96,21 @@ def simulate(
     experiment: Experiment,
     on_progress: Callable[[int, int], None] | None = None,
     failures: FailureBlocks | None = None,
+    *,
+    keep_losses: bool = True,
 ) -> Outcome:
     """Simulate all replications under all strategies.
 
     Replication i meets the same failures under every strategy. Where a precision is asked for,
     replications are added until the 95 % interval of every strategy's mean overhead is that narrow.
+    Without their losses they take less time.
     """
     expect_all([experiment])
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
     row_bytes, n_losses = ROW_BYTES * len(kept), 0
     _require_room(experiment.simulation.replications or 0, row_bytes)
-    for batch in batches(experiment, failures or FailureBlocks([experiment])):
+    blocks = failures or FailureBlocks([experiment])
+    for batch in batches(experiment, blocks, keep_losses=keep_losses):
         for all_rows, rows in zip(kept, batch.rows, strict=True):
             if rows is not None:
                 all_rows.append(rows)
@@ -112,7 +118,7 @@ def simulate(
         _require_room(batch.n_done, row_bytes + LOSS_BYTES * n_losses / batch.n_done)
         if on_progress is not None:
             on_progress(batch.n_done, batch.n_wanted)
-    return _outcome(experiment, kept)
+    return _outcome(experiment, kept, keep_losses=keep_losses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,10 +303,20 @@ def _require_room(n: int, row_bytes: float) -> None:
     require_room(n * row_bytes, f"the results of {n:,} replications", fit, share=ROWS_SHARE)
 
 
-def _outcome(experiment: Experiment, kept: Sequence[Sequence[Rows]]) -> Outcome:
+def _outcome(
+    experiment: Experiment, kept: Sequence[Sequence[Rows]], *, keep_losses: bool = True
+) -> Outcome:
     strategies = [
         StrategyOutcome(
-            policy, stacked([one.costs for one in rows]), stacked([one.losses for one in rows])
+            policy,
+            stacked([one.costs for one in rows]),
+            stacked([one.losses for one in rows]),
+            None
+            if keep_losses
+            else (
+                np.concatenate([one.stale_h for one in rows]),
+                np.concatenate([one.stale_net_h for one in rows]),
+            ),
         )
         for policy, rows in zip(experiment.policies, kept, strict=True)
     ]

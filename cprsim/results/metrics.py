@@ -161,22 +161,6 @@ def samples_of(
     return {str(name): sample_of(mine, n_nodes, parts) for name, mine in each}
 
 
-def joined(samples: Sequence[Sample]) -> Sample:
-    """One sample of several of one strategy, in the order of their replications."""
-    ((response, first),) = samples[0].of_curve
-    errors = {
-        name: (np.concatenate([one.of_curve[0][1][name][0] for one in samples]), degrees)
-        for name, (_, degrees) in first.items()
-    }
-    return Sample(
-        samples[0].metrics,
-        np.concatenate([one.values for one in samples], axis=1),
-        np.concatenate([one.replication for one in samples]),
-        np.concatenate([one.finished for one in samples]),
-        ((response, errors),),
-    )
-
-
 @np.errstate(invalid="ignore")  # replications that did not finish
 def apart(a: Sample, b: Sample) -> Sample:
     """B - a over the replications that both have; finished where all of both are."""

@@ -40,15 +40,22 @@ def _together(columns: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def columns_of(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:
-    """The replication rows of one strategy, as columns; what is equal in all is a scalar."""
+    """The replication rows of one strategy, as columns; what is equal in all is a scalar.
+
+    Where losses were not kept nothing is known of accuracy.
+    """
     costs, losses, useful_h = strategy.costs, strategy.losses, outcome.useful_h
-    return {
-        **costs.columns(),
-        "pls": lost_portion(losses.since_save_h, losses, costs.replication, useful_h),
-        "pls_net": lost_portion(losses.since_reload_h, losses, costs.replication, useful_h),
-        **accuracy_columns(strategy, outcome),
-        **node_columns(strategy, outcome),
-    }
+    if strategy.stale_h is None:
+        pls, net = (
+            lost_portion(since_h, losses, costs.replication, useful_h)
+            for since_h in (losses.since_save_h, losses.since_reload_h)
+        )
+        accuracy = accuracy_columns(strategy, outcome)
+    else:
+        pls, net = (stale_h / useful_h for stale_h in strategy.stale_h)
+        accuracy = {RESPONSE: ""}
+    beside = node_columns(strategy, outcome)
+    return {**costs.columns(), "pls": pls, "pls_net": net, **accuracy, **beside}
 
 
 def node_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, float]:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.records import interval
-from cprsim.results.metrics import (
-    Sample,
-    difference_of,
-    joined,
-    sample_of,
-    shared_by,
-    summary_of,
-)
-from cprsim.results.rows import RESPONSE, columns_of, node_columns
+from cprsim.results.metrics import difference_of, sample_of, shared_by, summary_of
+from cprsim.results.rows import columns_of
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.sweeps.points import Point
 from cprsim.workers import Workers
@@ -82,15 +75,13 @@ def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
 
 
 def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBlocks) -> Body:
-    batches: dict[str, list[Sample]] = {policy.name: [] for policy in experiment.policies}
-    for samples in _batches(experiment, failures):  # their rows together would fill the memory
-        for name, sample in samples.items():
-            batches[name].append(sample)
-    found, sharing = (
-        {name: joined(some) for name, some in batches.items()},
-        shared_by(experiment.curve),
-    )
-    body = {}
+    by_row = experiment.curve is not None  # a curve needs each loss
+    outcome = pipeline.simulate(experiment, failures=failures, keep_losses=by_row)
+    found = {
+        one.policy.name: sample_of(columns_of(one, outcome), outcome.cluster.n_nodes)
+        for one in outcome.strategies
+    }
+    sharing, body = shared_by(experiment.curve), {}
     for name, sample in found.items():
         less = {} if name == reference else difference_of(found[reference], sample, sharing)
         body[name] = {
@@ -104,33 +95,3 @@ def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBloc
             },
         }
     return body
-
-
-def _batches(
-    experiment: Experiment, failures: pipeline.FailureBlocks
-) -> Iterator[dict[str, Sample]]:
-    """The next replications under every strategy that is not given up.
-
-    Without a curve the engine adds up what shards lose, which takes less time than rows of it.
-    """
-    by_row, useful_h = experiment.curve is not None, experiment.useful_h
-    for batch in pipeline.batches(experiment, failures, keep_losses=by_row):
-        both = zip(experiment.policies, batch.rows, strict=True)
-        going = [
-            (pipeline.StrategyOutcome(policy, rows.costs, rows.losses), rows)
-            for policy, rows in both
-            if rows is not None
-        ]
-        strategies = tuple(one for one, _ in going)
-        outcome = pipeline.Outcome(useful_h, experiment.cluster, strategies, curve=experiment.curve)
-        samples = {}
-        for one, rows in going:
-            columns = columns_of(one, outcome) if by_row else {
-                **rows.costs.columns(),
-                "pls": rows.stale_h / useful_h,
-                "pls_net": rows.stale_net_h / useful_h,
-                RESPONSE: "",
-                **node_columns(one, outcome),
-            }  # fmt: skip
-            samples[one.policy.name] = sample_of(columns, outcome.cluster.n_nodes)
-        yield samples

@@ -15,10 +15,8 @@ import pandas as pd
 import pytest
 
 import cprsim
-from cprsim.errors import BudgetError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.failures.budget import MEMORY
 from cprsim.results.folder import sole
 from cprsim.results.metrics import METRICS, differences, summarise
 from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
@@ -26,7 +24,7 @@ from cprsim.results.store import PointStore
 from cprsim.scenario.reading import load_scenario
 from cprsim.sweeps import running as running_module
 from cprsim.sweeps.folder import load_sweep
-from cprsim.sweeps.running import bodies_of, run_points
+from cprsim.sweeps.running import run_points
 from cprsim.workers import Workers
 from tests.making import PROGRAM, call
 from tests.sweeps.conftest import Points
@@ -135,16 +133,6 @@ def test_points_do_not_depend_on_their_company(points: Points, tmp_path) -> None
     (_, same, _), n_computed = run_points(among, PointStore(tmp_path / "b"), Workers(1))
     assert n_computed == 3
     assert mine == same
-
-
-def test_a_point_takes_no_room_for_its_rows(points: Points, monkeypatch) -> None:
-    changes = ("simulation.replications=9000", "recovery=[full, partial]")
-    (point,) = points("costs.load=1 min", overrides=changes)
-    monkeypatch.setenv(MEMORY, "6 MB")
-    with pytest.raises(BudgetError, match="results of 9,000 replications"):
-        simulate(point.experiment)
-    (body,) = bodies_of([(point.experiment, "full")])
-    assert [strategy["n"] for strategy in body.values()] == [9000, 9000]
 
 
 def test_a_precision_is_reached_at_every_point(scenario, swift) -> None:
