@@ -110,31 +110,26 @@ def simulate(
     row_bytes, n_losses = ROW_BYTES * len(kept), 0
     _require_room(experiment.simulation.replications or 0, row_bytes)
     blocks = failures or FailureBlocks([experiment])
-    for batch in batches(experiment, blocks, keep_losses=keep_losses):
-        for all_rows, rows in zip(kept, batch.rows, strict=True):
+    for batch, n_done, n_wanted in _batches(experiment, blocks, keep_losses):
+        for all_rows, rows in zip(kept, batch, strict=True):
             if rows is not None:
                 all_rows.append(rows)
                 n_losses += len(rows.losses.slot)
-        _require_room(batch.n_done, row_bytes + LOSS_BYTES * n_losses / batch.n_done)
+        _require_room(n_done, row_bytes + LOSS_BYTES * n_losses / n_done)
         if on_progress is not None:
-            on_progress(batch.n_done, batch.n_wanted)
+            on_progress(n_done, n_wanted)
     return _outcome(experiment, kept, keep_losses=keep_losses)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The next replications under every strategy; None for those that were given up before."""
-
-    rows: tuple[Rows | None, ...]
-    n_done: int  # replications, these included
-    n_wanted: int  # as far as the ones so far tell
+Batch = tuple[Rows | None, ...]  # replications by strategy; None for those that were given up
 
 
-def batches(
-    experiment: Experiment, blocks: FailureBlocks, *, keep_losses: bool = True
-) -> Iterator[Batch]:
+def _batches(
+    experiment: Experiment, blocks: FailureBlocks, keep_losses: bool
+) -> Iterator[tuple[Batch, int, int]]:
     """Simulate block after block until there are enough replications.
 
+    The next replications, how many are done with them, and how many are wanted as far as they tell.
     The first look at them is early, to see whether jobs finish at all. A precision is looked at
     where it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
     """
@@ -158,7 +153,7 @@ def batches(
                     engines = [one if finished[i] else None for i, one in enumerate(engines)]
                     going_h = [some for i, some in enumerate(walls_h) if finished[i]]
                     n_wanted = _n_wanted(experiment, n_done, n_wanted, going_h)
-                yield Batch(rows, n_done, n_wanted)
+                yield rows, n_done, n_wanted
         if n_done >= n_wanted:
             return
 
@@ -191,7 +186,7 @@ def _n_wanted(
 
 def _parts(
     experiment: Experiment, block: Block, replications: range, engines: Sequence[Engine | None]
-) -> Iterator[tuple[int, tuple[Rows | None, ...]]]:
+) -> Iterator[tuple[int, Batch]]:
     """What some replications of a block cost, in parts where not all fit in memory, and their ends.
 
     A part draws its failures alone.

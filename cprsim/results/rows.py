@@ -15,7 +15,7 @@ import pandas as pd
 
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Floats, ShardLoss, SubSaves
 from cprsim.recovery.policy import Policy
-from cprsim.staleness.expected import Prediction, nothing_lost
+from cprsim.staleness.expected import nothing_lost
 from cprsim.staleness.names import ALWAYS, Metric, lost_portion, strategy_key
 
 if TYPE_CHECKING:
@@ -54,16 +54,11 @@ def columns_of(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:
     else:
         pls, net = (stale_h / useful_h for stale_h in strategy.stale_h)
         accuracy = {RESPONSE: ""}
-    beside = node_columns(strategy, outcome)
-    return {**costs.columns(), "pls": pls, "pls_net": net, **accuracy, **beside}
-
-
-def node_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, float]:
-    """The nodes that are paid like the job's; none where no strategy has any."""
-    n_spares, taxes = outcome.cluster.n_spares, [one.policy.tax for one in outcome.strategies]
-    if n_spares is None and not any(tax.nodes for tax in taxes):
-        return {}
-    return {"extra_nodes": strategy.policy.tax.nodes, "spare_nodes": float(n_spares or 0)}
+    columns = {**costs.columns(), "pls": pls, "pls_net": net, **accuracy}
+    n_spares, extra = outcome.cluster.n_spares, [one.policy.tax.nodes for one in outcome.strategies]
+    if n_spares is not None or any(extra):  # nodes that are paid like the job's
+        columns |= {"extra_nodes": strategy.policy.tax.nodes, "spare_nodes": float(n_spares or 0)}
+    return columns
 
 
 def loss_rows(outcome: Outcome) -> pd.DataFrame:
@@ -121,10 +116,15 @@ def further_losses(columns: Iterable[Any]) -> tuple[str, ...]:
 
 def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
     """The columns of one strategy's rows: see docs/metrics.md. NaN where nothing is known."""
-    columns: dict[str, Column] = {RESPONSE: strategy_key(strategy.policy) or ""}
-    beyond = np.full(strategy.costs.n_replications, np.nan)
-    for metric, name in priced_by(outcome.curve).items():
-        predicted = _predicted(strategy, outcome, metric)
+    policy, costs, curve = strategy.policy, strategy.costs, outcome.curve
+    columns: dict[str, Column] = {RESPONSE: strategy_key(policy) or ""}
+    beyond = np.full(costs.n_replications, np.nan)
+    for metric, name in priced_by(curve).items():
+        if curve is not None:
+            predicted = curve.predict(policy, metric, strategy.losses, costs, outcome.useful_h)
+        else:
+            loses_nothing = strategy_key(policy) is None
+            predicted = nothing_lost(costs.n_replications) if loses_nothing else None
         if predicted is None:
             columns |= {name: np.nan, f"{name}_se": np.nan, f"{name}_degrees": np.nan}
             continue
@@ -152,15 +152,6 @@ def why_unpriced(curve: StalenessCurve, policy: Policy) -> str:
 def _settings(sub_saves: SubSaves) -> str:
     every = f", every {sub_saves.sample_period}th sample" if sub_saves.tracker == "ssu" else ""
     return f"{100 * sub_saves.fraction:g} % of {sub_saves.n_large_tables} large tables{every}"
-
-
-def _predicted(strategy: StrategyOutcome, outcome: Outcome, metric: Metric) -> Prediction | None:
-    if outcome.curve is None:
-        loses_nothing = strategy_key(strategy.policy) is None
-        return nothing_lost(strategy.costs.n_replications) if loses_nothing else None
-    return outcome.curve.predict(
-        strategy.policy, metric, strategy.losses, strategy.costs, outcome.useful_h
-    )
 
 
 def has_measured_error(quantity: str) -> bool:
