@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome
+from cprsim.present.terminal import show
 from cprsim.records import (
     PARTS,
     Activity,
@@ -44,6 +47,13 @@ DECISION = Decision("partial", 8.0, 2.0, 0.02, float("inf"), 0.1)
 FULL = paper_policy("full", ROLL_BACK, 2.0, "young")
 CPR = paper_policy("cpr", RELOAD, 8.0, "cpr", DECISION)
 NONE = paper_policy("none", RESTART, float("inf"), "never saves")
+
+
+def printed(blocks, width=200) -> str:
+    """Blocks as a wide terminal shows them."""
+    out = io.StringIO()
+    show(Console(file=out, width=width, force_terminal=True, color_system=None), blocks)
+    return out.getvalue()
 
 
 def strategy(policy, save_h, lost_h, *, losses=(), finished=None):

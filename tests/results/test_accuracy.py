@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy import stats
 
 from cprsim.curves.curve_file import CurveFile, write_curve
 from cprsim.present.comparison import differences_table
 from cprsim.present.run import costs_table
 from cprsim.present.run_sentences import accuracy_sentences
-from cprsim.present.terminal import show
 from cprsim.records import SubSaves
 from cprsim.results.compare import compare, shared_errors
 from cprsim.results.identity import Identity
@@ -24,6 +21,7 @@ from cprsim.results.rows import replication_rows
 from cprsim.results.run import load_result
 from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
+from tests.results.conftest import printed
 
 # The fixture's cpr loses net PLS 0.15, 0 and 0.05 in its three replications.
 LINES = (
@@ -55,13 +53,6 @@ def written(write, priced, logbook, tmp_path):
         return write(**parts)
 
     return _written
-
-
-def text_of(blocks, width=200) -> str:
-    out = io.StringIO()
-    console = Console(file=out, width=width, force_terminal=True, color_system=None)
-    show(console, blocks)
-    return out.getvalue()
 
 
 def test_losses_are_the_curves_at_net_pls(priced):
@@ -115,7 +106,7 @@ def test_a_strategy_that_does_not_finish_has_no_loss_and_no_error_in_an_interval
     costs = replace(cpr.costs, finished=np.array([True, False, True]))
     result = written(outcome=replace(priced, strategies=(full, replace(cpr, costs=costs))))
     assert "There is no AUC loss to show" in accuracy_sentences(result)[0]
-    assert "×10⁻⁴" not in text_of([costs_table(result)])
+    assert "×10⁻⁴" not in printed([costs_table(result)])
 
 
 def test_results_by_one_curve_are_compared_closer_than_by_two(written):
@@ -133,7 +124,7 @@ def test_results_by_one_curve_are_compared_closer_than_by_two(written):
     error = sqrt(2) * LOSSES.mean() / 10
     assert difference == 0
     assert width == pytest.approx(2 * stats.t.ppf(0.975, 8) * error)  # 4 degrees and 4
-    text = text_of([differences_table(compare(one, other))])
+    text = printed([differences_table(compare(one, other))])
     assert "AUC loss, ×10⁻⁴" in text
     assert "log-loss rise" not in text  # known to nobody
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 
 from cprsim.experiments.pipeline import Outcome
 from cprsim.present.comparison import differences_table
 from cprsim.present.run import strategies_frame
 from cprsim.present.run_sentences import savings, verdicts
-from cprsim.present.terminal import show
 from cprsim.recovery.policy import RELOAD
 from cprsim.results.compare import compare
 from cprsim.results.identity import Identity
 from tests.making import paper_policy
-
-
-def printed(blocks, width=200, terminal=False):
-    out = io.StringIO()
-    console = Console(file=out, width=width, force_terminal=terminal, color_system=None)
-    show(console, blocks)
-    return out.getvalue()
+from tests.results.conftest import printed
 
 
 def test_verdicts_say_what_the_numbers_do_not(write, made):

@@ -135,14 +135,6 @@ def test_points_do_not_depend_on_their_company(points: Points, tmp_path) -> None
     assert mine == same
 
 
-def test_a_precision_is_reached_at_every_point(scenario, swift) -> None:
-    said = sweep(scenario, "--set", "recovery=[full,partial]", "--precision", "20%")
-    overhead = load_sweep(said["folder"]).of("overhead_fraction")
-    width = (overhead["high"] - overhead["low"]) / 2 / overhead["mean"]
-    assert (width < 0.21).all()
-    assert overhead["n"].nunique() > 1
-
-
 def test_what_cannot_be_is_said_and_nothing_is_written(scenario, swift) -> None:
     both = call("sweep", scenario, "--over", "costs.load=1 s", "--replications", 5,
                 "--precision", "1%")  # fmt: skip
@@ -332,18 +324,3 @@ def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, swift
     assert done.exit_code == 0, done.output
     assert kept <= stored()
     assert not list(Path("results").rglob(".*.unfinished"))
-
-
-@pytest.mark.parametrize(
-    "failures",
-    [
-        "{kind: node, roles: {emb_ps: {family: weibull, mtbf: 90 h, shape: 0.7}}}",
-        "{kind: correlated, mtbf: 200 h, shape: 0.8}",
-        "{kind: injected, count: 2}",
-    ],
-)
-def test_every_source_of_failures_can_be_swept(points: Points, tmp_path, failures) -> None:
-    found = points("recovery.interval=1 h,4 h", overrides=(f"failures={failures}",))
-    bodies, n_computed = run_points(found, PointStore(tmp_path), Workers(1))
-    assert n_computed == 2
-    assert bodies[0] != bodies[1]
