@@ -412,14 +412,15 @@ def sole(final: Path) -> Iterator[None]:
     """While the block lasts, no other process works on what is to become `final`."""
     path = final.parent / f".{final.name}.lock"
     with _there(final.parent):
-        try:
-            with writes(f"to {final.parent}"):
+        with writes(f"to {final.parent}"):
+            try:
                 lock = _lock(path, fcntl.LOCK_NB)
-        except _HeldError as held:
-            raise ResultError(
-                f"{final} is being made by another process (number {held}): wait for it, or stop "
-                "it and run this again; what it has finished is kept"
-            ) from None
+            except BlockingIOError:
+                holder = path.read_text("ascii") or "unknown"
+                raise ResultError(
+                    f"{final} is being made by another process (number {holder}): wait for it, or "
+                    "stop it and run this again; what it has finished is kept"
+                ) from None
         try:
             os.ftruncate(lock, 0)
             os.pwrite(lock, str(os.getpid()).encode(), 0)
@@ -448,12 +449,11 @@ def workshop(final: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-class _HeldError(Exception):
-    """Another process, whose number this is, holds the lock."""
-
-
 def _lock(path: Path, how: int = 0) -> int:
-    """The descriptor that holds the lock of a file; the kernel lets go of it when we die."""
+    """The descriptor that holds the lock of a file; the kernel lets go of it when we die.
+
+    Raises BlockingIOError where another process holds it and `how` says not to wait.
+    """
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -461,9 +461,8 @@ def _lock(path: Path, how: int = 0) -> int:
             if os.path.samestat(path.stat(), os.fstat(lock)):
                 return lock
         except BlockingIOError:
-            holder = os.pread(lock, 20, 0).decode("ascii", "replace")
             os.close(lock)
-            raise _HeldError(holder or "unknown") from None
+            raise
         except FileNotFoundError:
             pass  # whoever held it has deleted it
         os.close(lock)
@@ -473,7 +472,7 @@ def remove_leftovers(root: Path) -> list[Path]:
     """Delete what killed runs left in `root`; what a living process writes stays."""
     removed = []
     for folder in root.glob(f".*{UNFINISHED}"):
-        with suppress(OSError, _HeldError):  # gone meanwhile, or not ours to touch
+        with suppress(OSError):  # gone meanwhile, or not ours to touch
             lock = _lock(folder / "lock", fcntl.LOCK_NB)
             try:
                 shutil.rmtree(folder)

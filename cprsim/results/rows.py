@@ -102,12 +102,6 @@ RESPONSE = "response"
 Column = Floats | float | str
 
 
-def priced_by(curve: StalenessCurve | None) -> dict[Metric, str]:
-    """The column of each metric's loss: AUC, log-loss, and what else a curve knows."""
-    further = () if curve is None else curve.metrics
-    return QUANTITIES | {metric: metric.quantity for metric in further}
-
-
 def further_losses(columns: Iterable[Any]) -> tuple[str, ...]:
     """Columns of losses in other metrics than AUC and log-loss."""
     names = map(str, columns)
@@ -119,7 +113,8 @@ def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, C
     policy, costs, curve = strategy.policy, strategy.costs, outcome.curve
     columns: dict[str, Column] = {RESPONSE: strategy_key(policy) or ""}
     beyond = np.full(costs.n_replications, np.nan)
-    for metric, name in priced_by(curve).items():
+    for metric in dict.fromkeys([*ALWAYS, *(() if curve is None else curve.metrics)]):
+        name = metric.quantity
         if curve is not None:
             predicted = curve.predict(policy, metric, strategy.losses, costs, outcome.useful_h)
         else:
