@@ -10,7 +10,7 @@ from pathlib import Path
 from cprsim.curves.curve_file import LENGTHS, CurveFile, read_curve
 from cprsim.errors import ParameterError
 from cprsim.measuring.measure import MeasureRequest, identity
-from cprsim.results.compare import flat
+from cprsim.results.identity import flat
 from cprsim.staleness.length import LengthLaw
 from cprsim.staleness.names import WHOLE
 

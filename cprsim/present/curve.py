@@ -31,7 +31,7 @@ from cprsim.present.document import (
     row_columns,
 )
 from cprsim.records import HIGH, Estimate, Floats
-from cprsim.results.compare import flat
+from cprsim.results.identity import flat
 from cprsim.results.words import count, ends, portion, significant, with_ends, with_interval
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 from cprsim.staleness.names import MORE_BYTES, WHOLE, Metric
