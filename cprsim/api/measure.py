@@ -100,8 +100,7 @@ def measure(
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.own_code import require_allowed
     from cprsim.present.curve import answer_of_curve
-    from cprsim.results.folder import require_writable
-    from cprsim.results.kept import Kept
+    from cprsim.results.folder import Kept, require_writable
     from cprsim.staleness.names import Metric
     from cprsim.units import SHARE, TIME
     from cprsim.workers import Workers as Pool
@@ -129,7 +128,7 @@ def measure(
     words = shlex.join(watch.command() or ["cprsim.measure"])
     words = re.sub(r" --(workers|dask)[ =]\S+", "", words)  # where it ran changes no number
     write_curve(path, curve_file(measured, request, path.stem, words))
-    written = Kept(read_curve(path), path, path, False, None)
+    written = Kept(read_curve(path), path, path)
     return answer_of_curve(written.made, **written.about())
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import p_strikes
+from cprsim.fitting.observation import node_hours
 from cprsim.records import Bools, Floats, Ints
 
 WEEK_H = 168.0
@@ -41,20 +42,16 @@ class Togetherness:
         return float(sum(p * n for p, n in zip(struck, counts, strict=True)) / counts.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class Portrait:
-    """The statistics that a simulation of a trace has to meet."""
-
-    mean_gap_h: float
-    share_of_zero_gaps: float
-    weekly_dispersion: float  # variance over mean of the failures per week
-    concentration: float  # share of the failures on the worst tenth of the nodes
-
-
 def togetherness(outages: Outages) -> Togetherness:
     """Group sizes: how many (chosen) outages begin at each instant of the window."""
-    at_h = outages.failed_at_h
-    return Togetherness(group_sizes(begins_instant(at_h)))
+    return Togetherness(group_sizes(begins_instant(outages.failed_at_h)))
+
+
+def job_rate_per_h(outages: Outages, n_job: int) -> float:
+    """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
+    together = togetherness(outages)
+    watched_h = node_hours(outages) / outages.n_nodes
+    return len(together.sizes) * together.share_of_job(n_job, outages.n_nodes) / watched_h
 
 
 def begins_instant(at_h: Floats) -> Bools:
@@ -81,38 +78,7 @@ def dispersion(counts: Ints) -> float:
     return float(counts.var(ddof=1) / counts.mean())
 
 
-def concentration(node: Ints, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
+def concentration(node: ArrayLike, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
     """Share of the failures that the worst nodes hold."""
-    counts = np.sort(np.bincount(node, minlength=n_nodes))[::-1]
-    n_worst = int(np.ceil(fraction * n_nodes))
-    return float(counts[:n_worst].sum() / counts.sum())
-
-
-def portrait(
-    at_h: Floats, node: Ints, n_nodes: int, window_h: float, *, whole: bool = False
-) -> Portrait:
-    """The statistics of failures within a window.
-
-    Raises ParameterError for fewer than two failures.
-    """
-    if len(at_h) < 2:
-        raise ParameterError("two failures at least are needed to speak of gaps")
-    gaps_h = np.diff(np.sort(at_h))
-    return Portrait(
-        mean_gap_h=window_h / len(at_h) if whole else float(gaps_h.mean()),
-        share_of_zero_gaps=float((gaps_h == 0).mean()),
-        weekly_dispersion=dispersion(weekly_counts(at_h, window_h)),
-        concentration=concentration(node, n_nodes),
-    )
-
-
-def portrait_of(outages: Outages) -> Portrait:
-    """The statistics of a log's (chosen) failures."""
-    failures = outages.where(outages.in_window & outages.chosen)
-    return portrait(
-        failures.start_h,
-        failures.node,
-        failures.n_nodes,
-        failures.window_h,
-        whole=all(outages.window_given),
-    )
+    counts = np.sort(np.bincount(np.asarray(node), minlength=n_nodes))[::-1]
+    return float(counts[: int(np.ceil(fraction * n_nodes))].sum() / counts.sum())

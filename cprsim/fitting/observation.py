@@ -80,8 +80,9 @@ def observation(
     known: Mapping[str, Origin] | None = None,
     cause: str | None = None,
 ) -> Observation:
-    """The observation of a log."""
-    origin = INFERRED | dict(known or {})
+    """The observation of a log; `known` is what a user said besides."""
+    facts = {name: (Source(how[0]), how[1]) for name, how in outages.facts.items()}
+    origin = INFERRED | facts | dict(known or {})
     ages = AGES[first] if outages.lives is None else LIVING[first]
     return Observation(
         Fact(outages.n_nodes, *origin["n_nodes"]),

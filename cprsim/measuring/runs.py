@@ -22,7 +22,7 @@ from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.records import ShardBy
-from cprsim.results.journal import append_to_journal, read_journal
+from cprsim.results.store import append_to_journal, read_journal
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.staleness.names import MORE_BYTES, STRATEGIES

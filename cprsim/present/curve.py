@@ -27,7 +27,7 @@ from cprsim.present.document import (
     row_columns,
 )
 from cprsim.records import HIGH, Estimate, Floats
-from cprsim.results.compare import flat
+from cprsim.results.identity import flat
 from cprsim.results.words import ends, portion, significant, with_ends, with_interval
 from cprsim.staleness.names import MORE_BYTES, WHOLE, Metric
 from cprsim.staleness.response import BY_PLS, Response

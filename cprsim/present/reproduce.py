@@ -18,7 +18,7 @@ from cprsim.present.document import Document, Section, Table, Words, row_columns
 from cprsim.present.markdown import raw_table
 from cprsim.present.provenance import origin
 from cprsim.records import NO_NUMBER
-from cprsim.results.manifest import MANIFEST, read_manifest
+from cprsim.results.folder import MANIFEST, read_manifest
 from cprsim.results.words import count
 from cprsim.studies.runner import COLUMNS, Reproduced, read_reproduced
 from cprsim.studies.study import Listing, Study

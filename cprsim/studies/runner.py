@@ -15,9 +15,17 @@ from pathlib import Path
 import pandas as pd
 
 from cprsim import watch
-from cprsim.results.folder import finished_or_make, publishing, read_record, write_csv, write_record
+from cprsim.results.folder import (
+    MANIFEST,
+    finished_or_make,
+    publishing,
+    read_manifest,
+    read_record,
+    write_csv,
+    write_manifest,
+    write_record,
+)
 from cprsim.results.identity import Identity, file_digest
-from cprsim.results.manifest import MANIFEST, read_manifest, write_manifest
 from cprsim.studies.study import Summary, Work
 
 SUMMARY, COMPARISONS = "summary.json", "comparisons.csv"

@@ -15,8 +15,7 @@ from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.sources import Start
-from cprsim.fitting.fragments import fragment
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.report import fit_failures
 from cprsim.records import Clock
 from cprsim.scenario.reading import load_scenario
 from tests.engines import z_score
@@ -102,9 +101,9 @@ def test_the_fragment_of_a_fit_makes_the_source_that_was_fitted(tmp_path: Path) 
         rows += [f"n{node},{at},{at + 1}" for node in rng.choice(24, 3, replace=False)]
     path = tmp_path / "log.csv"
     path.write_text("\n".join(rows) + "\n")
-    fitted = fit_trace(read_tidy(path, time_unit="h", period=(0, 4000)), n_bootstrap=0)
+    fitted = fit_failures(read_tidy(path, time_unit="h", period=(0, 4000)), n_bootstrap=0)
     rest, _, costs = CORRELATED.partition("failures:\n")
-    text = f"{rest}{fragment(fitted, 'a log')}{costs[costs.index('costs:') :]}"
+    text = f"{rest}{fitted.fragment}{costs[costs.index('costs:') :]}"
     made = assemble(load_scenario("fitted.yaml", text=text)).failures
     assert isinstance(made, CorrelatedNodes)
     assert fitted.correlated is not None

@@ -15,18 +15,17 @@ from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import Start
-from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
 from cprsim.fitting.correlation import (
     concentration,
     dispersion,
-    portrait,
     togetherness,
     weekly_counts,
 )
 from cprsim.fitting.lifetimes import lifetimes_of, uptimes
 from cprsim.fitting.trend import trend
 from cprsim.records import Cluster, Holds, Role
+from tests.failures.tidy import read_infinitehbd, read_lanl
 
 SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]
 CLUSTER = Cluster((Role("emb_ps", 6, Holds.SHARD), Role("trainer", 4, Holds.REPLICA)))
@@ -112,15 +111,10 @@ def test_shocks_strike_the_jobs_part_of_the_cluster() -> None:
 
 def test_statistics_by_hand() -> None:
     at_h = np.array([10.0, 10.0, 200.0, 400.0])
-    drawn = portrait(at_h, np.array([0, 1, 0, 0]), n_nodes=10, window_h=4 * 168.0)
-    assert drawn.mean_gap_h == 130.0
-    assert drawn.share_of_zero_gaps == pytest.approx(1 / 3)
-    assert drawn.weekly_dispersion == pytest.approx(2 / 3)  # counts 2, 1, 1, 0
-    assert drawn.concentration == 0.75
+    assert dispersion(weekly_counts(at_h, 4 * 168.0)) == pytest.approx(2 / 3)  # 2, 1, 1, 0
+    assert concentration(np.array([0, 1, 0, 0]), 10) == 0.75
     assert weekly_counts(at_h, 500.0).tolist() == [2, 1]  # whole weeks only
     assert concentration(np.array([3, 3, 1]), 4, 0.5) == 1.0
-    with pytest.raises(ParameterError, match="two failures"):
-        portrait(at_h[:1], np.array([0]), 10, 500.0)
 
 
 def test_poisson_counts_have_dispersion_one() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +14,11 @@ import pytest
 from cprsim.errors import TraceError
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.fitting.correlated_fit import fit_correlated
-from cprsim.fitting.correlation import portrait_of
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps, repair_times, uptimes
 from cprsim.records import Cluster, Holds, Role
 from tests.failures.tidy import read_tidy
-from tests.fitting.posterior_check import check_by_simulation
+from tests.fitting.posterior_check import portrait_of
 
 N_NODES, WINDOW_H, UP_H, REPAIR_H = 12, 4000.0, 100.0, 5.0
 CLUSTER = Cluster((Role("emb_ps", N_NODES, Holds.SHARD),))
@@ -92,52 +91,53 @@ def test_up_times_and_repairs_are_fitted_from_what_the_log_knows(
     assert repairs.n >= 0.9 * len(ROWS)
 
 
-def test_points_in_time_go_through_the_circle_as_through_the_replay(tmp_path: Path) -> None:
-    outages = read(tmp_path, no_column)
-    mean_gap = check_by_simulation(outages, fit_correlated(outages), n=100)[0]
-    assert mean_gap.trace == pytest.approx(WINDOW_H / len(ROWS))
-    assert mean_gap.inside
-    replayed_h = Replay(outages).expected(CLUSTER, 200.0).mtbf_h
-    assert replayed_h == pytest.approx(mean_gap.trace)
-
-
-def test_what_is_closed_and_what_stays_open_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("node,start,end\na,10,\nb,20,22\na,30,31\nb,60,\na,70,\nc,99,\n")
-    outages = read_tidy(path, time_unit="h", period=(0, 100), n_nodes=3)
-    assert outages.end_h.tolist() == [30, 22, 31, 100, 100, 100]
-    assert outages.ended.tolist() == [False, True, True, False, False, False]
-    assert outages.guessed.tolist() == [True, False, False, False, False, False]
-    assert outages.n_outages == 6
-    assert outages.notes == (
+# node, start and end of rows; options; starts, ends, which were seen to end; a note
+CASES: dict[str, tuple[str, dict[str, Any], list[float], list[float], list[bool], str]] = {
+    "closed by the next failure": (
+        "a,10,\nb,20,22\na,30,31\nb,60,\na,70,\nc,99,", {"n_nodes": 3},
+        [10, 20, 30, 60, 70, 99], [30, 22, 31, 100, 100, 100],
+        [False, True, True, False, False, False],
         "1 outage(s) without an end, closed by the next failure of the node",
-        "3 outage(s) without an end, still under way at the end of the observation",
-    )
-
-
-def test_a_repair_time_can_be_given_and_does_not_swallow_the_next_failure(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("node,start\na,10\na,11\nb,20\na,40\n")
-    outages = read_tidy(path, time_unit="h", period=(0, 100), repair_h=2.0)
-    np.testing.assert_allclose(outages.down_h, [1, 2, 2, 2])
-    assert outages.n_outages == 4
-    assert repair_times(outages).n == 0  # nobody saw them
-    assert "4 outage(s) without an end, taken to last 2 h" in outages.notes
-    assert "1 outage(s) without an end, of these cut at the node's next failure" in outages.notes
-    points = read_tidy(path, time_unit="h", period=(0, 100))
-    assert points.down_h.tolist() == [0, 0, 0, 0]
-    assert "4 outage(s) without an end, taken as points in time" in points.notes
-
-
-def test_outages_that_are_left_out_or_merged_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("node,start,end\na,1,2\nb,20,30\nb,25,26\na,90,91\n")
-    notes = read_tidy(path, time_unit="h", period=(10, 80), n_nodes=2).notes
-    assert notes == (
+    ),
+    "a given repair, which does not swallow the next failure": (
+        "a,10,\na,11,\nb,20,\na,40,", {"repair_h": 2.0}, [10, 11, 20, 40], [11, 13, 22, 42],
+        [False] * 4, "1 outage(s) without an end, of these cut at the node's next failure",
+    ),
+    "outside the period": (
+        "a,1,2\nb,20,30\na,90,91", {"period": (10, 80)}, [10], [20], [True],
         "1 outage(s) from the end of the period on left out",
-        "1 outage(s) outside the observation left out",
+    ),
+    "within another": (
+        "b,20,30\nb,25,26", {}, [20], [30], [True],
         "1 outage(s) of nodes that were down already, merged into the outage under way",
-    )
+    ),
+    "at one instant": (
+        "a,5,6\na,5,6\nb,5,6", {}, [5, 5], [6, 6], [True, True],
+        "1 outage(s) of nodes that were down already, merged into the outage under way",
+    ),
+    "with an end, and without": (
+        "a,10,\na,10,12\na,40,\na,60,61\nb,70,71", {}, [10, 40, 60, 70], [12, 60, 61, 71],
+        [True, False, True, True], "",
+    ),
+    "zero is an end in hours of another zero": (
+        "a,-1,0\na,9,12", {"period": (-2, 98)}, [1, 11], [2, 14], [True, True], "",
+    ),
+    "words for no end": (
+        "a,1,NULL\nb,2,-", {}, [1, 2], [100, 100], [False, False],
+        "2 end(s) such as NULL or - taken for none",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_ends_that_are_missing_and_outages_that_do_not_count(tmp_path: Path, case: str) -> None:
+    rows, said, start_h, end_h, ended, note = CASES[case]
+    (path := tmp_path / "log.csv").write_text(f"node,start,end\n{rows}\n")
+    log = read_tidy(path, **{"time_unit": "h", "period": (0, 100)} | said)
+    assert log.start_h.tolist() == start_h
+    assert log.end_h.tolist() == end_h
+    assert log.ended.tolist() == ended
+    assert note in (*log.notes, "")
 
 
 @pytest.mark.parametrize(
@@ -145,31 +145,19 @@ def test_outages_that_are_left_out_or_merged_are_counted(tmp_path: Path) -> None
     [
         (("9999-12-31", "9999-12-31T00:00"), "the year 9999"),
         (("0001-01-01", "1970-01-01"), "0, 1970-01-01 or the year 1"),
-        (("NULL", "-"), "NULL or -"),
+        (("0", "0"), "0, 1970-01-01 or the year 1"),
     ],
 )
-def test_words_and_dates_that_stand_for_no_end(
-    tmp_path: Path, ends: tuple[str, str], note: str
-) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text(
-        f"node,start,end\na,2024-01-01,2024-01-02\na,2024-01-10,{ends[0]}\n"
-        f"b,2024-01-12,{ends[1]}\na,2024-01-20,2024-01-21\n"
+def test_dates_that_stand_for_no_end(tmp_path: Path, ends: tuple[str, str], note: str) -> None:
+    rows = f"a,2024-01-01,2024-01-02\na,2024-01-10,{ends[0]}\nb,2024-01-12,{ends[1]}\n"
+    if ends[0] == "0":
+        rows = "a,1704067200,1704153600\na,1704844800,0\nb,1705017600,0\n"
+    (path := tmp_path / "log.csv").write_text(f"node,start,end\n{rows}")
+    log = read_tidy(path)
+    assert log.ended.tolist() == [True, False, False]
+    assert f"2 end(s) such as {note} taken for none".replace("such as the year", "in the year") in (
+        log.notes
     )
-    outages = read_tidy(path)
-    assert outages.ended.tolist() == [True, False, False, True]
-    assert outages.window_h == 20 * 24
-    (said,) = (one for one in outages.notes if note in one)
-    assert said.startswith("2 end(s) ")
-    assert said.endswith(" taken for none")
-
-
-def test_zero_is_an_end_where_hours_do_not_count_from_1970(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("node,start,end\na,1714557600,0\na,1714730400,1714734000\n")
-    assert read_tidy(path).guessed.tolist() == [True, False]
-    path.write_text("node,start,end\na,-1,0\na,9,12\n")
-    assert read_tidy(path, time_unit="h").end_h.tolist() == [1.0, 13.0]
 
 
 # --------------------------------------------------------------------------------- the window
@@ -206,32 +194,6 @@ def test_a_window_beyond_the_year_2262_is_refused_or_used_as_any_other(rare: Pat
         read_tidy(rare, period=("2262-04-12", None))
     with pytest.raises(TraceError, match="no outage begins within the period"):
         read_tidy(rare, period=("2262-04-12", "2262-04-13"))
-
-
-# ----------------------------------------------------------------------------- rows said twice
-
-
-def test_rows_of_a_node_at_one_instant_are_one_failure(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text(
-        "node,disk,start,end,note\na,sda,5,6,\na,sdb,5,6,\na,sda,5,6,\na,sda,5,6,x\nb,sda,5,6,\n"
-    )
-    outages = read_tidy(path, time_unit="h", period=(0, 10))
-    assert outages.n_outages == 2
-    assert (
-        "3 outage(s) of nodes that were down already, merged into the outage under way"
-        in outages.notes
-    )
-    assert gaps(outages).n_zero == 1
-
-
-def test_a_row_with_an_end_and_one_without_are_one_outage_with_that_end(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("node,start,end\na,10,\na,10,12\na,40,\na,60,61\nb,70,71\n")
-    outages = read_tidy(path, time_unit="h", period=(0, 100))
-    assert outages.start_h.tolist() == [10, 40, 60, 70]
-    assert outages.end_h.tolist() == [12, 60, 61, 71]
-    assert outages.guessed.tolist() == [False, True, False, False]
 
 
 def test_an_outage_that_begins_when_one_of_a_given_length_ends_is_a_failure(tmp_path: Path) -> None:

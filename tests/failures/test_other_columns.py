@@ -2,66 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
 from cprsim.experiments.sources import replay_of
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.formats import guess, read_log
-from cprsim.fitting.reading import read_failures
 from cprsim.scenario.failures import TraceFailures
-
-STARTS = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 06:00", "2024-01-02 12:00"])
-LASTED_H = np.array([1.5, 4.0, 0.25])
-ENDS = STARTS + pd.to_timedelta(LASTED_H, unit="h")
-NODES = ["a", "b", "a"]
-CHANGES = sorted(
-    [*zip(STARTS, NODES, [False] * 3, strict=True), *zip(ENDS, NODES, [True] * 3, strict=True)]
-)
+from tests.failures import tidy
 
 
 def read(path: Path, text: str = "", **options: object) -> Outages:
     if text:
         path.write_text(text)
-    return read_log(path, guess(path)[0], LogOptions(**options))  # type: ignore[arg-type]
-
-
-def require_the_three(log: Outages) -> None:
-    """Nodes, starts and ends are those of above."""
-    assert [log.node_names[node] for node in log.node] == NODES
-    hours = (STARTS - STARTS[0]) / pd.Timedelta(1, "h")
-    np.testing.assert_allclose(log.start_h, hours)
-    np.testing.assert_allclose(log.end_h, hours + LASTED_H)
-    assert log.ended.all()
-
-
-@pytest.mark.parametrize(
-    ("name", "cells", "unit"),
-    [
-        ("duration", ("1.5 h", "4 h", "15 min"), None),
-        ("downtime", ("1:30:00", "4:00:00", "0 days 00:15:00"), None),
-        ("repair_time", ("PT1H30M", "PT4H", "PT15M"), None),
-        ("elapsed", ("0-01:30:00", "0-04:00:00", "0-00:15:00"), None),
-        ("duration", ("90", "240", "15"), "min"),
-        ("Down time (minutes)", ("90", "240", "15"), "h"),
-        ("DURATION_MS", ("5400000", "14400000", "900000"), None),
-    ],
-)
-def test_lengths_stand_for_ends(
-    tmp_path: Path, name: str, cells: tuple[str, ...], unit: str | None
-) -> None:
-    rows = [f"{node},{at},{cell}" for node, at, cell in zip(NODES, STARTS, cells, strict=True)]
-    log = read(
-        tmp_path / "log.csv", "\n".join([f"node,start,{name}", *rows]) + "\n", time_unit=unit
-    )
-    require_the_three(log)
-    assert f"outages last as the column '{name}' says" in log.notes
+    return tidy.read(path, **options)
 
 
 @pytest.mark.parametrize(
@@ -82,22 +38,6 @@ def test_a_length_that_is_none(tmp_path: Path, cell: str, complaint: str) -> Non
     assert caught.value.problems[0].place.line == 3
 
 
-@pytest.mark.parametrize(
-    ("column", "down", "up"),
-    [
-        ("state", "DOWN", "UP"),
-        ("reason", "NodeNotReady", "NodeReady"),
-        ("up", "0", "1"),
-        ("down", "true", "false"),
-        ("alert", "firing", "resolved"),
-    ],
-)
-def test_changes_of_state_make_outages(tmp_path: Path, column: str, down: str, up: str) -> None:
-    rows = [f"{at},{node},{up if is_up else down}" for at, node, is_up in CHANGES]
-    log = read(tmp_path / "log.csv", "\n".join([f"start,node,{column}", *rows]) + "\n")
-    require_the_three(log)
-
-
 def test_changes_that_change_nothing_are_counted(tmp_path: Path) -> None:
     text = (
         "start,node,event\n2024-01-01 00:00,a,up\n2024-01-01 01:00,a,down\n2024-01-01 02:00,a,down"
@@ -112,14 +52,6 @@ def test_changes_that_change_nothing_are_counted(tmp_path: Path) -> None:
         read(tmp_path / "log.csv", columns={"state": "evnt"})
 
 
-def test_a_column_of_ends_is_what_counts(tmp_path: Path) -> None:
-    rows = [f"{n},{s},{e},9 h,up" for n, s, e in zip(NODES, STARTS, ENDS, strict=True)]
-    text = "\n".join(["node,start,end,duration,state", *rows]) + "\n"
-    log = read(tmp_path / "log.csv", text)
-    require_the_three(log)
-    assert "column(s) not read as node, start, end or cause: duration, state" in log.notes
-
-
 def test_a_list_of_nodes_is_an_outage_of_each(tmp_path: Path) -> None:
     text = (
         'node,start,end\n"g[01-03,7]",2024-01-01,2024-01-02\n"x,y",2024-01-03,2024-01-04\n'
@@ -132,31 +64,6 @@ def test_a_list_of_nodes_is_an_outage_of_each(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="is no range of numbers") as caught:
         read(tmp_path / "log.csv", text.replace("01-03", "03-01"))
     assert caught.value.problems[0].place.line == 2
-
-
-def test_keys_within_keys_of_json(tmp_path: Path) -> None:
-    lines = [
-        json.dumps({"meta": {"host": n, "rack": 1}, "ts": str(s), "outage": {"duration": f"{h} h"}})
-        for n, s, h in zip(NODES, STARTS, LASTED_H, strict=True)
-    ]
-    (path := tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n")
-    require_the_three(read(path, columns={"node": "meta.host", "start": "ts"}))
-
-
-def test_nanoseconds_zones_lengths_and_lists_of_parquet(tmp_path: Path) -> None:
-    table = pd.DataFrame(
-        {
-            "node": pd.Categorical(NODES),
-            "start": (STARTS + pd.Timedelta(1, "ns")).tz_localize("Europe/Berlin"),
-            "downtime": pd.to_timedelta(LASTED_H, unit="h"),
-            "tags": [["a"], None, ["b", "c"]],
-            "meta": [{"rack": 1}, {"rack": 2}, {"rack": 1}],
-        }
-    )
-    table.to_parquet(path := tmp_path / "log.parquet")
-    log = read(path)
-    require_the_three(log)
-    assert "column(s) not read as node, start, end or cause: tags, meta.rack" in log.notes
 
 
 def test_lists_of_nodes_in_json_are_an_outage_of_each(tmp_path: Path) -> None:
@@ -177,31 +84,31 @@ LIVES = (
 
 def test_a_table_that_names_the_dates_of_its_nodes(tmp_path: Path) -> None:
     (path := tmp_path / "log.csv").write_text(LIVES)
-    reader = LogOptions(n_nodes=5, period=("2024-01-01", "2024-02-01"))
-    log = read_failures(path, reader, dates=True)[0]
-    assert log.node_names == ("a", "b", "c", "silent-0", "silent-1")
+    dated = {"nodes": "dates", "period": ("2024-01-01", "2024-02-01")}
+    log = read(path, **dated)
+    assert log.node_names == ("a", "b", "c")
     assert log.lives is not None
     born_h, enters_h, leaves_h = (at_h / 24 for at_h in log.lives)
-    np.testing.assert_allclose(born_h, [-10, 12, -10, -10, -10])
-    np.testing.assert_allclose(enters_h, [0, 12, 0, 0, 0])
-    np.testing.assert_allclose(leaves_h, [31, 17, 31, 31, 31])
+    np.testing.assert_allclose(born_h, [-10, 12, -10])
+    np.testing.assert_allclose(enters_h, [0, 12, 0])
+    np.testing.assert_allclose(leaves_h, [31, 17, 31])
     path.write_text(LIVES.replace("2023-12-22,2024-01-01,\nb", "2023-12-23,2024-01-01,\nb"))
     with pytest.raises(TraceError, match="'a' has other dates in another row") as caught:
-        read_failures(path, reader, dates=True)
+        read(path, **dated)
     assert caught.value.problems[0].place.line == 3
     path.write_text("node,start,end\na,2024-01-01,2024-01-02\nb,2024-01-03,2024-01-04\n")
     with pytest.raises(ParameterError, match="the log has no column installed, entry or exit"):
-        read_failures(path, LogOptions(), dates=True)
+        read(path, nodes="dates")
 
 
 def test_a_replay_of_such_a_table_has_only_nodes_that_are_there(tmp_path: Path) -> None:
     (path := tmp_path / "log.csv").write_text(LIVES)
     said = {
-        "kind": "trace", "file": str(path), "format": "tidy", "nodes": 4, "node_dates": True,
+        "kind": "trace", "file": str(path), "format": "tidy", "nodes": "dates",
         "period": {"from": "2024-01-01", "to": "2024-02-01"},
     }  # fmt: skip
     dated = replay_of(TraceFailures.model_validate(said), path).outages
     assert dated.lives is not None
-    assert dated.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24, 31 * 24]
-    whole = replay_of(TraceFailures.model_validate(said | {"node_dates": False}), path).outages
+    assert dated.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24]
+    whole = replay_of(TraceFailures.model_validate(said | {"nodes": 4}), path).outages
     assert whole.lives is None

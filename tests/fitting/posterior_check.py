@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import isfinite, nan
@@ -14,11 +13,41 @@ from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlated_fit import CorrelatedFit
-from cprsim.fitting.correlation import Portrait, portrait, portrait_of
+from cprsim.fitting.correlation import concentration, dispersion, weekly_counts
 from cprsim.records import Cluster, Estimate, Floats, Holds, Ints, Role
 
 N_SIMULATED = 400
 NEVER_H = 1e12  # mean of clocks that never strike
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """The statistics that a simulation of a trace has to meet."""
+
+    mean_gap_h: float
+    share_of_zero_gaps: float
+    weekly_dispersion: float  # variance over mean of the failures per week
+    concentration: float  # share of the failures on the worst tenth of the nodes
+
+
+def portrait(
+    at_h: Floats, node: Ints, n_nodes: int, window_h: float, *, whole: bool = False
+) -> Portrait:
+    """The statistics of failures within a window."""
+    gaps_h = np.diff(np.sort(at_h))
+    return Portrait(
+        window_h / len(at_h) if whole else float(gaps_h.mean()),
+        float((gaps_h == 0).mean()),
+        dispersion(weekly_counts(at_h, window_h)),
+        concentration(node, n_nodes),
+    )
+
+
+def portrait_of(log: Outages) -> Portrait:
+    """The statistics of a log's (chosen) failures."""
+    node = log.node[log.in_window & log.chosen]
+    whole = all(log.window_given)
+    return portrait(log.failed_at_h, node, log.n_nodes, log.window_h, whole=whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +70,25 @@ def check_by_simulation(
     outages: Outages, fitted: CorrelatedFit, *, n: int = N_SIMULATED, seed: int = 0
 ) -> tuple[Compared, ...]:
     """Simulate the whole cluster from its fit, and hold the trace's statistics beside it."""
-    real = portrait_of(outages)
-    drawn = _drawn(fitted, n, seed)
-    simulated = list(_portraits(drawn, fitted, n, whole=all(outages.window_given)))
-    return tuple(
-        _compared(name, getattr(real, name), [getattr(one, name) for one in simulated])
-        for name in (field.name for field in fields(Portrait))
-    )
+    real, whole = portrait_of(outages), all(outages.window_given)
+    replication, at_h, node = _drawn(fitted, n, seed)
+    borders = np.searchsorted(replication, np.arange(n + 1))
+    simulated = [
+        portrait(at_h[a:b], node[a:b], fitted.n_nodes, fitted.watched_h, whole=whole)
+        for a, b in pairwise(borders.tolist())
+        if b - a >= 2
+    ]
+    found = []
+    for name in (field.name for field in fields(Portrait)):
+        values = np.array([getattr(one, name) for one in simulated])
+        known = values[np.isfinite(values)]
+        drawn = Estimate.of_draws(known) if len(known) else Estimate(nan)
+        found.append(Compared(name, getattr(real, name), drawn))
+    return tuple(found)
 
 
 Drawn = tuple[Ints, Floats, Ints]
 """Replication, instant [h] and node of the failures of all simulated traces, in order."""
-
-
-def _portraits(drawn: Drawn, fitted: CorrelatedFit, n: int, *, whole: bool) -> Iterator[Portrait]:
-    """Statistics of simulated traces, each watched from its beginning on; see `portrait`."""
-    replication, at_h, node = drawn
-    borders = np.searchsorted(replication, np.arange(n + 1))
-    for first, last in pairwise(borders.tolist()):
-        if last - first >= 2:
-            rows = slice(first, last)
-            yield portrait(at_h[rows], node[rows], fitted.n_nodes, fitted.watched_h, whole=whole)
 
 
 def _drawn(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
@@ -70,8 +97,9 @@ def _drawn(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
     if fitted.lives is None:
         return _failures(source, fitted.n_nodes, fitted.watched_h, n, seed)
     born_h, enters_h, leaves_h = fitted.lives
+    oldest_h = float((leaves_h - born_h).max())
     alone = replace(source, shocks=None)
-    replication, age_h, node = _failures(alone, fitted.n_nodes, _oldest_h(fitted.lives), n, seed)
+    replication, age_h, node = _failures(alone, fitted.n_nodes, oldest_h, n, seed)
     at_h = age_h + born_h[node]
     if fitted.shocks is not None:
         shocks = replace(source, lifetime=Weibull(1.0, NEVER_H), frailty=ALIKE)
@@ -88,14 +116,3 @@ def _failures(source: CorrelatedNodes, n_nodes: int, until_h: float, n: int, see
     trace = next(source.draw(cluster, seed, 0, n, [until_h]))
     sizes = np.diff(trace.first_slot)
     return np.repeat(trace.replication, sizes), np.repeat(trace.at_h, sizes), trace.slot
-
-
-def _oldest_h(lives: tuple[Floats, Floats, Floats]) -> float:
-    """The highest age of a node while it was watched [h]."""
-    return float((lives[2] - lives[0]).max())
-
-
-def _compared(name: str, real: float, simulated: list[float]) -> Compared:
-    values = np.array(simulated)
-    known = values[np.isfinite(values)]
-    return Compared(name, real, Estimate.of_draws(known) if len(known) else Estimate(nan))

@@ -13,10 +13,9 @@ from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import Lemons
 from cprsim.failures.outages import Outages, outages_of, with_lives
 from cprsim.failures.sources import Start
-from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.records import Cluster, Holds, Role
-from tests.fitting.logs import log_of
+from tests.failures.tidy import read_infinitehbd, read_lanl
 from tests.fitting.posterior_check import check_by_simulation
 from tests.fitting.test_lives import fleet
 
@@ -45,6 +44,9 @@ def test_a_simulated_log_looks_like_those_of_its_fit() -> None:
     assert [one.name for one in rows] == STATISTICS
     # 95 % intervals: benchmarks/interval_coverage.py counts
     assert sum(bool(one.inside) for one in rows) >= 3
+    short = log.where(log.start_h < 240)  # has no weeks to compare
+    rows = check_by_simulation(replace(short, window_h=240.0), fit_correlated(log), n=20)
+    assert rows[2].inside is None
 
 
 def test_nodes_that_join_and_leave_are_simulated_with_their_dates() -> None:
@@ -67,11 +69,3 @@ def test_real_logs_look_like_those_of_their_fits(failure_logs: Path, name: str) 
         log = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))
     found = {one.name: one.inside for one in check_by_simulation(log, fit_correlated(log), seed=1)}
     assert found == dict.fromkeys(STATISTICS, True) | {"weekly_dispersion": False}
-
-
-def test_a_log_of_ten_days_has_no_weeks_to_compare() -> None:
-    at_h = np.cumsum(np.random.default_rng(1).exponential(6.0, 38))
-    log = log_of(at_h, 240.0, np.arange(38) % 5, 5)
-    found = {one.name: one.inside for one in check_by_simulation(log, fit_correlated(log))}
-    assert found.pop("weekly_dispersion") is None
-    assert None not in found.values()

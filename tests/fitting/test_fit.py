@@ -12,7 +12,7 @@ import pytest
 import cprsim
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.report import fit_failures
 from cprsim.plots.fit import subject_figure
 from cprsim.plots.save import save_figure
 from cprsim.records import Cluster, Holds, Role
@@ -85,14 +85,6 @@ def test_frames_and_values(log: Path) -> None:
     assert fitted.values["job_failures"]["kind"] == "job"
     assert fitted.values["mtbf_h"].low < 20 < fitted.values["mtbf_h"].high
     assert list(fitted.figures) == ["failures", "gaps", "uptimes", "repairs"]
-
-
-def test_one_node_and_one_cause(log: Path) -> None:
-    said = {"columns": COLUMNS, "time_unit": "d", "bootstrap": 0}
-    one = cprsim.fit(log, node="rack3", **said).frames["times"]
-    assert 10 < one["n_observed"][0] < 80
-    disks = cprsim.fit(log, cause="DISK", **said).frames["times"]
-    assert disks["n_observed"][0] == 194  # of 199: 5 within
 
 
 def test_a_log_of_saves_and_loads_is_recognised(saves: Path, tmp_path: Path) -> None:
@@ -188,8 +180,10 @@ def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> N
     rows = [f"{rng.integers(49)},{at!r},{at + 1.0!r}" for at in start_h.tolist()]
     log = tmp_path / "log.csv"
     log.write_text("\n".join(["node,start,end", *rows]) + "\n")
-    for subject in fit_trace(read_tidy(log, time_unit="h"), n_bootstrap=0).subjects:
-        (path,) = save_figure(subject_figure(subject), tmp_path / subject.name, ["png"])
+    for subject in fit_failures(read_tidy(log, time_unit="h"), n_bootstrap=0).subjects:
+        (path,) = save_figure(
+            subject_figure(subject, subject.name), tmp_path / subject.name, ["png"]
+        )
         assert path.stat().st_size > 10_000
 
 

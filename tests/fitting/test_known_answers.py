@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces import read_infinitehbd, read_lanl
-from cprsim.fitting.correlation import portrait_of, togetherness
-from cprsim.fitting.families import FAMILIES, Fit, fit
+from cprsim.fitting.correlation import togetherness
+from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import Lifetimes, gaps, repair_times, uptimes
+from cprsim.fitting.likelihood import Fit
+from tests.failures.tidy import read_infinitehbd, read_lanl
+from tests.fitting.posterior_check import portrait_of
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 HBD_FILE = "infinitehbd/fault_trace.json"

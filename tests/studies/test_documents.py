@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.present.reproduce import page
-from cprsim.results.manifest import damage, read_manifest
+from cprsim.results.folder import damage, read_manifest
 from cprsim.studies import STUDIES
 from cprsim.studies.runner import read_reproduced
 from cprsim.studies.study import Effort, Work

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 from cprsim.failures.traces.files import read_text, trace_error
@@ -23,7 +23,7 @@ def _whole_number(digits: str) -> int:
 _DECODER = json.JSONDecoder(parse_int=_whole_number)
 
 
-def items(path: Path) -> Iterator[tuple[int, Any]]:
+def items(path: PathLike[str]) -> Iterator[tuple[int, Any]]:
     """Line and value of each JSON value of a file; where it is one array, of each of its items.
 
     Raises TraceError with the line, for what is no JSON.
@@ -51,11 +51,11 @@ def items(path: Path) -> Iterator[tuple[int, Any]]:
         raise _no_json(path, line, "the array does not end where the file ends")
 
 
-def _no_json(path: Path, line: int, reason: str) -> Exception:
+def _no_json(path: PathLike[str], line: int, reason: str) -> Exception:
     return trace_error(path, line, f"is no valid JSON: {reason}")
 
 
-def require_object(item: Any, line: int, path: Path, example: str) -> dict[str, Any]:
+def require_object(item: Any, line: int, path: PathLike[str], example: str) -> dict[str, Any]:
     """The item. Raises TraceError where it is no object."""
     if not isinstance(item, dict):
         raise trace_error(path, line, f"is no JSON object such as {example}")
