@@ -44,8 +44,7 @@ from tests.fitting.test_coalescing import bursts
 from tests.fitting.test_lives import fleet
 from tests.fitting.test_trend import TRENDS
 from tests.fitting.test_trend import WINDOW_H as TREND_WINDOW_H
-from tests.history.damage import damaged
-from tests.history.exporting import exported, write_events
+from tests.history.making import damaged, exported, write_events
 
 BAND, EXACT = 0.999, 3e-7  # as many hours are a millisecond
 

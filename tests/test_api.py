@@ -21,8 +21,7 @@ from cprsim.api import COMMANDS
 from cprsim.cli.command import docstring_of
 from cprsim.curves.curve_file import read_curve
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
-from tests.history.exporting import write_events
-from tests.history.making import told
+from tests.history.making import told, write_events
 from tests.making import call, small_scenario
 from tests.measuring.conftest import SCENARIO as MEASURED
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from cprsim.history.table import Events
+    from cprsim.history.reading import Events
     from cprsim.present.answer import Answer
 
 

@@ -6,7 +6,6 @@ node's factor z, which is a Weibull with the scale times ``z**(-1 / shape)``.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from math import log
 
@@ -20,33 +19,20 @@ from cprsim.records import Floats
 N_POINTS = 32  # of the quadrature over gamma factors
 
 
-class Frailty(ABC):
-    """How the factors on the hazard are spread over the nodes."""
-
-    @abstractmethod
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Factors of `size` nodes."""
-
-    @abstractmethod
-    def quadrature(self) -> tuple[Floats, Floats]:
-        """Some factors and their weights, for means over the nodes."""
-
-    @abstractmethod
-    def log_likelihood(self, n_failures: Floats, cumulative_hazard: Floats) -> Floats:
-        """What each node's own factor adds, (n_nodes,): log of the mean of ``z**d exp(-z H)``."""
-
-
 @dataclass(frozen=True, slots=True)
-class Alike(Frailty):
+class Alike:
     """All nodes have the factor 1."""
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Factors of `size` nodes."""
         return np.ones(size)
 
     def quadrature(self) -> tuple[Floats, Floats]:
+        """Some factors and their weights, for means over the nodes."""
         return np.ones(1), np.ones(1)
 
     def log_likelihood(self, n_failures: Floats, cumulative_hazard: Floats) -> Floats:
+        """What each node's own factor adds, (n_nodes,): log of the mean of ``z**d exp(-z H)``."""
         return -cumulative_hazard
 
 
@@ -54,7 +40,7 @@ ALIKE = Alike()
 
 
 @dataclass(frozen=True, slots=True)
-class GammaFrailty(Frailty):
+class GammaFrailty:
     """Every node has a factor on its hazard, drawn from a gamma distribution with mean 1."""
 
     shape: float = field(
@@ -87,7 +73,7 @@ class GammaFrailty(Frailty):
 
 
 @dataclass(frozen=True, slots=True)
-class Lemons(Frailty):
+class Lemons:
     """A share of the nodes has a larger factor; beyond that, nodes differ as `others` says."""
 
     share: float
@@ -113,3 +99,7 @@ class Lemons(Frailty):
         lemon = self.others.log_likelihood(n_failures, self.factor * cumulative_hazard)
         lemon = lemon + n_failures * log(self.factor) + log(self.share)
         return np.asarray(np.logaddexp(usual + np.log1p(-self.share), lemon), dtype=np.float64)
+
+
+Frailty = Alike | GammaFrailty | Lemons
+"""How the factors on the hazard are spread over the nodes."""

@@ -12,7 +12,6 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.failures.budget import require_room
 from cprsim.failures.outages import Outages
-from cprsim.failures.partial_draws import PIECE
 from cprsim.failures.presence import Presence
 from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
 from cprsim.failures.streams import stream
@@ -91,19 +90,18 @@ class Replay:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float], kept: range | None = None,
+        borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """A chunk up to each border; see `FailureSource`."""
         self._check_slots(cluster)
-        kept = range(n_replications) if kept is None else kept
         rng = stream(seed, block, "failures/trace/window")
-        begin_h = rng.random(n_replications)[kept.start : kept.stop] * self.outages.window_h
+        begin_h = rng.random(n_replications) * self.outages.window_h
         if self.from_first:
-            begin_h = np.zeros(len(kept))
+            begin_h = np.zeros(n_replications)
         assigning = stream(seed, block, "failures/trace/nodes")
         presence = self._presence()
         n_placed = cluster.n_nodes if presence is None else self.outages.n_nodes
-        slot_of = self._assignment(assigning, kept, n_placed)
+        slot_of = self._assignment(assigning, n_replications, n_placed)
         rows = _Rows.of(self._failures(), self.outages.window_h)
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
             replication, at_h, row = rows.between(begin_h, from_h, until_h)
@@ -114,7 +112,7 @@ class Replay:
                 slot = presence.slots(slot_of, replication, epoch, rows.node[row])
             in_job = (slot >= 0) & (slot < cluster.n_nodes)
             yield trace_of(
-                until_h, len(kept),
+                until_h, n_replications,
                 replication[in_job], at_h[in_job], slot[in_job], rows.repair_h[row[in_job]],
             )  # fmt: skip
 
@@ -176,24 +174,16 @@ class Replay:
         begins = outages.in_window | self.from_first
         return np.asarray(begins & (outages.start_h < outages.window_h), dtype=bool)
 
-    def _assignment(self, rng: np.random.Generator, kept: range, n_slots: int) -> Ints:
-        """Slot of each trace node, -1 for none, (n_kept, n_trace_nodes)."""
+    def _assignment(self, rng: np.random.Generator, n_replications: int, n_slots: int) -> Ints:
+        """Slot of each trace node, -1 for none, (n_replications, n_trace_nodes)."""
         require_room(
-            BYTES_OF_AN_ASSIGNMENT * float(len(kept)) * self.outages.n_nodes,
+            BYTES_OF_AN_ASSIGNMENT * float(n_replications) * self.outages.n_nodes,
             f"a table of the trace's {self.outages.n_nodes} nodes",
             "a trace of {} times fewer nodes would fit",
-            fewer_fit=True,
         )
         slot_of = np.full(self.outages.n_nodes, -1, dtype=np.int64)
         slot_of[:n_slots] = np.arange(n_slots)
-        step = max(1, PIECE // len(slot_of))
-        table = np.empty((len(kept), len(slot_of)), dtype=np.int64)
-        for begin in range(0, kept.stop, step):  # those before the kept ones are drawn too
-            end = min(begin + step, kept.stop)
-            some = rng.permuted(np.tile(slot_of, (end - begin, 1)), axis=1)
-            mine = max(kept.start, begin)
-            table[max(mine - kept.start, 0) : max(end - kept.start, 0)] = some[mine - begin :]
-        return table
+        return rng.permuted(np.tile(slot_of, (n_replications, 1)), axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +218,6 @@ class _Rows:
             BYTES_OF_A_ROW * float(n_met.sum()),
             f"{n_met.sum()} outages before {until_h:g} h",
             "a job {} times as short would fit",
-            fewer_fit=True,
         )
         replication = np.repeat(np.arange(len(begin_h)), n_met)
         within = np.arange(n_met.sum()) - np.repeat(np.cumsum(n_met) - n_met, n_met)

@@ -151,6 +151,18 @@ def load_scenario(
     return loaded
 
 
+def checked_data(
+    data: Mapping[str, Plain], path: Path, overrides: Sequence[str] = ()
+) -> LoadedScenario:
+    """A scenario that is in no file, with overrides; errors call it `path`, and name no line.
+
+    Raises ScenarioError as `load_scenario`.
+    """
+    own, places = deepcopy(dict(data)), {"": Place(path)}
+    _override(own, overrides, places, "--set")
+    return _checked(own, path, places)
+
+
 def name_from(path: Path) -> str:
     """The default name of a scenario: that of its file, without what a name can't have."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("._-")[:80] or "scenario"

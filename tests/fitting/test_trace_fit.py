@@ -14,7 +14,7 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import with_mean
-from cprsim.failures.presets import PRESETS, preset
+from cprsim.failures.presets import PRESETS
 from cprsim.failures.replay import Replay
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment
@@ -196,14 +196,12 @@ def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
 
 
 def test_presets_are_simulable_and_say_where_they_come_from() -> None:
-    for one in PRESETS:
-        assert preset(one.name).distribution.mean_h == pytest.approx(one.mean_h)
+    for one in PRESETS.values():
+        assert with_mean(one.family, one.mean_h, one.shape).mean_h == pytest.approx(one.mean_h)
         assert one.source
         assert one.note
-    assert preset("kokolis-rsc1").mean_h == pytest.approx(24_000 / 6.5)  # 6.50 in 1000 node-days
-    assert preset("llama3").mean_h == pytest.approx(3.093, abs=1e-3)
-    with pytest.raises(ParameterError, match="there is no preset 'crp'; there are cpr-frequent"):
-        preset("crp")
+    assert PRESETS["kokolis-rsc1"].mean_h == pytest.approx(24_000 / 6.5)  # 6.50 in 1000 node-days
+    assert PRESETS["llama3"].mean_h == pytest.approx(3.093, abs=1e-3)
 
 
 def test_fitted_presets_are_what_the_logs_say(failure_logs: Path) -> None:
@@ -211,7 +209,7 @@ def test_fitted_presets_are_what_the_logs_say(failure_logs: Path) -> None:
     file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
     lanl = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))
     for name, outages in (("infinitehbd", hbd), ("lanl-system-2", lanl)):
-        kept = preset(name)
+        kept = PRESETS[name]
         again = fit(FAMILIES[kept.family], gaps(outages))
         assert again.mean.mean == pytest.approx(kept.mean_h, rel=1e-3)
         assert again.parameter("shape").mean == pytest.approx(kept.shape, rel=1e-3)

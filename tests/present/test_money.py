@@ -17,7 +17,7 @@ from cprsim.results.run import load_result
 from cprsim.scenario.reading import load_scenario
 from cprsim.selector.unknown import sensitivity_of
 from cprsim.sweeps.folder import load_sweep
-from tests.history.exporting import exported, write_events
+from tests.history.making import exported, write_events
 from tests.making import call
 
 PRICES = """\

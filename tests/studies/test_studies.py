@@ -100,7 +100,7 @@ def test_the_statistics_of_a_fleet() -> None:
 
 
 def test_the_hazard_of_exponential_times_is_flat() -> None:
-    hours = Exponential.from_mean(20.0).sample(np.random.default_rng(3), 20_000)
+    hours = Exponential(20.0).sample(np.random.default_rng(3), 20_000)
     times = lifetimes_of(np.minimum(hours, 50.0), hours < 50.0)
     rate, error = failure_analysis.hazards(times, np.array([0.0, 2.0, 10.0, 50.0]))
     assert (np.abs(rate - 0.05) <= 4 * error).all()
