@@ -24,8 +24,10 @@ from tests.failures.test_forms import (
     NODES,
     OUTAGES,
     PERIOD,
+    frame,
     german,
     lines,
+    parquet,
     plain,
     table,
     utc,
@@ -153,10 +155,11 @@ OPENED: list[str] = []
 sys.addaudithook(lambda event, about: OPENED.append(str(about[0])) if event == "open" else None)
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_fit_opens_its_log_once(tmp_path: Path, suffix: str) -> None:
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.parquet"])
+def test_a_fit_opens_its_log_once(tmp_path: Path, name: str) -> None:
     text = table(plain, header="node,start,end,installed", more=",2023-12-01").encode()
-    (path := tmp_path / f"log.csv{suffix}").write_bytes(gzip.compress(text) if suffix else text)
+    contents = {"log.csv": text, "log.csv.gz": gzip.compress(text), "log.parquet": parquet(frame())}
+    (path := tmp_path / name).write_bytes(contents[name])
     OPENED.clear()
-    cprsim.fit(path, nodes="dates", bootstrap=0)
+    cprsim.fit(path, nodes=None if name == "log.parquet" else "dates", bootstrap=0)
     assert OPENED.count(str(path)) == 1

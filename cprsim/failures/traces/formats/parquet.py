@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.files import opened, trace_error
 from cprsim.failures.traces.log import LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
 from cprsim.failures.traces.tables import read_table
@@ -22,8 +21,8 @@ def parquet_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
 
     row = 0
     try:
-        with pq.ParquetFile(Path(log)) as file:
-            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
+        with opened(log) as file, pq.ParquetFile(file) as table:
+            for batch in table.iter_batches(batch_size=ROWS_AT_ONCE):
                 first, row = row + 1 - FIRST_ROW, row + batch.num_rows
                 whole = pa.Table.from_batches([batch]).flatten()
                 columns = zip(whole.schema.names, whole.columns, strict=True)
