@@ -27,7 +27,7 @@ from cprsim.results.kept import Kept
 from cprsim.results.manifest import MANIFEST, read_manifest, results_in
 from cprsim.results.run import JOB, load_result
 from cprsim.selector.folder import SELECTION, load_selected
-from cprsim.studies.runner import SUMMARY, read_reproduced
+from cprsim.studies.study import SUMMARY, read_reproduced
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
 from cprsim.systems_compared.comparison import ABOUT as ABOUT_COMPARISON

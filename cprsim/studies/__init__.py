@@ -1,33 +1,13 @@
-"""Results that a command makes again: the papers' beside ours, and those of the documents.
-
-`STUDIES` lists them; `runner` makes one, or finds it.
-"""
+"""Results of papers that a command makes again, ours beside theirs, judged."""
 
 from __future__ import annotations
 
-from cprsim.studies import (
-    accuracy,
-    failure_analysis,
-    fig_overheads,
-    fleet,
-    pls_accuracy,
-    production,
-    production_loss,
-    scalability,
-    sensitivity,
-    shadowsync,
-    systems,
-    trackers,
-)
-from cprsim.studies.study import Study
+import yaml
+
+from cprsim.studies.study import CATALOGUE, Study
 
 STUDIES: dict[str, Study] = {
-    room.STUDY.name: room.STUDY
-    for room in (
-        failure_analysis, fleet, fig_overheads, accuracy, pls_accuracy, sensitivity, scalability,
-        production, production_loss, trackers, shadowsync, systems,
-    )
-}  # fmt: skip
+    name: Study.described(name, **described)
+    for name, described in yaml.safe_load(CATALOGUE.read_text("utf-8")).items()
+}
 """What can be reproduced, by name, in the order in which it is shown."""
-
-__all__ = ["STUDIES", "Study"]

@@ -1,33 +1,45 @@
-"""A study: a function that makes a summary of a paper's claims; and what it works with.
+"""A study: a function that makes a summary of a paper's claims; made again, or found.
 
-`Work` gives it the effort, the inputs, and a store of the parts that are finished.
+<out>/<name>-<digest>/   summary.json, comparisons.csv, figures, its inputs, manifest.json
+<out>/parts/             finished parts of results that are being made
+results/reproduction/    in the repository: the folders of the last full run, by name
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
+from importlib import import_module
 from operator import call
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pandas as pd
+
+from cprsim import watch
 from cprsim.errors import ParameterError
 from cprsim.files import digest_of, write_whole, writes
 from cprsim.plots.chart import Chart
-from cprsim.results.identity import file_digest, source_digest
+from cprsim.results.folder import finished_or_make, publishing, read_record, write_csv, write_record
+from cprsim.results.identity import Identity, file_digest, source_digest
+from cprsim.results.manifest import read_manifest, write_manifest
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.studies.verdicts import Claim
-from cprsim.version import __version__
+from cprsim.version import PACKAGE, __version__
 from cprsim.workers import HERE, Workers, run_each
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=Hashable)
-PARTS = "parts"
 DATA = "CPRSIM_DATA"
+CATALOGUE = Path(__file__).with_name("studies.yaml")
+SUMMARY, COMPARISONS = "summary.json", "comparisons.csv"
+COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +53,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a study says: its question, its comparisons, and what they mean.
-
-    All that is kept of a study besides its figures, as JSON.
-    """
+    """What a study says: its question, its comparisons, and what they mean; stored as JSON."""
 
     title: str
     question: str
@@ -53,43 +62,59 @@ class Summary:
     notes: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        title: str,
-        question: str,
-        claims: Iterable[Claim],
-        tables: Mapping[str, Iterable[Mapping[str, str]]],
-        notes: Iterable[str],
-        *charts: Chart,
-    ) -> Summary:
-        """A summary; tables by title, a row's cells by heading; empty notes are left out."""
-        each = {title: list(rows) for title, rows in tables.items()}
-        listings = (
-            Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
-            for title, rows in each.items()
-        )
-        return cls(
-            title, question, tuple(claims), tuple(listings), tuple(filter(None, notes)), charts
-        )
-
 
 @dataclass(frozen=True)
 class Study:
-    """One result of a paper, or of these documents."""
+    """One result of a paper, as `studies.yaml` describes it."""
 
     name: str  # as in ``cprsim reproduce NAME``
-    shows: str  # in one line
     make: Callable[[Work], Summary]
-    inputs: tuple[str, ...] = ()  # files that it reads in the folder of the scenarios
-    data: Mapping[str, str | Path] = field(default_factory=dict)  # others, below CPRSIM_DATA
+    shows: str  # in one line
+    title: str
+    question: str
+    notes: Sequence[str] = ()  # what the numbers mean; in braces what `make` gives
+    inputs: Sequence[str] = ()  # files that it reads in the folder of the scenarios
+    data: Mapping[str, str] = field(default_factory=dict)  # others, in the package or CPRSIM_DATA
+    given: Mapping[str, Any] = field(default_factory=dict)  # what else `make` needs
     trains: bool = False  # on the user's clicks where there are some
+
+    @classmethod
+    def described(cls, name: str, file: str, **texts: Any) -> Study:
+        """With the function of its name in a file of this folder, imported when it is called."""
+
+        def make(work: Work) -> Summary:
+            module = import_module(f"cprsim.studies.{file}")
+            summary: Summary = getattr(module, name.replace("-", "_"))(work)
+            return summary
+
+        return cls(name, make, **texts)
 
     def found(self) -> dict[str, Path]:
         """Its data by name; empty unless all are there."""
-        folder = Path(os.environ.get(DATA, ""))
-        paths = {name: folder / file for name, file in self.data.items()}
-        return paths if all(path.is_file() for path in paths.values()) else {}
+        folders = (PACKAGE, Path(os.environ.get(DATA, "")))
+        paths = {
+            name: folder / file
+            for name, file in self.data.items()
+            for folder in folders
+            if (folder / file).is_file()
+        }
+        return paths if len(paths) == len(self.data) else {}
+
+    def summary(
+        self,
+        claims: Iterable[Claim],
+        tables: Mapping[str, Iterable[Mapping[str, str]]],
+        *charts: Chart,
+        **words: Any,
+    ) -> Summary:
+        """Its summary; tables by title, a row's cells by heading; empty notes are left out."""
+        listings = (
+            Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+            for title, rows in ((title, [*rows]) for title, rows in tables.items())
+        )
+        question, *notes = (text.format(**words) for text in (self.question, *self.notes))
+        notes = tuple(filter(None, notes))
+        return Summary(self.title, question, tuple(claims), tuple(listings), notes, charts)
 
 
 class Effort(StrEnum):
@@ -135,23 +160,22 @@ class Work:
 
     def files(self) -> dict[str, Path]:
         """Its input files by name. Raises ParameterError where one is missing."""
-        study = self.study
-        files = {name: self.scenarios / name for name in study.inputs}
+        files = {name: self.scenarios / name for name in self.study.inputs}
         for path in files.values():
             if not path.is_file():
-                raise ParameterError(f"'{study.name}' reads {path}, which is not there")
-        return files | study.found() | ({} if self.clicks is None else {"clicks": self.clicks})
+                raise ParameterError(f"'{self.study.name}' reads {path}, which is not there")
+        return files | self.study.found() | ({} if self.clicks is None else {"clicks": self.clicks})
 
     def each(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
         """What the parts compute (JSON), by their names; those that are new run in parallel.
 
         Raises ResultError where one can't be stored.
         """
-        stored = dict(zip(parts, self.paths(parts), strict=True))
+        stored = {name: self.part(name).with_suffix(".json") for name in parts}
         new = [name for name, path in stored.items() if _read(path) is None]
         todo = [parts[name] for name in new]
         for number, outcome in run_each(call, todo, self.workers, lambda n: str(new[n])):
-            path = stored[new[number]].with_suffix(".json")
+            path = stored[new[number]]
             with writes(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, json.dumps(outcome, allow_nan=False, ensure_ascii=False))
@@ -162,16 +186,85 @@ class Work:
         seeds = range(first, first + n)
         return [*self.each({f"seed {seed}": partial(compute, seed) for seed in seeds}).values()]
 
-    def paths(self, parts: Iterable[Any]) -> list[Path]:
-        """Where parts are stored."""
+    def part(self, name: Hashable) -> Path:
+        """Where a part is stored."""
         inputs = sorted(map(file_digest, self.files().values()))
-        decided_by = [self.study.name, __version__, source_digest(), str(self.effort), inputs]
-        return [self.out / PARTS / digest_of([*decided_by, str(part)]) for part in parts]
+        study = [self.study.name, self.study.given]
+        decided_by = [*study, __version__, source_digest(), str(self.effort), inputs]
+        return self.out / "parts" / digest_of([*decided_by, str(name)])
 
 
 def _read(path: Path) -> Any:
     """The outcome of a part; None where it is not there or damaged."""
     try:
-        return json.loads(path.with_suffix(".json").read_text("utf-8"))
+        return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
+
+
+# --------------------------------------------------------------------------- results folders
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """A finished study: its folder and what it says."""
+
+    name: str
+    path: Path
+    summary: Summary
+
+    @property
+    def figures(self) -> tuple[Path, ...]:
+        """Its figures, in order."""
+        return tuple(sorted(self.path.glob("figure*.png")))
+
+
+def reproduce(work: Work) -> Reproduced:
+    """Find the finished folder of a study, or make it.
+
+    Raises ParameterError: an input is not there; ResultError: the folder can't be written; finished
+    parts are kept.
+    """
+    study, files = work.study, work.files()
+    digests = {name: file_digest(path) for name, path in files.items()}
+    digests[CATALOGUE.name] = digest_of([study.title, study.question, *study.notes, study.given])
+    identity = Identity(study.name, str(work.effort), digests)
+    final = work.out / identity.folder_name
+
+    def make() -> Reproduced:
+        started, summary = datetime.now(UTC), study.make(work)
+        clicks = None if work.clicks is None else work.clicks.name
+        about = {"command": watch.command(), "effort": str(work.effort), "clicks": clicks}
+        with publishing(final) as folder:
+            _write(folder, summary)
+            for path in files.values():
+                if path.parent == work.scenarios:  # ours; a user's log may be large
+                    shutil.copyfile(path, folder / path.name)
+            write_manifest(folder, identity, about, started)
+        return read_reproduced(final)
+
+    return finished_or_make(final, read_reproduced, make)[0]
+
+
+def _write(folder: Path, summary: Summary) -> None:
+    from cprsim.plots.draw_chart import chart_figure
+    from cprsim.plots.save import save_figure
+
+    write_record(folder / SUMMARY, summary, indent=1)
+    rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
+    write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
+    for chart in summary.charts:  # there is one at most
+        save_figure(chart_figure(chart), folder / "figure", formats=("png",))
+
+
+def read_reproduced(folder: Path) -> Reproduced:
+    """A finished folder. Raises ResultError where it is unfinished or damaged."""
+    name = str(read_manifest(folder)["name"])
+    return Reproduced(name, folder, read_record(Summary, folder / SUMMARY, "a reproduced result"))
+
+
+def record(made: Reproduced, kept: Path) -> None:
+    """Keep a finished folder in `kept` under its plain name, in the place of the one before."""
+    shutil.rmtree(kept / made.name, ignore_errors=True)
+    with publishing(kept / made.name) as folder:
+        shutil.copytree(made.path, folder, dirs_exist_ok=True)

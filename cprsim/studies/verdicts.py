@@ -88,19 +88,6 @@ class Reported:
         below, above = (size * (1 if absolute else abs(end)) for end in (self.low, self.high))
         return self.low - below, self.high + above
 
-    @property
-    def tolerance_shown(self) -> str:
-        """Its tolerance, as it stands behind a quantity."""
-        size, absolute = self.tolerance
-        if size is None:
-            return f"{STANDARD_ERRORS:g} SE"
-        if self.n_bounds < 2:
-            return "a bound"
-        if absolute:
-            unit = "points" if self.unit == "%" else self.unit
-            return f"± {size:g} {unit}".rstrip()
-        return f"± {100 * size:g} %"
-
     def __str__(self) -> str:
         return f"{self.text} ({self.mark})"
 

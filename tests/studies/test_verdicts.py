@@ -10,7 +10,7 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.records import Z_95
 from cprsim.studies.estimates import StudyEstimate
-from cprsim.studies.systems_claims import Target, assumed
+from cprsim.studies.systems import claim
 from cprsim.studies.verdicts import (
     FITTED,
     SET_UP_RECALLED,
@@ -37,7 +37,7 @@ def ten(*tolerance: float | bool | None) -> Reported:
 
 
 PUBLISHED, HUNDREDTH, ERRORS = ten(), ten(0.01), ten(None)
-FREE, UNDECIDED = free("a", "b"), assumed("a link")
+FREE, UNDECIDED = free("a", "b"), Basis("", ("a link",), decides=False)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,25 @@ def test_over_free_inputs_one_case_that_meets_it_makes_it_consistent_and_all_are
     assert (row.ours, row.low, row.high, row.free) == ("8.00 to 10.0 %", 8.0, 10.0, ("a", "b"))
 
 
-def test_a_target_shows_its_tolerance_and_what_is_undecided() -> None:
-    row = Target("what", HUNDREDTH, UNDECIDED).claim(StudyEstimate(10.0))
-    assert (row.quantity, row.ours, row.free) == ("what (± 1 %)", "10 %", ("a link",))
-    assert row.verdict.finding is Finding.OPEN
+@pytest.mark.parametrize(
+    ("within", "ours", "finding"),
+    [
+        ("± 1 %", (10.05,), Finding.REPRODUCED),
+        ("± 1 %", (10.2,), Finding.NOT_REPRODUCED),
+        ("± 0.25 points", (10.2,), Finding.REPRODUCED),
+        ("4 SE", (10.2, 10.0, 10.4), Finding.REPRODUCED),
+        ("a bound", (9.0,), Finding.REPRODUCED),
+    ],
+)
+def test_a_target_of_the_catalogue_names_its_tolerance(
+    within: str, ours: tuple[float, ...], finding: Finding
+) -> None:
+    row = claim([10, "%", "published", within, "what"], StudyEstimate(*ours))
+    assert row.quantity == f"what ({within})"
+    assert row.verdict.finding is finding
+
+
+def test_a_target_shows_what_is_undecided() -> None:
+    target = [10, "%", "published", "± 1 %", "what", "", ["a link"]]
+    row = claim(target, StudyEstimate(10.0))
+    assert (row.ours, row.free, row.verdict.finding) == ("10 %", ("a link",), Finding.OPEN)

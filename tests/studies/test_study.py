@@ -1,0 +1,205 @@
+"""Results that are found again, go on where they were cut off, and depend on their inputs alone.
+
+And what the repository keeps of the last full run, with the document that is made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import cprsim
+from cprsim.errors import ParameterError, ResultError
+from cprsim.files import encode
+from cprsim.plots.chart import Band, Chart, Panel
+from cprsim.present.reproduce import page
+from cprsim.results.manifest import read_manifest
+from cprsim.studies import STUDIES
+from cprsim.studies.estimates import StudyEstimate, series
+from cprsim.studies.study import Effort, Study, Summary, Work, read_reproduced, record, reproduce
+from cprsim.studies.verdicts import RECALLED, about, alone, compare
+from tests.making import call
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "results" / "reproduction"
+FOLDERS = sorted(path for path in KEPT.iterdir() if path.is_dir())
+SECONDS = ("fig-overheads", "production")  # quick enough to be run once more here
+
+CHART = Chart(
+    "title",
+    "what it is",
+    (
+        Panel("panel", "", "hours", (
+            series("save", "ab", (1.0, 2.0), kind="stack"),
+            series("lost", "ab", [StudyEstimate(1.0, 1.5, 2.5), StudyEstimate(2.0, 3.5, 4.5)],
+                   kind="stack"),
+            series("paper (recalled)", "ab", (2.1, 4.1), kind="paper"),
+        )),
+        Panel("panel", "nodes", "hours", (
+            series("ours", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2)),
+            series("steps", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2), "steps"),
+        ), (Band("paper (published)", 1.0, 1.5), Band("paper (secondary)", 1.2, 1.2, "x")),
+            x_log=True, y_log=True),
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture
+def computed() -> list[str]:
+    """Names of the parts that were computed, in order."""
+    return []
+
+
+@pytest.fixture
+def work(computed: list[str], tmp_path: Path) -> Work:
+    """Of a study with two parts, each of which reads an input of its own."""
+
+    def part(work: Work, name: str) -> Callable[[], float]:
+        def compute() -> float:
+            computed.append(name)
+            if name == "two" and (work.scenarios / "stop").exists():
+                raise KeyboardInterrupt
+            return float(work.files()[name].read_text("utf-8"))
+
+        return compute
+
+    def make(work: Work) -> Summary:
+        names = ("one", "two")
+        found = [work.each({name: part(work, name)})[name] for name in names]
+        total = StudyEstimate(sum(found))
+        return work.study.summary(
+            [compare("sum", about(3.0, "h", RECALLED), total), alone("n", StudyEstimate(2.0))],
+            {"parts": [dict(zip(names, map(str, found), strict=True))]},
+            CHART,
+            n=len(found),
+            more="",
+        )
+
+    inputs = tmp_path / "inputs"
+    inputs.mkdir()
+    (inputs / "one").write_text("1")
+    (inputs / "two").write_text("2")
+    notes = ("A note.", "{n} parts.", "{more}")
+    study = Study("sums", make, "sums", "Title", "Of {n}?", notes, inputs=("one", "two"))
+    return Work(study, Effort.FULL, inputs, tmp_path / "out")
+
+
+def test_a_finished_result_is_found_again_byte_by_byte(
+    work: Work, computed: list[str], tmp_path: Path
+) -> None:
+    first, again = reproduce(work), reproduce(work)
+    assert first.path == again.path
+    assert computed == ["one", "two"]
+    elsewhere = reproduce(replace(work, out=tmp_path / "b"))
+    for name in ("summary.json", "comparisons.csv", "figure.png"):
+        assert (first.path / name).read_bytes() == (elsewhere.path / name).read_bytes()
+    assert encode(first.summary) == encode(again.summary) == encode(elsewhere.summary)
+    assert first.summary.question == "Of 2?"
+    assert first.summary.notes == ("A note.", "2 parts.")
+    assert first.summary.charts == (CHART,)
+    for _ in range(2):
+        record(first, tmp_path / "kept")
+    assert encode(read_reproduced(tmp_path / "kept" / "sums").summary) == encode(first.summary)
+    (first.path / "summary.json").write_text("{}")
+    with pytest.raises(ResultError, match="differs from its digest"):
+        read_reproduced(first.path)
+
+
+def test_a_changed_input_or_note_is_another_result(work: Work) -> None:
+    first = reproduce(work)
+    noted = reproduce(replace(work, study=replace(work.study, notes=("Another note.",))))
+    (work.scenarios / "two").write_text("5")
+    second = reproduce(work)
+    assert len({first.path, noted.path, second.path}) == 3
+    assert second.summary.rows[0].ours == "6.00 h"
+    (work.scenarios / "two").unlink()
+    with pytest.raises(ParameterError, match=r"reads .*two, which is not there"):
+        reproduce(work)
+
+
+def test_a_run_that_was_cut_off_goes_on_where_it_was(work: Work, computed: list[str]) -> None:
+    (work.scenarios / "stop").touch()
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(work)
+    assert not list(work.out.glob("sums-*"))
+    (work.scenarios / "stop").unlink()
+    reproduce(work)
+    assert computed == ["one", "two", "two"]
+
+
+def test_a_part_that_is_damaged_or_of_other_code_is_made_again(
+    work: Work, computed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = work.study.make
+    assert repr(make(work)) == repr(make(work))
+    for part in work.out.glob("parts/*.json"):
+        part.write_text(part.read_text()[:-5])
+    make(work)
+    assert computed == ["one", "two", "one", "two"]
+    make(replace(work, effort=Effort.QUICK))
+    monkeypatch.setattr("cprsim.studies.study.source_digest", lambda: "changed")
+    make(work)
+    assert len(computed) == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["nonsense"], "'nonsense' is none of "),
+        (["--keep", "--effort", "quick"], "--keep keeps full runs on generated clicks"),
+        (["--clicks", "nowhere.tsv"], "nowhere.tsv is no file"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(options: list[str], said: str, tmp_path: Path) -> None:
+    done = call("reproduce", *options, "--out", str(tmp_path / "out"))
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_answer_has_every_claim_and_is_read_again(tmp_path: Path) -> None:
+    answer = cprsim.reproduce("fig-overheads", workers=1, folder=tmp_path)
+    claims = answer.frames["claims"]
+    judged = claims[claims["paper"] != ""]
+    assert len(judged) == 10
+    assert set(judged["finding"]) == {"consistent"}
+    assert len(answer.frames["charts"]) > len(claims)
+    assert answer.folder is not None
+    assert cprsim.read(answer.folder).to_json() == answer.to_json()
+    assert list(cprsim.reproduce(listed=True).frames["studies"]["name"]) == list(STUDIES)
+
+
+# --------------------------------------------------------------------------- what is kept
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_what_is_kept_is_whole_and_of_a_full_run(folder: Path) -> None:
+    manifest, made = read_manifest(folder), read_reproduced(folder)
+    assert (manifest["name"], manifest["effort"]) == (folder.name, "full")
+    assert len(made.figures) == len(made.summary.charts)
+    for row in made.summary.rows:
+        if row.mark in ("recalled", "derived"):  # no such number is called reproduced
+            assert "reproduced" not in str(row.verdict)
+        if row.free:
+            assert "free input" in str(row.verdict) or row.verdict.finding == "open"
+
+
+@pytest.mark.parametrize("name", SECONDS)
+def test_a_new_run_gives_the_numbers_that_are_kept(name: str, tmp_path: Path) -> None:
+    study = STUDIES[name]
+    new = study.make(Work(study, Effort.FULL, ROOT / "scenarios", tmp_path))
+    kept = read_reproduced(KEPT / name).summary
+    assert (new.title, new.question, new.notes) == (kept.title, kept.question, kept.notes)
+    assert [row.quantity for row in new.rows] == [row.quantity for row in kept.rows]
+    for ours, theirs in zip(new.rows, kept.rows, strict=True):
+        assert ours.value == pytest.approx(theirs.value, rel=1e-6, nan_ok=True), ours.quantity
+        assert ours.verdict == theirs.verdict
+
+
+def test_every_result_is_kept_and_none_else_and_the_document_says_so() -> None:
+    assert {path.name for path in FOLDERS} == STUDIES.keys()
+    document = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
+    assert page(KEPT, list(STUDIES), beside=ROOT / "docs") in document
