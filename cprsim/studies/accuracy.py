@@ -32,7 +32,7 @@ from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
 from cprsim.staleness import MORE_BYTES, Metric, Response
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
-from cprsim.studies.verdicts import PUBLISHED, RECALLED, Tested, about, alone, compare, free
+from cprsim.studies.verdicts import Ours, Tested
 
 KAGGLE, PRODUCTION = "criteo-kaggle.yaml", "production.yaml"
 N_SERVERS = 8
@@ -44,7 +44,6 @@ SHOWN = {
     "scar": "CPR-SCAR",
 }
 LOST = {"auc": "AUC lost", "log_loss": "log-loss added"}
-STAND_IN = free("the model, smaller than the paper's", "its clicks", "its training")
 Losses = dict[str, Any]  # what a trial loses against its twin
 
 
@@ -142,17 +141,13 @@ def accuracy(work: Work) -> Summary:
         return Panel(LOST[metric], "", f"{LOST[metric]}{unit}", tuple(lines))
 
     return work.study.summary(
-        [
-            *(
-                compare(f"AUC that {shown(name)} saves against whole saves",
-                        "CPR-MFU and CPR-SSU lose less accuracy than saving whole",
-                        Tested(saved[name].above(0), saved[name].shown()), STAND_IN)
-                for name in ASKED
-            ),
-            alone("PLS of these failures", mean["partial", "pls"]),
-            *(alone(f"{label}: {shown(name)}", mean[name, metric])
-              for metric, label in LOST.items() for name in SAVINGS),
-        ],
+        {
+            **{f"AUC that {shown(name)} saves against whole saves":
+               Tested(saved[name].above(0), saved[name].shown()) for name in ASKED},
+            "PLS of these failures": mean["partial", "pls"],
+            **{f"{label}: {shown(name)}": mean[name, metric]
+               for metric, label in LOST.items() for name in SAVINGS},
+        },
         {"By strategy:": rows},
         Chart(
             "What two failures cost in accuracy, by strategy",
@@ -180,7 +175,6 @@ FIRST_SEED, FIRST_ANEW = 900_001, 910_001  # none of those that the shipped curv
 STRATEGIES = ("partial", "ssu", "mfu", "scar", "round-robin")
 # (failures, servers that fail together, T_save over the job): PLS from about 0.01 to 0.3
 HISTORIES = ((1, 1, 0.2), (2, 1, 0.8), (4, 2, 0.2), (8, 4, 0.15))
-CORRELATION = about(0.88, "", RECALLED)
 ORDERED = ("ssu", "mfu", "scar")
 TELLS_BEND = 50.0  # %, half-width of the square term's share: a wider interval tells nothing
 
@@ -191,7 +185,8 @@ def pls_accuracy(work: Work) -> Summary:
     seeds = work.per_seed(partial(_histories, work, histories), n_seeds, FIRST_SEED)
     has_curve = work.clicks is None and work.study.found()
     curve = read_curve(shipped_path(CURVE)) if has_curve else None
-    responses = {name: curve.curve("shipped").of(name, Metric.AUC) for name in STRATEGIES if curve}
+    measured = () if curve is None else curve.curve("shipped").responses
+    responses = {one.strategy: one for one in measured if one.metric is Metric.AUC}
     anew = _measured_anew(work, work.pick(0, 6, 20))
     trials = pd.DataFrame(
         [{"seed": n, **one} for n, seed in enumerate(seeds) for one in seed["trials"]]
@@ -202,19 +197,21 @@ def pls_accuracy(work: Work) -> Summary:
     products = trials.assign(xy=trials.pls_net * trials.auc, xx=trials.pls_net**2)
     sums = products.groupby(["strategy", "seed"])[["xy", "xx"]].sum()
     slopes = (sums.xy / sums.xx).unstack("seed")
-    ratios = (slopes / slopes.loc["partial"]).apply(StudyEstimate.of_mean, axis=1)
-    slope = slopes.apply(StudyEstimate.of_mean, axis=1)
+    slope, ratios = (
+        {name: StudyEstimate.of_mean(table.loc[name]) for name in STRATEGIES}
+        for table in (slopes, slopes / slopes.loc["partial"])
+    )
     flatter = [ratios[name].below(1) for name in ORDERED]
     in_order = Tested(None if None in flatter else all(flatter), "see the slopes")
-    claims = []
+    beside: dict[str, Ours] = {}
     for name in ("partial", "mfu") if responses else ():
         mine = trials[trials.strategy == name].groupby("seed")
         over = [over_prediction(one.to_dict("records"), responses[name]) for _, one in mine]
-        what = f"fresh runs over the shipped curve's prediction, {shown(name)}"
-        claims.append(alone(what, StudyEstimate.of_mean(over), "times"))
+        what = "fresh runs over the shipped curve's prediction"
+        beside[f"{what}, {shown(name)}"] = StudyEstimate.of_mean(over)
         if anew is not None:
-            what = f"single failures measured anew over the shipped curve's, {shown(name)}"
-            claims.append(alone(what, over_shipped(anew.results, name, responses[name]), "times"))
+            what = "single failures measured anew over the shipped curve's"
+            beside[f"{what}, {shown(name)}"] = over_shipped(anew.results, name, responses[name])
 
     def cells(name: str) -> dict[str, str]:
         """Slopes of the curve measured anew and of the shipped one, with their standard errors."""
@@ -223,8 +220,9 @@ def pls_accuracy(work: Work) -> Summary:
             fitted = anew.fitted[Metric.AUC].slopes
             of_anew = f"{fitted.mean(name):.4f} ({fitted.standard_error(name):.4f})"
         if responses:
-            most, loss = responses[name].most_pls, responses[name]
-            of_shipped = f"{loss.loss[-1] / most:.4f} ({loss.standard_error[-1] / most:.4f})"
+            one = responses[name]
+            ends = (x[-1] / one.most_pls for x in (one.loss, one.standard_error))
+            of_shipped = "{:.4f} ({:.4f})".format(*ends)
         return {
             "measured anew, per weighted PLS (standard error)": of_anew,
             "shipped curve, likewise": of_shipped,
@@ -240,19 +238,15 @@ def pls_accuracy(work: Work) -> Summary:
         return Panel(title, "PLS (net)", "AUC lost", tuple(drawn))
 
     return work.study.summary(
-        [
-            compare("correlation of AUC lost and PLS, whole saves", CORRELATION,
-                    correlation(*points["partial"]), STAND_IN),
-            compare("a line describes it", "accuracy loss grows linearly with PLS",
-                    linear(*points["partial"]), STAND_IN),
-            compare("order of the slopes",
-                    "steepest for whole saves, flattest for SCAR and MFU, SSU close",
-                    in_order, STAND_IN),
-            alone("AUC lost per PLS, whole saves", slope["partial"]),
-            *(alone(f"slope of {shown(name)} over that of whole saves", ratios[name], "times")
-              for name in STRATEGIES[1:]),
-            *claims,
-        ],
+        {
+            "correlation of AUC lost and PLS, whole saves": correlation(*points["partial"]),
+            "a line describes it": linear(*points["partial"]),
+            "order of the slopes": in_order,
+            "AUC lost per PLS, whole saves": slope["partial"],
+            **{f"slope of {shown(name)} over that of whole saves": ratios[name]
+               for name in STRATEGIES[1:]},
+            **beside,
+        },
         {
             "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):": (
                 {"strategy": shown(name), "fresh runs, per PLS": slope[name].shown(), **cells(name)}
@@ -339,13 +333,13 @@ def over_shipped(
     return StudyEstimate.around(mean, float(stats.t.ppf(HIGH, n - 1)) * deviation)
 
 
-def over_prediction(trials: Sequence[Mapping[str, Any]], response: Response) -> float:
+def over_prediction(trials: Sequence[Mapping[Any, Any]], response: Response) -> float:
     """AUC lost over that predicted, of the trials of one seed together."""
     predicted = [float(response.predict(_weighted(trial, response))[0][0]) for trial in trials]
     return float(sum(trial["auc"] for trial in trials) / sum(predicted))
 
 
-def _weighted(trial: Mapping[str, Any], response: Response) -> Floats:
+def _weighted(trial: Mapping[Any, Any], response: Response) -> Floats:
     """Weighted PLS (1,) of one run; shares of the run stand for hours of a job of 1 h."""
     at, since_save, since_reload = np.array(trial["stale"]).T
     zeros = np.zeros(len(at), np.int64)
@@ -375,7 +369,7 @@ IN_CURVES = ("cpr", "cpr-undivided", "cpr-mfu")  # more lines would hide each ot
 QUANTITIES = {"pls": "PLS", "log_loss": "log-loss added", "auc": "AUC lost"}
 SETTLED = 0.1  # share of the run after which the loss is shown
 N_SHOWN = 150  # points of a curve
-ADDED = about(0.0008, "", PUBLISHED)  # to the training loss
+ADDED = 0.0008  # to the training loss (published)
 
 
 def production_loss(work: Work) -> Summary:
@@ -398,13 +392,11 @@ def production_loss(work: Work) -> Summary:
         return StudyEstimate.of_mean([seed[name]["log_loss"] / seed[name]["pls"] for seed in seeds])
 
     return work.study.summary(
-        [
-            compare("log-loss added by the failures, by strategy", ADDED, added,
-                    free("the model", "its clicks", "its training", "target PLS",
-                         "which loss is meant")),
-            *(alone(f"{QUANTITIES[quantity]}: {label}", mean[name, quantity])
-              for name, label in AT_SCALE.items() for quantity in ("log_loss", "pls")),
-        ],
+        {
+            "log-loss added by the failures, by strategy": added,
+            **{f"{QUANTITIES[key]}: {label}": mean[name, key]
+               for name, label in AT_SCALE.items() for key in ("log_loss", "pls")},
+        },
         {
             "By strategy:": (
                 {"strategy": label}
@@ -416,7 +408,7 @@ def production_loss(work: Work) -> Summary:
         _curves(seeds[0], added),
         n_seeds=n_seeds,
         slope=slope,
-        pls=ADDED.low / slope,
+        pls=ADDED / slope,
         pls_then=mean["cpr-0.05", "pls"].shown(),
         added_then=mean["cpr-0.05", "log_loss"].shown(),
     )  # fmt: skip
@@ -455,7 +447,7 @@ def _curves(first: dict[str, Any], added: list[StudyEstimate]) -> Chart:
     curves = {AT_SCALE[name]: np.array(first[name]["curve"]) for name in IN_CURVES}
     losses = (curves | {"no failures": whole}).items()
     names = [*AT_SCALE.values()]
-    paper = series(f"paper: {ADDED}", names, [ADDED.low] * len(names), kind="paper")
+    paper = series(f"paper: {ADDED} (published)", names, [ADDED] * len(names), kind="paper")
     return Chart(
         "Loss under the failures at production scale, on the stand-in",
         "Training loss of one seed; at the end: mean over seeds, error bars: 95 % interval.",

@@ -68,12 +68,12 @@ class StudyEstimate(Estimate):
 
 def series(
     label: str, x: Iterable[Any], y: Iterable[Any], low: Iterable[float] = (),
-    high: Iterable[float] = (), kind: Kind = "line",
+    high: Iterable[float] = (), *, kind: Kind = "line",
 ) -> Series:  # fmt: skip
     """A series of a figure over numbers or names; of estimates with their intervals."""
-    y = [*y]
-    if isinstance(y[0], StudyEstimate):
-        low, high = zip(*(one.ends for one in y), strict=True)
-        y = [one.mean for one in y]
+    heights = [*y]
+    if isinstance(heights[0], StudyEstimate):
+        low, high = zip(*(one.ends for one in heights), strict=True)
+        heights = [one.mean for one in heights]
     over = tuple(one if isinstance(one, str) else float(one) for one in x)
-    return Series(label, over, floats(y), floats(low), floats(high), kind)
+    return Series(label, over, floats(heights), floats(low), floats(high), kind)

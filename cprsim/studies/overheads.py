@@ -5,7 +5,7 @@ The emulation: 56 h on 8 embedding servers with two failures, on two Criteo data
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
@@ -23,22 +23,7 @@ from cprsim.recovery.policy import ROLL_BACK, Policy
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
-from cprsim.studies.verdicts import (
-    DERIVED,
-    FITTED,
-    PUBLISHED,
-    RECALLED,
-    SET_UP_RECALLED,
-    TOLERANCE,
-    Claim,
-    Tested,
-    about,
-    agreement,
-    alone,
-    compare,
-    free,
-    over,
-)
+from cprsim.studies.verdicts import TOLERANCE, Ours, Tested, agreement
 
 Case = TypeVar("Case", bound=Hashable)
 Values = Mapping[str, Mapping[str, Sequence[float | None]]]  # strategy, quantity: mean, low, high
@@ -60,7 +45,8 @@ class Simulated:
     def __getitem__(self, key: tuple[str, str]) -> StudyEstimate:
         strategy, quantity = key
         found = self.values[strategy][quantity]
-        return StudyEstimate(*(nan if value is None else value for value in found))
+        mean, low, high = (nan if value is None else value for value in found)
+        return StudyEstimate(mean, low, high)
 
     def percent(self, strategy: str, quantity: str = "overhead_fraction") -> StudyEstimate:
         """A share in percent."""
@@ -108,19 +94,20 @@ def simulate_cases(
 def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
     """Mean, low and high of every metric of every strategy; and what is known beforehand."""
     experiment = assemble(work.scenario(scenario, overrides))
-    summary, values = spreads(summarise(simulate(experiment))), {}
+    summary = spreads(summarise(simulate(experiment)))
+    values: dict[str, dict[str, Sequence[float | None]]] = {}
     for policy in experiment.policies:
         is_partial = policy.decision is None or policy.decision.chosen == "partial"
         values[policy.name] = {
             **{name: [*map(finite_or_none, x.triple)] for name, x in summary[policy.name].items()},
-            "save_interval_h": [finite_or_none(policy.interval_h)],
-            "chose_partial": [float(is_partial)],
+            "save_interval_h": [finite_or_none(policy.interval_h), None, None],
+            "chose_partial": [float(is_partial), None, None],
         }
     return values
 
 
 def overheads_over(
-    title: str, x_label: str, cases: Mapping[Any, Simulated], strategies: Labels, **scales: bool
+    title: str, x_label: str, cases: Mapping[Any, Simulated], strategies: Labels, **scales: Any
 ) -> Panel:
     """A panel with the overhead of some strategies, by their labels, over an input."""
     lines = tuple(
@@ -133,24 +120,10 @@ def overheads_over(
 # --------------------------------------------------------------------------- the emulation
 
 TITLES = {"criteo-kaggle": "Kaggle", "criteo-terabyte": "Terabyte"}
-# The ends of the published ranges, of full recovery and of CPR-MFU and CPR-SSU; which end is which
-# data set is recalled.
-OVERHEADS = {
-    name: {
-        "full": about(full, "%", PUBLISHED),
-        "partial": about(4.4, "%", RECALLED),
-        "cpr-mfu": about(cpr, "%", PUBLISHED),
-        "cpr-ssu": about(cpr, "%", PUBLISHED),
-    }
-    for name, full, cpr in (("criteo-kaggle", 8.5, 0.53), ("criteo-terabyte", 8.2, 0.68))
-}
-REMOVED_BY_MFU = {
-    "criteo-kaggle": about(93.7, "%", RECALLED),
-    "criteo-terabyte": about(91.7, "%", RECALLED),
-}
 EXPONENTIAL = (
     "failures={kind: job, family: exponential, mtbf: 28 h, clock: wall, role: emb_ps, together: 1}"
 )
+PAPERS = ("full", "partial", "cpr-mfu", "cpr-ssu")  # whose overheads the paper has
 IN_EMULATION = FULL | {
     "partial": "naive partial recovery",
     "cpr": "CPR, whole saves",
@@ -166,19 +139,19 @@ def fig_overheads(work: Work) -> Summary:
     Counted is what the formula misses where the job is no whole number of intervals; other failures
     also strike saves and recoveries.
     """
-    claims, rows, panels = [], [], []
+    ours: dict[str, Ours] = {}
+    rows, panels = [], []
     for name, title in TITLES.items():
-        reported, file = OVERHEADS[name], f"{name}.yaml"
+        file = f"{name}.yaml"
         cases = {name: [], f"{name}, exponential": [EXPONENTIAL]}
         injected, exponential = simulate_cases(work, file, cases).values()
-        for strategy, claim in reported.items():
-            basis = SET_UP_RECALLED if strategy == "partial" else FITTED
+        reported = {}
+        for strategy in PAPERS:
             what = f"{title}: {IN_EMULATION[strategy]}, overhead"
-            claims.append(compare(what, claim, injected.percent(strategy), basis))
-        whole, removed = injected.percent("cpr"), injected.removed_percent("cpr-mfu")
-        claims.append(alone(f"{title}: CPR with whole saves, overhead", whole, "%"))
-        what = f"{title}: removed by CPR-MFU"
-        claims.append(compare(what, REMOVED_BY_MFU[name], removed, FITTED))
+            ours[what] = injected.percent(strategy)
+            reported[strategy] = work.study.claims[what].reported
+        ours[f"{title}: CPR with whole saves, overhead"] = injected.percent("cpr")
+        ours[f"{title}: removed by CPR-MFU"] = injected.removed_percent("cpr-mfu")
         experiment = assemble(work.scenario(file))
         policies = {policy.name: policy for policy in experiment.policies}
         rows += [
@@ -196,13 +169,13 @@ def fig_overheads(work: Work) -> Summary:
         papers = [
             series(f"paper ({mark})", [IN_EMULATION[strategy] for strategy in marked],
                    [reported[strategy].low for strategy in marked], kind="paper")
-            for mark in (PUBLISHED, RECALLED)
-            for marked in [[key for key, claim in reported.items() if claim.mark is mark]]
+            for mark in ("published", "recalled")
+            for marked in [[key for key, one in reported.items() if one.mark == mark]]
         ]  # fmt: skip
         drawn = (*injected.stack(IN_EMULATION), *papers)
         panels.append(Panel(f"Criteo {title}", "", OVERHEAD, drawn))
     return work.study.summary(
-        claims,
+        ours,
         {"The same in detail, in % of useful time:": rows},
         Chart("What failures cost in the emulation, by strategy", MEANS.replace("Means", "Mean"),
               tuple(panels)),
@@ -296,11 +269,12 @@ def sensitivity(work: Work) -> Summary:
     formula = series("k times the target (derived)", shares, [USUAL * k for k in TOGETHER],
                      kind="paper")  # fmt: skip
     return work.study.summary(
-        [
-            *_over_failures(*(runs["counts"][n] for n in (FEW, MANY))),
-            *(_pls(runs["together"], form, k) for k in TOGETHER for form in FORMS),
-            *(_pls(runs["whole"], "cpr", k, f"{WHOLE} intervals: ") for k in TOGETHER),
-        ],
+        {
+            **_over_failures(*(runs["counts"][n] for n in (FEW, MANY))),
+            **{_pls(form, k): runs["together"][k][form, "pls"] for k in TOGETHER for form in FORMS},
+            **{f"{WHOLE} intervals: {_pls('cpr', k)}": runs["whole"][k]["cpr", "pls"]
+               for k in TOGETHER},
+        },
         {
             title: [
                 {heading: f"{value:g}"}
@@ -331,34 +305,25 @@ def sensitivity(work: Work) -> Summary:
     )  # fmt: skip
 
 
-def _over_failures(few: Simulated, many: Simulated) -> Iterator[Claim]:
+def _over_failures(few: Simulated, many: Simulated) -> dict[str, Ours]:
     form = "cpr-undivided"
     before, after = (one.removed_percent(form) for one in (few, many))
-    shrinks = Tested(
-        after.ends[1] < before.ends[0], f"{after.shown('%')} against {before.shown('%')}"
-    )
-    claimed = "the benefit shrinks as failures become frequent"
-    yield compare("removed by CPR at 40 failures against 2", claimed, shrinks, SET_UP_RECALLED)
     before_h, after_h = (one[form, "save_interval_h"].mean for one in (few, many))
     chose = "partial" if many[form, "chose_partial"].mean else "full"
-    reacts = Tested(
-        after_h < before_h or chose == "full",
-        f"{chose} recovery, T_save {after_h:.3g} h instead of {before_h:.3g} h",
-    )
-    claimed = "CPR then shortens T_save or reverts to full recovery"
-    yield compare("what CPR does at 40 failures", claimed, reacts, SET_UP_RECALLED)
+    return {
+        "removed by CPR at 40 failures against 2": Tested(
+            after.ends[1] < before.ends[0], f"{after.shown('%')} against {before.shown('%')}"
+        ),
+        "what CPR does at 40 failures": Tested(
+            after_h < before_h or chose == "full",
+            f"{chose} recovery, T_save {after_h:.3g} h instead of {before_h:.3g} h",
+        ),
+    }
 
 
-def _pls(runs: Mapping[float, Simulated], form: str, together: int, job: str = "") -> Claim:
+def _pls(form: str, together: int) -> str:
     """The PLS that the formula says: the target, or k times it where the interval is undivided."""
-    value = USUAL * (together if form == "cpr-undivided" else 1)
-    share = 100 * together / N_EMB_PS
-    return compare(
-        f"{job}PLS, {share:g} % of the servers failing, {OF_FORMS[form]}",
-        about(value, "", DERIVED, text=f"{value:g} (formula)"),
-        runs[together][form, "pls"],
-        SET_UP_RECALLED,
-    )
+    return f"PLS, {100 * together / N_EMB_PS:g} % of the servers failing, {OF_FORMS[form]}"
 
 
 # --------------------------------------------------------------------------- more nodes
@@ -411,19 +376,14 @@ def scalability(work: Work) -> Summary:
         return Tested(met, from_to(values))
 
     return work.study.summary(
-        [
-            compare("slope of log MTBF over log nodes", "the MTBF falls as 1/nodes",
-                    Tested(bool(abs(slope + 1) < TOLERANCE), f"{slope:.3f}"), FITTED),
-            compare(f"full recovery, {LINEAR}",
-                    "full recovery's overhead grows with the number of nodes",
-                    Tested(grows, from_to(full[LINEAR])), SET_UP_RECALLED),
-            *(compare(f"CPR, {kind}", "CPR's overhead does not grow with the number of nodes",
-                      stays(cpr[kind]), SET_UP_RECALLED)
-              for kind in (LINEAR, SHRINKING)),
-            *(alone(f"{MOST} nodes, full recovery: {kind} over {LINEAR}",
-                    full[kind][-1].over(full[LINEAR][-1]), "times")
-              for kind in (INDEPENDENT, WEIBULL)),
-        ],
+        {
+            "slope of log MTBF over log nodes":
+                Tested(bool(abs(slope + 1) < TOLERANCE), f"{slope:.3f}"),
+            f"full recovery, {LINEAR}": Tested(grows, from_to(full[LINEAR])),
+            **{f"CPR, {kind}": stays(cpr[kind]) for kind in (LINEAR, SHRINKING)},
+            **{f"{MOST} nodes, full recovery: {kind} over {LINEAR}":
+               full[kind][-1].over(full[LINEAR][-1]) for kind in (INDEPENDENT, WEIBULL)},
+        },
         {
             f"{kind[0].upper()}{kind[1:]}:": (
                 {"nodes": str(n), "failures per job": f"{one['cpr', 'failures'].mean:.2f}"}
@@ -472,7 +432,6 @@ RESCHEDULE_MIN = (1, 2, 5)
 TYPICAL = ("25 Gbit/s in all", 2)  # the shipped scenario as it is
 AT_SCALE = FULL | {"partial": "naive partial recovery"} | OF_FORMS
 IN_WORDS = {True: "yes", False: "no", None: "open"}
-REMOVED = over(91.0, "%", PUBLISHED)  # of the overhead of full recovery
 LEFT_OPEN = {
     (storage, minutes): [
         f"storage.bandwidth={STORAGES[storage][0]}",
@@ -499,7 +458,8 @@ def production(work: Work) -> Summary:
         if policy.name in FORMS
     }
     removed = {case: simulated[case[:2]].removed_percent(case[2]) for case in by_formula}
-    met = {case: agreement(REMOVED, share) for case, share in removed.items()}
+    over_91 = work.study.claims["overhead removed by CPR"].reported
+    met = {case: agreement(over_91, share) for case, share in removed.items()}
     reached = [
         f"{storage}, O_res {minutes} min, {FORMS[form]}"
         for (storage, minutes, form), is_met in met.items()
@@ -510,14 +470,12 @@ def production(work: Work) -> Summary:
                [removed[storage, minutes, form] for minutes in RESCHEDULE_MIN])
         for form in FORMS for storage in STORAGES
     )  # fmt: skip
-    inputs = free("shard size and storage bandwidth", "rescheduling time", "target PLS")
     return work.study.summary(
-        [
-            compare("overhead removed by CPR", REMOVED, [*removed.values()], inputs),
-            alone("full recovery, overhead of the shipped scenario", typical.percent("full"), "%"),
-            *(alone(f"CPR ({form}), likewise", typical.percent(name), "%")
-              for name, form in FORMS.items()),
-        ],
+        {
+            "overhead removed by CPR": [*removed.values()],
+            "full recovery, overhead of the shipped scenario": typical.percent("full"),
+            **{f"CPR ({form}), likewise": typical.percent(name) for name, form in FORMS.items()},
+        },
         {
             "Share of full recovery's overhead that CPR removes; 50 GB per server and target PLS "
             "0.1 are assumed:": (
@@ -545,7 +503,7 @@ def production(work: Work) -> Summary:
                 Panel(
                     "Removed by CPR, over what the paper leaves open", "rescheduling O_res, min",
                     "overhead removed, % of full recovery's", by_reschedule,
-                    (Band(f"paper: {REMOVED}", REMOVED.low, REMOVED.low),), y_from_zero=False,
+                    (Band(f"paper: {over_91}", over_91.low, over_91.low),), y_from_zero=False,
                 ),
             ),
         ),

@@ -6,7 +6,7 @@ Nearly everything of that paper is recalled. One number is fitted: that FR-EASGD
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import nan
@@ -23,22 +23,10 @@ from cprsim.in_step.load_model import load_model
 from cprsim.in_step.setting import SyncSetting
 from cprsim.in_step.simulation import over_trainers
 from cprsim.plots.chart import Band, Chart, Panel, Series
-from cprsim.records import HIGH, NO_NUMBER
+from cprsim.records import HIGH, NO_NUMBER, Floats
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
-from cprsim.studies.verdicts import (
-    FITTED,
-    PUBLISHED,
-    RECALLED,
-    SOLID,
-    Claim,
-    Reported,
-    Tested,
-    about,
-    agreement,
-    compare,
-    free,
-)
+from cprsim.studies.verdicts import Ours, Tested, agreement
 
 SCENARIO = "shadowsync.yaml"
 FLATTENS_AT = 14  # trainers, FR-EASGD-5 with 2 sync servers: the one number that is fitted
@@ -64,19 +52,11 @@ NO_WORSE = 0.0005  # AUC
 POWER = 0.8  # of finding a difference that is called detectable
 FEW = 5  # trainers: with fewer, a trainer's own link bounds its exchanges and not the servers
 
-FLATTENS = about(14, "trainers", RECALLED, text="flattens at about 14 trainers")
-ELP = about(96_000, "", RECALLED, text="96,000")
-SHADOW_LINEAR = Reported("throughput scales linearly with the number of trainers", PUBLISHED)
-NEUTRAL = Reported("neutral to better model quality", PUBLISHED)
-S_EASGD_NO_WORSE = "no worse than FR-EASGD at the same n"
-OF_QUALITY = free("model and clicks", "elastic coefficient and momentum", "learning rate")
 DRAWN = ("S-EASGD", "FR-EASGD-30", "S-MA", "FR-MA-30", "S-BMUF", "FR-BMUF-30")  # as many as looks
 PAIRS = (
-    ("S-EASGD", "FR-EASGD-5", S_EASGD_NO_WORSE),
-    ("S-EASGD", "FR-EASGD-30", S_EASGD_NO_WORSE),
-    ("S-MA", "FR-MA-30", NEUTRAL),
-    ("S-BMUF", "FR-BMUF-30", NEUTRAL),
-)
+    ("S-EASGD", "FR-EASGD-5"), ("S-EASGD", "FR-EASGD-30"), ("S-MA", "FR-MA-30"),
+    ("S-BMUF", "FR-BMUF-30"),
+)  # fmt: skip
 FORMS = tuple((name, n) for name in EASGD for n in SERVERS)  # algorithm, sync servers
 CASES = tuple((name, n) for name in ALGORITHMS for n in N_QUALITY)  # algorithm, trainers
 Curves = Mapping[tuple[str, int], pd.DataFrame]  # of forms over trainers, see `of_form`
@@ -91,7 +71,7 @@ def shadowsync(work: Work) -> Summary:
     runs = pd.concat({n: pd.DataFrame(seed["runs"]) for n, seed in enumerate(seeds)})
     quality = runs.set_index(["algorithm", "trainers"])
     return work.study.summary(
-        [*_of_throughput(curves), *_of_quality(quality, len(seeds))],
+        _of_throughput(work, curves) | _of_quality(quality, len(seeds)),
         _tables(curves, quality, seeds),
         _chart(curves, quality, len(seeds)),
         iteration_ms=3.6e6 * calibrated_h(work),
@@ -188,57 +168,64 @@ def no_worse(losses: Sequence[StudyEstimate]) -> bool | None:
     return False if any(one.low > NO_WORSE for one in losses) else None
 
 
-def _of_throughput(curves: Curves) -> Iterator[Claim]:
-    # Where the line through the first point meets the height of the last one.
+def _of_throughput(work: Work, curves: Curves) -> dict[str, Ours]:
     eps = curves["FR-EASGD-5", 2].eps
     first, last = eps.index[0], eps.index[-1]
-    knee = StudyEstimate(eps[last] / (eps[first] / first))
-    yield compare("FR-EASGD-5, 2 sync servers", FLATTENS, knee, FITTED)
-    shadow_free = free("cost of the shadow thread for its workers")
-    for name, n_servers, reported, basis, how in (
-        ("S-EASGD", 2, SHADOW_LINEAR, shadow_free, ""),
-        ("FR-EASGD-30", 2, "linear", SOLID, " (predicted)"),
-        ("FR-EASGD-5", 4, "with 4 sync servers it scales to 20", SOLID, " (predicted)"),
-    ):
+    # Where the line through the first point meets the height of the last one.
+    ours: dict[str, Ours] = {
+        "FR-EASGD-5, 2 sync servers": StudyEstimate(eps[last] / (eps[first] / first))
+    }
+    for (name, n_servers), how in {
+        ("S-EASGD", 2): "", ("FR-EASGD-30", 2): " (predicted)", ("FR-EASGD-5", 4): " (predicted)",
+    }.items():  # fmt: skip
         eps = curves[name, n_servers].eps
         share = eps[last] / eps[first] * first / last
-        linear = f"{100 * share:.1f} % of linear at {last} trainers"
-        tested = Tested(bool(share > 1 - LINEAR_WITHIN), linear)
-        yield compare(f"{name}, {n_servers} sync servers{how}", reported, tested, basis)
+        ours[f"{name}, {n_servers} sync servers{how}"] = Tested(
+            bool(share > 1 - LINEAR_WITHIN), f"{100 * share:.1f} % of linear at {last} trainers"
+        )
     gaps = [curves["S-EASGD", servers].gap for servers in SERVERS]
     many = gaps[0][gaps[0].index >= FEW]
     growth = float(np.polyfit(np.log(many.index), np.log(many), 1)[0])
-    grows = Tested(abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on")
-    claimed = "grows about as n for a fixed number of sync servers"
-    yield compare("sync gap of S-EASGD over trainers", claimed, grows)
     ratio = gaps[0][last] / gaps[1][last]
-    falls = Tested(
-        bool(abs(ratio - 2) < 0.2), f"with 4 servers {ratio:.2f} times smaller than with 2"
-    )
-    yield compare("sync gap of S-EASGD over servers", "falls about as 1/servers", falls)
     elp = StudyEstimate(float(curves["S-EASGD", 2].elp[20]))
-    tested = Tested(agreement(ELP, elp), f"{elp.mean:,.0f}: 200 x 24 x 20", elp)
-    yield compare("ELP of 20 trainers", ELP, tested, FITTED)
+    claimed = work.study.claims["ELP of 20 trainers"].reported
+    return ours | {
+        "sync gap of S-EASGD over trainers": Tested(
+            abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on"
+        ),
+        "sync gap of S-EASGD over servers": Tested(
+            bool(abs(ratio - 2) < 0.2), f"with 4 servers {ratio:.2f} times smaller than with 2"
+        ),
+        "ELP of 20 trainers": Tested(
+            agreement(claimed, elp), f"{elp.mean:,.0f}: 200 x 24 x 20", elp
+        ),
+    }
 
 
-def _of_quality(quality: pd.DataFrame, n_seeds: int) -> Iterator[Claim]:
-    for shadow, other, reported in PAIRS:
-        losses = losses_of(quality, shadow, other).values()
+def _of_quality(quality: pd.DataFrame, n_seeds: int) -> dict[str, Ours]:
+    ours: dict[str, Ours] = {}
+    for shadow, other in PAIRS:
+        losses = [*losses_of(quality, shadow, other).values()]
         worst = max(losses, key=lambda one: one.high)
-        said = f"loses {shown(worst)} x 1e-4 AUC at worst; seeds: {n_seeds}"
-        tested = Tested(no_worse(list(losses)), said)
-        yield compare(f"{shadow} against {other}", reported, tested, OF_QUALITY)
-    most, worse = max(N_QUALITY), "worse than its shadow form as n grows"
-    for shadow, other, _ in PAIRS[2:]:  # what is said to get worse
+        ours[f"{shadow} against {other}"] = Tested(
+            no_worse(losses), f"loses {shown(worst)} x 1e-4 AUC at worst; seeds: {n_seeds}"
+        )
+    most = max(N_QUALITY)
+    for shadow, other in PAIRS[2:]:  # what is said to get worse
         last = losses_of(quality, shadow, other)[most]
-        tested = Tested(last.below(0), f"gains {shown(last)} x 1e-4 AUC at {most}")
-        yield compare(f"{other} against {shadow}", worse, tested, OF_QUALITY)
+        ours[f"{other} against {shadow}"] = Tested(
+            last.below(0), f"gains {shown(last)} x 1e-4 AUC at {most}"
+        )
+    return ours
 
 
 def losses_of(quality: pd.DataFrame, shadow: str, other: str) -> dict[int, StudyEstimate]:
     """AUC that the shadow form loses to the other, by trainers."""
-    auc = {case: one.to_numpy() for case, one in quality.auc.groupby(level=[0, 1])}
-    return {n: StudyEstimate.of_mean(auc[other, n] - auc[shadow, n]) for n in N_QUALITY}
+
+    def auc(name: str, n: int) -> Floats:
+        return np.asarray(quality.auc.loc[[(name, n)]])
+
+    return {n: StudyEstimate.of_mean(auc(other, n) - auc(shadow, n)) for n in N_QUALITY}
 
 
 def _tables(
@@ -271,7 +258,7 @@ def _tables(
                     f"{1e4 * detectable(loss):.1f}" if loss.has_interval else NO_NUMBER,
                 "within 5": in_words[no_worse([loss])],
             }
-            for shadow, other, _ in PAIRS
+            for shadow, other in PAIRS
             for n, loss in losses_of(quality, shadow, other).items()
         ],
         f"Quality on the test clicks, mean over seeds; one trainer alone: AUC {auc:.4f}, log-loss "

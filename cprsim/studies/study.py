@@ -30,7 +30,7 @@ from cprsim.results.folder import finished_or_make, publishing, read_record, wri
 from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.results.manifest import read_manifest, write_manifest
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.studies.verdicts import Claim
+from cprsim.studies.verdicts import Claim, Ours, Target
 from cprsim.version import PACKAGE, __version__
 from cprsim.workers import HERE, Workers, run_each
 
@@ -73,13 +73,16 @@ class Study:
     title: str
     question: str
     notes: Sequence[str] = ()  # what the numbers mean; in braces what `make` gives
+    claims: Mapping[str, Target] = field(default_factory=dict)  # of its quantities, by name
     inputs: Sequence[str] = ()  # files that it reads in the folder of the scenarios
     data: Mapping[str, str] = field(default_factory=dict)  # others, in the package or CPRSIM_DATA
     given: Mapping[str, Any] = field(default_factory=dict)  # what else `make` needs
     trains: bool = False  # on the user's clicks where there are some
 
     @classmethod
-    def described(cls, name: str, file: str, **texts: Any) -> Study:
+    def described(
+        cls, name: str, file: str, claims: Mapping[str, Any], rests_on: Any = "", **texts: Any
+    ) -> Study:
         """With the function of its name in a file of this folder, imported when it is called."""
 
         def make(work: Work) -> Summary:
@@ -87,7 +90,9 @@ class Study:
             summary: Summary = getattr(module, name.replace("-", "_"))(work)
             return summary
 
-        return cls(name, make, **texts)
+        rows = {key: {"rests_on": rests_on, **row} for key, row in claims.items()}
+        targets = {key: Target.of(key, **row) for key, row in rows.items()}
+        return cls(name, make, claims=targets, **texts)
 
     def found(self) -> dict[str, Path]:
         """Its data by name; empty unless all are there."""
@@ -102,19 +107,23 @@ class Study:
 
     def summary(
         self,
-        claims: Iterable[Claim],
+        ours: Mapping[str, Ours],
         tables: Mapping[str, Iterable[Mapping[str, str]]],
         *charts: Chart,
         **words: Any,
     ) -> Summary:
-        """Its summary; tables by title, a row's cells by heading; empty notes are left out."""
+        """Its quantities, judged; tables by title, a row's cells by heading; and its notes.
+
+        A name without a target has nothing to compare with; empty notes are left out.
+        """
+        claims = (self.claims.get(name, Target(name)).claim(one) for name, one in ours.items())
         listings = (
             Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
             for title, rows in ((title, [*rows]) for title, rows in tables.items())
         )
         question, *notes = (text.format(**words) for text in (self.question, *self.notes))
-        notes = tuple(filter(None, notes))
-        return Summary(self.title, question, tuple(claims), tuple(listings), notes, charts)
+        said = tuple(filter(None, notes))
+        return Summary(self.title, question, tuple(claims), tuple(listings), said, charts)
 
 
 class Effort(StrEnum):
@@ -227,7 +236,8 @@ def reproduce(work: Work) -> Reproduced:
     """
     study, files = work.study, work.files()
     digests = {name: file_digest(path) for name, path in files.items()}
-    digests[CATALOGUE.name] = digest_of([study.title, study.question, *study.notes, study.given])
+    said = [study.title, study.question, *study.notes, repr(study.claims)]
+    digests[CATALOGUE.name] = digest_of(said)
     identity = Identity(study.name, str(work.effort), digests)
     final = work.out / identity.folder_name
 

@@ -7,7 +7,7 @@ simulated under one policy and failures of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -52,18 +52,7 @@ from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
 from cprsim.studies.estimates import StudyEstimate
 from cprsim.studies.overheads import simulate_cases
 from cprsim.studies.study import DATA, Summary, Work
-from cprsim.studies.verdicts import (
-    SOLID,
-    Basis,
-    Claim,
-    Mark,
-    Tested,
-    Tolerance,
-    about,
-    agreement,
-    at_most,
-    compare,
-)
+from cprsim.studies.verdicts import Ours, Target, Tested, agreement
 
 ROUNDING = 1e-9
 SEED = 17
@@ -613,7 +602,11 @@ def systems(work: Work) -> Summary:
         f"{' and '.join(work.study.data.values())}, of Oobleck's public artifact."
     )
     return work.study.summary(
-        (claim(row, ours[name]) for name, row in work.study.given.items() if name in ours),
+        {
+            name: without_noise(target, ours[name])
+            for name, target in work.study.claims.items()
+            if name in ours
+        },
         {
             "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, "
             "failure target and interval rule are missing.": (
@@ -636,21 +629,10 @@ def _plain(part: Callable[..., Estimates], *of: Any) -> dict[str, tuple[float, f
     return {name: (one.mean, *one.ends) for name, one in part(*of).items()}
 
 
-def claim(target: Sequence[Any], ours: StudyEstimate) -> Claim:
-    """Ours beside a target of the catalogue, its tolerance named; without noise in five digits."""
-    number, unit, mark, within, quantity, *more = target
-    text, assumed = [*more, "", ()][:2]
-    if within == "a bound":
-        reported = at_most(number, unit, Mark(mark))
-    else:
-        size = float(within.split()[1]) if within.startswith("±") else None  # none: standard errors
-        is_share = within.endswith("%")
-        tolerance = Tolerance(size and size / (100 if is_share else 1), absolute=not is_share)
-        reported = about(number, unit, Mark(mark), tolerance, text=text)
-    basis = Basis("", tuple(assumed), decides=False) if assumed else SOLID
+def without_noise(target: Target, ours: StudyEstimate) -> Ours:
+    """In five digits, where the interval has no width."""
     low, high = ours.ends
     if high - low > ROUNDING * max(1.0, abs(ours.mean)):
-        return compare(f"{quantity} ({within})", reported, ours, basis)
+        return ours
     value = 0.0 if abs(ours.mean) < ROUNDING else ours.mean
-    tested = Tested(agreement(reported, ours), f"{value:.5g} {unit}".rstrip(), ours)
-    return compare(f"{quantity} ({within})", reported, tested, basis)
+    return Tested(agreement(target.reported, ours), f"{value:.5g} {target.unit}".rstrip(), ours)

@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -36,83 +37,62 @@ from cprsim.studies.estimates import StudyEstimate
 
 TOLERANCE = 0.10  # of the paper's number, to either side
 STANDARD_ERRORS = 4.0
-
-
-class Mark(StrEnum):
-    """How a number of a paper is known; a recalled one is never shown as the paper's word."""
-
-    PUBLISHED = "published"  # in the paper's abstract or the authors' poster
-    SECONDARY = "secondary"  # in a text that quotes the paper
-    DERIVED = "derived"  # by arithmetic from the numbers named
-    RECALLED = "recalled"  # remembered from the paper's body, not checked against its text
-
-
-PUBLISHED, SECONDARY, DERIVED, RECALLED = Mark
-
-
-class Tolerance(NamedTuple):
-    """How far from a paper's number ours may lie."""
-
-    size: float | None = TOLERANCE  # None: 4 standard errors
-    absolute: bool = False  # in the number's own unit; else a share of the number
-
-
-A_TENTH = Tolerance()
+# How a number of a paper is known: in its abstract or the authors' poster (published), in a text
+# that quotes it (secondary); else `derived`, by arithmetic from the numbers named, or `recalled`,
+# remembered from the paper's body and not checked against its text.
+KNOWN = ("published", "secondary")
+NUMBER = r"(\d[\d.,]*)"
+SAID = re.compile(rf"(over |at most )?{NUMBER}(?: to {NUMBER})?(?: (.*))?")
+WITHIN = re.compile(r"± ([\d.e-]+)(.*)|4 SE|a bound")
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A number, range, bound or statement of a paper, and the tolerance by which it is judged.
+    """A number, range, bound or statement of a paper, and the ends within which it is met.
 
     A number has equal ends, a bound an infinite one; a statement in words has two.
     """
 
     text: str  # as it is shown
-    mark: Mark
+    mark: str
     unit: str = ""
     low: float = -inf
     high: float = inf
-    tolerance: Tolerance = A_TENTH
+    share: float = TOLERANCE  # that ours may lie beyond the ends
+    beyond: float = 0.0  # likewise, in the number's unit
+    in_errors: bool = False  # 4 standard errors instead
 
-    @property
-    def n_bounds(self) -> int:
-        """How many of its ends are numbers: 0 of a statement in words, 1 of a bound."""
-        return (self.low > -inf) + (self.high < inf)
+    @classmethod
+    def of(cls, paper: str, mark: str, says: str = "", within: str = "") -> Reported:
+        """``14 to 30 h``, ``over 91 %``, ``at most 4.4 %``, ``8.5 %``, or a statement in words.
+
+        `says`: the text, where it says more; `within`: ``± 1 %``, ``± 0.25 points``, ``4 SE``.
+        """
+        found = SAID.fullmatch(paper)
+        if found is None:
+            return cls(says or paper, mark)
+        bound, first, last, unit = found.groups(default="")
+        low, high = (float(end.replace(",", "")) for end in (first, last or first))
+        ends = {"over ": (low, inf), "at most ": (-inf, high)}.get(bound, (low, high))
+        if not (tolerance := WITHIN.fullmatch(within)) or not tolerance[1]:
+            return cls(says or paper, mark, unit, *ends, in_errors=within == "4 SE")
+        size = float(tolerance[1])
+        both = (size / 100, 0.0) if tolerance[2] == " %" else (0.0, size)
+        return cls(says or paper, mark, unit, *ends, *both)
 
     @property
     def ends(self) -> tuple[float, float]:
         """The range of the paper's number, widened; a bound stays as it is."""
-        size, absolute = self.tolerance
-        if self.n_bounds < 2 or size is None:
+        if inf in (-self.low, self.high):
             return self.low, self.high
-        below, above = (size * (1 if absolute else abs(end)) for end in (self.low, self.high))
+        below, above = (self.share * abs(end) + self.beyond for end in (self.low, self.high))
         return self.low - below, self.high + above
 
     def __str__(self) -> str:
         return f"{self.text} ({self.mark})"
 
 
-def about(
-    value: float, unit: str, mark: Mark, tolerance: Tolerance = A_TENTH, *, text: str = ""
-) -> Reported:
-    """One number."""
-    text = text or f"{value:,g} {unit}".rstrip()
-    return Reported(text, mark, unit, value, value, tolerance)
-
-
-def between(low: float, high: float, unit: str, mark: Mark) -> Reported:
-    """A range."""
-    return Reported(f"{low:,g} to {high:,g} {unit}".rstrip(), mark, unit, low, high)
-
-
-def over(bound: float, unit: str, mark: Mark) -> Reported:
-    """A lower bound, which is excluded."""
-    return Reported(f"over {bound:,g} {unit}".rstrip(), mark, unit, low=bound)
-
-
-def at_most(bound: float, unit: str, mark: Mark, *, text: str = "") -> Reported:
-    """An upper bound, which is included."""
-    return Reported(text or f"at most {bound:,g} {unit}".rstrip(), mark, unit, high=bound)
+NOTHING = Reported("", "")  # no word of a paper (rule 5)
 
 
 class Basis(NamedTuple):
@@ -179,51 +159,68 @@ class Tested(NamedTuple):
     estimate: StudyEstimate = StudyEstimate(nan)
 
 
-def alone(quantity: str, ours: StudyEstimate, unit: str = "") -> Claim:
-    """A number of ours that no paper gives (rule 5)."""
-    return Claim(quantity, "", "", ours.shown(unit), unit, *ours.triple, Verdict(Finding.NOTHING))
+Ours = StudyEstimate | Tested | Sequence[StudyEstimate]  # several: one per choice of free inputs
 
 
-def compare(
-    quantity: str,
-    reported: Reported | str,
-    ours: StudyEstimate | Tested | Sequence[StudyEstimate],
-    basis: Basis = SOLID,
-) -> Claim:
-    """Ours beside a paper's number, judged; several estimates: one per choice of free inputs.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A quantity, what a paper says of it, if it does, and what our side rests on."""
 
-    Plain text is a statement that is recalled.
-    """
-    if isinstance(reported, str):
-        reported = Reported(reported, RECALLED)
-    if isinstance(ours, Tested):
-        tested, verdict = ours, judge(reported, ours.met, basis)
-    elif isinstance(ours, StudyEstimate):
-        tested = Tested(agreement(reported, ours), ours.shown(reported.unit), ours)
-        verdict = judge(reported, tested.met, basis)
-    else:
-        verdict = judge_cases(reported, [agreement(reported, one) for one in ours], basis)
-        means = [one.mean for one in ours]
-        both = StudyEstimate(nan, min(means), max(means))
-        shown = " to ".join(StudyEstimate(end).shown() for end in both.ends)
-        tested = Tested(None, f"{shown} {reported.unit}".rstrip(), both)
-    return Claim(
-        quantity, reported.text, reported.mark.value, tested.shown, reported.unit,
-        *tested.estimate.triple, verdict, basis.inputs,
-    )  # fmt: skip
+    quantity: str
+    reported: Reported = NOTHING
+    unit: str = ""
+    basis: Basis = SOLID
+
+    @classmethod
+    def of(
+        cls, name: str, rests_on: str | Sequence[str], paper: str = "", mark: str = "",
+        says: str = "", within: str = "", undecided: Sequence[str] = (), quantity: str = "",
+        unit: str = "",
+    ) -> Target:  # fmt: skip
+        """As `studies.yaml` has it; `undecided`: inputs without which nothing can be told."""
+        quantity = quantity or name
+        if not paper:
+            return cls(quantity, unit=unit)
+        reported = Reported.of(paper, mark, says, within)
+        if undecided:
+            basis = Basis("", tuple(undecided), decides=False)
+        elif isinstance(rests_on, str):
+            basis = {one.limit: one for one in (SOLID, FITTED, SET_UP_RECALLED)}[rests_on]
+        else:
+            basis = free(*rests_on)
+        shown = f"{quantity} ({within})" if within else quantity
+        return cls(shown, reported, reported.unit, basis)
+
+    def claim(self, ours: Ours) -> Claim:
+        """Ours beside it, judged."""
+        reported, basis = self.reported, self.basis
+        if isinstance(ours, StudyEstimate):
+            ours = Tested(agreement(reported, ours), ours.shown(self.unit), ours)
+        if isinstance(ours, Tested):
+            tested, verdict = ours, judge(reported, ours.met, basis)
+        else:
+            verdict = judge_cases([agreement(reported, one) for one in ours], basis)
+            means = [one.mean for one in ours]
+            both = StudyEstimate(nan, min(means), max(means))
+            shown = " to ".join(StudyEstimate(end).shown() for end in both.ends)
+            tested = Tested(None, f"{shown} {self.unit}".rstrip(), both)
+        return Claim(
+            self.quantity, reported.text, reported.mark, tested.shown, self.unit,
+            *tested.estimate.triple, verdict, basis.inputs,
+        )  # fmt: skip
 
 
 def agreement(reported: Reported, ours: StudyEstimate) -> bool | None:
-    """Whether ours meets a paper's number, by rule 1; None where it is open.
+    """Whether ours meets a paper's number, by rule 1; None where it is open, or there is none.
 
     Raises ParameterError for a statement in words: it needs a test of its own.
     """
-    if not reported.n_bounds:
-        raise ParameterError(f"{reported.text!r} has no number to compare with")
     low, high = ours.ends
-    if isnan(low) or isnan(high):
+    if reported is NOTHING or isnan(low) or isnan(high):
         return None
-    if reported.tolerance.size is None:
+    if (reported.low, reported.high) == (-inf, inf):
+        raise ParameterError(f"{reported.text!r} has no number to compare with")
+    if reported.in_errors:
         error = (high - low) / (2.0 * Z_95)
         return bool(abs(ours.mean - reported.low) <= STANDARD_ERRORS * error)
     least, most = reported.ends
@@ -234,12 +231,14 @@ def agreement(reported: Reported, ours: StudyEstimate) -> bool | None:
 
 
 def judge(reported: Reported, met: bool | None, basis: Basis = SOLID) -> Verdict:
-    """What it is worth that ours meets a paper's number, or misses it (rules 2, 3 and 6)."""
+    """What it is worth that ours meets a paper's number, or misses it (rules 2, 3, 5 and 6)."""
+    if reported is NOTHING:
+        return Verdict(Finding.NOTHING)
     if not basis.decides:
         return Verdict(Finding.OPEN, f"can't be told: assumed {', '.join(basis.inputs)}")
     if met is None:
         return Verdict(Finding.OPEN, "interval across the end")
-    is_known = reported.mark in (PUBLISHED, SECONDARY)
+    is_known = reported.mark in KNOWN
     limit = "" if basis is SET_UP_RECALLED and not is_known else basis.limit
     strict = is_known and not limit
     if met:
@@ -248,7 +247,7 @@ def judge(reported: Reported, met: bool | None, basis: Basis = SOLID) -> Verdict
     return Verdict(missed, "though fitted to it" if basis is FITTED else limit)
 
 
-def judge_cases(reported: Reported, met: Sequence[bool | None], basis: Basis) -> Verdict:
+def judge_cases(met: Sequence[bool | None], basis: Basis) -> Verdict:
     """The verdict where free inputs are run over a range (rule 4)."""
     n = sum(case is True for case in met)
     missed = Finding.OPEN if None in met else Finding.NOT_CONSISTENT

@@ -20,7 +20,7 @@ from cprsim.results.manifest import read_manifest
 from cprsim.studies import STUDIES
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Effort, Study, Summary, Work, read_reproduced, record, reproduce
-from cprsim.studies.verdicts import RECALLED, about, alone, compare
+from cprsim.studies.verdicts import Target
 from tests.making import call
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ CHART = Chart(
         )),
         Panel("panel", "nodes", "hours", (
             series("ours", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2)),
-            series("steps", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2), "steps"),
+            series("steps", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2), kind="steps"),
         ), (Band("paper (published)", 1.0, 1.5), Band("paper (secondary)", 1.2, 1.2, "x")),
             x_log=True, y_log=True),
     ),
@@ -71,7 +71,7 @@ def work(computed: list[str], tmp_path: Path) -> Work:
         found = [work.each({name: part(work, name)})[name] for name in names]
         total = StudyEstimate(sum(found))
         return work.study.summary(
-            [compare("sum", about(3.0, "h", RECALLED), total), alone("n", StudyEstimate(2.0))],
+            {"sum": total, "n": StudyEstimate(2.0)},
             {"parts": [dict(zip(names, map(str, found), strict=True))]},
             CHART,
             n=len(found),
@@ -83,7 +83,8 @@ def work(computed: list[str], tmp_path: Path) -> Work:
     (inputs / "one").write_text("1")
     (inputs / "two").write_text("2")
     notes = ("A note.", "{n} parts.", "{more}")
-    study = Study("sums", make, "sums", "Title", "Of {n}?", notes, inputs=("one", "two"))
+    claims = {"sum": Target.of("sum", "", "3 h", "recalled")}
+    study = Study("sums", make, "sums", "Title", "Of {n}?", notes, claims, ("one", "two"))
     return Work(study, Effort.FULL, inputs, tmp_path / "out")
 
 
