@@ -79,7 +79,7 @@ def reproduce(
     made: list[Reproduced] = []
 
     def finished() -> str:
-        parts = f"the finished parts of {chosen[len(made)].name} in {out / 'parts'}"
+        parts = f"the finished parts of {chosen[len(made)].name}"
         return f"{len(made)} of {len(chosen)} results are finished and kept in {out}, and {parts}"
 
     watch.keeps(finished)

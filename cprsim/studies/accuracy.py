@@ -284,7 +284,7 @@ def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
     if not n_seeds:
         return None
     loaded = work.scenario(KAGGLE, [f"kernel.seed={FIRST_ANEW}", *work.clicks_overrides()])
-    design, journals = Design(STRATEGIES), work.part("curve")
+    design, journals = Design(STRATEGIES), work.out / "journals" / work.digest("curve")
     return measure(
         MeasureRequest(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=design)
     )

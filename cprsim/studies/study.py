@@ -1,7 +1,7 @@
 """A study: a function that makes a summary of a paper's claims; made again, or found.
 
 <out>/<name>-<digest>/   summary.json, comparisons.csv, figures, its inputs, manifest.json
-<out>/parts/             finished parts of results that are being made
+<out>/points/            finished parts of results that are being made, as those of sweeps
 results/reproduction/    in the repository: the folders of the last full run, by name
 """
 
@@ -16,23 +16,23 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from importlib import import_module
-from operator import call
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
 from cprsim import watch
 from cprsim.errors import ParameterError
-from cprsim.files import digest_of, write_whole, writes
+from cprsim.files import digest_of
 from cprsim.plots.chart import Chart
 from cprsim.results.folder import finished_or_make, publishing, read_record, write_csv, write_record
 from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.results.manifest import read_manifest, write_manifest
+from cprsim.results.store import PointStore, Task
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.studies.verdicts import Claim, Ours, Target
 from cprsim.version import PACKAGE, __version__
-from cprsim.workers import HERE, Workers, run_each
+from cprsim.workers import HERE, Workers
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=Hashable)
@@ -176,39 +176,37 @@ class Work:
         return files | self.study.found() | ({} if self.clicks is None else {"clicks": self.clicks})
 
     def each(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
-        """What the parts compute (JSON), by their names; those that are new run in parallel.
-
-        Raises ResultError where one can't be stored.
-        """
-        stored = {name: self.part(name).with_suffix(".json") for name in parts}
-        new = [name for name, path in stored.items() if _read(path) is None]
-        todo = [parts[name] for name in new]
-        for number, outcome in run_each(call, todo, self.workers, lambda n: str(new[n])):
-            path = stored[new[number]]
-            with writes(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, json.dumps(outcome, allow_nan=False, ensure_ascii=False))
-        return {name: _read(path) for name, path in stored.items()}
+        """What the parts compute (JSON), by their names; those that are new run in parallel."""
+        named = [Part(str(name), self.digest(name), compute) for name, compute in parts.items()]
+        bodies, _ = PointStore(self.out).each(named, _computed, _tasks, self.workers)
+        return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
 
     def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:
         """The outcomes of one part for each of n seeds."""
         seeds = range(first, first + n)
         return [*self.each({f"seed {seed}": partial(compute, seed) for seed in seeds}).values()]
 
-    def part(self, name: Hashable) -> Path:
-        """Where a part is stored."""
+    def digest(self, part: Hashable) -> str:
+        """Of all that decides a part."""
         inputs = sorted(map(file_digest, self.files().values()))
         study = [self.study.name, self.study.given]
-        decided_by = [*study, __version__, source_digest(), str(self.effort), inputs]
-        return self.out / "parts" / digest_of([*decided_by, str(name)])
+        return digest_of([*study, __version__, source_digest(), self.effort, inputs, str(part)])
 
 
-def _read(path: Path) -> Any:
-    """The outcome of a part; None where it is not there or damaged."""
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
+class Part(NamedTuple):
+    """Some work of a study, as the store of points has it."""
+
+    name: str
+    digest: str
+    compute: Callable[[], Any]
+
+
+def _tasks(parts: Sequence[Part]) -> list[Task]:
+    return [Task(one.name, [one.digest], one.compute) for one in parts]
+
+
+def _computed(compute: Callable[[], Any]) -> list[dict[str, Any]]:
+    return [{"found": compute()}]
 
 
 # --------------------------------------------------------------------------- results folders
