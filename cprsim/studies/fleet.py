@@ -7,7 +7,7 @@ changed afterwards: what does not agree is shown, and so is what each other assu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -90,15 +90,14 @@ def split(jobs: Jobs, strategy: str, low: float, high: float) -> dict[str, float
 
 def fleet(work: Work) -> Summary:
     """Simulate the fleet as fixed, and under each of the other assumptions."""
-    assumptions: Mapping[str, Sequence[str]] = {AS_FIXED: (), **work.study.given}
-    loaded = {title: work.scenario(SCENARIO, sets) for title, sets in assumptions.items()}
+    loaded = {title: work.scenario(SCENARIO, sets) for title, sets in work.study.cases.items()}
     n_fixed, n_others = work.pick((340, 34), (1700, 340), (17_000, 1700))
     found = {
         title: _costs(work, title, one, n_fixed if title == AS_FIXED else n_others)
         for title, one in loaded.items()
     }
     fixed, section = found[AS_FIXED], fleet_of(loaded[AS_FIXED])
-    others = {title: found[title] for title in work.study.given}
+    others = {title: jobs for title, jobs in found.items() if title != AS_FIXED}
     n_jobs, claims = section.jobs or 0, work.study.claims
     with_tail = _met(others, claims["full recovery, overhead: P90"], statistic=P90)
     with_mean = _met(others, claims["full recovery, overhead: mean"])

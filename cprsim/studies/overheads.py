@@ -120,9 +120,6 @@ def overheads_over(
 # --------------------------------------------------------------------------- the emulation
 
 TITLES = {"criteo-kaggle": "Kaggle", "criteo-terabyte": "Terabyte"}
-EXPONENTIAL = (
-    "failures={kind: job, family: exponential, mtbf: 28 h, clock: wall, role: emb_ps, together: 1}"
-)
 PAPERS = ("full", "partial", "cpr-mfu", "cpr-ssu")  # whose overheads the paper has
 IN_EMULATION = FULL | {
     "partial": "naive partial recovery",
@@ -143,7 +140,7 @@ def fig_overheads(work: Work) -> Summary:
     rows, panels = [], []
     for name, title in TITLES.items():
         file = f"{name}.yaml"
-        cases = {name: [], f"{name}, exponential": [EXPONENTIAL]}
+        cases = {f"{name}{case}": sets for case, sets in work.study.cases.items()}
         injected, exponential = simulate_cases(work, file, cases).values()
         reported = {}
         for strategy in PAPERS:
@@ -222,45 +219,18 @@ def _costs_h(experiment: Experiment, policy: Policy) -> tuple[float, float, floa
 # --------------------------------------------------------------------------- its sensitivity
 
 N_EMB_PS = 8
-COUNTS = (1, 2, 5, 10, 20, 40)
-FEW, MANY = 2, COUNTS[-1]
 TOGETHER = (1, 2, 4)  # of 8 servers: 12.5, 25 and 50 %
-TARGET_PLS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 USUAL = 0.1  # target PLS, recalled
-WHOLE = 10  # intervals in the job of the other assumption
 COMPARED = FULL | PARTIAL | OF_FORMS
-
-
-def _failing(count: int = 2, together: int = 1, target: float = USUAL) -> list[str]:
-    return [
-        f"failures={{kind: injected, count: {count}, role: emb_ps, together: {together}}}",
-        f"recovery=[full, partial, {{strategy: cpr, target_pls: {target}}}, "
-        f"{{strategy: cpr, name: cpr-undivided, interval: cpr-undivided, target_pls: {target}}}]",
-    ]
-
-
-def _whole_job(together: int) -> list[str]:
-    """A job of a whole number of the divided form's intervals, with the same MTBF of 28 h."""
-    interval_h = 2 * USUAL * N_EMB_PS * 28.0 / together
-    useful_h = WHOLE * interval_h
-    return [f"job.useful={useful_h!r} h", *_failing(round(useful_h / 28.0), together)]
-
-
-DEPENDS_ON: dict[tuple[str, float], list[str]] = {
-    **{("counts", n): _failing(count=n) for n in COUNTS},
-    **{("together", k): _failing(together=k) for k in TOGETHER},
-    **{("targets", target): _failing(target=target) for target in TARGET_PLS},
-    **{("whole", k): _whole_job(k) for k in TOGETHER},
-}
 
 
 def sensitivity(work: Work) -> Summary:
     """Run the emulation on Kaggle over failures, servers failing together, and targets."""
-    simulated = simulate_cases(work, KAGGLE, DEPENDS_ON)
     runs: dict[str, dict[float, Simulated]] = {}
-    for (of, value), one in simulated.items():
-        runs.setdefault(of, {})[value] = one
-    shares = {100 * k / N_EMB_PS: one for k, one in runs["together"].items()}
+    for case, one in simulate_cases(work, KAGGLE, work.study.cases).items():
+        of, _, value = case.rpartition(" ")
+        runs.setdefault(of, {})[float(value)] = one
+    shares = {100 * k / N_EMB_PS: one for k, one in runs["servers"].items()}
     failing = "servers failing, %"
     by_form = [
         series(label, shares, [one[form, "pls"] for one in shares.values()])
@@ -270,9 +240,9 @@ def sensitivity(work: Work) -> Summary:
                      kind="paper")  # fmt: skip
     return work.study.summary(
         {
-            **_over_failures(*(runs["counts"][n] for n in (FEW, MANY))),
-            **{_pls(form, k): runs["together"][k][form, "pls"] for k in TOGETHER for form in FORMS},
-            **{f"{WHOLE} intervals: {_pls('cpr', k)}": runs["whole"][k]["cpr", "pls"]
+            **_over_failures(runs["failures"][2], runs["failures"][40]),
+            **{_pls(form, k): runs["servers"][k][form, "pls"] for k in TOGETHER for form in FORMS},
+            **{f"10 intervals: {_pls('cpr', k)}": runs["ten intervals, servers"][k]["cpr", "pls"]
                for k in TOGETHER},
         },
         {
@@ -281,12 +251,12 @@ def sensitivity(work: Work) -> Summary:
                 | one.cells(COMPARED)
                 | one.chosen("cpr", "divided", "divided: PLS")
                 | one.chosen("cpr-undivided", "undivided", "undivided: PLS")
-                for value, one in runs[of].items()
+                for value, one in runs[heading].items()
             ]
-            for title, heading, of in (
-                ("Over the number of failures:", "failures", "counts"),
-                ("Over the servers that fail together (2 failures):", "servers", "together"),
-                ("Over the target PLS (2 failures of 1 server):", "target PLS", "targets"),
+            for title, heading in (
+                ("Over the number of failures:", "failures"),
+                ("Over the servers that fail together (2 failures):", "servers"),
+                ("Over the target PLS (2 failures of 1 server):", "target PLS"),
             )
         },
         Chart(
@@ -294,11 +264,11 @@ def sensitivity(work: Work) -> Summary:
             MEANS,
             (
                 overheads_over("Over the number of failures in 56 h", "failures per job",
-                               runs["counts"], COMPARED, x_log=True),
+                               runs["failures"], COMPARED, x_log=True),
                 overheads_over("Over the servers that fail together (2 failures)", failing, shares,
                                COMPARED),
                 overheads_over("Over the target PLS (2 failures): what it costs", "target PLS",
-                               runs["targets"], {"cpr": "CPR, 1 server failing"}, x_log=True),
+                               runs["target PLS"], {"cpr": "CPR, 1 server failing"}, x_log=True),
                 Panel("PLS, target 0.1", failing, "PLS", (*by_form, formula)),
             ),
         ),

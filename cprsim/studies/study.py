@@ -76,7 +76,7 @@ class Study:
     claims: Mapping[str, Target] = field(default_factory=dict)  # of its quantities, by name
     inputs: Sequence[str] = ()  # files that it reads in the folder of the scenarios
     data: Mapping[str, str] = field(default_factory=dict)  # others, in the package or CPRSIM_DATA
-    given: Mapping[str, Any] = field(default_factory=dict)  # what else `make` needs
+    cases: Mapping[str, Sequence[str]] = field(default_factory=dict)  # overrides of a scenario
     trains: bool = False  # on the user's clicks where there are some
 
     @classmethod
@@ -189,7 +189,7 @@ class Work:
     def digest(self, part: Hashable) -> str:
         """Of all that decides a part."""
         inputs = sorted(map(file_digest, self.files().values()))
-        study = [self.study.name, self.study.given]
+        study = [self.study.name, self.study.cases]
         return digest_of([*study, __version__, source_digest(), self.effort, inputs, str(part)])
 
 

@@ -422,13 +422,7 @@ def levels(n: int) -> Estimates:
 def goodput(work: Work) -> Estimates:
     """Productive time of the public lab's scenario and of its variants, in percent."""
     replications = f"simulation.replications={work.pick(200, 1_000, 4_000)}"
-    variants = {
-        "goodput baseline": [],
-        "goodput interval": ["recovery.0.interval=91 min"],
-        "goodput stall": ["costs.save=30 s"],
-        "goodput hangs": [f"scopes.{place}.detect=5 min" for place in (2, 4, 6)],
-    }
-    cases = {name: [*sets, replications] for name, sets in variants.items()}
+    cases = {name: [*sets, replications] for name, sets in work.study.cases.items()}
     simulated = simulate_cases(work, "goodput.yaml", cases)
     found = {name: one.percent("full", "ettr") for name, one in simulated.items()}
     return found | {f"{name} expected": one for name, one in found.items()}

@@ -43,7 +43,7 @@ STANDARD_ERRORS = 4.0
 KNOWN = ("published", "secondary")
 NUMBER = r"(\d[\d.,]*)"
 SAID = re.compile(rf"(over |at most )?{NUMBER}(?: to {NUMBER})?(?: (.*))?")
-WITHIN = re.compile(r"± ([\d.e-]+)(.*)|4 SE|a bound")
+WITHIN = re.compile(r"± ([\d.e-]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Reported:
     unit: str = ""
     low: float = -inf
     high: float = inf
-    share: float = TOLERANCE  # that ours may lie beyond the ends
-    beyond: float = 0.0  # likewise, in the number's unit
-    in_errors: bool = False  # 4 standard errors instead
+    least: float = -inf  # by which ours meets it
+    most: float = inf
+    in_errors: bool = False  # met within 4 standard errors instead
 
     @classmethod
     def of(cls, paper: str, mark: str, says: str = "", within: str = "") -> Reported:
@@ -73,20 +73,14 @@ class Reported:
             return cls(says or paper, mark)
         bound, first, last, unit = found.groups(default="")
         low, high = (float(end.replace(",", "")) for end in (first, last or first))
-        ends = {"over ": (low, inf), "at most ": (-inf, high)}.get(bound, (low, high))
-        if not (tolerance := WITHIN.fullmatch(within)) or not tolerance[1]:
-            return cls(says or paper, mark, unit, *ends, in_errors=within == "4 SE")
-        size = float(tolerance[1])
-        both = (size / 100, 0.0) if tolerance[2] == " %" else (0.0, size)
-        return cls(says or paper, mark, unit, *ends, *both)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The range of the paper's number, widened; a bound stays as it is."""
-        if inf in (-self.low, self.high):
-            return self.low, self.high
-        below, above = (self.share * abs(end) + self.beyond for end in (self.low, self.high))
-        return self.low - below, self.high + above
+        if bound:
+            low, high = (low, inf) if bound == "over " else (-inf, high)
+            return cls(says or paper, mark, unit, low, high, low, high)
+        size = float(tolerance[1]) if (tolerance := WITHIN.match(within)) else 100 * TOLERANCE
+        of_end = tolerance is None or within.endswith(" %")
+        below, above = (size * abs(end) / 100 if of_end else size for end in (low, high))
+        ends = low, high, low - below, high + above
+        return cls(says or paper, mark, unit, *ends, in_errors=within == "4 SE")
 
     def __str__(self) -> str:
         return f"{self.text} ({self.mark})"
@@ -223,7 +217,7 @@ def agreement(reported: Reported, ours: StudyEstimate) -> bool | None:
     if reported.in_errors:
         error = (high - low) / (2.0 * Z_95)
         return bool(abs(ours.mean - reported.low) <= STANDARD_ERRORS * error)
-    least, most = reported.ends
+    least, most = reported.least, reported.most
     if most == inf:  # `over` excludes the bound, `at most` includes it
         return True if low > least else False if high <= least else None
     inside, outside = least <= low and high <= most, high < least or low > most
