@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import yaml
+from typing import Any
 
+from cprsim.scenario import read_yaml
 from cprsim.studies.study import CATALOGUE, Study
 
-STUDIES: dict[str, Study] = {
-    name: Study.described(name, **described)
-    for name, described in yaml.safe_load(CATALOGUE.read_text("utf-8")).items()
-}
+_catalogue: Any = read_yaml(CATALOGUE.read_text("utf-8"), CATALOGUE)[0]
+STUDIES: dict[str, Study] = {name: Study.described(name, **of) for name, of in _catalogue.items()}
 """What can be reproduced, by name, in the order in which it is shown."""

@@ -27,7 +27,7 @@ from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.measuring import runs
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
-from cprsim.plots.chart import Chart, Panel, Series
+from cprsim.plots.chart import Panel, Series
 from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
 from cprsim.staleness import MORE_BYTES, Metric, Response
 from cprsim.studies.estimates import StudyEstimate, series
@@ -149,11 +149,8 @@ def accuracy(work: Work) -> Summary:
                for metric, label in LOST.items() for name in SAVINGS},
         },
         {"By strategy:": rows},
-        Chart(
-            "What two failures cost in accuracy, by strategy",
-            "Mean over seeds against twins without failures; error bars: 95 % interval.",
-            (panel("auc", ""), panel("log_loss", ", nats")),
-        ),
+        panel("auc", ""),
+        panel("log_loss", ", nats"),
         clicks=clicks_of(work),
         n_seeds=n_seeds,
     )  # fmt: skip
@@ -186,7 +183,7 @@ def pls_accuracy(work: Work) -> Summary:
     has_curve = work.clicks is None and work.study.found()
     curve = read_curve(shipped_path(CURVE)) if has_curve else None
     measured = () if curve is None else curve.curve("shipped").responses
-    responses = {one.strategy: one for one in measured if one.metric is Metric.AUC}
+    responses = {one.strategy: one for one in measured if one.metric == Metric.AUC}
     anew = _measured_anew(work, work.pick(0, 6, 20))
     trials = pd.DataFrame(
         [{"seed": n, **one} for n, seed in enumerate(seeds) for one in seed["trials"]]
@@ -253,11 +250,8 @@ def pls_accuracy(work: Work) -> Summary:
                 for name in STRATEGIES
             )
         },
-        Chart(
-            "Accuracy lost over the portion of lost samples",
-            "Each point one run against its twin without failures; lines: mean slope over seeds.",
-            (panel("Whole saves", "partial"), panel("Priority, equal bytes", *ORDERED)),
-        ),
+        panel("Whole saves", "partial"),
+        panel("Priority, equal bytes", *ORDERED),
         clicks=clicks_of(work),
         of_curve="No shipped curve belongs to these clicks and this training." if curve is None else
             f"The shipped curve {CURVE} was measured on other seeds, by `{curve.command}`; the "
@@ -405,7 +399,7 @@ def production_loss(work: Work) -> Summary:
                 for name, label in AT_SCALE.items()
             )
         },
-        _curves(seeds[0], added),
+        *_curves(seeds[0], added),
         n_seeds=n_seeds,
         slope=slope,
         pls=ADDED / slope,
@@ -440,7 +434,7 @@ def _some(values: Any) -> list[float]:
     return [float(piece.mean()) for piece in pieces]
 
 
-def _curves(first: dict[str, Any], added: list[StudyEstimate]) -> Chart:
+def _curves(first: dict[str, Any], added: list[StudyEstimate]) -> tuple[Panel, ...]:
     position, whole = np.array(first["position"]), np.array(first[""])
     late = position > SETTLED * position[-1]
     x, x_label = position[late] / 1e3, "thousand samples"
@@ -448,15 +442,11 @@ def _curves(first: dict[str, Any], added: list[StudyEstimate]) -> Chart:
     losses = (curves | {"no failures": whole}).items()
     names = [*AT_SCALE.values()]
     paper = series(f"paper: {ADDED} (published)", names, [ADDED] * len(names), kind="paper")
-    return Chart(
-        "Loss under the failures at production scale, on the stand-in",
-        "Training loss of one seed; at the end: mean over seeds, error bars: 95 % interval.",
-        (
-            Panel("Training loss", x_label, "loss, nats",
-                  tuple(series(label, x, loss[late]) for label, loss in losses), y_from_zero=False),
-            Panel("Added by failures", x_label, "loss added, nats",
-                  tuple(series(label, x, (y - whole)[late]) for label, y in curves.items())),
-            Panel("At the end, on held-out clicks", "", "log-loss added, nats",
-                  (series("stand-in", names, added, kind="points"), paper)),
-        ),
+    return (
+        Panel("Training loss", x_label, "loss, nats",
+              tuple(series(label, x, loss[late]) for label, loss in losses), y_from_zero=False),
+        Panel("Added by failures", x_label, "loss added, nats",
+              tuple(series(label, x, (y - whole)[late]) for label, y in curves.items())),
+        Panel("At the end, on held-out clicks", "", "log-loss added, nats",
+              (series("stand-in", names, added, kind="points"), paper)),
     )  # fmt: skip

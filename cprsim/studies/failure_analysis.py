@@ -20,7 +20,7 @@ from cprsim.failures.replay import Replay
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import distances, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes, gaps, lifetimes_of
-from cprsim.plots.chart import Band, Chart, Kind, Panel, Series
+from cprsim.plots.chart import Band, Kind, Panel, Series
 from cprsim.records import ROUNDED_Z_95, Floats
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
@@ -65,7 +65,7 @@ def failure_analysis(work: Work) -> Summary:
                 for name, one in fitted.items()
             )
         },
-        _chart(lifetimes[0], fits[0], mtbf_h),
+        *_panels(lifetimes[0], fits[0], mtbf_h),
     )
 
 
@@ -164,7 +164,9 @@ def hazards(lifetimes: Lifetimes, borders_h: Floats) -> tuple[Floats, Floats]:
     return ends / at_risk_h, np.sqrt(np.maximum(ends, 1)) / at_risk_h
 
 
-def _chart(lifetimes: Lifetimes, fitted: GammaFit, mtbf_h: Mapping[int, float]) -> Chart:
+def _panels(
+    lifetimes: Lifetimes, fitted: GammaFit, mtbf_h: Mapping[int, float]
+) -> tuple[Panel, ...]:
     gamma = Gamma.from_mean(fitted["mean, h"], fitted["shape"])
     label = f"gamma, shape {fitted['shape']:.2f}"
     curve = survival_curve(lifetimes)
@@ -177,22 +179,17 @@ def _chart(lifetimes: Lifetimes, fitted: GammaFit, mtbf_h: Mapping[int, float]) 
         ends = (y + sign * ROUNDED_Z_95 * error for sign in (-1, 1))
         return series("simulated jobs", x, y, *ends, kind=kind)
 
-    return Chart(
-        "How long jobs run until they fail",
-        f"Jobs of {JOBS_OF[0]} to {JOBS_OF[-1]} nodes of a cluster whose trace is public; 95 % "
-        "intervals.",
-        (
-            Panel("Survival", "hours", "share of jobs that last longer", (
-                jobs(ages, curve.survival[some], curve.standard_error[some], "steps"),
-                series(label, ages, gamma.survival(ages)),
-            )),
-            Panel("Hazard", "hours", "failures per hour", (
-                jobs(middle, *hazards(lifetimes, borders), "points"),
-                series(label, middle, gamma.hazard_per_h(middle)),
-            ), x_log=True),
-            Panel("MTBF over the nodes of the job", "nodes", "MTBF, h", (
-                series("simulated jobs", mtbf_h, mtbf_h.values()),
-                series("falling as 1/n", mtbf_h, [mtbf_h[100] * 100 / n for n in mtbf_h]),
-            ), (Band("paper: 14 to 30 h (secondary)", *MTBF_H),), x_log=True, y_log=True),
-        ),
+    return (
+        Panel("Survival", "hours", "share of jobs that last longer", (
+            jobs(ages, curve.survival[some], curve.standard_error[some], "steps"),
+            series(label, ages, gamma.survival(ages)),
+        )),
+        Panel("Hazard", "hours", "failures per hour", (
+            jobs(middle, *hazards(lifetimes, borders), "points"),
+            series(label, middle, gamma.hazard_per_h(middle)),
+        ), x_log=True),
+        Panel("MTBF over the nodes of the job", "nodes", "MTBF, h", (
+            series("simulated jobs", mtbf_h, mtbf_h.values()),
+            series("falling as 1/n", mtbf_h, [mtbf_h[100] * 100 / n for n in mtbf_h]),
+        ), (Band("paper: 14 to 30 h (secondary)", *MTBF_H),), x_log=True, y_log=True),
     )  # fmt: skip

@@ -18,7 +18,7 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.streams import stream
 from cprsim.fleets.population import drawn_kinds, fleet_of, scenario_of
-from cprsim.plots.chart import Chart, Panel
+from cprsim.plots.chart import Panel
 from cprsim.records import Floats
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.rows import replication_rows
@@ -135,12 +135,8 @@ def fleet(work: Work) -> Summary:
                 for title, jobs in found.items()
             ),
         },
-        Chart(
-            "A fleet of 17,000 jobs",
-            "Every input that the paper does not give is assumed, and was fixed before the first "
-            "run. Error bars: 95 % interval.",
-            (bars(fixed), _exceedances(fixed)),
-        ),
+        bars(fixed),
+        _exceedances(fixed),
         n_jobs=n_jobs,
         window=TIME.format(section.window_h),
         n_assumed=len(assumed),

@@ -17,7 +17,7 @@ import numpy as np
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.files import finite_or_none
-from cprsim.plots.chart import Band, Chart, Panel, Series
+from cprsim.plots.chart import Band, Panel, Series
 from cprsim.recovery.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.recovery.policy import ROLL_BACK, Policy
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
@@ -33,7 +33,6 @@ OVERHEAD = "overhead, % of useful time"
 FULL, PARTIAL = {"full": "full recovery"}, {"partial": "naive partial"}
 FORMS = {"cpr": "divided", "cpr-undivided": "undivided"}
 OF_FORMS = {form: f"CPR, {label}" for form, label in FORMS.items()}
-MEANS = "Means over replications; error bars: 95 % interval of the mean."
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +173,7 @@ def fig_overheads(work: Work) -> Summary:
     return work.study.summary(
         ours,
         {"The same in detail, in % of useful time:": rows},
-        Chart("What failures cost in the emulation, by strategy", MEANS.replace("Means", "Mean"),
-              tuple(panels)),
+        *panels,
     )  # fmt: skip
 
 
@@ -259,19 +257,13 @@ def sensitivity(work: Work) -> Summary:
                 ("Over the target PLS (2 failures of 1 server):", "target PLS"),
             )
         },
-        Chart(
-            "What CPR's benefit depends on (emulation on Kaggle)",
-            MEANS,
-            (
-                overheads_over("Over the number of failures in 56 h", "failures per job",
-                               runs["failures"], COMPARED, x_log=True),
-                overheads_over("Over the servers that fail together (2 failures)", failing, shares,
-                               COMPARED),
-                overheads_over("Over the target PLS (2 failures): what it costs", "target PLS",
-                               runs["target PLS"], {"cpr": "CPR, 1 server failing"}, x_log=True),
-                Panel("PLS, target 0.1", failing, "PLS", (*by_form, formula)),
-            ),
-        ),
+        overheads_over("Over the number of failures in 56 h", "failures per job",
+                       runs["failures"], COMPARED, x_log=True),
+        overheads_over("Over the servers that fail together (2 failures)", failing, shares,
+                       COMPARED),
+        overheads_over("Over the target PLS (2 failures): what it costs", "target PLS",
+                       runs["target PLS"], {"cpr": "CPR, 1 server failing"}, x_log=True),
+        Panel("PLS, target 0.1", failing, "PLS", (*by_form, formula)),
     )  # fmt: skip
 
 
@@ -363,15 +355,8 @@ def scalability(work: Work) -> Summary:
             )
             for kind, over_nodes in runs.items()
         },
-        Chart(
-            "Overhead over the number of embedding servers",
-            "56 h of work, node MTBF 224 h, costs of the emulation on Kaggle. Means; error bars: "
-            "95 % interval.",
-            tuple(
-                overheads_over(kind, "embedding servers", one, SCALED, x_log=True, y_log=True)
-                for kind, one in runs.items()
-            ),
-        ),
+        *(overheads_over(kind, "embedding servers", one, SCALED, x_log=True, y_log=True)
+          for kind, one in runs.items()),
     )  # fmt: skip
 
 
@@ -462,20 +447,14 @@ def production(work: Work) -> Summary:
                 for (storage, minutes, form), share in by_formula.items()
             )
         },
-        Chart(
-            "Production scale: 5 failures of 4 servers in 50 h",
-            "Mean of 1,000 replications; error bars: 95 % interval.",
-            (
-                Panel(
-                    f"Overhead of the shipped scenario ({TYPICAL[0]}, O_res {TYPICAL[1]} min)",
-                    "", OVERHEAD, typical.stack(AT_SCALE),
-                ),
-                Panel(
-                    "Removed by CPR, over what the paper leaves open", "rescheduling O_res, min",
-                    "overhead removed, % of full recovery's", by_reschedule,
-                    (Band(f"paper: {over_91}", over_91.low, over_91.low),), y_from_zero=False,
-                ),
-            ),
+        Panel(
+            f"Overhead of the shipped scenario ({TYPICAL[0]}, O_res {TYPICAL[1]} min)",
+            "", OVERHEAD, typical.stack(AT_SCALE),
+        ),
+        Panel(
+            "Removed by CPR, over what the paper leaves open", "rescheduling O_res, min",
+            "overhead removed, % of full recovery's", by_reschedule,
+            (Band(f"paper: {over_91}", over_91.low, over_91.low),), y_from_zero=False,
         ),
         n_reached=len(reached),
         n_cases=len(removed),

@@ -22,7 +22,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.in_step.load_model import load_model
 from cprsim.in_step.setting import SyncSetting
 from cprsim.in_step.simulation import over_trainers
-from cprsim.plots.chart import Band, Chart, Panel, Series
+from cprsim.plots.chart import Band, Panel, Series
 from cprsim.records import HIGH, NO_NUMBER, Floats
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
@@ -73,7 +73,8 @@ def shadowsync(work: Work) -> Summary:
     return work.study.summary(
         _of_throughput(work, curves) | _of_quality(quality, len(seeds)),
         _tables(curves, quality, seeds),
-        _chart(curves, quality, len(seeds)),
+        *_panels(curves, quality),
+        n_seeds=len(seeds),
         iteration_ms=3.6e6 * calibrated_h(work),
         clicks=seeds[0]["stands for"] / 1e6,
     )
@@ -276,27 +277,23 @@ def _tables(
     }  # fmt: skip
 
 
-def _chart(curves: Curves, quality: pd.DataFrame, n_seeds: int) -> Chart:
+def _panels(curves: Curves, quality: pd.DataFrame) -> tuple[Panel, ...]:
     def line(label: str, y: pd.Series[float]) -> Series:
         return series(label, y.index, y)
 
     mean = quality.log_loss.groupby(level=[0, 1]).mean()
     drawn = [form for form in FORMS if form[1] == 2 or form[0] == "FR-EASGD-5"]
-    return Chart(
-        "Trainers in step: background and foreground",
-        f"Simulated; loss: mean of {n_seeds} seeds.",
-        (
-            Panel(
-                "Throughput", "trainers", "thousand examples per second",
-                tuple(line(f"{form[0]}, {form[1]} sync servers", curves[form].eps / 1e3)
-                      for form in drawn),
-                (Band("paper: FR-EASGD-5 flattens (recalled)", FLATTENS_AT, FLATTENS_AT, "x"),),
-            ),
-            Panel(
-                "Sync gap of S-EASGD", "trainers", "iterations between synchronisations",
-                tuple(line(f"{n} sync servers", curves["S-EASGD", n].gap) for n in SERVERS),
-            ),
-            Panel("Loss of the stand-in", "trainers", "log-loss, nats",
-                  tuple(line(name, mean[name]) for name in DRAWN), y_from_zero=False),
+    return (
+        Panel(
+            "Throughput", "trainers", "thousand examples per second",
+            tuple(line(f"{form[0]}, {form[1]} sync servers", curves[form].eps / 1e3)
+                  for form in drawn),
+            (Band("paper: FR-EASGD-5 flattens (recalled)", FLATTENS_AT, FLATTENS_AT, "x"),),
         ),
+        Panel(
+            "Sync gap of S-EASGD", "trainers", "iterations between synchronisations",
+            tuple(line(f"{n} sync servers", curves["S-EASGD", n].gap) for n in SERVERS),
+        ),
+        Panel("Loss of the stand-in", "trainers", "log-loss, nats",
+              tuple(line(name, mean[name]) for name in DRAWN), y_from_zero=False),
     )  # fmt: skip

@@ -24,7 +24,7 @@ import pandas as pd
 from cprsim import watch
 from cprsim.errors import ParameterError
 from cprsim.files import digest_of
-from cprsim.plots.chart import Chart
+from cprsim.plots.chart import Chart, Panel
 from cprsim.results.folder import finished_or_make, publishing, read_record, write_csv, write_record
 from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.results.manifest import read_manifest, write_manifest
@@ -73,6 +73,8 @@ class Study:
     title: str
     question: str
     notes: Sequence[str] = ()  # what the numbers mean; in braces what `make` gives
+    chart: str = ""  # title of the figure, if there is one
+    chart_shows: str = ""
     claims: Mapping[str, Target] = field(default_factory=dict)  # of its quantities, by name
     inputs: Sequence[str] = ()  # files that it reads in the folder of the scenarios
     data: Mapping[str, str] = field(default_factory=dict)  # others, in the package or CPRSIM_DATA
@@ -109,7 +111,7 @@ class Study:
         self,
         ours: Mapping[str, Ours],
         tables: Mapping[str, Iterable[Mapping[str, str]]],
-        *charts: Chart,
+        *panels: Panel,
         **words: Any,
     ) -> Summary:
         """Its quantities, judged; tables by title, a row's cells by heading; and its notes.
@@ -121,8 +123,10 @@ class Study:
             Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
             for title, rows in ((title, [*rows]) for title, rows in tables.items())
         )
-        question, *notes = (text.format(**words) for text in (self.question, *self.notes))
+        texts = (self.question, self.chart_shows, *self.notes)
+        question, shows, *notes = (text.format(**words) for text in texts)
         said = tuple(filter(None, notes))
+        charts = (Chart(self.chart, shows, panels),) if panels else ()
         return Summary(self.title, question, tuple(claims), tuple(listings), said, charts)
 
 
@@ -234,7 +238,7 @@ def reproduce(work: Work) -> Reproduced:
     """
     study, files = work.study, work.files()
     digests = {name: file_digest(path) for name, path in files.items()}
-    said = [study.title, study.question, *study.notes, repr(study.claims)]
+    said = [study.title, study.question, *study.notes, study.chart, repr(study.claims)]
     digests[CATALOGUE.name] = digest_of(said)
     identity = Identity(study.name, str(work.effort), digests)
     final = work.out / identity.folder_name

@@ -19,7 +19,7 @@ from cprsim.kernel.shape import CRITEO_KAGGLE, CRITEO_TERABYTE, ModelShape, Tabl
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.plots.chart import Chart, Panel
+from cprsim.plots.chart import Panel
 from cprsim.records import SubSaves
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
@@ -62,17 +62,10 @@ def trackers(work: Work) -> Summary:
                 for name, of in times.items()
             )
         },
-        Chart(
-            "What the trackers take",
-            "Memory is counted; times are of the machine of this run: median, and least to most of "
-            "5.",
-            (
-                Panel("Memory", "floats per row", "memory added, % of the rows tracked",
-                      (*added, paper), x_log=True, y_log=True),
-                Panel("Time to choose the rows of one sub-save", "rows of the table", "seconds",
-                      tuple(drawn), x_log=True, y_log=True),
-            ),
-        ),
+        Panel("Memory", "floats per row", "memory added, % of the rows tracked",
+              (*added, paper), x_log=True, y_log=True),
+        Panel("Time to choose the rows of one sub-save", "rows of the table", "seconds",
+              tuple(drawn), x_log=True, y_log=True),
     )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def work(computed: list[str], tmp_path: Path) -> Work:
         return work.study.summary(
             {"sum": total, "n": StudyEstimate(2.0)},
             {"parts": [dict(zip(names, map(str, found), strict=True))]},
-            CHART,
+            *CHART.panels,
             n=len(found),
             more="",
         )
@@ -84,7 +84,10 @@ def work(computed: list[str], tmp_path: Path) -> Work:
     (inputs / "two").write_text("2")
     notes = ("A note.", "{n} parts.", "{more}")
     claims = {"sum": Target.of("sum", "", "3 h", "recalled")}
-    study = Study("sums", make, "sums", "Title", "Of {n}?", notes, claims, ("one", "two"))
+    study = Study(
+        "sums", make, "sums", "Title", "Of {n}?", notes, CHART.title, CHART.subtitle, claims,
+        inputs=("one", "two"),
+    )  # fmt: skip
     return Work(study, Effort.FULL, inputs, tmp_path / "out")
 
 
