@@ -87,14 +87,6 @@ def losses(trial: Trial, twin: Quality, quality: Quality) -> Losses:
     }
 
 
-def failures_of(rng: np.random.Generator, n: int, together: int) -> tuple[ShardFailure, ...]:
-    """Failures of servers at random instants."""
-    return tuple(
-        ShardFailure(float(at), tuple(sorted(rng.choice(N_SERVERS, together, False).tolist())))
-        for at in np.sort(rng.random(n))
-    )
-
-
 # --------------------------------------------------------------------------- by strategy
 
 INTERVAL = 0.8  # T_save over the job: 44.8 of 56 h, CPR's at target PLS 0.1
@@ -158,9 +150,8 @@ def accuracy(work: Work) -> Summary:
 
 def _two_failures(work: Work, samples: int | None, seed: int) -> dict[str, Any]:
     rng = stream(seed, 0, "reproduce/accuracy")
-    failures = tuple(
-        ShardFailure(float(at), (int(rng.integers(N_SERVERS)),)) for at in np.sort(rng.random(2))
-    )
+    at = np.sort(rng.random(2)).tolist()
+    failures = tuple(ShardFailure(one, (int(rng.integers(N_SERVERS)),)) for one in at)
     trials = [Trial(Saving(name, INTERVAL), failures) for name in SAVINGS]
     return lost_by(setting_of(work, seed, samples), trials)
 
@@ -268,7 +259,10 @@ def _histories(work: Work, histories: Iterable[tuple[int, int, float]], seed: in
     trials = []
     for n_failures, together, interval in histories:
         rng = stream(seed, n_failures, "reproduce/pls-accuracy")
-        failures = failures_of(rng, n_failures, together)
+        failures = tuple(
+            ShardFailure(at, tuple(sorted(rng.choice(N_SERVERS, together, False).tolist())))
+            for at in np.sort(rng.random(n_failures)).tolist()
+        )
         trials += [Trial(Saving(name, interval), failures) for name in STRATEGIES]
     return lost_by(setting_of(work, seed, None), trials)
 
@@ -344,14 +338,6 @@ def _weighted(trial: Mapping[Any, Any], response: Response) -> Floats:
 
 # --------------------------------------------------------------------------- at production scale
 
-KERNEL = "kernel={tables: criteo-kaggle, most_rows: 5000, samples: %d}"
-RECOVERY = (
-    "recovery=[{strategy: cpr, target_pls: 0.1}, "
-    "{strategy: cpr, name: cpr-undivided, interval: cpr-undivided, target_pls: 0.1}, "
-    "{strategy: cpr-mfu, target_pls: 0.1}, "
-    "{strategy: cpr, name: cpr-0.05, target_pls: 0.05}, "
-    "{strategy: cpr, name: cpr-0.02, target_pls: 0.02}]"
-)
 AT_SCALE = {
     "cpr": "CPR, divided",
     "cpr-undivided": "CPR, undivided",
@@ -410,8 +396,8 @@ def production_loss(work: Work) -> Summary:
 
 def _at_scale(work: Work, samples: int, seed: int) -> dict[str, Any]:
     """One replication's failures on one seed's clicks."""
-    overrides = [KERNEL % samples, f"kernel.seed={seed}", RECOVERY, *work.clicks_overrides()]
-    loaded = work.scenario(PRODUCTION, overrides)
+    overrides = [f"kernel.samples={samples}", f"kernel.seed={seed}", *work.clicks_overrides()]
+    loaded = work.scenario(PRODUCTION, [*work.study.cases["stand-in"], *overrides])
     experiment, what = assemble(loaded), proxy_model(loaded)
     train = built_in(experiment, what, lambda run, done, to_do: None)
     measured = measure_replication(experiment, seed, what, train)

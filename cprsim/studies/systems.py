@@ -123,9 +123,8 @@ def costs_of(
     require_legal(policy, job.cluster, job.scopes)
     simulated = SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, policy, horizon_h)
     n = failures.n_replications
-    return run_block(
-        simulated, failures, BlockDraws(simulated, SEED, 0, n, range(n)), range(n)
-    ).costs
+    draws = BlockDraws(simulated, SEED, 0, n, range(n))
+    return run_block(simulated, failures, draws, range(n)).costs
 
 
 def mean_of(values: FloatsOf) -> StudyEstimate:
@@ -142,7 +141,6 @@ def ratio_of(above: FloatsOf, below: FloatsOf) -> StudyEstimate:
 
 
 # --------------------------------------------------------------------------- GEMINI
-
 
 SURVIVES = (  # placement of two copies, machines, how many are lost
     ("groups", 16, 2), ("groups", 16, 3), ("groups", 16, 4), ("groups", 1000, 2),
@@ -280,8 +278,7 @@ def moc(n: int) -> Estimates:
 def expert_staleness(n_experts: int, n_saved_each: int, save_number: int) -> FloatsOf:
     """How much older each expert is than the save that a job goes back to, (N,) [intervals].
 
-    Save m holds the K experts from ``(m - 1) K mod N`` on. An expert that no save holds yet goes
-    back to the start.
+    Save m holds the K experts from ``(m - 1) K mod N`` on; others go back further, or to the start.
     """
     places_behind = (save_number * n_saved_each - 1 - np.arange(n_experts)) % n_experts
     return np.minimum(places_behind // n_saved_each, save_number).astype(np.float64)
@@ -322,9 +319,8 @@ def just_in_time(n: int) -> Estimates:
     every_h = sqrt(2.0 * STALL_H / rate)
     job = replace(job, useful_h=100 * every_h)
     saves = Capture(pieces.REMOTE, every_h, stall=Constant(STALL_H))
-    periodic = Policy(
-        "periodic", (pieces.back_to_remote(job),), (pieces.remote_tier(job),), (saves,)
-    )
+    rules, tiers = (pieces.back_to_remote(job),), (pieces.remote_tier(job),)
+    periodic = Policy("periodic", rules, tiers, (saves,))
     failures = poisson(job, n, "just-in-time", rate)
     after = costs_of(job, "just-in-time", failures, backstop=job.useful_h)
     before = costs_of(job, periodic, failures)
@@ -332,10 +328,7 @@ def just_in_time(n: int) -> Estimates:
 
 
 def hsdp(n: int) -> Estimates:
-    """Effective time with a failure each 18 min, on the clock that 44 % imply and on others.
-
-    64 nodes in groups of two whose absence costs no speed, for it is not given.
-    """
+    """Effective time of 64 nodes in groups of two, whose absence costs no speed: not given."""
     between_h, n_evenly = 0.3, 1000
     nodes = facts(64, scopes=(NODE,), reschedule=STILL)
 
@@ -348,8 +341,7 @@ def hsdp(n: int) -> Estimates:
     estimates, window_h = {}, n_evenly * between_h
     for minutes in (10, 3):
         one = costs(minutes, window_h, GivenFailures([evenly]), Clock.WALL, window_h)
-        share = StudyEstimate(float(one.useful_h[0] / one.wall_h[0]))
-        estimates[f"hsdp stall {minutes}"] = share
+        estimates[f"hsdp stall {minutes}"] = StudyEstimate(float(one.useful_h[0] / one.wall_h[0]))
     estimates["hsdp stall 3 published"] = estimates["hsdp stall 3"]
     for clock in (Clock.WALL, Clock.UPTIME):
         failures = poisson(nodes, n, f"hsdp/{clock}", 1 / between_h, until_h=40.0)
@@ -509,12 +501,10 @@ def absences(instances: Instances, n_nodes: int, n_needed: int) -> tuple[float, 
 
 
 def bamboo(n: int) -> Estimates:
-    """Samples per second of Bamboo on the spot market of its own simulator.
+    """Samples per second of Bamboo on the spot market of its simulator, by its code (published).
 
-    Published, in that simulator's code: 48 nodes as pipelines of 12 stages, the time of a step by
-    pipelines, half as much again while one node computes two stages, 20 s for a reconfiguration,
-    22,194 steps. It loses nothing where copies are lost; here saves each 6 min cost nothing
-    (assumed). It makes a pipeline of 12 nodes that wait; here each is taken in as it comes.
+    48 nodes are pipelines of 12 stages; while one node computes two, a step takes half as much
+    again. What differs here stands in the study's notes.
     """
     steps, batch = 22_194, 264
     step_s = (1.45, 1.5 * 1.45, *[1.805] * 11, *[2.39] * 12, *[4.31] * 12)  # by nodes missing
