@@ -62,7 +62,7 @@ def reproduce(
     from cprsim.present.reproduce import answer_of_list, answer_of_reproductions
     from cprsim.studies import STUDIES
     from cprsim.studies import study as studies
-    from cprsim.studies.study import Effort, Reproduced, Work
+    from cprsim.studies.study import Reproduced, Work
     from cprsim.workers import Workers as Pool
 
     for unknown in names:
@@ -86,7 +86,7 @@ def reproduce(
     for number, study in enumerate(chosen, 1):
         watch.doing(f"{study.name}, {number} of {len(chosen)}")
         of_clicks = log if study.trains else None
-        work = Work(study, Effort(effort), SHIPPED, out, Pool(workers), of_clicks)
+        work = Work(study, effort, SHIPPED, out, Pool(workers), of_clicks)
         made.append(studies.reproduce(work))
         if keep:
             studies.record(made[-1], KEPT)

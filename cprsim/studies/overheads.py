@@ -149,14 +149,14 @@ def fig_overheads(work: Work) -> Summary:
         ours[f"{title}: CPR with whole saves, overhead"] = injected.percent("cpr")
         ours[f"{title}: removed by CPR-MFU"] = injected.removed_percent("cpr-mfu")
         experiment = assemble(work.scenario(file))
-        policies = {policy.name: policy for policy in experiment.policies}
+        formulas = {policy.name: by_formula(experiment, policy) for policy in experiment.policies}
         rows += [
             {
                 "scenario": name,
                 "strategy": strategy,
                 "paper, %": str(reported.get(strategy, "")),
-                "first order, %": f"{100 * first_order(experiment, policies[strategy]):.2f}",
-                "counted, %": f"{100 * counted(experiment, policies[strategy]):.2f}",
+                "first order, %": f"{100 * formulas[strategy][0]:.2f}",
+                "counted, %": f"{100 * formulas[strategy][1]:.2f}",
                 "simulated, %": injected.percent(strategy).shown(),
                 "exponential, wall, %": exponential.percent(strategy).shown(),
             }
@@ -170,48 +170,32 @@ def fig_overheads(work: Work) -> Summary:
         ]  # fmt: skip
         drawn = (*injected.stack(IN_EMULATION), *papers)
         panels.append(Panel(f"Criteo {title}", "", OVERHEAD, drawn))
-    return work.study.summary(
-        ours,
-        {"The same in detail, in % of useful time:": rows},
-        *panels,
-    )  # fmt: skip
+    return work.study.summary(ours, {"The same in detail, in % of useful time:": rows}, *panels)
 
 
-def first_order(experiment: Experiment, policy: Policy) -> float:
-    """Overhead of a policy by the paper's formula, as a share of useful time."""
-    rolls_back = policy.on_failure == ROLL_BACK
-    formula = full_overhead_fraction if rolls_back else partial_overhead_fraction
-    return formula(policy.interval_h, *_costs_h(experiment, policy))
-
-
-def counted(experiment: Experiment, policy: Policy) -> float:
-    """Expected overhead for injected failures at uniformly random progress, saves counted whole.
+def by_formula(experiment: Experiment, policy: Policy) -> tuple[float, float]:
+    """Overhead as a share of useful time: by the paper's formula, and with saves counted whole.
 
     Notes
     -----
-    With n = floor(T / T_save) saves and a remainder r, a uniform instant of progress is
-    ``(n T_save^2 + r^2) / (2 T)`` from the last save on average. Sub-saves count as parts of a
-    save. Exact on the progress clock.
+    Counted: injected failures at uniformly random progress. With n = floor(T / T_save) saves and a
+    remainder r, a uniform instant is ``(n T_save^2 + r^2) / (2 T)`` from the last save on average.
+    Sub-saves count as parts of a save. Exact on the progress clock.
     """
-    useful_h, interval_h = experiment.useful_h, policy.interval_h
+    costs, useful_h, interval_h = experiment.costs, experiment.useful_h, policy.interval_h
+    n_servers, rolls_back = experiment.cluster.n_emb_ps, policy.on_failure == ROLL_BACK
+    load_h = costs.mean_h(costs.load, n_servers if rolls_back else 1)
+    save_h = costs.mean_h(costs.save_stall, n_servers)
+    recovery_h = costs.detect.mean_h + costs.reschedule.mean_h + load_h
+    mtbf_h = experiment.failures.expected(experiment.cluster, useful_h).mtbf_h
     n_saves: float = floor(useful_h / interval_h) if interval_h < useful_h else 0
     remainder_h = useful_h - n_saves * interval_h
-    loss_h = (n_saves * interval_h**2 + remainder_h**2) / (2.0 * useful_h)
-    if policy.on_failure != ROLL_BACK:
-        loss_h = 0.0
+    loss_h = (n_saves * interval_h**2 + remainder_h**2) / (2.0 * useful_h) if rolls_back else 0.0
     if (parts := policy.sub_saves) is not None:
         n_saves = floor(useful_h / (parts.fraction * interval_h) + 1e-9) * parts.cost_share
-    save_h, recovery_h, mtbf_h = _costs_h(experiment, policy)
-    return (n_saves * save_h + useful_h / mtbf_h * (recovery_h + loss_h)) / useful_h
-
-
-def _costs_h(experiment: Experiment, policy: Policy) -> tuple[float, float, float]:
-    """Hours of a save and of a recovery without lost work, and the MTBF."""
-    costs, n_servers = experiment.costs, experiment.cluster.n_emb_ps
-    load_h = costs.mean_h(costs.load, n_servers if policy.on_failure == ROLL_BACK else 1)
-    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
-    recovery_h = costs.detect.mean_h + costs.reschedule.mean_h + load_h
-    return costs.mean_h(costs.save_stall, n_servers), recovery_h, expected.mtbf_h
+    formula = full_overhead_fraction if rolls_back else partial_overhead_fraction
+    counted = (n_saves * save_h + useful_h / mtbf_h * (recovery_h + loss_h)) / useful_h
+    return formula(interval_h, save_h, recovery_h, mtbf_h), counted
 
 
 # --------------------------------------------------------------------------- its sensitivity

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -37,6 +36,7 @@ from cprsim.workers import HERE, Workers
 T = TypeVar("T")
 Name = TypeVar("Name", bound=Hashable)
 DATA = "CPRSIM_DATA"
+EFFORTS = ("quick", "full", "large")  # all results within 5 minutes on 2 cores, an hour, beyond
 CATALOGUE = Path(__file__).with_name("studies.yaml")
 SUMMARY, COMPARISONS = "summary.json", "comparisons.csv"
 COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
@@ -130,14 +130,6 @@ class Study:
         return Summary(self.title, question, tuple(claims), tuple(listings), said, charts)
 
 
-class Effort(StrEnum):
-    """How much is computed."""
-
-    QUICK = "quick"  # all results within 5 minutes on 2 cores
-    FULL = "full"  # within 60
-    LARGE = "large"  # beyond
-
-
 @dataclass(frozen=True)
 class Work:
     """What a study works with: its effort, its inputs, and a store of the parts that are finished.
@@ -147,7 +139,7 @@ class Work:
     """
 
     study: Study
-    effort: Effort
+    effort: str  # of `EFFORTS`
     scenarios: Path  # folder of the project's scenarios
     out: Path  # of finished results and parts
     workers: Workers = HERE
@@ -165,7 +157,7 @@ class Work:
 
     def pick(self, quick: T, full: T, large: T) -> T:
         """What fits the effort."""
-        return {Effort.QUICK: quick, Effort.FULL: full, Effort.LARGE: large}[self.effort]
+        return dict(zip(EFFORTS, (quick, full, large), strict=True))[self.effort]
 
     def scenario(self, name: str, overrides: Sequence[str] = ()) -> LoadedScenario:
         """One of its scenarios. Raises ScenarioError where it can't be read."""
@@ -240,13 +232,13 @@ def reproduce(work: Work) -> Reproduced:
     digests = {name: file_digest(path) for name, path in files.items()}
     said = [study.title, study.question, *study.notes, study.chart, repr(study.claims)]
     digests[CATALOGUE.name] = digest_of(said)
-    identity = Identity(study.name, str(work.effort), digests)
+    identity = Identity(study.name, work.effort, digests)
     final = work.out / identity.folder_name
 
     def make() -> Reproduced:
         started, summary = datetime.now(UTC), study.make(work)
         clicks = None if work.clicks is None else work.clicks.name
-        about = {"command": watch.command(), "effort": str(work.effort), "clicks": clicks}
+        about = {"command": watch.command(), "effort": work.effort, "clicks": clicks}
         with publishing(final) as folder:
             _write(folder, summary)
             for path in files.values():

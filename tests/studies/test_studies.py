@@ -21,7 +21,7 @@ from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response
 from cprsim.studies import STUDIES, accuracy, failure_analysis, fleet, shadowsync
 from cprsim.studies.estimates import StudyEstimate
-from cprsim.studies.study import Effort, Summary, Work
+from cprsim.studies.study import Summary, Work
 from cprsim.studies.verdicts import Finding
 from tests.making import SCENARIOS
 
@@ -29,7 +29,7 @@ FLEET = SCENARIOS / "fleet.yaml"
 
 
 def quick(name: str, folder: Path) -> Work:
-    return Work(STUDIES[name], Effort.QUICK, SCENARIOS, folder)
+    return Work(STUDIES[name], "quick", SCENARIOS, folder)
 
 
 # --------------------------------------------------------------------------- the fleet

@@ -20,7 +20,7 @@ from cprsim.present.reproduce import page
 from cprsim.results.manifest import read_manifest
 from cprsim.studies import STUDIES
 from cprsim.studies.estimates import StudyEstimate, series
-from cprsim.studies.study import Effort, Study, Summary, Work, read_reproduced, record, reproduce
+from cprsim.studies.study import Study, Summary, Work, read_reproduced, record, reproduce
 from cprsim.studies.verdicts import Target
 from tests.making import call
 
@@ -88,7 +88,7 @@ def work(computed: list[str], tmp_path: Path) -> Work:
         "sums", make, "sums", "Title", "Of {n}?", notes, CHART.title, CHART.subtitle, claims,
         inputs=("one", "two"),
     )  # fmt: skip
-    return Work(study, Effort.FULL, inputs, tmp_path / "out")
+    return Work(study, "full", inputs, tmp_path / "out")
 
 
 def test_a_finished_result_is_found_again_byte_by_byte(
@@ -139,7 +139,7 @@ def test_a_run_that_was_cut_off_goes_on_unless_a_part_is_damaged_or_of_other_cod
         part.write_text(part.read_text()[:-5])
     assert repr(make(work)) == repr(make(work))
     assert computed[3:] == [one, two]
-    make(replace(work, effort=Effort.QUICK))
+    make(replace(work, effort="quick"))
     monkeypatch.setattr("cprsim.studies.study.source_digest", lambda: "changed")
     make(work)
     assert computed[5:] == [one, two] * 2
