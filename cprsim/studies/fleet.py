@@ -25,7 +25,7 @@ from cprsim.results.rows import replication_rows
 from cprsim.scenario import LoadedScenario
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
-from cprsim.studies.verdicts import Target, agreement
+from cprsim.studies.verdicts import Target
 from cprsim.units import TIME
 
 SCENARIO = "fleet.yaml"
@@ -102,7 +102,7 @@ def fleet(work: Work) -> Summary:
     with_tail = _met(others, claims["full recovery, overhead: P90"], statistic=P90)
     with_mean = _met(others, claims["full recovery, overhead: mean"])
     years = claims["machine-years lost"]
-    assumed = years.basis.inputs
+    assumed = years.free
     splits = [
         (strategy, "all" if name == "mean" else name, split(fixed, strategy, low, high))
         for strategy in STRATEGIES
@@ -189,7 +189,7 @@ def _met(others: Mapping[str, Jobs], target: Target, **of: Any) -> dict[str, str
     return {
         title: f"{title} ({one.shown(target.unit)})"
         for title, one in numbers.items()
-        if agreement(target.reported, one) is not False
+        if target.met_by(one) is not False
     }
 
 

@@ -23,7 +23,7 @@ from cprsim.recovery.policy import ROLL_BACK, Policy
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
-from cprsim.studies.verdicts import TOLERANCE, Ours, Tested, agreement
+from cprsim.studies.verdicts import TOLERANCE, Ours, Tested
 
 Case = TypeVar("Case", bound=Hashable)
 Values = Mapping[str, Mapping[str, Sequence[float | None]]]  # strategy, quantity: mean, low, high
@@ -145,7 +145,7 @@ def fig_overheads(work: Work) -> Summary:
         for strategy in PAPERS:
             what = f"{title}: {IN_EMULATION[strategy]}, overhead"
             ours[what] = injected.percent(strategy)
-            reported[strategy] = work.study.claims[what].reported
+            reported[strategy] = work.study.claims[what]
         ours[f"{title}: CPR with whole saves, overhead"] = injected.percent("cpr")
         ours[f"{title}: removed by CPR-MFU"] = injected.removed_percent("cpr-mfu")
         experiment = assemble(work.scenario(file))
@@ -397,8 +397,8 @@ def production(work: Work) -> Summary:
         if policy.name in FORMS
     }
     removed = {case: simulated[case[:2]].removed_percent(case[2]) for case in by_formula}
-    over_91 = work.study.claims["overhead removed by CPR"].reported
-    met = {case: agreement(over_91, share) for case, share in removed.items()}
+    over_91 = work.study.claims["overhead removed by CPR"]
+    met = {case: over_91.met_by(share) for case, share in removed.items()}
     reached = [
         f"{storage}, O_res {minutes} min, {FORMS[form]}"
         for (storage, minutes, form), is_met in met.items()

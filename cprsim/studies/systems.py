@@ -52,7 +52,7 @@ from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
 from cprsim.studies.estimates import StudyEstimate
 from cprsim.studies.overheads import simulate_cases
 from cprsim.studies.study import DATA, Summary, Work
-from cprsim.studies.verdicts import Ours, Target, Tested, agreement
+from cprsim.studies.verdicts import Ours, Target, Tested
 
 ROUNDING = 1e-9
 SEED = 17
@@ -619,4 +619,4 @@ def without_noise(target: Target, ours: StudyEstimate) -> Ours:
     if high - low > ROUNDING * max(1.0, abs(ours.mean)):
         return ours
     value = 0.0 if abs(ours.mean) < ROUNDING else ours.mean
-    return Tested(agreement(target.reported, ours), f"{value:.5g} {target.unit}".rstrip(), ours)
+    return Tested(target.met_by(ours), f"{value:.5g} {target.unit}".rstrip(), ours)

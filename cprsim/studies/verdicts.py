@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, isnan, nan
 from typing import NamedTuple
@@ -44,67 +44,7 @@ KNOWN = ("published", "secondary")
 NUMBER = r"(\d[\d.,]*)"
 SAID = re.compile(rf"(over |at most )?{NUMBER}(?: to {NUMBER})?(?: (.*))?")
 WITHIN = re.compile(r"± ([\d.e-]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """A number, range, bound or statement of a paper, and the ends within which it is met.
-
-    A number has equal ends, a bound an infinite one; a statement in words has two.
-    """
-
-    text: str  # as it is shown
-    mark: str
-    unit: str = ""
-    low: float = -inf
-    high: float = inf
-    least: float = -inf  # by which ours meets it
-    most: float = inf
-    in_errors: bool = False  # met within 4 standard errors instead
-
-    @classmethod
-    def of(cls, paper: str, mark: str, says: str = "", within: str = "") -> Reported:
-        """``14 to 30 h``, ``over 91 %``, ``at most 4.4 %``, ``8.5 %``, or a statement in words.
-
-        `says`: the text, where it says more; `within`: ``± 1 %``, ``± 0.25 points``, ``4 SE``.
-        """
-        found = SAID.fullmatch(paper)
-        if found is None:
-            return cls(says or paper, mark)
-        bound, first, last, unit = found.groups(default="")
-        low, high = (float(end.replace(",", "")) for end in (first, last or first))
-        if bound:
-            low, high = (low, inf) if bound == "over " else (-inf, high)
-            return cls(says or paper, mark, unit, low, high, low, high)
-        size = float(tolerance[1]) if (tolerance := WITHIN.match(within)) else 100 * TOLERANCE
-        of_end = tolerance is None or within.endswith(" %")
-        below, above = (size * abs(end) / 100 if of_end else size for end in (low, high))
-        ends = low, high, low - below, high + above
-        return cls(says or paper, mark, unit, *ends, in_errors=within == "4 SE")
-
-    def __str__(self) -> str:
-        return f"{self.text} ({self.mark})"
-
-
-NOTHING = Reported("", "")  # no word of a paper (rule 5)
-
-
-class Basis(NamedTuple):
-    """What our side rests on besides the paper's words."""
-
-    limit: str = ""  # of what agreement is worth
-    inputs: tuple[str, ...] = ()  # that we had to assume
-    decides: bool = True  # False: nothing can be told without them
-
-
-SOLID = Basis()
-FITTED = Basis("by construction")  # inputs were chosen so that the number comes out
-SET_UP_RECALLED = Basis("set-up recalled")
-
-
-def free(*inputs: str) -> Basis:
-    """Inputs that we had to assume."""
-    return Basis(f"with {count(len(inputs), 'free input')}", inputs)
+FITTED, SET_UP_RECALLED = "by construction", "set-up recalled"
 
 
 class Finding(StrEnum):
@@ -158,12 +98,23 @@ Ours = StudyEstimate | Tested | Sequence[StudyEstimate]  # several: one per choi
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A quantity, what a paper says of it, if it does, and what our side rests on."""
+    """A quantity, what a paper says of it, if it does, and what our side rests on.
+
+    A number has equal ends, a bound an infinite one; a statement in words has two.
+    """
 
     quantity: str
-    reported: Reported = NOTHING
+    text: str = ""  # the paper's word, as it is shown; empty: it says nothing (rule 5)
+    mark: str = ""
     unit: str = ""
-    basis: Basis = SOLID
+    low: float = -inf
+    high: float = inf
+    least: float = -inf  # by which ours meets it
+    most: float = inf
+    in_errors: bool = False  # met within 4 standard errors instead
+    limit: str = ""  # of what agreement is worth
+    free: tuple[str, ...] = ()  # inputs that we had to assume
+    decides: bool = True  # False: nothing can be told without them
 
     @classmethod
     def of(
@@ -171,79 +122,100 @@ class Target:
         says: str = "", within: str = "", undecided: Sequence[str] = (), quantity: str = "",
         unit: str = "",
     ) -> Target:  # fmt: skip
-        """As `studies.yaml` has it; `undecided`: inputs without which nothing can be told."""
+        """As `studies.yaml` has it.
+
+        Parameters
+        ----------
+        rests_on : by construction, set-up recalled, nothing, or inputs that we had to assume
+        paper : ``14 to 30 h``, ``over 91 %``, ``at most 4.4 %``, ``8.5 %``, a statement in words
+        says : the same as it is shown, where that says more
+        within : ``± 1 %``, ``± 0.25 points``, ``4 SE``, ``a bound``
+        undecided : inputs without which nothing can be told
+        """
         quantity = quantity or name
         if not paper:
             return cls(quantity, unit=unit)
-        reported = Reported.of(paper, mark, says, within)
-        if undecided:
-            basis = Basis("", tuple(undecided), decides=False)
-        elif isinstance(rests_on, str):
-            basis = {one.limit: one for one in (SOLID, FITTED, SET_UP_RECALLED)}[rests_on]
-        else:
-            basis = free(*rests_on)
-        shown = f"{quantity} ({within})" if within else quantity
-        return cls(shown, reported, reported.unit, basis)
+        free, limit = tuple(undecided), ""
+        if not free and isinstance(rests_on, str):
+            limit = rests_on
+        elif not free:
+            free, limit = tuple(rests_on), f"with {count(len(rests_on), 'free input')}"
+        quantity = f"{quantity} ({within})" if within else quantity
+        target = cls(quantity, says or paper, mark, limit=limit, free=free, decides=not undecided)
+        found = SAID.fullmatch(paper)
+        if found is None:
+            return target
+        bound, first, last, unit = found.groups(default="")
+        low, high = (float(end.replace(",", "")) for end in (first, last or first))
+        if bound:
+            low, high = (low, inf) if bound == "over " else (-inf, high)
+            return replace(target, unit=unit, low=low, high=high, least=low, most=high)
+        size = float(tolerance[1]) if (tolerance := WITHIN.match(within)) else 100 * TOLERANCE
+        is_share = tolerance is None or within.endswith(" %")
+        below, above = (size * abs(end) / 100 if is_share else size for end in (low, high))
+        return replace(
+            target, unit=unit, low=low, high=high, least=low - below, most=high + above,
+            in_errors=within == "4 SE",
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.mark})"
 
     def claim(self, ours: Ours) -> Claim:
         """Ours beside it, judged."""
-        reported, basis = self.reported, self.basis
         if isinstance(ours, StudyEstimate):
-            ours = Tested(agreement(reported, ours), ours.shown(self.unit), ours)
+            ours = Tested(self.met_by(ours), ours.shown(self.unit), ours)
         if isinstance(ours, Tested):
-            tested, verdict = ours, judge(reported, ours.met, basis)
+            tested, verdict = ours, self.judge(ours.met)
         else:
-            verdict = judge_cases([agreement(reported, one) for one in ours], basis)
+            verdict = self.judge_cases([self.met_by(one) for one in ours])
             means = [one.mean for one in ours]
             both = StudyEstimate(nan, min(means), max(means))
             shown = " to ".join(StudyEstimate(end).shown() for end in both.ends)
             tested = Tested(None, f"{shown} {self.unit}".rstrip(), both)
         return Claim(
-            self.quantity, reported.text, reported.mark, tested.shown, self.unit,
-            *tested.estimate.triple, verdict, basis.inputs,
+            self.quantity, self.text, self.mark, tested.shown, self.unit,
+            *tested.estimate.triple, verdict, self.free,
         )  # fmt: skip
 
+    def met_by(self, ours: StudyEstimate) -> bool | None:
+        """Whether ours meets the number, by rule 1; None where it is open, or there is none.
 
-def agreement(reported: Reported, ours: StudyEstimate) -> bool | None:
-    """Whether ours meets a paper's number, by rule 1; None where it is open, or there is none.
+        Raises ParameterError for a statement in words: it needs a test of its own.
+        """
+        low, high = ours.ends
+        if not self.text or isnan(low) or isnan(high):
+            return None
+        if (self.low, self.high) == (-inf, inf):
+            raise ParameterError(f"{self.text!r} has no number to compare with")
+        if self.in_errors:
+            error = (high - low) / (2.0 * Z_95)
+            return bool(abs(ours.mean - self.low) <= STANDARD_ERRORS * error)
+        least, most = self.least, self.most
+        if most == inf:  # `over` excludes the bound, `at most` includes it
+            return True if low > least else False if high <= least else None
+        inside, outside = least <= low and high <= most, high < least or low > most
+        return True if inside else False if outside else None
 
-    Raises ParameterError for a statement in words: it needs a test of its own.
-    """
-    low, high = ours.ends
-    if reported is NOTHING or isnan(low) or isnan(high):
-        return None
-    if (reported.low, reported.high) == (-inf, inf):
-        raise ParameterError(f"{reported.text!r} has no number to compare with")
-    if reported.in_errors:
-        error = (high - low) / (2.0 * Z_95)
-        return bool(abs(ours.mean - reported.low) <= STANDARD_ERRORS * error)
-    least, most = reported.least, reported.most
-    if most == inf:  # `over` excludes the bound, `at most` includes it
-        return True if low > least else False if high <= least else None
-    inside, outside = least <= low and high <= most, high < least or low > most
-    return True if inside else False if outside else None
+    def judge(self, met: bool | None) -> Verdict:
+        """What it is worth that ours meets it, or misses it (rules 2, 3, 5 and 6)."""
+        if not self.text:
+            return Verdict(Finding.NOTHING)
+        if not self.decides:
+            return Verdict(Finding.OPEN, f"can't be told: assumed {', '.join(self.free)}")
+        if met is None:
+            return Verdict(Finding.OPEN, "interval across the end")
+        is_known = self.mark in KNOWN
+        limit = "" if self.limit == SET_UP_RECALLED and not is_known else self.limit
+        strict = is_known and not limit
+        if met:
+            return Verdict(Finding.REPRODUCED if strict else Finding.CONSISTENT, limit)
+        missed = Finding.NOT_REPRODUCED if strict else Finding.NOT_CONSISTENT
+        return Verdict(missed, "though fitted to it" if limit == FITTED else limit)
 
-
-def judge(reported: Reported, met: bool | None, basis: Basis = SOLID) -> Verdict:
-    """What it is worth that ours meets a paper's number, or misses it (rules 2, 3, 5 and 6)."""
-    if reported is NOTHING:
-        return Verdict(Finding.NOTHING)
-    if not basis.decides:
-        return Verdict(Finding.OPEN, f"can't be told: assumed {', '.join(basis.inputs)}")
-    if met is None:
-        return Verdict(Finding.OPEN, "interval across the end")
-    is_known = reported.mark in KNOWN
-    limit = "" if basis is SET_UP_RECALLED and not is_known else basis.limit
-    strict = is_known and not limit
-    if met:
-        return Verdict(Finding.REPRODUCED if strict else Finding.CONSISTENT, limit)
-    missed = Finding.NOT_REPRODUCED if strict else Finding.NOT_CONSISTENT
-    return Verdict(missed, "though fitted to it" if basis is FITTED else limit)
-
-
-def judge_cases(met: Sequence[bool | None], basis: Basis) -> Verdict:
-    """The verdict where free inputs are run over a range (rule 4)."""
-    n = sum(case is True for case in met)
-    missed = Finding.OPEN if None in met else Finding.NOT_CONSISTENT
-    limit = f"in {n} of {len(met)} cases, {basis.limit}".rstrip(", ")
-    return Verdict(Finding.CONSISTENT if n else missed, limit)
+    def judge_cases(self, met: Sequence[bool | None]) -> Verdict:
+        """The verdict where free inputs are run over a range (rule 4)."""
+        n = sum(case is True for case in met)
+        missed = Finding.OPEN if None in met else Finding.NOT_CONSISTENT
+        limit = f"in {n} of {len(met)} cases, {self.limit}".rstrip(", ")
+        return Verdict(Finding.CONSISTENT if n else missed, limit)
