@@ -15,7 +15,7 @@ from pathlib import Path
 from time import process_time
 
 from cprsim.fleets.course import prepare, run_history
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "fleet.yaml"
 TYPICAL = 17_000  # jobs; the limits of the cases are for so many

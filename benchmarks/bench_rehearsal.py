@@ -18,7 +18,7 @@ from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import Orders, Speeds
 from cprsim.rehearsal.setting import material_of
 from cprsim.rehearsal.supervisor import Supervisor
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "rehearsal.yaml"
 N_SERVERS, REPEATS = 4, 2

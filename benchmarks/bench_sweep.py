@@ -111,7 +111,7 @@ def empty_tasks(by: Workers, who: str) -> None:
 def keeping_s() -> float:
     """Seconds of the parent per finished point: unpickling it, writing its file."""
     from cprsim.results.store import PointStore
-    from cprsim.scenario import load_scenario
+    from cprsim.scenario.reading import load_scenario
     from cprsim.sweeps.points import points_of
     from cprsim.sweeps.running import run_points
     from cprsim.workers import Workers

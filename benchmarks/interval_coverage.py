@@ -35,7 +35,7 @@ from cprsim.fitting.lifetimes import Lifetimes, gaps, uptimes
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.fitting.trend import silences, trend
 from cprsim.records import Activity, EventLog
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of
 from tests.fitting.posterior_check import check_by_simulation
 from tests.fitting.test_causes import competing

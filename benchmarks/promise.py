@@ -34,7 +34,8 @@ import pandas as pd
 from scipy import stats
 
 import cprsim
-from cprsim.curves import chosen_curve, read_curve
+from cprsim.curves.choosing import chosen_curve
+from cprsim.curves.curve_file import read_curve
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.streams import stream
@@ -46,12 +47,13 @@ from cprsim.records import NO_NUMBER, Floats, ShardLoss
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.manifest import git_state
-from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.selector.deciding import WAYS, bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import Priced
 from cprsim.selector.selecting import select
-from cprsim.staleness import Metric, StalenessCurve
+from cprsim.staleness.curve import StalenessCurve
+from cprsim.staleness.names import Metric
 from cprsim.workers import BACKENDS, Workers, run_each
 
 ROOT = Path(__file__).resolve().parent.parent

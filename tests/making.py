@@ -19,7 +19,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Costs, Decision, Holds, Role, SubSaves
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import Policy
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.workers import Workers
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"  # those that ship

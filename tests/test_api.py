@@ -19,7 +19,7 @@ import cprsim
 from cprsim import events
 from cprsim.api import COMMANDS
 from cprsim.cli.command import docstring_of
-from cprsim.curves import read_curve
+from cprsim.curves.curve_file import read_curve
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
 from tests.history.exporting import write_events
 from tests.history.making import told

@@ -41,7 +41,7 @@ from cprsim.recovery.policy import (
     Rule,
     Tier,
 )
-from cprsim.results import Recovered
+from cprsim.results.run import Recovered
 from tests.generated import comparable, policies
 
 

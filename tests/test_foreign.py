@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cprsim.errors import json_printable, one_line, printable
-from cprsim.results import Identity
 from cprsim.results.folder import ResultTarget, spreadsheet_cell, write_csv
+from cprsim.results.identity import Identity
 from cprsim.sweeps.folder import SHOWN, SweepResult, write_sweep
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\rfake\x08\u202egnp.exe\u2028\u200b\ufeff\x7f\x00"

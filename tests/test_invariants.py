@@ -18,7 +18,7 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.results.metrics import samples_of
 from cprsim.results.rows import replication_rows
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.simulate.folding import FOLDED
 from tests.engines import CLOSE, assert_same
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import ScenarioError
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.making import call, small_scenario
 
 SECRET = "hunter2"

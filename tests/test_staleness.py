@@ -21,16 +21,10 @@ from cprsim.recovery.policy import (
     Reverts,
     Rule,
 )
-from cprsim.staleness import (
-    Metric,
-    Replicate,
-    Response,
-    StalenessCurve,
-    Weight,
-    jackknife_error,
-    mean_loss,
-    strategy_key,
-)
+from cprsim.staleness.curve import StalenessCurve
+from cprsim.staleness.expected import jackknife_error, mean_loss
+from cprsim.staleness.names import Metric, strategy_key
+from cprsim.staleness.response import Replicate, Response, Weight
 from tests.making import paper_policy
 
 USEFUL_H = 10.0

@@ -14,9 +14,9 @@ import pytest
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.results import load_result
 from cprsim.results.rows import replication_rows
-from cprsim.scenario import load_scenario
+from cprsim.results.run import load_result
+from cprsim.scenario.reading import load_scenario
 from cprsim.selector.folder import read_selection
 from cprsim.sweeps.folder import load_sweep
 from tests.making import WITHOUT_FIGURES, call, small_scenario

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from cprsim.fleets.folder import FleetResult
     from cprsim.fleets.options import Axes
     from cprsim.present.answer import Answer
-    from cprsim.results import Identity
     from cprsim.results.folder import ResultTarget
-    from cprsim.scenario import LoadedScenario, Plain
+    from cprsim.results.identity import Identity
+    from cprsim.scenario.reading import LoadedScenario
     from cprsim.scenario.sweep import Values
+    from cprsim.scenario.yaml_text import Plain
 
 SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
 

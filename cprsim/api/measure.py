@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, MeasureRequest
     from cprsim.present.answer import Answer
-    from cprsim.scenario import LoadedScenario
-    from cprsim.staleness import Metric
+    from cprsim.scenario.reading import LoadedScenario
+    from cprsim.staleness.names import Metric
 
 CURVES = Path("results") / "curves"
 POWERS = (0.8, 0.9, 0.95)  # with which a loss is distinguished from nothing
@@ -116,7 +116,7 @@ def measure(
         What is wrong with the scenario or its trainer, or that the time was too short.
     """
     loaded = source_of(scenario, overrides).read()
-    from cprsim.curves import read_curve, write_curve
+    from cprsim.curves.curve_file import read_curve, write_curve
     from cprsim.measuring.curve import curve_file
     from cprsim.measuring.design import design_of
     from cprsim.measuring.lengths import read_shorter, with_lengths
@@ -125,7 +125,7 @@ def measure(
     from cprsim.present.curve import answer_of_curve
     from cprsim.results.folder import require_writable
     from cprsim.results.kept import Kept
-    from cprsim.staleness import Metric
+    from cprsim.staleness.names import Metric
     from cprsim.units import SHARE, TIME
     from cprsim.workers import Workers as Pool
 
@@ -183,7 +183,7 @@ def _planned(loaded: LoadedScenario, design: Design, n_seeds: int | None, path: 
     """Write the runs to make elsewhere."""
     from cprsim.measuring.elsewhere import plan, write_plan
     from cprsim.present.curve import answer_of_plan
-    from cprsim.staleness import FEWEST_SEEDS_TO_USE
+    from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 
     first = 1 if loaded.scenario.kernel is None else loaded.scenario.kernel.seed
     numbers = range(first, first + (n_seeds or FEWEST_SEEDS_TO_USE))
@@ -196,8 +196,8 @@ def _seeds_for(
     limit: float, pilot: str, metric: Metric, design: Design, loaded: LoadedScenario
 ) -> Answer:
     """How many seeds tell a loss of this size from nothing."""
-    from cprsim.curves import read_curve, shipped_names
-    from cprsim.curves.choosing import shipped_path
+    from cprsim.curves.choosing import shipped_names, shipped_path
+    from cprsim.curves.curve_file import read_curve
     from cprsim.measuring.power import planned
     from cprsim.present.curve import answer_of_seeds
 

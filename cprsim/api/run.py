@@ -14,7 +14,7 @@ from cprsim.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
-    from cprsim.results import Result
+    from cprsim.results.run import Result
 
 MOST_REPLAYED = 10**9  # no simulation has as many replications
 

@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
-    from cprsim.scenario import LoadedScenario
+    from cprsim.scenario.reading import LoadedScenario
 
 TEXT = Path("scenario.yaml")  # as errors call a scenario that is text
 MAPPING = Path("scenario")  # as they call one that is a mapping
@@ -32,7 +32,7 @@ class NamedScenario:
 
         Raises ScenarioError with all that is wrong.
         """
-        from cprsim.scenario import load_scenario
+        from cprsim.scenario.reading import load_scenario
 
         return load_scenario(
             self.path, [*self.overrides, *more], over, text=self.text,
@@ -67,7 +67,7 @@ class Scenario:
     @property
     def text(self) -> str:
         """The scenario as YAML, overrides and defaults filled in."""
-        from cprsim.scenario import dump_scenario
+        from cprsim.scenario.schema import dump_scenario
 
         return dump_scenario(self._loaded.scenario)
 
@@ -85,7 +85,7 @@ class Scenario:
         CurveError
             The file that the scenario names can't be read.
         """
-        from cprsim.curves import curve_path
+        from cprsim.curves.choosing import curve_path
         from cprsim.present.kinds import answer_of
 
         path = curve_path(self._loaded)

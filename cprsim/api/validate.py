@@ -12,7 +12,7 @@ from cprsim.errors import CprsimError, InputError, ParameterError, Place, Proble
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
-    from cprsim.scenario import LoadedScenario
+    from cprsim.scenario.reading import LoadedScenario
 
 
 @command
@@ -42,7 +42,7 @@ def validate(
     from cprsim.present.validate import answer_of_checked, answer_of_schema
 
     if schema:
-        from cprsim.scenario import json_schema
+        from cprsim.scenario.schema import json_schema
 
         return answer_of_schema(json_schema())
     if scenario is None:

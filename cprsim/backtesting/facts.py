@@ -30,7 +30,7 @@ from cprsim.records import (
     Transfer,
 )
 from cprsim.recovery.paper import STRATEGIES, at_costs
-from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.units import TIME
 
 AS_IT_RAN = "as it ran"

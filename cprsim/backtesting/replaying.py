@@ -41,7 +41,7 @@ from cprsim.results.money import (
     summed,
 )
 from cprsim.results.rows import accuracy_columns
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario.reading import LoadedScenario
 
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 COSTS = ("save", "load", "detect", "reschedule")

@@ -14,9 +14,9 @@ from cprsim.curves.trained_on import different_keys, kernel_block, other_files, 
 from cprsim.errors import ScenarioError, one_line
 from cprsim.files import CURVES as FOLDER
 from cprsim.files import digest_of
-from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
-from cprsim.staleness import StalenessCurve
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.staleness.curve import StalenessCurve
 
 KEY = "accuracy.curve"
 SOURCE = (

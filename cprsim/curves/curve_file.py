@@ -16,7 +16,10 @@ import numpy as np
 
 from cprsim.errors import UNUSABLE, CurveError, Place, one_line
 from cprsim.files import decode, digest_of, encode, json_text, write_whole
-from cprsim.staleness import WHOLE, LengthLaw, Metric, Response, StalenessCurve
+from cprsim.staleness.curve import StalenessCurve
+from cprsim.staleness.length import LengthLaw
+from cprsim.staleness.names import WHOLE, Metric
+from cprsim.staleness.response import Response
 
 LENGTHS = "lengths"  # in the checks: slopes of shorter runs beside those of the curve
 UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it

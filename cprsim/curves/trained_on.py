@@ -11,8 +11,8 @@ from typing import Any
 
 from cprsim.curves.curve_file import CurveFile
 from cprsim.errors import ScenarioError
-from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
+from cprsim.scenario.reading import LoadedScenario
 
 
 def kernel_block(section: Kernel) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from cprsim.curves import chosen_curve
+from cprsim.curves.choosing import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.experiments.sources import source_of
 from cprsim.failures.clocks import JobClock
@@ -31,17 +31,18 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
-from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, OwnCosts
 from cprsim.scenario.distributions import DurationSpec, duration_of
 from cprsim.scenario.failures import EMB_PS, SILENT, SYNC_PS, TRAINER, ScopeSection
 from cprsim.scenario.job import Simulation
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.schema import Scenario
 from cprsim.scenario.system_options import options_of
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
-from cprsim.staleness import StalenessCurve
+from cprsim.staleness.curve import StalenessCurve
 
 
 @dataclass(frozen=True)

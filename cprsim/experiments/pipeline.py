@@ -25,7 +25,7 @@ from cprsim.records import (
 )
 from cprsim.recovery.policy import Policy
 from cprsim.simulate.blocks import Block, Engine, Rows, expect
-from cprsim.staleness import StalenessCurve
+from cprsim.staleness.curve import StalenessCurve
 
 N_KEPT = 4  # blocks of failures
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up

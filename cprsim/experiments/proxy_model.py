@@ -14,8 +14,8 @@ from cprsim.kernel.shape import PRESETS, ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.training import TrainingPlan
-from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
+from cprsim.scenario.reading import LoadedScenario
 
 LEAST_TRAINED = 100  # clicks
 SOURCE = (

@@ -23,7 +23,7 @@ from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario.reading import LoadedScenario
 
 
 def sync_setting(loaded: LoadedScenario) -> SyncSetting:

@@ -21,9 +21,10 @@ from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium
 from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_system
-from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.job import Fleet
 from cprsim.scenario.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.schema import dump_scenario
 from cprsim.simulate.blocks import BlockDraws
 from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
 from cprsim.simulate.job import SimulatedJob, StaleShard

@@ -31,10 +31,10 @@ from cprsim.results import money
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointStore, Task
-from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.prices import Prices, bill_of, energy_kwh
-from cprsim.scenario.reading import UNKNOWN, unknown_values
+from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
 from cprsim.scenario.sweep import Values
+from cprsim.scenario.yaml_text import Plain
 from cprsim.version import __version__
 from cprsim.workers import Workers
 

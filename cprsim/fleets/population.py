@@ -14,9 +14,10 @@ from cprsim.failures.streams import stream
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, no_row_where, read_csv
 from cprsim.records import Floats
-from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.failures import ANY, JobFailures
 from cprsim.scenario.job import MOST_JOBS, MOST_KINDS, Fleet
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.yaml_text import Plain
 
 SOURCE = "a CSV file of yours with the jobs of the fleet"
 GB = 1e9

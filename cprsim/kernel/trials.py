@@ -14,7 +14,7 @@ from math import ceil
 
 from cprsim.errors import ParameterError
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness import MORE_BYTES, STRATEGIES, WHOLE
+from cprsim.staleness.names import MORE_BYTES, STRATEGIES, WHOLE
 
 ROUNDING = 1e-9  # of the run: what is due within it is due at the same instant
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.curves import CurveFile
-from cprsim.curves.curve_file import UNFIT
+from cprsim.curves.curve_file import UNFIT, CurveFile
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import sub_saves_of
 from cprsim.measuring.checks import Checks, HeldOutVerdict, SeedMean
@@ -17,16 +16,10 @@ from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.records import ShardLoss
 from cprsim.results.manifest import git_state
-from cprsim.staleness import (
-    ALWAYS,
-    FEWEST_SEEDS_TO_USE,
-    WHOLE,
-    MeanLoss,
-    Metric,
-    Replicate,
-    Response,
-    Weight,
-)
+from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
+from cprsim.staleness.expected import MeanLoss
+from cprsim.staleness.names import ALWAYS, WHOLE, Metric
+from cprsim.staleness.response import Replicate, Response, Weight
 from cprsim.version import __version__
 
 TYPICAL_INTERVAL = 0.1  # between saves, as a share of the run

@@ -28,7 +28,7 @@ from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.design import Design
 from cprsim.measuring.observed import Observed, StaleShards
 from cprsim.measuring.runs import SeedResult
-from cprsim.staleness import STRATEGIES, WHOLE, Metric
+from cprsim.staleness.names import STRATEGIES, WHOLE, Metric
 
 PLANNED = ("seed", "strategy", "interval", "failed_at", "shards", "staleness", "n_shards")
 RESULTS = ("auc", "twin_auc", "log_loss", "twin_log_loss")

@@ -17,7 +17,7 @@ from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shared_run import Baseline, Setting, run_trials
 from cprsim.records import HIGH, Floats
-from cprsim.staleness import FEWEST_SEEDS_TO_USE
+from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 
 BASE_AUC = 0.5  # of the base rate
 LEAST_GAIN = 0.05  # of AUC over the base rate: below it a model has hardly learned

@@ -26,7 +26,8 @@ from scipy import optimize, stats
 from cprsim.errors import ParameterError
 from cprsim.measuring.observed import Observed, StaleShards
 from cprsim.records import Floats
-from cprsim.staleness import WHOLE, Metric, Replicate, Weight, mean_between
+from cprsim.staleness.names import WHOLE, Metric
+from cprsim.staleness.response import Replicate, Weight, mean_between
 
 FEWEST_SEEDS = 3  # that can be fitted at all
 AT = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # knots of W over progress

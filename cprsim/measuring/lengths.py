@@ -7,12 +7,12 @@ from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 
-from cprsim.curves import CurveFile, read_curve
-from cprsim.curves.curve_file import LENGTHS
+from cprsim.curves.curve_file import LENGTHS, CurveFile, read_curve
 from cprsim.errors import ParameterError
 from cprsim.measuring.measure import MeasureRequest, identity
 from cprsim.results.compare import flat
-from cprsim.staleness import WHOLE, LengthLaw
+from cprsim.staleness.length import LengthLaw
+from cprsim.staleness.names import WHOLE
 
 N_SHORTER = 2
 OF_LENGTH = {"samples", "epochs"}  # keys of the section `kernel` by which lengths may differ

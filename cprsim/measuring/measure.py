@@ -17,7 +17,7 @@ from time import time
 from typing import Any
 
 from cprsim import watch
-from cprsim.curves import kernel_block
+from cprsim.curves.trained_on import kernel_block
 from cprsim.errors import ParameterError, ResultError, one_line
 from cprsim.experiments.proxy_model import SOURCE
 from cprsim.files import write_whole
@@ -36,9 +36,10 @@ from cprsim.measuring.runs import (
 )
 from cprsim.records import Floats
 from cprsim.results.identity import file_digest
-from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
-from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE, WHOLE, Metric
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
+from cprsim.staleness.names import ALWAYS, WHOLE, Metric
 from cprsim.version import __version__
 from cprsim.workers import Workers, run_each
 

@@ -13,7 +13,7 @@ from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring.design import HELD_OUT
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import Bools, Floats, Ints
-from cprsim.staleness import ALWAYS, Metric
+from cprsim.staleness.names import ALWAYS, Metric
 
 
 def worse_by(twin: Quality, run: Quality, metric: Metric) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 
 from cprsim.errors import ScenarioError
 from cprsim.measuring.protocol import OwnTrainer
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario.reading import LoadedScenario
 
 KEY = "kernel.trainer"
 FLAG = "--allow-code"

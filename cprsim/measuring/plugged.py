@@ -26,7 +26,7 @@ from cprsim.kernel.weights import Parcel
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
 from cprsim.records import Ints
-from cprsim.staleness import Metric
+from cprsim.staleness.names import Metric
 
 NEEDED = ("auc", "log_loss")
 

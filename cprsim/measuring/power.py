@@ -12,11 +12,12 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
-from cprsim.curves import CurveFile
+from cprsim.curves.curve_file import CurveFile
 from cprsim.errors import ParameterError
 from cprsim.measuring.curve import typical_loss
 from cprsim.measuring.design import Design
-from cprsim.staleness import FEWEST_SEEDS_TO_USE, WHOLE, Metric
+from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
+from cprsim.staleness.names import WHOLE, Metric
 
 LEVEL = 0.95  # one-sided, as `cprsim select` holds a limit by default
 MOST_SEEDS = 10_000

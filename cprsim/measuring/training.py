@@ -15,7 +15,7 @@ from cprsim.measuring.plugged import Plugged, PluggedSetting
 from cprsim.measuring.runs import own_setting
 from cprsim.records import EventKind, EventLog
 from cprsim.recovery.policy import Policy
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario.reading import LoadedScenario
 
 NO_CURVE = LossCurve(np.zeros(0, np.int64), np.zeros(0))
 

@@ -20,7 +20,7 @@ from cprsim.results.words import count, hours, percent, saves
 
 if TYPE_CHECKING:
     from cprsim.recovery.policy import Policy
-    from cprsim.results import Result
+    from cprsim.results.run import Result
 
 BAR_WIDTH = 0.58
 NOTE = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}

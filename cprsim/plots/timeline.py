@@ -20,7 +20,7 @@ from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, look_of, stacked, sty
 from cprsim.results.words import hours, percent, saves
 
 if TYPE_CHECKING:
-    from cprsim.results import Result
+    from cprsim.results.run import Result
 
 WIDTH_IN, LANE_IN = 10.5, 0.68
 STRIP = (0.0, 0.42)  # bottom and top of the band of activities within a lane of height 1

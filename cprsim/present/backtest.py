@@ -22,7 +22,7 @@ from cprsim.present.document import Document, Section, Table, number_columns, wo
 from cprsim.present.ledger import cells
 from cprsim.present.money import bills_frame, cheapest, money_table, unit_of
 from cprsim.records import NO_NUMBER, Estimate
-from cprsim.results import records_of
+from cprsim.results.metrics import records_of
 from cprsim.results.money import Bills
 from cprsim.results.words import count, hours, percent, portion, significant, with_ends
 

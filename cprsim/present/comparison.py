@@ -15,18 +15,11 @@ from cprsim.present.document import Document, Section, Table, number_columns, wo
 from cprsim.present.money import WORK, bills_frame
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.records import NO_NUMBER, Estimate
-from cprsim.results import (
-    FINISHED,
-    Result,
-    compare,
-    different,
-    records_of,
-    same_failures,
-    shared_errors,
-)
-from cprsim.results.metrics import parts_among
+from cprsim.results.compare import compare, different, same_failures, shared_errors
+from cprsim.results.metrics import FINISHED, parts_among, records_of
 from cprsim.results.money import bills_in
 from cprsim.results.rows import further_losses, has_measured_error
+from cprsim.results.run import Result
 from cprsim.results.words import (
     count,
     part_label,
@@ -35,7 +28,7 @@ from cprsim.results.words import (
     suited,
     with_interval,
 )
-from cprsim.staleness import Metric
+from cprsim.staleness.names import Metric
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 OVERHEAD = "overhead_fraction"

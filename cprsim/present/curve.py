@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cprsim.curves import CurveFile
-from cprsim.curves.curve_file import bytes_shares
+from cprsim.curves.curve_file import CurveFile, bytes_shares
 from cprsim.measuring.checks import FAILS_BEYOND, SeedMean
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss
 from cprsim.measuring.elsewhere import RESULTS, PlannedRun
@@ -34,7 +33,9 @@ from cprsim.present.document import (
 from cprsim.records import HIGH, Estimate, Floats
 from cprsim.results.compare import flat
 from cprsim.results.words import count, ends, portion, significant, with_ends, with_interval
-from cprsim.staleness import BY_PLS, FEWEST_SEEDS_TO_USE, MORE_BYTES, WHOLE, Metric, Response
+from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
+from cprsim.staleness.names import MORE_BYTES, WHOLE, Metric
+from cprsim.staleness.response import BY_PLS, Response
 
 PORTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # of the samples lost; the answer has the first
 EQUAL, OFTEN = ", equal bytes", ", small tables with every sub-save: more bytes"

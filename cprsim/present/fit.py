@@ -36,7 +36,7 @@ from cprsim.present.document import (
 )
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.words import count, suited
-from cprsim.scenario import read_yaml
+from cprsim.scenario.yaml_text import read_yaml
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

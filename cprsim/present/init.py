@@ -15,8 +15,8 @@ from cprsim.files import about as about_of
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, ListingBlock, Table, word_columns
 from cprsim.results.words import count, hours
-from cprsim.scenario import Scenario
 from cprsim.scenario.first import LLM, Known, n_assumed
+from cprsim.scenario.schema import Scenario
 from cprsim.units import TIME
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cprsim.curves import read_curve
+from cprsim.curves.curve_file import read_curve
 from cprsim.errors import ParameterError, ResultError
 from cprsim.fleets.folder import ABOUT as ABOUT_FLEET
 from cprsim.fleets.folder import load_fleet

@@ -18,7 +18,7 @@ from cprsim.present.document import (
     row_columns,
     word_columns,
 )
-from cprsim.results import records_of
+from cprsim.results.metrics import records_of
 from cprsim.results.words import count, ends, percent, percent_number, significant, suited
 
 MOST_INCIDENTS, MOST_JOBS = 20, 200  # on a page; JSON has all

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from cprsim.present.document import Table, row_columns
-from cprsim.results import Result
 from cprsim.results.money import Bills, bills_in, comparable
+from cprsim.results.run import Result
 from cprsim.results.words import significant
 from cprsim.scenario.prices import ACCURACY, Bill, shown
 

@@ -14,7 +14,7 @@ from cprsim.present.run import answer_of_run, document_of_run
 from cprsim.records import NO_NUMBER
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.rehearsal.verdict import OVERHEAD, PLS, ComparedQuantity
-from cprsim.results import Result
+from cprsim.results.run import Result
 from cprsim.results.words import count, portion, significant
 
 

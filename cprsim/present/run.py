@@ -40,11 +40,10 @@ from cprsim.present.run_sentences import (
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RESTART, Policy
-from cprsim.results import FINISHED, Result
-from cprsim.results.metrics import BESIDE, Percentiles, percentiles
+from cprsim.results.metrics import BESIDE, FINISHED, Percentiles, percentiles
 from cprsim.results.money import Billed, bills_in, cheapest_of
 from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
-from cprsim.results.run import judged_by, worth_seeing
+from cprsim.results.run import Result, judged_by, worth_seeing
 from cprsim.results.words import (
     count,
     every,
@@ -60,7 +59,7 @@ from cprsim.results.words import (
     with_interval,
     writes_parts_only,
 )
-from cprsim.staleness import Metric
+from cprsim.staleness.names import Metric
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf, isnan
 
-from cprsim.curves import fit_curves
+from cprsim.curves.choosing import fit_curves
 from cprsim.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
-from cprsim.results import FINISHED, Result, differences, records_of
+from cprsim.results.compare import differences
 from cprsim.results.folder import stored_scenario
+from cprsim.results.metrics import FINISHED, records_of
+from cprsim.results.run import Result
 from cprsim.results.words import (
     count,
     ends,
@@ -24,7 +26,7 @@ from cprsim.results.words import (
     writes_parts_only,
 )
 from cprsim.simulate.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
-from cprsim.staleness import WHOLE, Metric, strategy_key
+from cprsim.staleness.names import WHOLE, Metric, strategy_key
 
 LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "

@@ -21,9 +21,8 @@ from cprsim.present.document import (
 from cprsim.present.provenance import origin
 from cprsim.present.run import loss_column
 from cprsim.records import NO_NUMBER, Estimate
-from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
-from cprsim.results.metrics import parts_among
+from cprsim.results.metrics import parts_among, records_of
 from cprsim.results.words import count, hours, with_interval
 from cprsim.scenario.prices import ACCURACY, shown
 from cprsim.sweeps.folder import SweepResult

@@ -27,7 +27,7 @@ from cprsim.present.run import costs_table, parts_table, strategies_frame
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.paper import NEVER
-from cprsim.results import FINISHED
+from cprsim.results.metrics import FINISHED
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.words import count, hours, percent_number, ten_thousandths, with_interval
 from cprsim.scenario.prices import shown

@@ -27,9 +27,10 @@ from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring,
 from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.words import count, hours, percent
-from cprsim.scenario import LoadedScenario, dump_plain, load_scenario
 from cprsim.scenario.quantities import choices
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.yaml_text import dump_plain
 from cprsim.systems_compared.after import ALL_NODES, TWO_NODES, LossKind, Strike, after
 
 MADE_UP = (

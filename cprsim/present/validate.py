@@ -12,7 +12,7 @@ from cprsim.errors import Problem
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, ListingBlock
 from cprsim.results.words import count
-from cprsim.scenario import Scenario
+from cprsim.scenario.schema import Scenario
 
 
 def answer_of_checked(

@@ -16,10 +16,10 @@ from cprsim.records import stacked
 from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
-from cprsim.results import Logbook, Result, write_result
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity, identity_of
-from cprsim.scenario import LoadedScenario
+from cprsim.results.run import Logbook, Result, write_result
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulate.blocks import with_parts
 
 PREDICTED, MEASURED = "predicted", "measured"

@@ -16,8 +16,8 @@ from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
-from cprsim.scenario import Scenario
 from cprsim.scenario.failures import EMB_PS, InjectedFailures
+from cprsim.scenario.schema import Scenario
 
 HEARTBEATS = 8  # in the time that detection takes
 LEAST_DETECT_S = 0.2

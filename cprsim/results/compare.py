@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cprsim.curves import read_curve
+from cprsim.curves.curve_file import read_curve
 from cprsim.errors import ParameterError
 from cprsim.records import CONFIDENCE, NO_NUMBER, Estimate, Floats
 from cprsim.results.folder import stored_scenario
@@ -26,7 +26,9 @@ from cprsim.results.rows import (
     shared_by,
 )
 from cprsim.results.run import Result
-from cprsim.staleness import MeanLoss, Metric, StalenessCurve, pooled
+from cprsim.staleness.curve import StalenessCurve
+from cprsim.staleness.expected import MeanLoss, pooled
+from cprsim.staleness.names import Metric
 
 LOSS = QUANTITIES[Metric.AUC]
 

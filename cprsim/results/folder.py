@@ -33,7 +33,7 @@ from cprsim.errors import UNUSABLE, InputError, ResultError, one_line, printable
 from cprsim.files import UNFINISHED, decode, encode, json_text, writes
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, write_manifest
-from cprsim.scenario import read_yaml
+from cprsim.scenario.yaml_text import read_yaml
 
 SCENARIO = "scenario.yaml"
 

@@ -11,11 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cprsim.curves import curve_path, other_inputs
+from cprsim.curves.choosing import curve_path, other_inputs
 from cprsim.errors import ResultError
 from cprsim.files import digest_of
 from cprsim.recovery.systems import FOLDER
-from cprsim.scenario import LoadedScenario, dump_scenario
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.schema import dump_scenario
 from cprsim.version import PACKAGE, __version__
 
 N_DIGITS = 10  # of the digest in a folder's name

@@ -16,7 +16,7 @@ from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import Identity, identity_of
 
 if TYPE_CHECKING:
-    from cprsim.scenario import LoadedScenario
+    from cprsim.scenario.reading import LoadedScenario
 
 Made = TypeVar("Made")
 

@@ -26,7 +26,7 @@ from cprsim.results.rows import (
     of_difference,
     replication_rows,
 )
-from cprsim.staleness import MeanLoss, pooled
+from cprsim.staleness.expected import MeanLoss, pooled
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome

@@ -15,7 +15,6 @@ from cprsim.recovery.policy import Policy, remote_share
 from cprsim.results.folder import SCENARIO, stored_scenario
 from cprsim.results.metrics import parts_among
 from cprsim.results.run import Result
-from cprsim.scenario import Scenario
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.failures import SYNC_PS, TRAINER
 from cprsim.scenario.prices import (
@@ -33,6 +32,7 @@ from cprsim.scenario.prices import (
     to_cents,
     watts_of,
 )
+from cprsim.scenario.schema import Scenario
 
 USEFUL, OVERHEAD, SYSTEM = "useful", "overhead", "system nodes"
 AUC_LOSS = "auc_loss"

@@ -15,15 +15,9 @@ import pandas as pd
 
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Floats, ShardLoss, SubSaves
 from cprsim.recovery.policy import Policy
-from cprsim.staleness import (
-    ALWAYS,
-    Metric,
-    Prediction,
-    StalenessCurve,
-    lost_portion,
-    nothing_lost,
-    strategy_key,
-)
+from cprsim.staleness.curve import StalenessCurve
+from cprsim.staleness.expected import Prediction, nothing_lost
+from cprsim.staleness.names import ALWAYS, Metric, lost_portion, strategy_key
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome, StrategyOutcome

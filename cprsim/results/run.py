@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from cprsim.curves import curve_path
+from cprsim.curves.choosing import curve_path
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED, inlined
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
@@ -34,10 +34,10 @@ from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import FINISHED, parts_among, spreads, summarise_rows
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
 from cprsim.results.words import hours, significant
-from cprsim.scenario import LoadedScenario
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.prices import mean_node_hour
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.units import SIZE
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import numpy as np
 from cprsim.failures.streams import stream
 from cprsim.files import Number
 from cprsim.records import Floats
-from cprsim.scenario import LoadedScenario, Plain
-from cprsim.scenario.reading import PRICES, unknown_values
+from cprsim.scenario.reading import PRICES, LoadedScenario, unknown_values
 from cprsim.scenario.sweep import Values
+from cprsim.scenario.yaml_text import Plain
 
 N_DRAWS, N_PRICED_DRAWS = 16, 1000  # of all unknown inputs together
 MOST_CONTENDERS = 6  # options that are tried at other values of what is unknown

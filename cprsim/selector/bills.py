@@ -8,7 +8,7 @@ from math import isfinite
 from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.limit import LimitedQuantity
-from cprsim.staleness import strategy_key
+from cprsim.staleness.names import strategy_key
 
 
 def bills_of_selection(selection: Selection, prices: JobPrices | None) -> Bills:

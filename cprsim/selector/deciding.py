@@ -30,14 +30,9 @@ from cprsim.selector.search import (
     has_interval,
     most_writes,
 )
-from cprsim.staleness import (
-    WHOLE,
-    Prediction,
-    StalenessCurve,
-    lost_portion,
-    mean_loss,
-    nothing_lost,
-)
+from cprsim.staleness.curve import StalenessCurve
+from cprsim.staleness.expected import Prediction, mean_loss, nothing_lost
+from cprsim.staleness.names import WHOLE, lost_portion
 
 FEWEST_REPLICATIONS = 100
 

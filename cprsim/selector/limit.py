@@ -11,7 +11,8 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.files import Stored
 from cprsim.records import Floats
-from cprsim.staleness import MeanLoss, Metric, Prediction, pooled
+from cprsim.staleness.expected import MeanLoss, Prediction, pooled
+from cprsim.staleness.names import Metric
 
 
 class LimitedQuantity(Metric):

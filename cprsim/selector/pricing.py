@@ -22,7 +22,8 @@ from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Capture, Policy
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.staleness import Prediction, lost_portion
+from cprsim.staleness.expected import Prediction
+from cprsim.staleness.names import lost_portion
 
 FULL = "full"
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cprsim import watch
-from cprsim.curves import chosen_curve, shipped_names, stand_ins
+from cprsim.curves.choosing import chosen_curve, shipped_names, stand_ins
 from cprsim.errors import ParameterError, Problem, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.money import cheapest_of, prices_of
-from cprsim.scenario import LoadedScenario, dump_plain
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.bills import bills_of_selection
 from cprsim.selector.choice import Selection
 from cprsim.selector.deciding import WAYS, loses, ways_of
@@ -21,7 +22,7 @@ from cprsim.selector.pricing import Way, affordable
 from cprsim.selector.selecting import select
 from cprsim.selector.unknown import sensitivity_of
 from cprsim.selector.words import entries
-from cprsim.staleness import StalenessCurve
+from cprsim.staleness.curve import StalenessCurve
 
 LIMITS = {
     "max_auc_loss": LimitedQuantity.AUC,

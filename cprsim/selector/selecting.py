@@ -33,7 +33,9 @@ from cprsim.selector.parameters import decide_again
 from cprsim.selector.pricing import FULL, Bench, Priced, Way, option_of
 from cprsim.selector.search import best_within, fewest, has_interval, keeps, most_writes
 from cprsim.selector.words import system_entry
-from cprsim.staleness import WHOLE, Metric, Response, StalenessCurve
+from cprsim.staleness.curve import StalenessCurve
+from cprsim.staleness.names import WHOLE, Metric
+from cprsim.staleness.response import Response
 
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
 N_LEVEL = 8  # the same of what loses nothing: its overhead is shown over the interval

@@ -24,10 +24,10 @@ from cprsim.results.sensitivity import (
     only_prices,
     sensitivity,
 )
-from cprsim.scenario import LoadedScenario, Plain, read_yaml
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.prices import HOURS_PER_MONTH
-from cprsim.scenario.reading import PRICES, unknown_values
+from cprsim.scenario.reading import PRICES, LoadedScenario, unknown_values
+from cprsim.scenario.yaml_text import Plain, read_yaml
 
 N_REPLICATIONS = 200  # of each value: costs are compared on the same failures
 

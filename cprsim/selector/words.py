@@ -10,8 +10,8 @@ from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.words import hours
-from cprsim.scenario import dump_entry
 from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.schema import dump_entry
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.limit import Limit
 

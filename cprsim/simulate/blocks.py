@@ -43,7 +43,7 @@ from cprsim.simulate.numbers import (
 )
 from cprsim.simulate.strikes import ScopedBlock, ScopedFailures, ScopeShares
 from cprsim.simulate.transitions import stream_keys, uniform
-from cprsim.staleness import lost_portion
+from cprsim.staleness.names import lost_portion
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 FAILURE_S = 1.5e-4  # of Python, for each failure of a replication, of which there is one at least

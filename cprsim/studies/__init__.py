@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cprsim.scenario import read_yaml
+from cprsim.scenario.yaml_text import read_yaml
 from cprsim.studies.study import CATALOGUE, Study
 
 _catalogue: Any = read_yaml(CATALOGUE.read_text("utf-8"), CATALOGUE)[0]

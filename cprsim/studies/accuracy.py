@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cprsim.curves import read_curve
 from cprsim.curves.choosing import shipped_path
+from cprsim.curves.curve_file import read_curve
 from cprsim.experiments.accuracy import built_in
 from cprsim.experiments.accuracy import measure as measure_replication
 from cprsim.experiments.assemble import assemble
@@ -29,7 +29,8 @@ from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.plots.chart import Panel, Series
 from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
-from cprsim.staleness import MORE_BYTES, Metric, Response
+from cprsim.staleness.names import MORE_BYTES, Metric
+from cprsim.staleness.response import Response
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
 from cprsim.studies.verdicts import Ours, Tested

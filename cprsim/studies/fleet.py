@@ -22,7 +22,7 @@ from cprsim.plots.chart import Panel
 from cprsim.records import Floats
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.rows import replication_rows
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
 from cprsim.studies.verdicts import Target

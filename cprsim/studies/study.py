@@ -28,7 +28,7 @@ from cprsim.results.folder import finished_or_make, publishing, read_record, wri
 from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.results.manifest import read_manifest, write_manifest
 from cprsim.results.store import PointStore, Task
-from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.studies.verdicts import Claim, Ours, Target
 from cprsim.version import PACKAGE, __version__
 from cprsim.workers import HERE, Workers

@@ -14,7 +14,6 @@ from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED
 from cprsim.recovery.policy import BY_RULES, RELOAD
-from cprsim.results import records_of
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -26,13 +25,14 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.manifest import read_manifest
+from cprsim.results.metrics import records_of
 from cprsim.results.rows import QUANTITIES, further_losses, why_unpriced
 from cprsim.results.run import warnings_of
 from cprsim.results.store import Body
 from cprsim.results.words import count, priced_by
-from cprsim.scenario import LoadedScenario
 from cprsim.scenario.prices import ACCURACY
-from cprsim.staleness import Metric, strategy_key
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.staleness.names import Metric, strategy_key
 from cprsim.sweeps.points import Point, require_sweep
 from cprsim.sweeps.table import COST_MONTH, OVERHEAD, sweep_table
 

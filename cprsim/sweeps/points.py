@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cprsim.curves import curve_path
+from cprsim.curves.choosing import curve_path
 from cprsim.errors import Place, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.files import digest_of
@@ -17,7 +17,7 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.money import JobPrices, prices_of
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.sweep import Sweep, Values
 from cprsim.version import __version__

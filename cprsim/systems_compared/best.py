@@ -9,7 +9,7 @@ from math import inf
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, policy_of
 from cprsim.recovery.paper import NEVER, STRATEGIES
-from cprsim.scenario import dump_entry
+from cprsim.scenario.schema import dump_entry
 from cprsim.selector.deciding import WAYS, bench_of, decide, fit_tails
 from cprsim.selector.limit import NO_LIMIT, Limit
 from cprsim.selector.pricing import FULL, Bench, Priced, option_of

@@ -26,8 +26,8 @@ from cprsim.results.metrics import FINISHED
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
-from cprsim.scenario import Scenario
 from cprsim.scenario.prices import ACCURACY
+from cprsim.scenario.schema import Scenario
 from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.best import entry_of
 from cprsim.systems_compared.lineup import FOUND, Entrant

@@ -10,8 +10,8 @@ from cprsim.experiments.assemble import Experiment, policies_of, policy_of
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import EMB_PS
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.selector.deciding import WAYS
 from cprsim.selector.limit import Limit

@@ -11,7 +11,7 @@ import pytest
 
 import cprsim as package
 from cprsim.errors import ParameterError
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
 
 RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")

@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.experiments.assemble import assemble
 from cprsim.failures.replay import Replay
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.making import call
 
 SCENARIO = """\

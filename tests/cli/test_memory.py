@@ -19,7 +19,7 @@ import os, resource, sys
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
 from cprsim.cli import main
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 import cprsim.plots.save, cprsim.present.run, cprsim.results.kept
 
 # machine code is what the program is made of: where it finds no room, LLVM ends the process

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from cprsim.results import load_result
+from cprsim.results.run import load_result
 from tests.making import PATIENCE_S
 
 pytestmark = pytest.mark.long

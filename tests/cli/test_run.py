@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cprsim.results import load_result
+from cprsim.results.run import load_result
 from tests.making import small_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

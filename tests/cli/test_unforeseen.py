@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.results import damage
+from cprsim.results.manifest import damage
 from tests.making import PROGRAM, call
 
 pytestmark = pytest.mark.long
 
 BREAKING = """\
 import sys
-import cprsim.scenario
+import cprsim.scenario.reading
 def broken(*_, **how):
     {what}
-cprsim.scenario.load_scenario = broken
+cprsim.scenario.reading.load_scenario = broken
 from cprsim.cli import main
 main()
 """

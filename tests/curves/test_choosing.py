@@ -6,12 +6,16 @@ from importlib.metadata import version
 
 import pytest
 
-from cprsim.curves import CurveFile, choosing, chosen_curve, kernel_block, write_curve
+from cprsim.curves import choosing
+from cprsim.curves.choosing import chosen_curve
+from cprsim.curves.curve_file import CurveFile, write_curve
+from cprsim.curves.trained_on import kernel_block
 from cprsim.errors import CurveError, ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.results.identity import failures_digest, identity_of
-from cprsim.scenario import load_scenario
-from cprsim.staleness import Metric, Response
+from cprsim.scenario.reading import load_scenario
+from cprsim.staleness.names import Metric
+from cprsim.staleness.response import Response
 from tests.making import small_scenario
 
 SCENARIO = small_scenario("full, {strategy: cpr, target_pls: 0.1}")

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cprsim.curves import CurveFile, read_curve, write_curve
+from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
 from cprsim.errors import CurveError
 from cprsim.files import digest_of
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness import ALWAYS, STRATEGIES, Metric, Response, Weight, mean_between
+from cprsim.staleness.names import ALWAYS, STRATEGIES, Metric
+from cprsim.staleness.response import Response, Weight, mean_between
 from tests.generated import sub_saves
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.curves import chosen_curve, shipped, shipped_names
-from cprsim.scenario import load_scenario
-from cprsim.staleness import ALWAYS
+from cprsim.curves.choosing import chosen_curve, shipped, shipped_names
+from cprsim.scenario.reading import load_scenario
+from cprsim.staleness.names import ALWAYS
 from tests.making import SCENARIOS
 
 

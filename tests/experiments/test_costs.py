@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.curves import CurveFile
+from cprsim.curves.curve_file import CurveFile
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome, blocks_of, engine_of, simulate
@@ -22,7 +22,8 @@ from cprsim.results.rows import replication_rows
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.search import mean_write_h
-from cprsim.staleness import Metric, Response
+from cprsim.staleness.names import Metric
+from cprsim.staleness.response import Response
 from tests.making import Make, maker, small_scenario
 
 BOTH = pytest.mark.parametrize("engine", ["simpy", "auto"])

@@ -18,7 +18,7 @@ from cprsim.failures.sources import Start
 from cprsim.fitting.fragments import fragment
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.records import Clock
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.engines import z_score
 from tests.failures.tidy import read_tidy
 from tests.making import Make, maker

@@ -23,7 +23,7 @@ from pathlib import Path
 from cprsim.compiling import always
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 
 def peak():  # of this program alone: what getrusage says has that of its parent in it
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -21,7 +21,7 @@ from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import FirstUptime, gaps, lifetimes_of, repair_times, uptimes
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.fitting.logs import write_log
 
 REST = """\

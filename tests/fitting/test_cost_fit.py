@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError, TraceError
 from cprsim.experiments.assemble import assemble
 from cprsim.fitting.cost_fit import CostFit, Transfers, bandwidth_of, fit_costs, read_transfers
 from cprsim.fitting.cost_fragment import costs_fragment
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 
 REST = """\
 job: {useful: 50 h}

@@ -16,7 +16,7 @@ from cprsim.fitting.trace_fit import fit_trace
 from cprsim.plots.fit import subject_figure
 from cprsim.plots.save import save_figure
 from cprsim.records import Cluster, Holds, Role
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.failures.tidy import read_tidy
 from tests.making import call, small_scenario
 

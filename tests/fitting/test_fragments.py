@@ -22,8 +22,8 @@ from cprsim.failures.replay import Replay
 from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment, stretched
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.records import Cluster, Floats, Holds, Role
-from cprsim.scenario import load_scenario
 from cprsim.scenario.cluster import ClusterSection
+from cprsim.scenario.reading import load_scenario
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
 
 pytestmark = pytest.mark.long

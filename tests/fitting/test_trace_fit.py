@@ -22,7 +22,7 @@ from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment
 from cprsim.fitting.lifetimes import gaps
 from cprsim.fitting.trace_fit import TraceFit, fit_trace, verdict
 from cprsim.records import Cluster, Holds, Role
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.failures.tidy import read_tidy
 from tests.fitting.logs import log_of, write_log
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cprsim.fleets.course import PreparedFleet, prepare
-from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 
 JOB = """\
 name: small

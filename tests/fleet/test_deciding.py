@@ -21,7 +21,7 @@ from cprsim.fleets.options import (
 )
 from cprsim.results.sensitivity import crossing
 from cprsim.results.store import PointStore
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.workers import Workers
 from tests.fleet.making import JOB, loaded
 

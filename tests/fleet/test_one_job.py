@@ -12,7 +12,7 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.fleets.course import prepare, run_history
 from cprsim.fleets.population import scenario_of
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.fleet.making import JOB, loaded, prepared
 
 N = 4  # replications, each alone on its fleet

@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.fleets.population import drawn_kinds, population_of
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.fleet.making import loaded, prepared
 from tests.making import SCENARIOS
 

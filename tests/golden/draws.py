@@ -7,7 +7,7 @@ from typing import Any
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import failures_of
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.golden.plain import NO_DATA, Golden, mean
 from tests.making import SCENARIOS
 

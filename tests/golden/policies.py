@@ -10,7 +10,7 @@ import cprsim
 from cprsim.experiments.assemble import assemble
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.golden.plain import Golden
 from tests.making import SCENARIOS
 

@@ -20,7 +20,7 @@ from cprsim.rehearsal.setting import (
     speeds_of,
 )
 from cprsim.rehearsal.verdict import judge
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.golden.plain import Golden, numbers_in
 from tests.making import SCENARIOS
 

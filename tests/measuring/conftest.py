@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.workers import HERE
 
 SCENARIO = """

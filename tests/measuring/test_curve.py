@@ -10,9 +10,9 @@ from scipy import stats
 
 import cprsim
 from cprsim.api.measure import CURVES
-from cprsim.curves import read_curve, write_curve
+from cprsim.curves.curve_file import read_curve, write_curve
 from cprsim.measuring.curve import curve_file
-from cprsim.staleness import Metric
+from cprsim.staleness.names import Metric
 from tests.making import call
 
 

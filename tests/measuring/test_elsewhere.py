@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.curves import read_curve
+from cprsim.curves.curve_file import read_curve
 from cprsim.errors import CurveError
 from cprsim.kernel.trials import stale_shards
 from cprsim.measuring.design import Design
 from cprsim.measuring.elsewhere import PLANNED, RESULTS, plan, read_runs, write_plan
 from cprsim.measuring.measure import fitted_to
-from cprsim.staleness import ALWAYS, Metric
+from cprsim.staleness.names import ALWAYS, Metric
 from tests.making import call
 from tests.measuring.conftest import DESIGN
 

@@ -14,7 +14,7 @@ from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import TableLayout
 from cprsim.measuring.expectation import Expected, expect, logistic
 from cprsim.measuring.runs import setting_of
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.making import call
 
 pytestmark = pytest.mark.long

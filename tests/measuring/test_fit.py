@@ -20,15 +20,9 @@ from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import ShardLoss
-from cprsim.staleness import (
-    ALWAYS,
-    STRATEGIES,
-    MeanLoss,
-    Metric,
-    Response,
-    between,
-    mean_between,
-)
+from cprsim.staleness.expected import MeanLoss
+from cprsim.staleness.names import ALWAYS, STRATEGIES, Metric
+from cprsim.staleness.response import Response, between, mean_between
 
 N_SERVERS = 8
 SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.curves import read_curve, write_curve
+from cprsim.curves.curve_file import read_curve, write_curve
 from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
@@ -17,7 +17,7 @@ from cprsim.measuring.fit import fit
 from cprsim.measuring.measure import MeasureRequest, fitted_to, with_further
 from cprsim.measuring.observed import observed
 from cprsim.measuring.plugged import quality_of
-from cprsim.staleness import Metric
+from cprsim.staleness.names import Metric
 from tests.measuring.conftest import request_in
 from tests.measuring.test_fit import N_SERVERS, made
 

@@ -10,14 +10,17 @@ import pytest
 
 import cprsim
 from cprsim.api.measure import prepared
-from cprsim.curves import CurveFile, chosen_curve, read_curve, write_curve
+from cprsim.curves.choosing import chosen_curve
+from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
 from cprsim.errors import ParameterError
 from cprsim.measuring.curve import curve_file
 from cprsim.measuring.lengths import read_shorter, sentences_of_lengths, with_lengths
 from cprsim.measuring.measure import measure
 from cprsim.results.identity import identity_of
-from cprsim.scenario import load_scenario
-from cprsim.staleness import LengthLaw, Metric, Response
+from cprsim.scenario.reading import load_scenario
+from cprsim.staleness.length import LengthLaw
+from cprsim.staleness.names import Metric
+from cprsim.staleness.response import Response
 from tests.making import call
 from tests.measuring.conftest import SCENARIO, request_in
 

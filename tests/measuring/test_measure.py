@@ -25,7 +25,8 @@ from cprsim.measuring.runs import (
     run_seed,
 )
 from cprsim.results.journal import read_journal
-from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE
+from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
+from cprsim.staleness.names import ALWAYS
 from cprsim.workers import Workers, run_each
 from tests.making import PATIENCE_S, small_cluster
 from tests.measuring.conftest import RUNS_PER_SEED
@@ -139,7 +140,7 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
 
 def test_a_click_log_keeps_its_clicks_and_changes_their_order(tmp_path: Path) -> None:
     from cprsim.measuring.runs import setting_of
-    from cprsim.scenario import load_scenario
+    from cprsim.scenario.reading import load_scenario
     from tests.cli.test_train import write_clicks
     from tests.measuring.conftest import SCENARIO
 

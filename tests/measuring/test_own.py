@@ -17,7 +17,7 @@ from cprsim.measuring.design import Design
 from cprsim.measuring.measure import MeasureRequest, measure
 from cprsim.measuring.runs import SeedRuns, own_setting, read_seed, run_seed
 from cprsim.measuring.trainer_check import check_trainer
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.workers import Workers
 from tests.making import call
 from tests.measuring.conftest import DESIGN

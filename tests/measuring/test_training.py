@@ -18,7 +18,7 @@ from cprsim.measuring.plugged import PluggedSetting
 from cprsim.measuring.training import OwnCourse, OwnModel, runs_of
 from cprsim.records import EventKind as K
 from cprsim.records import SubSaves
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.kernel.test_replay import PARTIAL, SLOTS, USEFUL_H, log_of
 from tests.measuring.conftest import SCENARIO
 from tests.measuring.wrapped import Wrapped

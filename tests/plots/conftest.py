@@ -13,7 +13,8 @@ import pytest
 from cprsim.plots.run import overhead_figure
 from cprsim.plots.timeline import timeline_figure
 from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK
-from cprsim.results import METRICS, Recovered, Result
+from cprsim.results.metrics import METRICS
+from cprsim.results.run import Recovered, Result
 from tests.making import paper_policy
 
 FULL = paper_policy("full", ROLL_BACK, 5.0, "young")

@@ -12,9 +12,9 @@ import pytest
 import cprsim
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay
-from cprsim.results import load_result
 from cprsim.results.money import bills_in
-from cprsim.scenario import load_scenario
+from cprsim.results.run import load_result
+from cprsim.scenario.reading import load_scenario
 from cprsim.selector.unknown import sensitivity_of
 from cprsim.sweeps.folder import load_sweep
 from tests.history.exporting import exported, write_events

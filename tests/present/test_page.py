@@ -10,15 +10,16 @@ import shutil
 import numpy as np
 import pytest
 
-from cprsim.curves import CurveFile, write_curve
+from cprsim.curves.curve_file import CurveFile, write_curve
 from cprsim.files import decode
 from cprsim.present.html import render, whole
 from cprsim.present.kinds import answer_of, together
 from cprsim.present.run_sentences import answer
-from cprsim.results import load_result
 from cprsim.results.metrics import PERCENT, percentiles
+from cprsim.results.run import load_result
 from cprsim.results.words import percent
-from cprsim.staleness import Metric, Response
+from cprsim.staleness.names import Metric
+from cprsim.staleness.response import Response
 from cprsim.studies.study import Summary
 from tests.present.conftest import DRAWN, REPRODUCTION
 

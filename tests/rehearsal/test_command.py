@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.results import damage, load_result
+from cprsim.results.manifest import damage
+from cprsim.results.run import load_result
 from tests.making import PROGRAM, SCENARIOS, call
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"

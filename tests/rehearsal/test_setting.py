@@ -31,7 +31,7 @@ from cprsim.rehearsal.setting import (
 )
 from cprsim.rehearsal.supervisor import FinishedRun, State
 from cprsim.rehearsal.systems import holders_of
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"

@@ -55,7 +55,7 @@ from cprsim.rehearsal.verdict import (
     quantities,
     silence_in,
 )
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
 
 ROOT = Path(__file__).parents[2]

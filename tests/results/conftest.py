@@ -33,8 +33,9 @@ from cprsim.recovery.policy import (
     Tax,
     To,
 )
-from cprsim.results import Identity, Logbook, Result, write_result
 from cprsim.results.folder import ResultTarget
+from cprsim.results.identity import Identity
+from cprsim.results.run import Logbook, Result, write_result
 from tests.making import paper_policy
 
 CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))

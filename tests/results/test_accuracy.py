@@ -11,23 +11,19 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from cprsim.curves import CurveFile, write_curve
+from cprsim.curves.curve_file import CurveFile, write_curve
 from cprsim.present.comparison import differences_table
 from cprsim.present.run import costs_table
 from cprsim.present.run_sentences import accuracy_sentences
 from cprsim.present.terminal import show
 from cprsim.records import SubSaves
-from cprsim.results import (
-    Identity,
-    compare,
-    differences,
-    load_result,
-    shared_errors,
-    summarise,
-)
-from cprsim.results.metrics import spreads
+from cprsim.results.compare import compare, differences, shared_errors
+from cprsim.results.identity import Identity
+from cprsim.results.metrics import spreads, summarise
 from cprsim.results.rows import of_difference, replication_rows
-from cprsim.staleness import Metric, Response
+from cprsim.results.run import load_result
+from cprsim.staleness.names import Metric
+from cprsim.staleness.response import Response
 
 # The fixture's cpr loses net PLS 0.15, 0 and 0.05 in its three replications.
 LINES = (

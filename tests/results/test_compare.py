@@ -13,8 +13,8 @@ from scipy import stats
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import Outcome
-from cprsim.results import Identity, compare, same_failures
-from cprsim.results.compare import welch
+from cprsim.results.compare import compare, same_failures, welch
+from cprsim.results.identity import Identity
 
 OTHER = {"command": [], "seed": 2, "failures_digest": "other"}
 

@@ -15,10 +15,12 @@ import pytest
 
 from cprsim.errors import ResultError
 from cprsim.records import SubSaves
-from cprsim.results import Identity, damage, load_result, summarise
 from cprsim.results.folder import publishing, remove_leftovers
-from cprsim.results.identity import safe_name
+from cprsim.results.identity import Identity, safe_name
+from cprsim.results.manifest import damage
+from cprsim.results.metrics import summarise
 from cprsim.results.rows import loss_rows, replication_rows
+from cprsim.results.run import load_result
 
 
 def contents(folder: Path) -> dict[str, bytes]:

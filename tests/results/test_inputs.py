@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.results import Identity, different, inputs_of
+from cprsim.results.compare import different, inputs_of
+from cprsim.results.identity import Identity
 
 ONE = """\
 name: made-up

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import ResultError
-from cprsim.results import damage, load_result
+from cprsim.results.manifest import damage
+from cprsim.results.run import load_result
 
 KEPT = Path(__file__).parents[2] / "results" / "reproduction"
 

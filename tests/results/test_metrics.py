@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from cprsim.experiments.pipeline import Outcome
-from cprsim.results import METRICS, differences, summarise
-from cprsim.results.metrics import FINISHED, spreads
+from cprsim.results.compare import differences
+from cprsim.results.metrics import FINISHED, METRICS, spreads, summarise
 from cprsim.results.rows import replication_rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"

@@ -16,7 +16,8 @@ from cprsim.present.run_sentences import savings, verdicts
 from cprsim.present.terminal import show
 from cprsim.records import SubSaves
 from cprsim.recovery.policy import RELOAD
-from cprsim.results import Identity, compare
+from cprsim.results.compare import compare
+from cprsim.results.identity import Identity
 from cprsim.results.words import hours, saves, significant, with_interval
 from tests.making import paper_policy
 

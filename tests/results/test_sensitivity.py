@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cprsim.results.sensitivity import N_DRAWS, sensitivity
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.sweep import Values
 from tests.making import small_scenario
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cprsim.results import load_result
-from cprsim.results.run import judged_by, worth_seeing
+from cprsim.results.run import judged_by, load_result, worth_seeing
 from tests.making import call, small_scenario
 
 

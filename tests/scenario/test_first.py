@@ -10,7 +10,6 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
-from cprsim.scenario import Scenario, load_scenario
 from cprsim.scenario.first import (
     LLM,
     RECOMMENDER,
@@ -21,6 +20,8 @@ from cprsim.scenario.first import (
     rate_of,
     saves_of,
 )
+from cprsim.scenario.reading import load_scenario
+from cprsim.scenario.schema import Scenario
 from cprsim.units import TIME
 
 CORRELATED = """\

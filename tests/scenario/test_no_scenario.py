@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cprsim.errors import ScenarioError
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.scenario.writing import GOOD, problems, write
 
 NO_SCENARIO = {

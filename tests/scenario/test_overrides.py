@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import Place, ScenarioError
-from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 from tests.scenario.writing import GOOD_TEXT, write
 
 

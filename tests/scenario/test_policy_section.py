@@ -17,7 +17,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Duration, Storage
 from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS, written
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.system_options import options_of
 from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job
 

@@ -9,7 +9,7 @@ import pytest
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.fleets.population import _roles
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.engines import assert_same
 from tests.scenario.test_sections import BASES
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.scenario import Scenario, dump_scenario, load_scenario, read_yaml
+from cprsim.scenario.reading import load_scenario
+from cprsim.scenario.schema import Scenario, dump_scenario
+from cprsim.scenario.yaml_text import read_yaml
 from tests.making import SCENARIOS
 from tests.scenario.writing import scenario
 

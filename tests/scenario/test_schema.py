@@ -13,8 +13,9 @@ import pytest
 from cprsim.kernel.shape import PRESETS
 from cprsim.recovery.paper import INTERVAL_RULES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import json_schema, load_scenario
 from cprsim.scenario.cluster import tables_bytes
+from cprsim.scenario.reading import load_scenario
+from cprsim.scenario.schema import json_schema
 from tests.scenario.writing import GOOD_TEXT, changed, scenario, write
 
 ROOT = Path(__file__).parent.parent.parent

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import ScenarioError
-from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.failures import InjectedFailures, TraceFailures
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 from tests.making import SCENARIOS
 
 SHIPPED = sorted(SCENARIOS.glob("*.yaml"))

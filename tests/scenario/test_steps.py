@@ -7,8 +7,9 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
-from cprsim.scenario import load_scenario, read_yaml
+from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.schema import json_schema
+from cprsim.scenario.yaml_text import read_yaml
 
 TEXT = """
 name: steps

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
+from cprsim.scenario.reading import LoadedScenario, load_scenario
+from cprsim.scenario.schema import dump_scenario
 from cprsim.scenario.sweep import values_along
 from tests.scenario.writing import GOOD_TEXT, write
 

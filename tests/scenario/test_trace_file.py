@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from tests.scenario.writing import changed, problems, write
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from cprsim.errors import Problem, ScenarioError
 from cprsim.experiments.assemble import assemble
-from cprsim.scenario import Scenario, load_scenario
+from cprsim.scenario.reading import load_scenario
+from cprsim.scenario.schema import Scenario
 
 GOOD: dict[str, Any] = {
     "name": "good",

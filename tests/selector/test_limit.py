@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim.selector.limit import pls_alone, quantile_loss
-from cprsim.staleness import Prediction
+from cprsim.staleness.expected import Prediction
 
 LOST = np.arange(101.0)[::-1]  # 100 first, 0 last
 

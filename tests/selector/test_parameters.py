@@ -10,7 +10,7 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Weibull
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.parameters import N_DRAWS, variants
 from cprsim.selector.selecting import select

@@ -20,7 +20,7 @@ from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
 from cprsim.selector.selecting import select
-from cprsim.staleness import Metric
+from cprsim.staleness.names import Metric
 from tests.selector.conftest import Job, curve_of
 
 EVEN = 0.5  # confidence: the estimate itself

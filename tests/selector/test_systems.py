@@ -28,7 +28,7 @@ from cprsim.recovery.policy import (
 )
 from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.selector.choice import DrawnDecisions, Selection
 from cprsim.selector.deciding import WAYS, bench_of, ways_of
 from cprsim.selector.folder import candidate_rows, load_selected

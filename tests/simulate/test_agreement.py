@@ -21,7 +21,7 @@ from cprsim.failures.distributions import with_mean
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Start
 from cprsim.records import Clock, EventKind, EventLog, SubSaves
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from tests.engines import (
     ENGINES,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.sweeps.points import Point, points_of
 from tests.making import small_scenario
 

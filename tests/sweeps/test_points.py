@@ -8,7 +8,7 @@ import pytest
 
 import cprsim
 from cprsim.errors import ScenarioError
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.sweeps.points import points_of
 from tests.sweeps.conftest import Points
 

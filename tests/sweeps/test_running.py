@@ -19,11 +19,12 @@ from cprsim.errors import BudgetError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.budget import MEMORY
-from cprsim.results import METRICS, differences, summarise
+from cprsim.results.compare import differences
 from cprsim.results.folder import sole
+from cprsim.results.metrics import METRICS, summarise
 from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
 from cprsim.results.store import PointStore
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.sweeps import running as running_module
 from cprsim.sweeps.folder import load_sweep
 from cprsim.sweeps.running import bodies_of, run_points

@@ -18,7 +18,7 @@ from cprsim.records import Estimate
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import PARTS_IN_ORDER
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.systems_compared.best import at_their_best
 from cprsim.systems_compared.comparison import assumptions, verdict_of
 from cprsim.systems_compared.lineup import entrants_of

@@ -17,7 +17,7 @@ from cprsim.measuring.design import Design
 from cprsim.measuring.plugged import PluggedSetting
 from cprsim.measuring.protocol import Predictions
 from cprsim.measuring.runs import forked, setting_of
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.torch import TensorBatches, Trainer
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: make orac
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.runs import forked, own_setting
 from cprsim.measuring.trainer_check import check_trainer
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCENARIO = """

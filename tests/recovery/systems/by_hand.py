@@ -18,7 +18,7 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.system_options import options_of
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob

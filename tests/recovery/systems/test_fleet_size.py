@@ -12,7 +12,7 @@ import pytest
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.results.rows import timeline_rows
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 from examples.counts_to_log import main
 
 SCENARIO = """\

@@ -8,7 +8,7 @@ import pytest
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.scenario import load_scenario
+from cprsim.scenario.reading import load_scenario
 
 SCENARIO = Path(__file__).parents[3] / "docs" / "examples" / "readers.yaml"
 
