@@ -230,8 +230,8 @@ def reproduce(work: Work) -> Reproduced:
     """
     study, files = work.study, work.files()
     digests = {name: file_digest(path) for name, path in files.items()}
-    said = [study.title, study.question, *study.notes, study.chart, repr(study.claims)]
-    digests[CATALOGUE.name] = digest_of(said)
+    said = study.title, study.question, study.chart, study.chart_shows, repr(study.claims)
+    digests[CATALOGUE.name] = digest_of([*said, *study.notes])
     identity = Identity(study.name, work.effort, digests)
     final = work.out / identity.folder_name
 
