@@ -26,7 +26,7 @@ from cprsim.results.folder import MANIFEST, Kept, read_manifest, results_in, sto
 from cprsim.results.identity import inputs_of
 from cprsim.results.run import JOB, load_result
 from cprsim.selector.folder import SELECTION, load_selected
-from cprsim.studies.runner import SUMMARY, read_reproduced
+from cprsim.studies.study import SUMMARY, read_reproduced
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
 from cprsim.systems_compared.comparison import ABOUT as ABOUT_COMPARISON
