@@ -134,6 +134,3 @@ def runs_of(
         return trained, saver, tuple(replicas.lost_iterations)
 
     return alone if team is None else in_step
-
-
-built_in = runs_of  # as the studies call it

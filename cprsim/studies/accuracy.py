@@ -16,8 +16,8 @@ from scipy import stats
 
 from cprsim.curves.choosing import shipped_path
 from cprsim.curves.curve_file import read_curve
-from cprsim.experiments.accuracy import built_in
 from cprsim.experiments.accuracy import measure as measure_replication
+from cprsim.experiments.accuracy import runs_of
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.streams import stream
@@ -400,7 +400,7 @@ def _at_scale(work: Work, samples: int, seed: int) -> dict[str, Any]:
     overrides = [f"kernel.samples={samples}", f"kernel.seed={seed}", *work.clicks_overrides()]
     loaded = work.scenario(PRODUCTION, [*work.study.cases["stand-in"], *overrides])
     experiment, what = assemble(loaded), proxy_model(loaded)
-    train = built_in(experiment, what, lambda run, done, to_do: None)
+    train = runs_of(experiment, what, lambda run, done, to_do: None)
     measured = measure_replication(experiment, seed, what, train)
     whole = measured.whole
     found: dict[str, Any] = {"position": _some(whole.curve.position), "": _some(whole.curve.loss)}
