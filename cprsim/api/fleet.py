@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cprsim import watch
 from cprsim.api import command
 from cprsim.api.parameters import (
     Dask,
@@ -17,7 +16,7 @@ from cprsim.api.parameters import (
     Workers,
 )
 from cprsim.api.scenario import assignments, shortcuts, source_of
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import ParameterError, one_line, watch
 
 if TYPE_CHECKING:
     from cprsim.fleets.folder import FleetResult

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Le
 
-from cprsim import watch
 from cprsim.api import command
 from cprsim.api.parameters import (
     AllowCode,
@@ -23,7 +22,7 @@ from cprsim.api.parameters import (
     Workers,
 )
 from cprsim.api.scenario import source_of
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +124,7 @@ def measure(
     watch.doing("training once, to say what can be expected")
     request, expected = prepared(request)
     measured = _trained(request, expected, path)
-    words = shlex.join(watch.command() or ["cprsim.measure"])
+    words = shlex.join(watch.command or ["cprsim.measure"])
     words = re.sub(r" --(workers|dask)[ =]\S+", "", words)  # where it ran changes no number
     write_curve(path, curve_file(measured, request, path.stem, words))
     written = Kept(read_curve(path), path, path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cprsim import watch
 from cprsim.api import command
 from cprsim.api.parameters import (
     Dask,
@@ -17,7 +16,7 @@ from cprsim.api.parameters import (
     Workers,
 )
 from cprsim.api.scenario import assignments, shortcuts, source_of
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer

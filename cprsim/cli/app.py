@@ -16,14 +16,21 @@ from typer.core import TyperGroup
 from cprsim.api import COMMANDS
 from cprsim.api import __path__ as functions
 from cprsim.cli.command import command
-from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import complain, say
-from cprsim.cli.unforeseen import REFUSED, TRACEBACK, calm, refused, show_tracebacks
-from cprsim.cli.watching import ON_STDERR
+from cprsim.cli.saying import (
+    REFUSED,
+    TRACEBACK,
+    calm,
+    complain,
+    interrupted,
+    pulse,
+    refused,
+    say,
+    show_the_work,
+    show_tracebacks,
+)
 from cprsim.errors import CprsimError, InputError, printable
 from cprsim.failures.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.version import __version__
-from cprsim.watch import use
 
 OURS = ("-q", "--quiet", "-v", "--verbose", "--traceback")  # wherever they stand
 OUT_OF_MEMORY = (
@@ -65,7 +72,7 @@ class Guarded(TyperGroup):
             raise typer.Exit(2) from error
         except KeyboardInterrupt:
             calm()
-            ON_STDERR.interrupted()
+            interrupted()
             raise typer.Exit(128 + signal.SIGINT) from None
         except BrokenPipeError:
             raise typer.Exit(128 + signal.SIGPIPE) from None
@@ -135,7 +142,7 @@ def cprsim_command(
     pulse.quiet, pulse.verbose = quiet, verbose
     getLogger("cprsim").setLevel(ERROR if quiet else WARNING)
     pulse.doing("loading")
-    use(ON_STDERR)
+    show_the_work()
 
 
 for _module in iter_modules(functions):

@@ -14,8 +14,7 @@ import typer
 from annotated_types import Ge, Le
 
 from cprsim.api.parameters import Shell
-from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import say, say_json_text
+from cprsim.cli.saying import pulse, say, say_json_text
 
 SIMPLE = (Path, str, float, int)  # of several types, the one that the command line takes
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]

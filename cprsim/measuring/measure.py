@@ -16,9 +16,8 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from cprsim import watch
 from cprsim.curves.trained_on import kernel_block
-from cprsim.errors import ParameterError, ResultError, one_line
+from cprsim.errors import ParameterError, ResultError, one_line, watch
 from cprsim.experiments.proxy_model import SOURCE
 from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
