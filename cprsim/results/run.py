@@ -206,7 +206,7 @@ def write_run(
         replication,
         draw,
         failures_digest=failures_digest(loaded),
-        curve_path=curve_path(loaded),
+        curve_path=curve_path(loaded) if loaded.scenario.may_have_a_curve else None,
         log_notes=experiment.log_notes,
         warnings=warnings_of(experiment, loaded.scenario.cluster),
         price=price,

@@ -97,6 +97,12 @@ class Scenario(Model):
         return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
 
     @property
+    def may_have_a_curve(self) -> bool:
+        """Whether it names a staleness curve, or a model that one may have been measured on."""
+        named = self.accuracy is not None and self.accuracy.curve is not None
+        return named or self.kernel is not None
+
+    @property
     def sub_saves_of(self) -> dict[str, SubSaves]:
         """The settings of priority saving that are given, by strategy; the first entry counts."""
         return {

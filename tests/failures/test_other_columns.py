@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.experiments.sources import replay_of
+from cprsim.experiments.assemble import replay_of
 from cprsim.failures.outages import Outages
 from cprsim.scenario.failures import TraceFailures
 from tests.failures import tidy
