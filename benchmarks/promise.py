@@ -44,6 +44,7 @@ from cprsim.kernel.blas import description
 from cprsim.kernel.trials import ROUNDING, Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedRuns, read_seed, require_seen, run_seed
 from cprsim.records import NO_NUMBER, Floats, ShardLoss
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.folder import git_state
@@ -53,7 +54,6 @@ from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import Priced
 from cprsim.selector.selecting import select
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.names import Metric
 from cprsim.workers import BACKENDS, Workers, run_each
 
 ROOT = Path(__file__).resolve().parent.parent

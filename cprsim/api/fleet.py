@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cprsim.present.answer import Answer
     from cprsim.results.folder import ResultTarget
     from cprsim.results.identity import Identity
+    from cprsim.scenario.job import Values
     from cprsim.scenario.reading import LoadedScenario
-    from cprsim.scenario.sweep import Values
     from cprsim.scenario.yaml_text import Plain
 
 SHORT = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
@@ -118,8 +118,8 @@ def fleet(
 
 def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
     """What ``--over`` varies. Raises CprsimError for what is no axis."""
+    from cprsim.scenario.job import values_along
     from cprsim.scenario.reading import said_axes
-    from cprsim.scenario.sweep import values_along
 
     axes: dict[str, Values] = {}
     for name, said in said_axes(assignments(over)).items():

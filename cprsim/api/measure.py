@@ -99,8 +99,8 @@ def measure(
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.own_code import require_allowed
     from cprsim.present.curve import answer_of_curve
+    from cprsim.recovery.losses import Metric
     from cprsim.results.folder import Kept, require_writable
-    from cprsim.staleness.names import Metric
     from cprsim.units import SHARE, TIME
     from cprsim.workers import Workers as Pool
 

@@ -30,9 +30,7 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
-from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.costs import CostsSection, OwnCosts
-from cprsim.scenario.distributions import DurationSpec, duration_of
+from cprsim.scenario.cluster import ClusterSection, CostsSection, OwnCosts
 from cprsim.scenario.failures import (
     ANY,
     EMB_PS,
@@ -50,10 +48,10 @@ from cprsim.scenario.failures import (
     too_many,
 )
 from cprsim.scenario.job import Simulation
+from cprsim.scenario.quantities import DurationSpec, duration_of
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.recovery import RecoverySection, options_of
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.system_options import options_of
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 

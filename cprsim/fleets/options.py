@@ -31,9 +31,9 @@ from cprsim.results import money
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointStore, Task
+from cprsim.scenario.job import Values
 from cprsim.scenario.prices import Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
-from cprsim.scenario.sweep import Values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 

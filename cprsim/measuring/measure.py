@@ -32,11 +32,11 @@ from cprsim.measuring.runs import (
     require_seen,
     run_seed,
 )
+from cprsim.recovery.losses import ALWAYS, WHOLE, Metric
 from cprsim.results.identity import file_digest
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
-from cprsim.staleness.names import ALWAYS, WHOLE, Metric
 from cprsim.version import __version__
 from cprsim.workers import Workers, run_each
 

@@ -22,10 +22,10 @@ from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.records import ShardBy
+from cprsim.recovery.losses import MORE_BYTES, STRATEGIES
 from cprsim.results.store import append_to_journal, read_journal
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.staleness.names import MORE_BYTES, STRATEGIES
 
 ORDERS = 100  # stretches of a click log within which its order is drawn anew for each seed
 COUNTED_INTERVAL = 0.1  # T_save, as a share of the run, at which bytes are counted

@@ -22,16 +22,20 @@ from cprsim.failures.traces.spec import (
     LogSpec,
 )
 from cprsim.records import MAX_NODES, Clock
-from cprsim.scenario.distributions import Duration, Lifetime, Mtbf95, Shape, Spread95
 from cprsim.scenario.quantities import (
     Age,
+    Duration,
+    Lifetime,
     Model,
     Mtbf,
+    Mtbf95,
     NodeCount,
     OneOf,
     PositiveCount,
     PositiveShare,
     PositiveTime,
+    Shape,
+    Spread95,
     Text,
     Time,
     within,

@@ -26,6 +26,7 @@ from cprsim.records import (
     Ints,
     ShardLoss,
 )
+from cprsim.recovery.losses import lost_portion
 from cprsim.simulate import replications
 from cprsim.simulate.folding import require_sums
 from cprsim.simulate.job import SimulatedJob
@@ -43,7 +44,6 @@ from cprsim.simulate.numbers import (
 )
 from cprsim.simulate.strikes import ScopedBlock, ScopedFailures, ScopeShares
 from cprsim.simulate.transitions import stream_keys, uniform
-from cprsim.staleness.names import lost_portion
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 FAILURE_S = 1.5e-4  # of Python, for each failure of a replication, of which there is one at least

@@ -29,7 +29,7 @@ from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.plots.chart import Panel, Series
 from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
-from cprsim.staleness.names import MORE_BYTES, Metric
+from cprsim.recovery.losses import MORE_BYTES, Metric
 from cprsim.staleness.response import Response
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work

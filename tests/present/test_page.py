@@ -15,10 +15,10 @@ from cprsim.files import decode
 from cprsim.present.html import render, whole
 from cprsim.present.kinds import answer_of, together
 from cprsim.present.run_sentences import answer
+from cprsim.recovery.losses import Metric
 from cprsim.results.metrics import PERCENT, percentiles
 from cprsim.results.run import load_result
 from cprsim.results.words import percent
-from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 from cprsim.studies.study import Summary
 from tests.present.conftest import DRAWN, REPRODUCTION
