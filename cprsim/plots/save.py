@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from cprsim.errors import printable, watch
-from cprsim.plots.style import style
+from cprsim.plots.axes import style
 
 Draw = Callable[[], Figure]
 

@@ -329,7 +329,7 @@ class Engine:
     def log(self, block: Block, replication: int, *, whole: bool = True) -> EventLog:
         """What happens in one replication; if it has very many saves, all of them if `whole`."""
         from cprsim.simulate.cluster import run
-        from cprsim.simulate.logbook import LogLines
+        from cprsim.simulate.job import LogLines
 
         failures, draws = self.given(block)
         captures = self.job.policy.captures
