@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving, ShardFailure, Trial

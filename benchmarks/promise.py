@@ -38,7 +38,7 @@ from cprsim.curves.choosing import chosen_curve
 from cprsim.curves.curve_file import read_curve
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import finite_or_none, write_whole
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import ROUNDING, Saving, ShardFailure, Trial

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cprsim.api import command
 from cprsim.api.ledger import read_named
-from cprsim.api.parameters import Bootstrap, DrawsSeed, FileName, Logs, SavesEvery, StateNodes
+from cprsim.api.scenario import Bootstrap, DrawsSeed, FileName, Logs, SavesEvery, StateNodes
 from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cprsim.api import command
-from cprsim.api.parameters import (
+from cprsim.api.scenario import (
     Dask,
     Over,
     Overrides,
@@ -14,8 +14,10 @@ from cprsim.api.parameters import (
     ScenarioLike,
     Seed,
     Workers,
+    assignments,
+    shortcuts,
+    source_of,
 )
-from cprsim.api.scenario import assignments, shortcuts, source_of
 from cprsim.errors import ParameterError, one_line, watch
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cprsim.api import command
-from cprsim.api.parameters import DrawsSeed, Logs
+from cprsim.api.scenario import DrawsSeed, Logs
 from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge, Le
 
 from cprsim.api import command
-from cprsim.api.parameters import (
+from cprsim.api.scenario import (
     AllowCode,
     Dask,
     Overrides,
     ScenarioLike,
     Shell,
     Workers,
+    source_of,
 )
-from cprsim.api.scenario import source_of
 from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def measure(
     """
     loaded = source_of(scenario, overrides).read()
     from cprsim.curves.curve_file import read_curve, write_curve
+    from cprsim.files.units import SHARE, TIME
     from cprsim.measuring.curve import curve_file
     from cprsim.measuring.design import design_of
     from cprsim.measuring.measure import MeasureRequest
@@ -101,7 +102,6 @@ def measure(
     from cprsim.present.curve import answer_of_curve
     from cprsim.recovery.losses import Metric
     from cprsim.results.folder import Kept, require_writable
-    from cprsim.units import SHARE, TIME
     from cprsim.workers import Workers as Pool
 
     design, named = design_of(strategies), tuple(map(Metric, metrics))

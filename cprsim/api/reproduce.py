@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cprsim.api import command
-from cprsim.api.parameters import FileName, Shell, Workers
+from cprsim.api.scenario import FileName, Shell, Workers
 from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cprsim.api import command
-from cprsim.api.parameters import (
+from cprsim.api.scenario import (
     Dask,
     Over,
     Overrides,
@@ -14,8 +14,10 @@ from cprsim.api.parameters import (
     Seed,
     Shell,
     Workers,
+    assignments,
+    shortcuts,
+    source_of,
 )
-from cprsim.api.scenario import assignments, shortcuts, source_of
 from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge, Le
 
 from cprsim.api import command
-from cprsim.api.parameters import AllowCode, Overrides, ScenarioLike, Shell
-from cprsim.api.scenario import source_of
+from cprsim.api.scenario import AllowCode, Overrides, ScenarioLike, Shell, source_of
 from cprsim.errors import ScenarioError, watch
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 import typer
 from annotated_types import Ge, Le
 
-from cprsim.api.parameters import Shell
+from cprsim.api.scenario import Shell
 from cprsim.cli.saying import pulse, say, say_json_text
 
 SIMPLE = (Path, str, float, int)  # of several types, the one that the command line takes

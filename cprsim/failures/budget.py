@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from cprsim.errors import BudgetError, ParameterError, TooManyReplicationsError
-from cprsim.units import SIZE
+from cprsim.files.units import SIZE
 
 MEMORY = "CPRSIM_MEMORY"  # the environment variable that says so, such as "4 GB"
 DEFAULT_MEMORY = "1 GB"

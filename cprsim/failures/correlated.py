@@ -18,9 +18,9 @@ from cprsim.failures.sources import (
     p_strikes,
     repairs,
     replications_for,
+    stream,
     trace_of,
 )
-from cprsim.failures.streams import stream
 from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
 
 BYTES_OF_A_SHOCK = 120  # an array of its slots, and its rows

@@ -13,8 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.budget import require_room
 from cprsim.failures.outages import Outages
 from cprsim.failures.presence import Presence
-from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, stream, trace_of
 from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 
 BYTES_OF_AN_ASSIGNMENT = 16  # of a node of the trace, in each replication

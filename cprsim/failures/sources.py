@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from math import comb, inf
 from typing import Protocol
+from zlib import crc32
 
 import numpy as np
 
@@ -176,3 +177,16 @@ def replications_for(n_failed_nodes: float, n_clocks: float = 1.0) -> int:
     """How many can be drawn at once, given what one of them draws and keeps."""
     affordable = min(MOST_FAILURES / max(n_failed_nodes, 1e-9), MOST_NODE_CLOCKS / n_clocks)
     return max(1, min(MOST_REPLICATIONS, int(affordable)))
+
+
+def stream(seed: int, block: int, name: str) -> np.random.Generator:
+    """The generator of one purpose in one block of replications.
+
+    Parameters
+    ----------
+    seed : the scenario's seed, a non-negative integer
+    block : number of the block of replications, from 0
+    name : what the draws are for, e.g. ``"failures/job"``
+    """
+    purpose = np.random.SeedSequence(seed, spawn_key=(block, crc32(name.encode())))
+    return np.random.Generator(np.random.SFC64(purpose))

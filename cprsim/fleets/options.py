@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, Number, decode, digest_of, encode, inlined
 from cprsim.fleets.course import (
     STATISTICS,

@@ -10,7 +10,7 @@ from math import ceil, isfinite, isnan, nan
 
 import numpy as np
 
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.history.course import Attempt, JobCourse, course_of
 from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import simpy
 
 from cprsim.failures.distributions import Constant
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.in_step.load_model import iterations_between, never_synchronises
 from cprsim.in_step.network import Network
 from cprsim.in_step.setting import ALL, SyncEvent, SyncSetting

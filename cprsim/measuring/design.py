@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.records import Floats
 from cprsim.recovery.losses import STRATEGIES, WHOLE

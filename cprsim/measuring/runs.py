@@ -11,7 +11,7 @@ import numpy as np
 
 from cprsim.errors import ResultError
 from cprsim.experiments.proxy_model import proxy_model
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import decode, encode
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality

@@ -28,6 +28,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
+from cprsim.files.units import HOURS_OF, unit_factor
 from cprsim.plots.axes import (
     INK,
     OVERHEAD_LABEL,
@@ -44,7 +45,6 @@ from cprsim.records import Floats
 from cprsim.results.metrics import OVERHEAD
 from cprsim.results.words import count, hours
 from cprsim.sweeps.folder import COST_MONTH, AxisColumn, SweepResult
-from cprsim.units import HOURS_OF, unit_factor
 
 RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
 MOST_PANELS, MOST_CURVES = 6, 12

@@ -9,7 +9,7 @@ from math import exp, log, nan
 
 import numpy as np
 
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import Number
 from cprsim.records import Floats
 from cprsim.scenario.job import Values

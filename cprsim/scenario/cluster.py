@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from cprsim.files.units import SHARE, SIZE, TIME, Quantity
 from cprsim.records import MAX_NODES, STATE, OverLink
 from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.scenario.failures import ANY, EMB_PS, TRAINER, WORKER, RoleKey
@@ -23,7 +24,6 @@ from cprsim.scenario.quantities import (
     ShardSize,
     within,
 )
-from cprsim.units import SHARE, SIZE, TIME, Quantity
 
 
 class TableSection(Model):

@@ -21,6 +21,7 @@ from cprsim.failures.traces.spec import (
     UNITS,
     LogSpec,
 )
+from cprsim.files.units import SHARE, Quantity
 from cprsim.records import MAX_NODES, Clock
 from cprsim.scenario.quantities import (
     Age,
@@ -40,7 +41,6 @@ from cprsim.scenario.quantities import (
     Time,
     within,
 )
-from cprsim.units import SHARE, Quantity
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
 WORKER = "worker"

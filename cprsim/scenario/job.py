@@ -15,6 +15,14 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 from scipy import special
 
 from cprsim.errors import ParameterError, one_line
+from cprsim.files.units import (
+    SHARE,
+    THROUGHPUT,
+    Quantity,
+    plain_number,
+    split_quantity,
+    unit_factor,
+)
 from cprsim.records import Floats
 from cprsim.scenario.quantities import (
     Bandwidth,
@@ -29,7 +37,6 @@ from cprsim.scenario.quantities import (
     within,
 )
 from cprsim.scenario.yaml_text import Scalar, scalar
-from cprsim.units import SHARE, THROUGHPUT, Quantity, plain_number, split_quantity, unit_factor
 
 Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samples/s")]
 Precision = Annotated[float, Quantity(SHARE, "0.01 %", "50 %")]

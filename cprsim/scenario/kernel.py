@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StrictBool
 
+from cprsim.files.units import SHARE, SIZE, Quantity
 from cprsim.records import Algorithm, Method, ShardBy, Stragglers
 from cprsim.scenario.cluster import Preset
 from cprsim.scenario.quantities import (
@@ -31,7 +32,6 @@ from cprsim.scenario.quantities import (
     duration_of,
     within,
 )
-from cprsim.units import SHARE, SIZE, Quantity
 
 if TYPE_CHECKING:
     from cprsim.in_step.setting import SyncSetting

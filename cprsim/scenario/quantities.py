@@ -23,9 +23,9 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, c
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures import limits
 from cprsim.failures.distributions import Constant, Distribution, PiecewiseHazard, with_mean
+from cprsim.files.units import BANDWIDTH, HAZARD, SIZE, TIME, Quantity
 from cprsim.records import MAX_NODES, OverLink
 from cprsim.scenario.yaml_text import dotted
-from cprsim.units import BANDWIDTH, HAZARD, SIZE, TIME, Quantity
 
 EXPLAINED = "explained"  # type of errors whose message is complete
 NO_KIND = "no_kind"  # type of errors of a section whose key `kind` chooses what it is

@@ -26,6 +26,7 @@ from pydantic import (
 from pydantic.json_schema import WithJsonSchema
 
 from cprsim.errors import ParameterError
+from cprsim.files.units import SIZE, TIME, Quantity
 from cprsim.records import Duration, OverLink, SmallTables, Storage, SubSaves
 from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
 from cprsim.recovery.pieces import YOUNG_H
@@ -58,7 +59,6 @@ from cprsim.scenario.quantities import (
     written_key,
 )
 from cprsim.scenario.quantities import Duration as DurationSection
-from cprsim.units import SIZE, TIME, Quantity
 
 PLACES = {"outside": Outside(), "own": OWN}
 MOST = 4096  # entries of a list

@@ -16,7 +16,7 @@ import numpy as np
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.budget import require_room
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.records import (
     Cluster,
     CostBreakdown,

@@ -20,7 +20,7 @@ from cprsim.experiments.accuracy import measure as measure_replication
 from cprsim.experiments.accuracy import runs_of
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
