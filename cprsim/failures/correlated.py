@@ -8,7 +8,6 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty
 from cprsim.failures.renewal import Clocks, numbers, renewals_by_lives
@@ -18,6 +17,7 @@ from cprsim.failures.sources import (
     p_strikes,
     repairs,
     replications_for,
+    require_room,
     stream,
     trace_of,
 )

@@ -15,8 +15,8 @@ import numpy as np
 from scipy import special
 
 from cprsim.compiling import compiled_for_much
-from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Distribution, Exponential, Gamma
+from cprsim.failures.sources import require_room
 from cprsim.records import Floats, Ints
 
 N_STEPS = 4096  # of the grid on which the renewal equation is solved

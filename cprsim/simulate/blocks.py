@@ -15,8 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from cprsim.failures.block import BlockFailures
-from cprsim.failures.budget import require_room
-from cprsim.failures.sources import stream
+from cprsim.failures.sources import require_room, stream
 from cprsim.records import (
     Cluster,
     CostBreakdown,
@@ -28,8 +27,7 @@ from cprsim.records import (
 )
 from cprsim.recovery.losses import lost_portion
 from cprsim.simulate import replications
-from cprsim.simulate.folding import require_sums
-from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.job import SimulatedJob, require_sums
 from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of
 from cprsim.simulate.numbers import (
     FINISHED,

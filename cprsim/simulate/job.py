@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.failures.budget import require_room
-from cprsim.records import Activity, Clock, Cluster, EventKind, EventLog
+from cprsim.errors import AccountingError
+from cprsim.failures.sources import require_room
+from cprsim.records import Activity, Bools, Clock, Cluster, CostBreakdown, EventKind, EventLog
+from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.policy import Policy, Scope
 
+TOLERANCE_H = 1e-6  # of sums over one replication, in hours
 HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them: given up
 NO_WORK_H = 1e-9  # first-time work up to this is rounding, which differs between engines
 HARDLY_AFTER = 5000  # failures, after which a job that is this slow is given up ...
@@ -121,3 +124,16 @@ class LogLines:
         rows: Any = np.array([tuple(line) for line in self.lines], LINE)
         columns = [np.ascontiguousarray(rows[name]) for name, _ in LINE]
         return EventLog(np.zeros(len(rows), dtype=np.int64), *columns)
+
+
+def require_sums(costs: CostBreakdown) -> None:
+    """Raise AccountingError where the parts of a replication do not add up to its wall time."""
+    off_h = np.abs(costs.useful_h + costs.hours.sum(axis=1) - costs.wall_h)
+    off = off_h > TOLERANCE_H + ROUNDING * costs.wall_h
+    refuse(costs, off, "does not add up to its wall time")
+
+
+def refuse(costs: CostBreakdown, off: Bools, what: str) -> None:
+    """Raise AccountingError where something is wrong with a replication."""
+    if off.any():
+        raise AccountingError(f"replication {costs.replication[off][0]} {what}")
