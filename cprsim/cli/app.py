@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from importlib import import_module
 from logging import ERROR, WARNING, getLogger
@@ -27,15 +29,13 @@ from cprsim.cli.saying import (
     TRACEBACK,
     calm,
     complain,
-    interrupted,
     pulse,
     refused,
     say,
     say_json_text,
-    show_the_work,
     show_tracebacks,
 )
-from cprsim.errors import CprsimError, InputError, printable
+from cprsim.errors import CprsimError, InputError, Progress, printable, watch
 from cprsim.version import __version__
 
 SIMPLE = (Path, str, float, int)  # of several types, the one that the command line takes
@@ -234,6 +234,33 @@ class Guarded(TyperGroup):
         except OSError as error:  # of stdout for example: what writes results has its own
             refused(error)
             raise typer.Exit(REFUSED) from error
+
+
+def show_the_work() -> None:
+    """Have stderr show the work of this process: steps, bars, warnings, what is kept."""
+    watch.doing, watch.progress = pulse.doing, _progress
+    watch.warn = lambda message: complain(f"cprsim: {message}")
+    watch.keeps = _kept.append
+    watch.command = ["cprsim", *sys.argv[1:]]
+    _kept.clear()
+
+
+_kept: list[Callable[[], str]] = []  # the last one says what an interruption keeps
+
+
+def _progress(doing: str) -> AbstractContextManager[Progress]:
+    from cprsim.cli.terminal import progress
+
+    return progress(doing)
+
+
+def interrupted() -> None:
+    """Say what is kept, and how to go on."""
+    if _kept:
+        again = shlex.join(watch.command)
+        complain(
+            f"cprsim: interrupted; {_kept[-1]()}. The same command goes on from there: {again}"
+        )
 
 
 def out_of_memory() -> str:

@@ -7,12 +7,11 @@ test sees to it that no command prints otherwise.
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, RLock, Thread
 from time import monotonic
@@ -21,7 +20,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from cprsim.errors import Progress, json_printable, one_line, printable, watch
+from cprsim.errors import json_printable, one_line, printable
 
 INSIST_AFTER_S = 0.5  # of an interrupt that has not come through
 REFUSED = 1  # the exit code where the system refuses
@@ -150,33 +149,6 @@ def _clock(seconds: float) -> str:
 
 
 pulse = Pulse()  # of the process: there is one stderr
-
-
-def show_the_work() -> None:
-    """Have stderr show the work of this process: steps, bars, warnings, what is kept."""
-    watch.doing, watch.progress = pulse.doing, _progress
-    watch.warn = lambda message: complain(f"cprsim: {message}")
-    watch.keeps = _kept.append
-    watch.command = ["cprsim", *sys.argv[1:]]
-    _kept.clear()
-
-
-_kept: list[Callable[[], str]] = []  # the last one says what an interruption keeps
-
-
-def _progress(doing: str) -> AbstractContextManager[Progress]:
-    from cprsim.cli.terminal import progress
-
-    return progress(doing)
-
-
-def interrupted() -> None:
-    """Say what is kept, and how to go on."""
-    if _kept:
-        again = shlex.join(watch.command)
-        complain(
-            f"cprsim: interrupted; {_kept[-1]()}. The same command goes on from there: {again}"
-        )
 
 
 # --------------------------------------------------------------------------- nobody is to blame
