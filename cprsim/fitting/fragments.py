@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures import limits
@@ -17,11 +17,8 @@ from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.goodness import P_REJECTED, Judged
 from cprsim.fitting.lifetimes import Lifetimes
+from cprsim.fitting.report import Fitted
 from cprsim.records import Cluster, Estimate, Holds, Role
-
-if TYPE_CHECKING:
-    from cprsim.fitting.cost_fit import CostFit
-    from cprsim.fitting.report import Fitted
 
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
 WIDEST = 100  # characters of a line that has its remark behind it
@@ -97,6 +94,14 @@ def failures_fragment(fitted: Fitted) -> Fragment:
         return replace(found, above=[f"{note} {error}", *found.above])
 
 
+def fragment_of(fitted: Fitted) -> Fragment | str:
+    """The section that a scenario takes, or why there is none."""
+    try:
+        return failures_fragment(fitted)
+    except ParameterError as error:
+        return str(error)
+
+
 def correlated_fragment(fitted: Fitted) -> Fragment:
     """Kind `correlated`: nodes that differ, and shocks. Raises as `failures_fragment`."""
     correlated, outages = fitted.correlated, fitted.outages
@@ -119,11 +124,11 @@ def correlated_fragment(fitted: Fitted) -> Fragment:
     if isinstance(frailty, Lemons):
         share = f"{100 * frailty.share:.6g} %"
         section["lemons"] = {"share": share, "factor": _digits(frailty.factor)}
-        remarks["lemons"] = f"factor {_interval(by_name['lemon_factor'])}"
+        remarks["lemons"] = f"factor {interval(by_name['lemon_factor'])}"
         frailty = frailty.others
     if isinstance(frailty, GammaFrailty):
         section["frailty"] = {"shape": _digits(frailty.shape)}
-        remarks["frailty"] = _interval(by_name["frailty_shape"])
+        remarks["frailty"] = interval(by_name["frailty_shape"])
     if (shocks := correlated.shocks) is not None:
         counts = zip(shocks.sizes, shocks.shares, strict=True)
         seen = shocks.rate_per_h * correlated.watched_h  # how often each size was
@@ -168,7 +173,7 @@ def job_fragment(fitted: Fitted) -> Fragment:
     section: dict[str, Any] = {"kind": "job", "nodes": n_job, "family": fit.family}
     remarks = {"nodes": "of the job with this rate"}
     if isinstance(distribution, PiecewiseHazard):
-        remarks["family"] = f"mean {mean.mean:.6g} h, {_interval(mean)} h"
+        remarks["family"] = f"mean {mean.mean:.6g} h, {interval(mean)} h"
         section["ages"] = [f"{age_h} h" for age_h in _apart(distribution.from_h)]
         section["hazards"] = [f"{rate:.6g} failures/h" for rate in distribution.rates_per_h]
     else:
@@ -255,7 +260,7 @@ def _repairs(fitted: Fitted) -> str:
     except ParameterError as error:
         return f"no repair times: {error}"
     doubt = "; none fits the repair times" if ranking.none_fits else ""
-    repair = _duration(best, f"{best.fit.mean.mean:.6g} h")
+    repair = duration(best, f"{best.fit.mean.mean:.6g} h")
     return f"under cluster, with spares: repair: {_flow(repair)}{doubt}"
 
 
@@ -270,7 +275,7 @@ def _support(times: Lifetimes, mean_h: float, unit: str, longer: float = 1.0) ->
     ]
 
 
-def _duration(judged: Judged, mean: str) -> dict[str, Any]:
+def duration(judged: Judged, mean: str) -> dict[str, Any]:
     """A duration as a scenario names it."""
     spread = judged.fit.spread
     shape = {} if spread is None else {spread.name: _digits(spread.mean)}
@@ -283,7 +288,8 @@ def _apart(values: tuple[float, ...]) -> list[str]:
     return next(texts for texts in written if len(set(texts)) == len(texts))
 
 
-def _interval(estimate: Estimate) -> str:
+def interval(estimate: Estimate) -> str:
+    """The 95 % interval in a comment."""
     return f"95 %: {estimate.low:.4g} to {estimate.high:.4g}"
 
 
@@ -304,43 +310,6 @@ def _ends(estimate: Estimate, bounds: limits.Bounds) -> list[str]:
     ends = [min(max(end, bounds[0]), bounds[1]) for end in (estimate.low, estimate.high)]
     written = ([f"{end:.{n}g}" for end in ends] for n in range(4, 17))
     return next((texts for texts in written if float(texts[0]) < float(texts[1])), [])
-
-
-# --------------------------------------------------------------------------------------- costs
-
-
-def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
-    """The section `costs`, with `storage` as an alternative where the log names bytes."""
-    section: dict[str, Any] = {}
-    remarks, known = {}, []
-    for one in fits:
-        mean, (per_hour, unit) = one.mean, unit_of(one.mean.mean)
-        cost: Any = f"{mean.mean * per_hour:.6g} {unit}"
-        cost = cost if one.best is None else _duration(one.best, cost)
-        section[one.name] = {"stall": cost} if one.name == "save" else cost
-        said = [f"{count(one.lifetimes.n, one.name)}, {one.family}", "no interval: too few"]
-        if mean.has_interval:
-            shown = mean.times(per_hour)
-            bounds = f"between {shown.low:.4g} and {shown.high:.4g}"
-            said[1] = f"{bounds if one.best is None else f'mean {_interval(shown)}'} {unit}"
-        if one.best is not None and (spread := one.best.fit.spread) is not None:
-            said.append(f"{spread.name} {_interval(spread)}")
-        remarks[one.name] = "; ".join(said)
-        if one.bandwidth is not None and one.name in ("save", "load"):
-            known.append((one.name, one.bandwidth))
-    below = [f"{kind}: not in the log, say it" for kind in ("save", "load") if kind not in section]
-    for kind in ("detect", "reschedule"):
-        if kind not in section:
-            section[kind], remarks[kind] = "0 s", "not in the log: put yours here"
-    if known:
-        kind, first = known[0]
-        below += [
-            f"or from the bytes: `{kind}: transfer`, {first.mean_bytes / 1e9:.6g} GB over `emb_ps` "
-            "as `shard_size`, and",
-            f"storage: {{bandwidth: {first.gbit_s.mean:.6g} Gbit/s}}",
-            *(bandwidth.in_words(name) for name, bandwidth in known),
-        ]
-    return Fragment({"costs": section}, [f"fitted to {origin}"], remarks, below)
 
 
 def count(n: int, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""All that is said of a log of failures: fits, how often a job fails, contradictions, fragments."""
+"""All that is said of a log of failures: fits, how often a job fails, and contradictions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import exp, inf, isfinite, log, nan, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages
@@ -23,16 +23,12 @@ from cprsim.fitting.correlation import (
     weekly_counts,
 )
 from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.fragments import Fragment, failures_fragment, job_fragment
 from cprsim.fitting.goodness import MOST_FITTED, Subject, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError, Parameter
 from cprsim.fitting.observation import Observation, Source, observation
 from cprsim.fitting.trend import Trend, silences, trend
 from cprsim.records import ROUNDED_Z_95, Estimate
-
-if TYPE_CHECKING:
-    from cprsim.fitting.causes import OfCause
 
 FEW = 20  # gaps or failures
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
@@ -61,7 +57,6 @@ class Fitted:
     trend: Trend
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
-    causes: Sequence[OfCause]  # where they were asked for, the one to fix first on top
     open_ages: str  # a warning where the ages at the beginning are unknown, and matter
 
     @property
@@ -197,37 +192,6 @@ class Fitted:
         ]  # fmt: skip
         return tuple(one for one in found if one)
 
-    # ------------------------------------------------------------------------- for a scenario
-
-    @cached_property
-    def _written(self) -> Fragment | str:
-        """For what was asked for, or why there is none."""
-        try:
-            if self.causes:
-                from cprsim.fitting.causes import fragment_of_all
-
-                return fragment_of_all(self.causes)
-            return failures_fragment(self)
-        except ParameterError as error:
-            return str(error)
-
-    @property
-    def fragment(self) -> Fragment | None:
-        """The sections for what was asked for; None where there is nothing to write."""
-        return None if isinstance(self._written, str) else self._written
-
-    @property
-    def why_no_fragment(self) -> str:
-        return self._written if isinstance(self._written, str) else ""
-
-    @cached_property
-    def job_fragment(self) -> Fragment | None:
-        """Of kind job, where it can be written; else that for what was asked for."""
-        try:
-            return job_fragment(self)
-        except ParameterError:
-            return self.fragment
-
     # ------------------------------------------------------------------------- as tables
 
     @cached_property
@@ -243,15 +207,15 @@ class Fitted:
         found["observation"] = [
             {"fact": name, **asdict(getattr(self.observation, name))} for name in (*FACTS, "ages")
         ]
-        return found | ({"causes": [row for row, _ in self.causes]} if self.causes else {})
+        return found
 
 
 def fit_failures(
     outages: Outages, observed: Observation | None = None, origin: str = "the log", *,
     n_job_nodes: int | None = None, first: FirstUptime = FirstUptime.NEW, n_bootstrap: int = 199,
-    seed: int = 0, causes: bool = False,
+    seed: int = 0,
 ) -> Fitted:  # fmt: skip
-    """Fit everything that can be fitted to a log, and to each of its causes where asked for.
+    """Fit everything that can be fitted to a log.
 
     Raises ParameterError for more nodes than the log has, or nothing that can be fitted.
     """
@@ -273,23 +237,14 @@ def fit_failures(
     subjects = {name: _subject(name, one, n_bootstrap, seed) for name, one in times.items()}
     if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
         raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
-    correlated, why_not, of_causes = None, "", list["OfCause"]()
+    correlated, why_not = None, ""
     try:
         correlated = fit_correlated(outages)
     except (ParameterError, NotConvergedError) as error:
         why_not = str(error)
-    if causes:
-        from cprsim.fitting.causes import by_cause
-
-        def alone(chosen: Outages) -> Fragment:
-            return failures_fragment(
-                fit_failures(chosen, observed, origin, n_job_nodes=n_job, n_bootstrap=0, seed=seed)
-            )
-
-        of_causes = by_cause(outages, n_job, first, alone)
     return Fitted(
         outages, observed, origin, n_job, **subjects, together=together, trend=trend(outages),
-        correlated=correlated, why_not_correlated=why_not, causes=of_causes,
+        correlated=correlated, why_not_correlated=why_not,
         open_ages=_open_ages(outages, observed, first, subjects["uptimes"]),
     )  # fmt: skip
 

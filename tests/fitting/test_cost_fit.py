@@ -12,8 +12,14 @@ import yaml
 
 from cprsim.errors import ParameterError, TraceError
 from cprsim.experiments.assemble import assemble
-from cprsim.fitting.cost_fit import CostFit, Transfers, bandwidth_of, fit_costs, read_transfers
-from cprsim.fitting.fragments import costs_fragment
+from cprsim.fitting.cost_fit import (
+    CostFit,
+    Transfers,
+    bandwidth_of,
+    costs_fragment,
+    fit_costs,
+    read_transfers,
+)
 from cprsim.records import Costs
 from cprsim.scenario.reading import load_scenario
 
