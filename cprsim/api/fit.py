@@ -110,7 +110,7 @@ def fit(
     try:
         fitted = fit_failures(
             outages, observed, one_line(file.path.name), n_job_nodes=job_nodes, first=first,
-            n_bootstrap=bootstrap,
+            n_bootstrap=bootstrap, cause=spec.cause,
         )  # fmt: skip
     except ParameterError as error:
         left = [note for note in outages.notes if "left out" in note or "merged" in note]
@@ -130,11 +130,11 @@ def _read(
     """The outages of a log, and what was observed."""
     from cprsim.failures.traces.formats import read_log
     from cprsim.fitting.lifetimes import FirstUptime
-    from cprsim.fitting.observation import Source, observation
+    from cprsim.fitting.observation import observation
 
     found = read_log(log, spec)
-    known = {} if age is None else {"ages": (Source.GIVEN, "--age")}
-    return found, observation(found, FirstUptime(age or "new"), known, spec.cause)
+    known = {} if age is None else {"ages": ("given", "--age")}
+    return found, observation(found, FirstUptime(age or "new"), known)
 
 
 def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:

@@ -107,7 +107,7 @@ def correlated_fragment(fitted: Fitted) -> Fragment:
     correlated, outages = fitted.correlated, fitted.outages
     if correlated is None:
         raise ParameterError(f"nodes that differ could not be fitted: {fitted.why_not_correlated}")
-    forms = [(one.name, one) for one in correlated.forms]
+    forms = [(one.family, one) for one in correlated.forms]
     best, passed_over = _first(forms, _check_form)
     shape, scale_h, *others = best.parameters
     mean_h = best.lifetime.mean_h
@@ -131,18 +131,18 @@ def correlated_fragment(fitted: Fitted) -> Fragment:
         remarks["frailty"] = interval(by_name["frailty_shape"])
     if (shocks := correlated.shocks) is not None:
         counts = zip(shocks.sizes, shocks.shares, strict=True)
-        seen = shocks.rate_per_h * correlated.watched_h  # how often each size was
+        seen = shocks.rate_per_h * outages.window_h  # how often each size was
         sizes = {size: float(round(share * seen)) for size, share in counts}
         every = f"{1 / shocks.rate_per_h:.6g} h"
         section["shocks"] = {"every": every, "sizes": sizes, "nodes": shocks.n_nodes}
     section |= {"start": "fresh", "watched": f"{correlated.ages_h:.6g} h", "clock": "wall"}
     job = Cluster((Role("node", fitted.n_job_nodes, Holds.NOTHING),))
     mtbf_h = replace(correlated, forms=(best,)).source().expected(job, FIRST_H).mtbf_h
-    n_job, n_nodes = fitted.n_job_nodes, correlated.n_nodes
+    n_job, n_nodes = fitted.n_job_nodes, outages.n_nodes
     part = f" ({n_job / n_nodes:.4g} of the nodes)" if n_job < n_nodes else ""
     above = [
-        f"{outages.n_outages} outages of {n_nodes} nodes in {correlated.watched_h:.6g} h; nodes: "
-        f"{best.name}, AIC {best.aic:.1f}",
+        f"{outages.n_outages} outages of {n_nodes} nodes in {outages.window_h:.6g} h; nodes: "
+        f"{best.family}, AIC {best.aic:.1f}",
         *passed_over,
         f"holds for any job on up to {n_nodes} of these nodes: each has its own clock. A job on "
         f"{n_job} of {n_nodes}{part}",
@@ -235,10 +235,14 @@ def _of_failures(
     fitted: Fitted, section: Mapping[str, Any], above: list[str], remarks: Mapping[str, str]
 ) -> Fragment:
     """With the log that it is of, what speaks against a fit of it, and the repairs."""
-    cause, lines = fitted.observation.cause, [f"fitted to {fitted.origin}"]
+    cause, facts, lines = fitted.cause, fitted.observation, [f"fitted to {fitted.origin}"]
     if cause is not None:
         lines.append(f"only causes with {cause!r}; other outages censor up-times")
-    lines += fitted.observation.lines()
+    lines += [
+        f"nodes: {facts['n_nodes']}",
+        f"window: {fitted.outages.window_h:.6g} h, from {facts['begins']} to {facts['ends']}",
+        f"ages: {facts['ages']}",
+    ]
     if fitted.gaps.ranking is not None and fitted.gaps.ranking.none_fits:
         lines.append(
             f"none fits: of the gaps, every family's p-value is below {P_REJECTED:g}; "

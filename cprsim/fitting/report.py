@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from math import exp, inf, isfinite, log, nan, sqrt
 from typing import Any
@@ -26,7 +26,7 @@ from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.goodness import MOST_FITTED, Subject, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError, Parameter
-from cprsim.fitting.observation import Observation, Source, observation
+from cprsim.fitting.observation import Observation, observation
 from cprsim.fitting.trend import Trend, silences, trend
 from cprsim.records import ROUNDED_Z_95, Estimate
 
@@ -49,6 +49,7 @@ class Fitted:
     outages: Outages
     observation: Observation
     origin: str  # the log's name
+    cause: str | None  # the only one that is asked about
     n_job_nodes: int
     gaps: Subject
     uptimes: Subject
@@ -99,7 +100,7 @@ class Fitted:
         """Whether nodes differ by more than one distribution can say."""
         if self.correlated is None or self.outages.n_nodes < 2:
             return False
-        aic = {form.name: form.aic for form in self.correlated.forms}
+        aic = {form.family: form.aic for form in self.correlated.forms}
         return aic["alike"] - min(aic.values()) > WORTH_AIC
 
     @property
@@ -161,8 +162,8 @@ class Fitted:
         said = "Nothing in the log contradicts the fit."
         if self.contradictions:
             said = f"What does not fit one distribution: {'; '.join(self.contradictions)}."
-        facts = {name: getattr(self.observation, name).source for name in FACTS}
-        guessed = [text for name, text in FACTS.items() if facts[name] is Source.INFERRED]
+        facts = self.observation
+        guessed = [text for name, text in FACTS.items() if facts[name].source == "inferred"]
         if guessed:
             listed = " and ".join(filter(None, (", ".join(guessed[:-1]), guessed[-1])))
             said += f" The log does not say {listed}: that is inferred from its failures alone."
@@ -203,9 +204,9 @@ class Fitted:
             numbers = {"log_likelihood": form.log_likelihood, "aic": form.aic}
             numbers["extrapolated"] = beyond
             mean = Estimate(form.lifetime.mean_h)
-            _add(found, "nodes", form.name, numbers, {**form.by_name, "mean_h": mean})
+            _add(found, "nodes", form.family, numbers, {**form.by_name, "mean_h": mean})
         found["observation"] = [
-            {"fact": name, **asdict(getattr(self.observation, name))} for name in (*FACTS, "ages")
+            {"fact": name, **fact._asdict()} for name, fact in self.observation.items()
         ]
         return found
 
@@ -213,7 +214,7 @@ class Fitted:
 def fit_failures(
     outages: Outages, observed: Observation | None = None, origin: str = "the log", *,
     n_job_nodes: int | None = None, first: FirstUptime = FirstUptime.NEW, n_bootstrap: int = 199,
-    seed: int = 0,
+    seed: int = 0, cause: str | None = None,
 ) -> Fitted:  # fmt: skip
     """Fit everything that can be fitted to a log.
 
@@ -243,8 +244,8 @@ def fit_failures(
     except (ParameterError, NotConvergedError) as error:
         why_not = str(error)
     return Fitted(
-        outages, observed, origin, n_job, **subjects, together=together, trend=trend(outages),
-        correlated=correlated, why_not_correlated=why_not,
+        outages, observed, origin, cause, n_job, **subjects, together=together,
+        trend=trend(outages), correlated=correlated, why_not_correlated=why_not,
         open_ages=_open_ages(outages, observed, first, subjects["uptimes"]),
     )  # fmt: skip
 
@@ -285,7 +286,7 @@ def _open_ages(
     """
     judged = of_uptimes.ranking.judged if of_uptimes.ranking else ()
     mine = [one.fit for one in judged if one.fit.family == WEIBULL.name]
-    if not mine or observed.ages.source is not Source.INFERRED:
+    if not mine or observed["ages"].source != "inferred":
         return ""
     (other,) = set(FirstUptime) - {first}
     fits = {first: mine[0]}

@@ -246,4 +246,4 @@ def test_equal_times_are_reckoned_once_and_count_each() -> None:
 
 def alike(times: Lifetimes) -> Fit:
     """The form of nodes that do not differ."""
-    return next(one for one in fit_frailty(times) if one.name == "alike")
+    return next(one for one in fit_frailty(times) if one.family == "alike")
