@@ -10,11 +10,9 @@ from math import exp, log
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
+from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons, Shocks
 from cprsim.failures.outages import Outages
-from cprsim.failures.sources import Start
 from cprsim.fitting.correlation import begins_instant, group_sizes
 from cprsim.fitting.families import WEIBULL, log_mean, nearer
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, uptimes
@@ -175,17 +173,6 @@ class CorrelatedFit:
     def left_out(self) -> list[str]:
         """Forms of whose numbers the log says nothing."""
         return [one.name for one in _FORMS if one.name not in {form.family for form in self.forms}]
-
-    def source(self) -> CorrelatedNodes:
-        """The source that this fit describes."""
-        best = self.forms[0]
-        return CorrelatedNodes(
-            lifetime=best.lifetime,
-            frailty=best.frailty,
-            shocks=self.shocks,
-            start=Start.FRESH,
-            watched_h=self.ages_h,
-        )
 
 
 def fit_correlated(outages: Outages) -> CorrelatedFit:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cprsim.failures.frailty import p_strikes
 from cprsim.failures.outages import Outages
-from cprsim.failures.sources import p_strikes
 from cprsim.fitting.observation import node_hours
 from cprsim.records import Bools, Floats, Ints
 

@@ -13,22 +13,18 @@ from typing import Any, TypeVar
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures import limits
 from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
-from cprsim.failures.frailty import GammaFrailty, Lemons
+from cprsim.failures.frailty import GammaFrailty, Lemons, failures_of_a_node
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.goodness import P_REJECTED, Judged
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.report import Fitted
-from cprsim.records import Cluster, Estimate, Holds, Role
+from cprsim.records import Estimate
 
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
 WIDEST = 100  # characters of a line that has its remark behind it
 MOST_LINE = 300  # characters of a comment
 UNITS = ((3600.0, "s"), (60.0, "min"))
 T = TypeVar("T")
-
-
-class UnwritableError(ParameterError):
-    """A fit that a scenario does not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +85,7 @@ def failures_fragment(fitted: Fitted) -> Fragment:
         return job_fragment(fitted)
     try:
         return correlated_fragment(fitted)
-    except UnwritableError as error:
+    except ParameterError as error:
         found, note = job_fragment(fitted), "nodes that differ are asked for, but can't be written:"
         return replace(found, above=[f"{note} {error}", *found.above])
 
@@ -105,8 +101,7 @@ def fragment_of(fitted: Fitted) -> Fragment | str:
 def correlated_fragment(fitted: Fitted) -> Fragment:
     """Kind `correlated`: nodes that differ, and shocks. Raises as `failures_fragment`."""
     correlated, outages = fitted.correlated, fitted.outages
-    if correlated is None:
-        raise ParameterError(f"nodes that differ could not be fitted: {fitted.why_not_correlated}")
+    assert correlated is not None  # nodes that differ were asked for
     forms = [(one.family, one) for one in correlated.forms]
     best, passed_over = _first(forms, _check_form)
     shape, scale_h, *others = best.parameters
@@ -136,9 +131,10 @@ def correlated_fragment(fitted: Fitted) -> Fragment:
         every = f"{1 / shocks.rate_per_h:.6g} h"
         section["shocks"] = {"every": every, "sizes": sizes, "nodes": shocks.n_nodes}
     section |= {"start": "fresh", "watched": f"{correlated.ages_h:.6g} h", "clock": "wall"}
-    job = Cluster((Role("node", fitted.n_job_nodes, Holds.NOTHING),))
-    mtbf_h = replace(correlated, forms=(best,)).source().expected(job, FIRST_H).mtbf_h
     n_job, n_nodes = fitted.n_job_nodes, outages.n_nodes
+    own = failures_of_a_node(best.lifetime, best.frailty, FIRST_H, correlated.ages_h)
+    events = 0.0 if shocks is None else shocks.striking(n_job)[0]
+    mtbf_h = FIRST_H / (n_job * own + events * FIRST_H)
     part = f" ({n_job / n_nodes:.4g} of the nodes)" if n_job < n_nodes else ""
     above = [
         f"{outages.n_outages} outages of {n_nodes} nodes in {outages.window_h:.6g} h; nodes: "
@@ -215,7 +211,7 @@ def _first(candidates: Iterable[tuple[str, T]], check: Callable[[T], None]) -> t
             reasons.append(f"not {name}: {error}")
             continue
         return one, reasons
-    raise UnwritableError("no fitted family can stand in a scenario: " + "; ".join(reasons))
+    raise ParameterError("no fitted family can stand in a scenario: " + "; ".join(reasons))
 
 
 def stretched(distribution: Distribution, factor: float) -> Distribution:

@@ -48,7 +48,7 @@ def observation(
     """The observation of a log; `known` is what a user said besides."""
     origins = {name: ("inferred", how) for name, how in INFERRED.items()}
     origins |= {**outages.facts, **(known or {})}
-    values = {
+    values: dict[str, int | str] = {
         "n_nodes": outages.n_nodes,
         "begins": outages.origin,
         "ends": instant(outages, outages.window_h),

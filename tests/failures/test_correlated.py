@@ -10,9 +10,9 @@ import pytest
 from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
+from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons, Shocks
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import Start
 from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.outages import Outages
+from cprsim.failures.sources import Start
 from cprsim.fitting.correlated_fit import CorrelatedFit
 from cprsim.fitting.correlation import concentration, dispersion, weekly_counts
 from cprsim.records import Cluster, Estimate, Floats, Holds, Ints, Role
@@ -41,6 +43,14 @@ def portrait_of(log: Outages) -> Portrait:
     return portrait(log.failed_at_h, log.node[log.in_window & log.chosen], log)
 
 
+def source_of(fitted: CorrelatedFit) -> CorrelatedNodes:
+    """The source that a fit describes."""
+    best = fitted.forms[0]
+    return CorrelatedNodes(
+        best.lifetime, best.frailty, fitted.shocks, start=Start.FRESH, watched_h=fitted.ages_h
+    )
+
+
 def check_by_simulation(
     log: Outages, fitted: CorrelatedFit, *, n: int = N_SIMULATED, seed: int = 0
 ) -> dict[str, bool | None]:
@@ -48,7 +58,7 @@ def check_by_simulation(
 
     None for one that the log is too short to have, or all simulations.
     """
-    source = replace(fitted.source(), watched_h=0.0)
+    source = replace(source_of(fitted), watched_h=0.0)
     cluster = Cluster((Role("node", log.n_nodes, Holds.NOTHING),))
     trace = next(source.draw(cluster, seed, 0, n, [log.window_h]))
     at_h = np.repeat(trace.at_h, np.diff(trace.first_slot))

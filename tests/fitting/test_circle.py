@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import Lemons
+from cprsim.failures.frailty import Lemons, Shocks
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import Start
 from cprsim.fitting.correlated_fit import fit_correlated

@@ -30,6 +30,7 @@ from cprsim.records import Cluster, Floats, Holds, Role
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.reading import load_scenario
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
+from tests.fitting.posterior_check import source_of
 
 pytestmark = pytest.mark.long
 
@@ -134,14 +135,17 @@ def test_the_correlated_fragment_is_the_fit_in_a_scenario(scenario: Run) -> None
     order = np.argsort(at_h, kind="stable")
     said = fitted(log_of(at_h[order], at_h.max() * 1.001, node[order], 20))
     assert said.correlated is not None
-    read, meant = scenario(str(correlated_fragment(said)), 4, 50.0).failures, said.correlated
+    read, meant = (
+        scenario(str(correlated_fragment(said)), 4, 50.0).failures,
+        source_of(said.correlated),
+    )
     assert isinstance(read, CorrelatedNodes)
     cluster = Cluster((Role("emb_ps", 4, Holds.SHARD), Role("trainer", 2, Holds.REPLICA)))
-    ours, theirs = (one.expected(cluster, 50.0) for one in (read, meant.source()))
+    ours, theirs = (one.expected(cluster, 50.0) for one in (read, meant))
     assert ours.mtbf_h == pytest.approx(theirs.mtbf_h, rel=1e-4)
     assert ours.n_shards_together == pytest.approx(theirs.n_shards_together, rel=1e-4)
-    assert read.start == meant.source().start
-    assert read.watched_h == pytest.approx(meant.source().watched_h, rel=1e-4)
+    assert read.start == meant.start
+    assert read.watched_h == pytest.approx(meant.watched_h, rel=1e-4)
 
 
 def test_the_bounds_are_those_of_the_schema(scenario: Run) -> None:
