@@ -12,12 +12,12 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.fitting.correlation import job_rate_per_h
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.fragments import Fragment, failures_fragment
 from cprsim.fitting.goodness import survival_curve
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
+from cprsim.fitting.observation import job_rate_per_h
 from cprsim.fitting.report import Fitted, fit_failures
 from cprsim.records import Bools, Estimate
 

@@ -13,7 +13,6 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons, Shocks
 from cprsim.failures.outages import Outages
-from cprsim.fitting.correlation import begins_instant, group_sizes
 from cprsim.fitting.families import WEIBULL, log_mean, nearer
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, uptimes
 from cprsim.fitting.likelihood import (
@@ -23,6 +22,7 @@ from cprsim.fitting.likelihood import (
     Scale,
     share,
 )
+from cprsim.fitting.observation import begins_instant, group_sizes
 from cprsim.records import Bools, Floats, Ints
 
 FEW = 5_000  # up-times that are quick to fit

@@ -57,7 +57,6 @@ class Bandwidth:
 
     n: int
     rate: Estimate  # bytes/h; the interval is symmetric in the logarithm, NaN for one alone
-    standard_error: float  # of the rate; NaN for one alone
     mean_bytes: float
     duration_cv: float  # standard deviation over mean of the durations
     per_byte_cv: float  # and of the durations per byte
@@ -257,13 +256,13 @@ def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
     if n == 0:
         return None
     rate = float(n_bytes.sum() / duration_h.sum())
-    error, factor = nan, nan
+    factor = nan
     if n > 1:
         residual = n_bytes - rate * duration_h
         error = sqrt(float((residual**2).sum()) / (n - 1) / n) / float(duration_h.mean())
         factor = exp(Z_95 * error / rate)
     interval, per_byte = Estimate(rate, rate / factor, rate * factor, n), duration_h / n_bytes
-    return Bandwidth(n, interval, error, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
+    return Bandwidth(n, interval, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
 
 
 def _cv(values: Floats) -> float:

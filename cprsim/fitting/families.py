@@ -52,10 +52,6 @@ class SearchFamily:
     start: Callable[[Lifetimes], list[float]]  # search numbers
     ended: Callable[..., float]  # log-likelihood of `_Ended` times at the search numbers
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        return tuple(self.scales)
-
     def distribution(self, at: Floats) -> Distribution:
         """The member at search numbers."""
         return self.make(

@@ -1,13 +1,19 @@
-"""What a log observed, and from where that is known: given, read from the file, or inferred."""
+"""What a log observed, from where that is known, and what no single distribution can say of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cprsim.failures.frailty import p_strikes
 from cprsim.failures.outages import Outages
 from cprsim.fitting.lifetimes import FirstUptime
+from cprsim.records import Bools, Floats, Ints
 
 
 class Fact(NamedTuple):
@@ -76,3 +82,77 @@ def node_hours(outages: Outages) -> float:
     if outages.lives is None:
         return outages.n_nodes * outages.window_h
     return float((outages.lives[2] - outages.lives[1]).sum())
+
+
+# ------------------------------------------------- failures that come together, nodes that differ
+
+WEEK_H = 168.0
+WORST_FRACTION = 0.1  # of the nodes, whose share of the failures measures concentration
+
+
+@dataclass(frozen=True, slots=True)
+class Togetherness:
+    """Failures of several nodes at the same instant."""
+
+    sizes: Ints  # (n_groups,) nodes of each group, ones included, in order of time
+
+    @property
+    def share_of_zero_gaps(self) -> float:
+        """Of the gaps between successive node failures."""
+        n_failures = int(self.sizes.sum())
+        return (n_failures - len(self.sizes)) / max(n_failures - 1, 1)
+
+    @property
+    def larger(self) -> Ints:
+        """Sizes of those groups that have more than one node."""
+        return self.sizes[self.sizes > 1]
+
+    def share_of_job(self, n_job: int, n_nodes: int) -> float:
+        """Share of a cluster's failures that strike a job on `n_job` random ones of its nodes."""
+        if n_job == n_nodes:
+            return 1.0
+        sizes, counts = np.unique(self.sizes, return_counts=True)
+        struck = [p_strikes(min(int(size), n_nodes), n_job, n_nodes) for size in sizes]
+        return float(sum(p * n for p, n in zip(struck, counts, strict=True)) / counts.sum())
+
+
+def togetherness(outages: Outages) -> Togetherness:
+    """Group sizes: how many (chosen) outages begin at each instant of the window."""
+    return Togetherness(group_sizes(begins_instant(outages.failed_at_h)))
+
+
+def job_rate_per_h(outages: Outages, n_job: int) -> float:
+    """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
+    together = togetherness(outages)
+    watched_h = node_hours(outages) / outages.n_nodes
+    return len(together.sizes) * together.share_of_job(n_job, outages.n_nodes) / watched_h
+
+
+def begins_instant(at_h: Floats) -> Bools:
+    """Which of some instants in order differ from the one before, (n,)."""
+    return np.append(np.ones(min(len(at_h), 1), dtype=bool), at_h[1:] > at_h[:-1])
+
+
+def group_sizes(begins: Bools) -> Ints:
+    """How many belong together, (n_groups,), of (n,) that say where each group begins."""
+    return np.diff(np.flatnonzero(begins), append=len(begins))
+
+
+def weekly_counts(at_h: Floats, window_h: float) -> Ints:
+    """Failures in each whole week of the window, (n_weeks,)."""
+    n_weeks = int(window_h // WEEK_H)
+    week = (at_h // WEEK_H).astype(np.int64)
+    return np.bincount(week[week < n_weeks], minlength=n_weeks)
+
+
+def dispersion(counts: Ints) -> float:
+    """Variance over mean: 1 for Poisson, larger where failures come in bursts."""
+    if len(counts) < 2 or counts.sum() == 0:
+        return float("nan")
+    return float(counts.var(ddof=1) / counts.mean())
+
+
+def concentration(node: ArrayLike, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
+    """Share of the failures that the worst nodes hold."""
+    counts = np.sort(np.bincount(np.asarray(node), minlength=n_nodes))[::-1]
+    return float(counts[: int(np.ceil(fraction * n_nodes))].sum() / counts.sum())

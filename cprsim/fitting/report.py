@@ -12,21 +12,22 @@ from typing import Any
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
-from cprsim.fitting.correlation import (
-    WEEK_H,
-    WORST_FRACTION,
-    Togetherness,
-    concentration,
-    dispersion,
-    job_rate_per_h,
-    togetherness,
-    weekly_counts,
-)
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.goodness import MOST_FITTED, Subject, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError, Parameter
-from cprsim.fitting.observation import Observation, observation
+from cprsim.fitting.observation import (
+    WEEK_H,
+    WORST_FRACTION,
+    Observation,
+    Togetherness,
+    concentration,
+    dispersion,
+    job_rate_per_h,
+    observation,
+    togetherness,
+    weekly_counts,
+)
 from cprsim.fitting.trend import Trend, silences, trend
 from cprsim.records import ROUNDED_Z_95, Estimate
 

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.fragments import Fragment, job_fragment, unit_of
 from cprsim.fitting.goodness import Subject
-from cprsim.fitting.observation import node_hours
+from cprsim.fitting.observation import WORST_FRACTION, node_hours
 from cprsim.fitting.report import Fitted, frames_of, sentences
 from cprsim.present.answer import Answer
 from cprsim.present.document import (

@@ -16,13 +16,13 @@ from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons, Shocks
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import Start
 from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
-from cprsim.fitting.correlation import (
+from cprsim.fitting.lifetimes import lifetimes_of, uptimes
+from cprsim.fitting.observation import (
     concentration,
     dispersion,
     togetherness,
     weekly_counts,
 )
-from cprsim.fitting.lifetimes import lifetimes_of, uptimes
 from cprsim.fitting.trend import trend
 from cprsim.records import Cluster, Holds, Role
 from tests.failures.tidy import read_infinitehbd, read_lanl

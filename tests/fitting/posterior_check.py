@@ -12,7 +12,7 @@ from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import Start
 from cprsim.fitting.correlated_fit import CorrelatedFit
-from cprsim.fitting.correlation import concentration, dispersion, weekly_counts
+from cprsim.fitting.observation import concentration, dispersion, weekly_counts
 from cprsim.records import Cluster, Estimate, Floats, Holds, Ints, Role
 
 N_SIMULATED = 400

@@ -68,7 +68,7 @@ def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> 
     one = fitted(drawn_s)
     assert one.family == family
     assert one.best is not None
-    found = one.best.fit.parameter(name)
+    found = one.best.fit.by_name[name]
     assert abs(found.mean - truth) <= 4 * found.standard_error
     assert one.best.fit.distribution.mean_h == pytest.approx(one.mean.mean)
     assert one.mean.low < drawn_s.mean() / 3600 < one.mean.high
@@ -151,7 +151,8 @@ def test_bandwidth_is_all_bytes_over_all_hours() -> None:
     assert (found.n, found.mean_bytes) == (2, 100)
     assert found.rate.mean == pytest.approx(200 / 3)
     # residuals 100/3 and -100/3 over a mean of 1.5 h
-    assert found.standard_error == pytest.approx(math.sqrt(2 * (100 / 3) ** 2 / 2) / 1.5)
+    error = math.sqrt(2 * (100 / 3) ** 2 / 2) / 1.5
+    assert found.rate.high == pytest.approx(200 / 3 * math.exp(1.959964 * error / (200 / 3)))
     assert found.rate.low * found.rate.high == pytest.approx(found.rate.mean**2)
 
 
