@@ -84,7 +84,7 @@ def failures_fragment(fitted: Fitted) -> Fragment:
     if not fitted.asks_for_correlation:
         return job_fragment(fitted)
     try:
-        return correlated_fragment(fitted)
+        return _correlated_fragment(fitted)
     except ParameterError as error:
         found, note = job_fragment(fitted), "nodes that differ are asked for, but can't be written:"
         return replace(found, above=[f"{note} {error}", *found.above])
@@ -98,7 +98,7 @@ def fragment_of(fitted: Fitted) -> Fragment | str:
         return str(error)
 
 
-def correlated_fragment(fitted: Fitted) -> Fragment:
+def _correlated_fragment(fitted: Fitted) -> Fragment:
     """Kind `correlated`: nodes that differ, and shocks. Raises as `failures_fragment`."""
     correlated, outages = fitted.correlated, fitted.outages
     assert correlated is not None  # nodes that differ were asked for
@@ -170,7 +170,7 @@ def job_fragment(fitted: Fitted) -> Fragment:
     remarks = {"nodes": "of the job with this rate"}
     if isinstance(distribution, PiecewiseHazard):
         remarks["family"] = f"mean {mean.mean:.6g} h, {interval(mean)} h"
-        section["ages"] = [f"{age_h} h" for age_h in _apart(distribution.from_h)]
+        section["ages"] = [f"{age_h} h" for age_h in _apart(distribution.from_h, 6)]
         section["hazards"] = [f"{rate:.6g} failures/h" for rate in distribution.rates_per_h]
     else:
         section |= _time(mean)
@@ -282,10 +282,10 @@ def duration(judged: Judged, mean: str) -> dict[str, Any]:
     return {"family": judged.fit.family, "mean": mean} | shape
 
 
-def _apart(values: tuple[float, ...]) -> list[str]:
-    """Increasing numbers in as few digits, six at least, as keep them apart."""
-    written = ([f"{value:.{n}g}" for value in values] for n in range(6, 18))
-    return next(texts for texts in written if len(set(texts)) == len(texts))
+def _apart(values: Sequence[float], n_digits: int) -> list[str]:
+    """Increasing numbers in as few digits, `n_digits` at least, as keep them apart; or nothing."""
+    written = ([f"{value:.{n}g}" for value in values] for n in range(n_digits, 18))
+    return next((texts for texts in written if len(set(texts)) == len(texts)), [])
 
 
 def interval(estimate: Estimate) -> str:
@@ -307,9 +307,7 @@ def _spread(spread: Estimate) -> dict[str, Any]:
 
 def _ends(estimate: Estimate, bounds: limits.Bounds) -> list[str]:
     """The ends of an interval, cut at what a scenario takes; none where that leaves a point."""
-    ends = [min(max(end, bounds[0]), bounds[1]) for end in (estimate.low, estimate.high)]
-    written = ([f"{end:.{n}g}" for end in ends] for n in range(4, 17))
-    return next((texts for texts in written if float(texts[0]) < float(texts[1])), [])
+    return _apart([min(max(end, bounds[0]), bounds[1]) for end in estimate.triple[1:]], 4)
 
 
 def count(n: int, kind: str) -> str:

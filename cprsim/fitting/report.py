@@ -215,7 +215,7 @@ class Fitted:
 def fit_failures(
     outages: Outages, observed: Observation | None = None, origin: str = "the log", *,
     n_job_nodes: int | None = None, first: FirstUptime = FirstUptime.NEW, n_bootstrap: int = 199,
-    seed: int = 0, cause: str | None = None,
+    cause: str | None = None,
 ) -> Fitted:  # fmt: skip
     """Fit everything that can be fitted to a log.
 
@@ -236,7 +236,7 @@ def fit_failures(
     observed = observed or observation(outages, first)
     times = {"gaps": gaps(outages), "uptimes": uptimes(outages, first)}
     times["repairs"] = repair_times(outages)
-    subjects = {name: _subject(name, one, n_bootstrap, seed) for name, one in times.items()}
+    subjects = {name: _subject(name, one, n_bootstrap) for name, one in times.items()}
     if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
         raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
     correlated, why_not = None, ""
@@ -251,10 +251,10 @@ def fit_failures(
     )  # fmt: skip
 
 
-def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, seed: int) -> Subject:
+def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int) -> Subject:
     ranking, why_not = None, ""
     try:
-        ranking = rank(lifetimes, n_bootstrap=n_bootstrap, seed=seed)
+        ranking = rank(lifetimes, n_bootstrap=n_bootstrap)
     except ParameterError as error:
         zeros = f" ({lifetimes.n_zero} of zero length)" if lifetimes.n_zero else ""
         why_not = f"{error}{zeros}"

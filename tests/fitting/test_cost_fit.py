@@ -293,6 +293,7 @@ def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, complaint: s
     [
         (["save,2026-10-25T02:59:30,2026-10-25T02:01:00,"], HEADER, None, "local time that was"),
         (["1,2"], "start,end", "h", "no column 'kind'"),
+        (["save,1,3,"], HEADER, None, "saves.csv:2: time_unit: the times are numbers"),
         ([], HEADER, "h", "no row below the header"),
         (["save,1,1,5"], HEADER, "h", "every save of the log takes no time"),
         (["save,1,,5"], HEADER, "h", "no row of the log has an end"),

@@ -15,12 +15,10 @@ from cprsim.errors import CprsimError, ParameterError, ScenarioError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures import limits
-from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.fitting.fragments import (
-    correlated_fragment,
     failures_fragment,
     job_fragment,
     stretched,
@@ -30,7 +28,6 @@ from cprsim.records import Cluster, Floats, Holds, Role
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.reading import load_scenario
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
-from tests.fitting.posterior_check import source_of
 
 pytestmark = pytest.mark.long
 
@@ -127,27 +124,6 @@ def test_nodes_that_no_scenario_takes_give_way_and_it_is_said(scenario: Run) -> 
     scenario(str(job_fragment(said)), 5, 100.0)
 
 
-def test_the_correlated_fragment_is_the_fit_in_a_scenario(scenario: Run) -> None:
-    rng = np.random.default_rng(1)
-    at_h = np.cumsum(rng.gamma(0.6, 20 / 0.6, 400))
-    node = np.append(rng.integers(20, size=400), rng.integers(20, size=10))
-    at_h = np.append(at_h, at_h[20:30])
-    order = np.argsort(at_h, kind="stable")
-    said = fitted(log_of(at_h[order], at_h.max() * 1.001, node[order], 20))
-    assert said.correlated is not None
-    read, meant = (
-        scenario(str(correlated_fragment(said)), 4, 50.0).failures,
-        source_of(said.correlated),
-    )
-    assert isinstance(read, CorrelatedNodes)
-    cluster = Cluster((Role("emb_ps", 4, Holds.SHARD), Role("trainer", 2, Holds.REPLICA)))
-    ours, theirs = (one.expected(cluster, 50.0) for one in (read, meant))
-    assert ours.mtbf_h == pytest.approx(theirs.mtbf_h, rel=1e-4)
-    assert ours.n_shards_together == pytest.approx(theirs.n_shards_together, rel=1e-4)
-    assert read.start == meant.start
-    assert read.watched_h == pytest.approx(meant.watched_h, rel=1e-4)
-
-
 def test_the_bounds_are_those_of_the_schema(scenario: Run) -> None:
     def job(numbers: str) -> str:
         return f"failures: {{kind: job, role: any, {numbers}}}\n"
@@ -229,7 +205,7 @@ def test_all_families_stretch_to_their_mean_and_keep_their_shape() -> None:
 
 def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
     log = lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8)
-    whole, part = (str(correlated_fragment(fitted(log, n))) for n in (None, 8))
+    whole, part = (str(failures_fragment(fitted(log, n))) for n in (None, 8))
     assert "A job on 8 of 60 (0.1333 of the nodes)" in part
     assert "A job on 60 of 60\n" in whole
     said_h = float(part.partition("fails every ")[2].split()[0])

@@ -287,19 +287,6 @@ def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> Non
 # ---------------------------------------------------------------------------- real logs, presets
 
 
-def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
-    said = cprsim.fit(failure_logs / "infinitehbd/fault_trace.json", nodes=400, bootstrap=19)
-    gaps = said.frames["families"].query("times == 'gaps'")
-    assert gaps["family"].iloc[0] == "gamma"
-    assert gaps["p_value"].iloc[0] > 0.05
-    assert set(gaps["p_value"][2:]) == {1 / 20}
-    assert said.values["job_failures"]["shape"] == 0.489694
-    section = said.values["failures"]
-    assert section["kind"] == "correlated"
-    assert section["shocks"]["sizes"] == {2: 19, 3: 5, 4: 2, 6: 1, 8: 2}
-    assert section["shocks"]["nodes"] == 400
-
-
 def presets() -> pd.DataFrame:
     """Published rates, as `cprsim init --list` shows them."""
     return cprsim.init(listed=True).frames["presets"].set_index("name")
