@@ -6,9 +6,9 @@ from pathlib import Path
 
 from cprsim.errors import ParameterError
 from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, Lemons
+from cprsim.failures.frailty import ALIKE, Lemons, Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import FailureSource

@@ -11,9 +11,10 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.budget import require_room
+from cprsim.failures.frailty import p_strikes
 from cprsim.failures.outages import Outages
 from cprsim.failures.presence import Presence
-from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
+from cprsim.failures.sources import BYTES_OF_A_ROW, replications_for, trace_of
 from cprsim.failures.streams import stream
 from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from math import comb, inf
+from math import inf
 from typing import Protocol
 
 import numpy as np
 
 from cprsim.failures.budget import require_room
+from cprsim.failures.frailty import p_strikes
 from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
 
 MOST_REPLICATIONS = 16_000  # that are drawn at once
@@ -142,11 +143,6 @@ def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Gen
 def slots_array(slots: Sequence[int]) -> Ints:
     """Slots as an array."""
     return np.asarray(slots, dtype=np.int64)
-
-
-def p_strikes(n_struck: int, n_marked: int, n_slots: int) -> float:
-    """Probability that `n_struck` random ones of `n_slots` include a marked one."""
-    return 1.0 - comb(n_slots - n_marked, n_struck) / comb(n_slots, n_struck)
 
 
 def expected_of(

@@ -10,9 +10,9 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.failures.coalescing import brought_together, coalesced
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import uptimes
+from cprsim.fitting.observation import togetherness
 from tests.making import call
 
 
