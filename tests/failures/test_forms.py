@@ -330,19 +330,17 @@ def alerts() -> list[dict[str, Any]]:
     return [
         {
             "endsAt": utc(one.end + timedelta(minutes=k)),
-            "fingerprint": f"{number}{k}",
             "labels": {"alertname": name, "instance": f"{one.node}:9100"},
             "startsAt": utc(one.start + timedelta(minutes=k)),
             "status": {"state": "active"},
         }
-        for number, one in enumerate(OUTAGES)
+        for one in OUTAGES
         for k, name in enumerate(("NodeDown", "KubeletDown"))
     ]
 
 
-def webhook() -> str:
-    message = {"version": "4", "groupKey": "{}", "status": "resolved", "alerts": alerts()}
-    return json.dumps(message)
+def webhook(of: list[dict[str, Any]]) -> str:
+    return json.dumps({"receiver": "x", "status": "resolved", "alerts": of})
 
 
 def nagios() -> str:
@@ -542,7 +540,12 @@ MONITORING = {
     "alerts of Alertmanager": refused(
         lambda: json.dumps(alerts()), "alerts of Alertmanager.*query Prometheus"
     ),
-    "webhook of Alertmanager": refused(webhook, "alerts of Alertmanager.*query Prometheus"),
+    "webhook of Alertmanager": refused(
+        lambda: webhook(alerts()), "alerts of Alertmanager.*query Prometheus"
+    ),
+    "webhooks of Alertmanager, one in a line": refused(
+        lambda: lines([webhook([one]) for one in alerts()]), "alerts of Alertmanager"
+    ),
     "Nagios": refused(nagios, "archive of Nagios: make a table"),
     "torchrun": refused(TORCHRUN.read_bytes, "`cprsim ledger` reads it"),
 }

@@ -91,6 +91,13 @@ def test_a_period_is_written_as_the_log_writes_times(tmp_path: Path) -> None:
     assert log.origin == "2024-02-05T00:00:00+09:00"
 
 
+@pytest.mark.parametrize("form", ["a DST jump", "journalctl -k", "kubectl get events", "up"])
+def test_times_are_printed_in_the_zone_of_the_log(tmp_path: Path, form: str) -> None:
+    (log := tmp_path / "log").write_text(str(FORMS[form].content()))
+    zone = "01" if form in ("a DST jump", "journalctl -k") else "00"
+    assert read(log, period=("2024-02-05", None)).origin == f"2024-02-05T{zone}:00:00+{zone}:00"
+
+
 def test_repeats_are_said_merged_where_a_log_has_no_ends_and_can_be_kept(tmp_path: Path) -> None:
     said = "begin within a minute of another on the same node"
     text = lines(["node,start", *(f"{one.node},{utc(one.start)}" for one in OUTAGES)])
