@@ -149,7 +149,7 @@ def test_starts_are_paired_with_ends_first_in_first_out(tmp_path: Path) -> None:
         ('[\n\n{"node_id": 1}\n]', 3, "event_time: is missing"),
         (json.dumps([event("a", float("nan"), "start")]), 1, "'NaN' is no number of days"),
         (json.dumps([event("a", -1.0, "start")]), 1, "'-1.0' is no number of days"),
-        (json.dumps([event("a", 10**400, "start")]), 1, "a whole number of 401 digits"),
+        (json.dumps([event("a", 10**400, "start")]), 1, "is no number of days"),
         (json.dumps([event("a", True, "start")]), 1, "'true' is no number of days"),
         (json.dumps([event("a", 1.0, "end")]), 1, "a fault ends that did not begin"),
         (json.dumps([event("a", 1.0, "stop")]), 1, "neither fault_start nor fault_end"),

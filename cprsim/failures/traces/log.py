@@ -26,6 +26,7 @@ LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MOST_NODES = 10_000_000
 BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
 MINUTE_H = 1 / 60
+STAMPS = Times(np.zeros(0))  # without a zone
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
@@ -55,7 +56,7 @@ class Log:
     rows: pd.DataFrame
     counted: Counter[str]
     points: bool
-    times: Times = Times(np.zeros(0))
+    times: Times = STAMPS
     watched: tuple[float | None, float | None] = (None, None)
     nodes: frozenset[str] = frozenset()
     n_nodes: int | None = None

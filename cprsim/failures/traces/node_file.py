@@ -84,8 +84,6 @@ def lives_of(dates: pd.DataFrame, from_h: float, n_nodes: int = 0) -> NodeLives:
     enters_h = np.where(np.isnan(entry), np.maximum(born_h, 0.0), entry)
     enters_h, leaves_h = np.maximum(enters_h, 0.0), np.where(np.isnan(leaves), np.inf, leaves)
     born_h = np.where(np.isnan(installed) & (born_h < 0), 0.0, born_h)
-    gone = leaves_h <= 0  # before the observation: any order will do
-    enters_h = np.where(gone, np.minimum(enters_h, leaves_h - 1.0), enters_h)
     each = np.array([np.minimum(born_h, enters_h), enters_h, leaves_h]).T
     n_silent = max(n_nodes - len(each), 0)
     if n_silent:

@@ -13,8 +13,7 @@ import pandas as pd
 
 from cprsim.errors import one_line
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.formats.jsonl import flat
-from cprsim.failures.traces.json_values import items, require_object
+from cprsim.failures.traces.formats.jsonl import flat, items, require_object
 from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, LogFormat, joined, numbered, paired
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import LogSpec

@@ -13,7 +13,7 @@ import pandas as pd
 
 from cprsim.errors import one_line
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.json_values import items
+from cprsim.failures.traces.formats.jsonl import items
 from cprsim.failures.traces.log import BEGIN, END, Log, LogFormat, paired
 from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import EARLIEST_S, LATEST_S, Times
