@@ -160,6 +160,16 @@ def a_late_end() -> str:
     return "2099-05-04".join(table(utc).rsplit("2024-05-04", 1))
 
 
+def an_end_in_20_missing() -> str:
+    """None of a node's last outage: that would be down to the end."""
+    last = {one.node: one for one in OUTAGES}.values()
+    rows = [
+        f"{one.node},{utc(one.start)},{'' if n % 20 == 3 and one not in last else utc(one.end)}"
+        for n, one in enumerate(OUTAGES)
+    ]
+    return lines(["node,start,end", *rows])
+
+
 def a_bad_date() -> str:
     rows = table(german).splitlines()
     rows[50] = rows[50].replace(".2024", ".20")
@@ -441,6 +451,9 @@ TABLES = {
     "byte-order mark and CRLF": Form(
         lambda: b"\xef\xbb\xbf" + table(utc).replace("\n", "\r\n").encode()
     ),
+    "each 20th end missing": Form(an_end_in_20_missing, within=0.04, said=(
+        "closed by the next failure of the node",
+    )),
     "unsorted, each row twice": Form(
         lambda: table(utc, of=OUTAGES[::-1] + OUTAGES), said=("merged",)
     ),
