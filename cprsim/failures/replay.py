@@ -190,17 +190,10 @@ class Replay:
 def _met(
     row_h: Floats, window_h: float, begin_h: Floats, from_h: float, until_h: float
 ) -> tuple[Ints, Floats, Ints]:
-    """Rows of the endlessly repeated trace that replications meet within hours of their own.
+    """Replication, instant since its start [h] and row of the trace, (n_met,) each.
 
-    Parameters
-    ----------
-    row_h : (n_rows,) instants in the trace, in order [h]
-    begin_h : (n_replications,) where in the trace each replication starts [h]
-    from_h, until_h : hours since the replication's start
-
-    Returns
-    -------
-    replication, instant [h] since its start, row; (n_met,) each
+    Replications begin at `begin_h` (n_replications,) of the trace, which is repeated for ever and
+    whose rows are at `row_h` (n_rows,); they meet rows from `from_h` to `until_h` of their own.
     """
 
     def passed(trace_h: Floats) -> Ints:

@@ -61,7 +61,7 @@ class Log:
     nodes: frozenset[str] = frozenset()
     n_nodes: int | None = None
     dates: pd.DataFrame | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     records_alone: bool = False
 
