@@ -99,7 +99,8 @@ def replay_of(section: TraceFailures, path: Path) -> Replay:
     from cprsim.failures.traces.formats import read_log
 
     try:
-        outages = read_log(path, section.spec).chosen_alone()
+        outages = read_log(path, section.spec)
+        outages = outages.where(outages.chosen)
     except ParameterError as error:
         raise ParameterError(str(error).replace("--", "")) from None  # keys have no dashes
     if section.begins == "random" and outages.n_outages < FEWEST_OUTAGES:
