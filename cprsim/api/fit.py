@@ -17,6 +17,7 @@ from cprsim.failures.traces.spec import LogSpec
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
     from cprsim.failures.traces.files import LogFile
+    from cprsim.fitting.causes import OfCause
     from cprsim.fitting.fragments import Fragment
     from cprsim.fitting.observation import Observation
     from cprsim.present.answer import Answer
@@ -84,6 +85,7 @@ def fit(
     """
     from cprsim.failures.traces.files import LogFile
     from cprsim.files import require_new
+    from cprsim.fitting.fragments import fragment_of
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.report import fit_failures
     from cprsim.present.fit import answer_of_fit
@@ -103,15 +105,22 @@ def fit(
                           bootstrap, save)  # fmt: skip
         outages, observed = _read(file, spec, age)
     watch.doing("fitting")
+    first = FirstUptime(age or "new")
     try:
         fitted = fit_failures(
-            outages, observed, one_line(file.path.name), n_job_nodes=job_nodes,
-            first=FirstUptime(age or "new"), n_bootstrap=bootstrap, causes=causes,
+            outages, observed, one_line(file.path.name), n_job_nodes=job_nodes, first=first,
+            n_bootstrap=bootstrap, cause=spec.cause,
         )  # fmt: skip
     except ParameterError as error:
         left = [note for note in outages.notes if "left out" in note or "merged" in note]
         raise ParameterError("; ".join([str(error), *left])) from None
-    return answer_of_fit(fitted, _saved(save, fitted.fragment, fitted.why_no_fragment))
+    of_causes = list["OfCause"]()
+    if causes:
+        from cprsim.fitting.causes import by_cause, fragment_of_all
+
+        of_causes = by_cause(fitted, first)
+    fragment = fragment_of_all(of_causes) if causes else fragment_of(fitted)
+    return answer_of_fit(fitted, fragment, [row for row, _ in of_causes], _saved(save, fragment))
 
 
 def _read(
@@ -120,11 +129,11 @@ def _read(
     """The outages of a log, and what was observed."""
     from cprsim.failures.traces.formats import read_log
     from cprsim.fitting.lifetimes import FirstUptime
-    from cprsim.fitting.observation import Source, observation
+    from cprsim.fitting.observation import observation
 
     found = read_log(log, spec)
-    known = {} if age is None else {"ages": (Source.GIVEN, "--age")}
-    return found, observation(found, FirstUptime(age or "new"), known, spec.cause)
+    known = {} if age is None else {"ages": ("given", "--age")}
+    return found, observation(found, FirstUptime(age or "new"), known)
 
 
 def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
@@ -132,21 +141,22 @@ def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
 
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
+    from cprsim.fitting.fragments import fragment_of
     from cprsim.fitting.report import fit_failures
 
     read, origin = _read(log, LogSpec()), one_line(log.name)
     fitted = fit_failures(*read, origin, n_job_nodes=n_nodes, n_bootstrap=N_BOOTSTRAP)
-    if fitted.fragment is None:
-        raise ParameterError(fitted.why_no_fragment)
-    return str(fitted.fragment), fitted.warnings
+    fragment = fragment_of(fitted)
+    if isinstance(fragment, str):
+        raise ParameterError(fragment)
+    return str(fragment), fitted.warnings
 
 
 def _costs(
     log: LogFile, spec: LogSpec, given: set[str], bootstrap: int, save: str | Path | None
 ) -> Answer:
     """The fit of a log of saves and loads; most options are for logs of failures."""
-    from cprsim.fitting.cost_fit import fit_costs, read_transfers
-    from cprsim.fitting.fragments import costs_fragment
+    from cprsim.fitting.cost_fit import costs_fragment, fit_costs, read_transfers
     from cprsim.present.fit import answer_of_costs
 
     if wrong := sorted(given - {"--format", "--column", "--time-unit"}):
@@ -155,17 +165,17 @@ def _costs(
     watch.doing("fitting")
     fits, origin = fit_costs(transfers, n_bootstrap=bootstrap), one_line(log.path.name)
     fragment = costs_fragment(fits, origin)
-    return answer_of_costs(fits, origin, fragment, transfers.notes, _saved(save, fragment, ""))
+    return answer_of_costs(fits, origin, fragment, transfers.notes, _saved(save, fragment))
 
 
-def _saved(save: str | Path | None, fragment: Fragment | None, why_not: str) -> tuple[Path, ...]:
+def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...]:
     """The file of the fragment, where it was asked for. Raises ParameterError if there is none."""
     from cprsim.files import write_new
 
     if save is None:
         return ()
-    if fragment is None:
-        raise ParameterError(f"--save: there is no fragment to write: {why_not}")
+    if isinstance(fragment, str):
+        raise ParameterError(f"--save: there is no fragment to write: {fragment}")
     write_new(Path(save), str(fragment))
     return (Path(save),)
 

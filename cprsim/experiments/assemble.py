@@ -12,7 +12,7 @@ from cprsim.curves.choosing import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Constant, Exponential, Weibull
-from cprsim.failures.frailty import ALIKE, Lemons
+from cprsim.failures.frailty import ALIKE, Lemons, Shocks
 from cprsim.failures.sources import FailureSource
 from cprsim.records import (
     Cluster,
@@ -401,7 +401,7 @@ def _slots(cluster: Cluster, role: str) -> range:
 
 
 def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
-    from cprsim.failures.correlated import CorrelatedNodes, Shocks
+    from cprsim.failures.correlated import CorrelatedNodes
 
     lemons, seen, shocks = section.lemons, section.shocks, None
     others = section.frailty or ALIKE
@@ -448,7 +448,8 @@ def replay_of(section: TraceFailures, path: Path) -> Replay:
     from cprsim.failures.traces.formats import read_log
 
     try:
-        outages = read_log(path, section.spec).chosen_alone()
+        outages = read_log(path, section.spec)
+        outages = outages.where(outages.chosen)
     except ParameterError as error:
         raise ParameterError(str(error).replace("--", "")) from None  # keys have no dashes
     if section.begins == "random" and outages.n_outages < FEWEST_OUTAGES:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 
 
@@ -16,11 +15,7 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     An outage (or an instant) that begins no later than `within_h` after the end of what its node
     had before belongs to that; so do others after it. The first one's start and cause stand for
     all; the end is the last. How many were merged is noted.
-
-    Raises ParameterError for a window that is negative or not finite.
     """
-    if not 0 <= within_h < np.inf:
-        raise ParameterError(f"a coalescing window is a time from 0 on, not {within_h!r} h")
     merged = outages.merged(within_h)
     n_merged = outages.n_outages - merged.n_outages
     note = f"{n_merged} failure(s) within {within_h:.4g} h of one of the same node merged into it"

@@ -9,12 +9,11 @@ from itertools import chain, pairwise
 import numpy as np
 
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, Frailty
-from cprsim.failures.renewal import Clocks, numbers, renewals_by_lives
+from cprsim.failures.frailty import ALIKE, Frailty, Shocks, failures_of_a_node
+from cprsim.failures.renewal import Clocks, numbers
 from cprsim.failures.sources import (
     Start,
     expected_of,
-    p_strikes,
     repairs,
     replications_for,
     require_room,
@@ -24,47 +23,28 @@ from cprsim.failures.sources import (
 from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
 
 BYTES_OF_A_SHOCK = 120  # an array of its slots, and its rows
-STARTS = (np.arange(64) + 0.5) / 64  # instants of the watched time, for means over them
 
 
-@dataclass(frozen=True, slots=True)
-class Shocks:
-    """Events that strike several nodes of a cluster at once, as a Poisson process."""
-
-    rate_per_h: float  # of all sizes together
-    sizes: tuple[int, ...]  # nodes that an event may strike
-    shares: tuple[float, ...]  # probability of each size
-    n_nodes: int  # of the cluster in which this was observed; a job has some of them at random
-
-    def striking(self, n_slots: int) -> tuple[float, float]:
-        """Rate [1/h] of events that strike any of `n_slots` nodes, and of nodes struck."""
-        events = sum(
-            share * p_strikes(size, n_slots, self.n_nodes)
-            for size, share in zip(self.sizes, self.shares, strict=True)
-        )
-        mean_size = float(np.dot(self.sizes, self.shares))
-        return float(self.rate_per_h * events), self.rate_per_h * mean_size * n_slots / self.n_nodes
-
-    def draw(
-        self, from_h: float, until_h: float, n_replications: int, n_slots: int,
-        rng: np.random.Generator,
-    ) -> tuple[Ints, Floats, Ints]:  # fmt: skip
-        """Replication, instant [h] and slot of each node of the job that is struck."""
-        mean = self.rate_per_h * (until_h - from_h) * n_replications
-        mean *= 1 + float(np.dot(self.sizes, self.shares)) * n_slots / self.n_nodes
-        require_room(
-            BYTES_OF_A_SHOCK * mean,
-            f"about {mean:.3g} shocks and the nodes that they strike before {until_h:g} h",
-            "shocks {} times rarer would fit",
-        )
-        n_events = rng.poisson(self.rate_per_h * (until_h - from_h), n_replications)
-        replication = np.repeat(np.arange(n_replications), n_events)
-        at_h = from_h + rng.random(len(replication)) * (until_h - from_h)
-        sizes = rng.choice(self.sizes, len(replication), p=self.shares)
-        n_struck = rng.hypergeometric(n_slots, self.n_nodes - n_slots, sizes)
-        slots = [rng.choice(n_slots, n, replace=False) for n in n_struck[n_struck > 0].tolist()]
-        slot = np.concatenate([np.zeros(0, dtype=np.int64), *slots])
-        return np.repeat(replication, n_struck), np.repeat(at_h, n_struck), slot
+def draw_shocks(
+    shocks: Shocks, from_h: float, until_h: float, n_replications: int, n_slots: int,
+    rng: np.random.Generator,
+) -> tuple[Ints, Floats, Ints]:  # fmt: skip
+    """Replication, instant [h] and slot of each node of the job that is struck."""
+    mean = shocks.rate_per_h * (until_h - from_h) * n_replications
+    mean *= 1 + float(np.dot(shocks.sizes, shocks.shares)) * n_slots / shocks.n_nodes
+    require_room(
+        BYTES_OF_A_SHOCK * mean,
+        f"about {mean:.3g} shocks and the nodes that they strike before {until_h:g} h",
+        "shocks {} times rarer would fit",
+    )
+    n_events = rng.poisson(shocks.rate_per_h * (until_h - from_h), n_replications)
+    replication = np.repeat(np.arange(n_replications), n_events)
+    at_h = from_h + rng.random(len(replication)) * (until_h - from_h)
+    sizes = rng.choice(shocks.sizes, len(replication), p=shocks.shares)
+    n_struck = rng.hypergeometric(n_slots, shocks.n_nodes - n_slots, sizes)
+    slots = [rng.choice(n_slots, n, replace=False) for n in n_struck[n_struck > 0].tolist()]
+    slot = np.concatenate([np.zeros(0, dtype=np.int64), *slots])
+    return np.repeat(replication, n_struck), np.repeat(at_h, n_struck), slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +67,11 @@ class CorrelatedNodes:
 
     def failures_of_a_node(self, useful_h: float) -> float:
         """Expected failures of one node's own clock within `useful_h` hours of the job."""
+        if self.start is Start.FRESH:
+            return failures_of_a_node(self.lifetime, self.frailty, useful_h, self.watched_h)
         factors, weights = self.frailty.quadrature()
         stretch = factors ** (-1 / self.lifetime.shape)
-        if self.start is Start.STATIONARY:
-            return float(weights @ (useful_h / (self.lifetime.mean_h * stretch)))
-        begins_h = self.watched_h * STARTS if self.watched_h > 0 else np.zeros(1)
-        lives = renewals_by_lives(Weibull.from_mean(1.0, self.lifetime.shape))
-        scale = self.lifetime.mean_h * stretch[:, None]
-        seen = lives((begins_h + useful_h) / scale) - lives(begins_h / scale)
-        return float(weights @ seen.mean(axis=1))
+        return float(weights @ (useful_h / (self.lifetime.mean_h * stretch)))
 
     def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
         """Exact up to quadrature and the accuracy of `expected_renewals`."""
@@ -137,7 +113,7 @@ class CorrelatedNodes:
             first, at_h = clocks.until(until_h)
             replication, slot = np.divmod(numbers(first), n_slots)
             if self.shocks is not None:
-                struck = self.shocks.draw(from_h, until_h, n_replications, n_slots, shocks)
+                struck = draw_shocks(self.shocks, from_h, until_h, n_replications, n_slots, shocks)
                 replication, at_h, slot = map(
                     np.concatenate, zip((replication, at_h, slot), struck, strict=True)
                 )

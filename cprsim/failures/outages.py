@@ -148,8 +148,10 @@ class Outages:
         return self if mask.all() else self._taken(np.flatnonzero(mask))
 
     def in_order(self) -> Outages:
-        """By start and node, where the nodes' numbers have changed."""
-        return _sorted(self)
+        """By start and node."""
+        before = np.diff(self.start_h) < 0
+        before |= (np.diff(self.start_h) == 0) & (np.diff(self.node) < 0)
+        return self._taken(np.lexsort((self.node, self.start_h))) if before.any() else self
 
     def _taken(self, index: Ints) -> Outages:
         """The outages of these numbers, in this order."""
@@ -199,10 +201,6 @@ class Outages:
         n_out = int(np.array(out)[self.cause_code].sum())
         note = f"{n_out} outage(s) of a cause with {but!r} count as none, but end up-times"
         return replace(self, chosen=chosen, notes=(*self.notes, note))
-
-    def chosen_alone(self) -> Outages:
-        """The chosen outages, without the others."""
-        return self.where(self.chosen)
 
     def merged(self, within_h: float | None = None) -> Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.
@@ -282,7 +280,7 @@ def outages_of(
     )
     kept = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
     n_outside = int((~kept).sum())
-    rows = _sorted(whole.where(kept))
+    rows = whole.where(kept).in_order()
     del whole, node, start_h, end_h, until_h, guessed, cause, causes, kept  # they are long
     outages = rows.merged()
     counted = {
@@ -293,14 +291,6 @@ def outages_of(
     }
     more = tuple(f"{n} {what}" for what, n in counted.items() if n)
     return replace(outages, notes=(*outages.notes, *more))
-
-
-def _sorted(outages: Outages) -> Outages:
-    before = np.diff(outages.start_h) < 0
-    before |= (np.diff(outages.start_h) == 0) & (np.diff(outages.node) < 0)
-    if not before.any():
-        return outages
-    return outages._taken(np.lexsort((outages.node, outages.start_h)))
 
 
 def by_node(outages: Outages) -> Ints:
@@ -342,15 +332,6 @@ class NodeLives:
     born_h: Floats  # (n_nodes,) when its age was 0; before 0 where it was installed earlier
     enters_h: Floats  # (n_nodes,) from when on its failures are in the log; at least `born_h`
     leaves_h: Floats  # (n_nodes,) until when
-
-    def __post_init__(self) -> None:
-        """Raise ParameterError for a node that leaves before it enters."""
-        wrong = np.flatnonzero(~(self.born_h <= self.enters_h) | ~(self.enters_h < self.leaves_h))
-        if len(wrong):
-            name = self.names[int(wrong[0])]
-            raise ParameterError(
-                f"node {name!r} does not enter after its installation, and leave after that"
-            )
 
 
 def with_lives(outages: Outages, lives: NodeLives) -> Outages:

@@ -19,13 +19,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from math import comb, inf
+from math import inf
 from typing import Protocol
 from zlib import crc32
 
 import numpy as np
 
 from cprsim.errors import BudgetError, ParameterError, TooManyReplicationsError
+from cprsim.failures.distributions import p_strikes
 from cprsim.files.units import SIZE
 from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
 
@@ -186,11 +187,6 @@ def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Gen
 def slots_array(slots: Sequence[int]) -> Ints:
     """Slots as an array."""
     return np.asarray(slots, dtype=np.int64)
-
-
-def p_strikes(n_struck: int, n_marked: int, n_slots: int) -> float:
-    """Probability that `n_struck` random ones of `n_slots` include a marked one."""
-    return 1.0 - comb(n_slots - n_marked, n_struck) / comb(n_slots, n_struck)
 
 
 def expected_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, nan, sqrt
 from typing import Any
@@ -12,12 +12,13 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.fitting.correlation import job_rate_per_h
 from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.fragments import Fragment
+from cprsim.fitting.fragments import Fragment, failures_fragment
 from cprsim.fitting.goodness import survival_curve
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
+from cprsim.fitting.observation import job_rate_per_h
+from cprsim.fitting.report import Fitted, fit_failures
 from cprsim.records import Bools, Estimate
 
 FEWEST = 5  # failures of a cause that is shown by itself
@@ -37,15 +38,12 @@ OfCause = tuple[dict[str, Any], Fragment | str]
 """A row of numbers, and the fragment of the cause alone, as its source is simulated, or why not."""
 
 
-def by_cause(
-    outages: Outages, n_job: int, first: FirstUptime = FirstUptime.NEW,
-    write: Callable[[Outages], Fragment] = lambda _: Fragment({}),
-) -> list[OfCause]:  # fmt: skip
-    """The causes of a log, the one that costs a job most first; `write` makes each one's fragment.
+def by_cause(fitted: Fitted, first: FirstUptime = FirstUptime.NEW) -> list[OfCause]:
+    """The causes of a log, the one that costs a job most first.
 
     Raises ParameterError where the log names no two causes with `FEWEST` failures.
     """
-    grouped = _grouped(outages)
+    grouped, n_job = _grouped(fitted.outages), fitted.n_job_nodes
     names = grouped.cause_names
     chosen = [replace(grouped, chosen=grouped.cause_code == code) for code in range(len(names))]
     times = [uptimes(one, first) for one in chosen]
@@ -73,7 +71,11 @@ def by_cause(
         except (ParameterError, NotConvergedError) as error:
             not_fitted = str(error)
         try:
-            alone = write(one.where(one.chosen))
+            log = fit_failures(
+                one.where(one.chosen), fitted.observation, fitted.origin, n_job_nodes=n_job,
+                n_bootstrap=0,
+            )  # fmt: skip
+            alone = failures_fragment(log)
             written: Fragment | str = replace(alone, above=[f"cause: {name}", *alone.above])
             text = str(written)
         except ParameterError as error:
@@ -122,11 +124,11 @@ def overhead(rate_per_h: float) -> float:
     return sqrt(2 * SAVE_H * rate_per_h) + RESTART_H * rate_per_h
 
 
-def fragment_of_all(causes: Sequence[OfCause]) -> Fragment:
-    """A source for each cause: the first under `failures`, the others under `scopes`."""
+def fragment_of_all(causes: Sequence[OfCause]) -> Fragment | str:
+    """A source for each cause, the first under `failures`, others under `scopes`; or why not."""
     written = {row["cause"]: one for row, one in causes if isinstance(one, Fragment)}
     if not written:
-        raise ParameterError(f"no cause can be written: {causes[0][1]}")
+        return f"no cause can be written: {causes[0][1]}"
     first, *others = written.values()
     name, *names = _scope_names(list(written))
     # the first has all of the section failures

@@ -10,12 +10,9 @@ from math import exp, log
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
+from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons, Shocks
 from cprsim.failures.outages import Outages
-from cprsim.failures.sources import Start
-from cprsim.fitting.correlation import begins_instant, group_sizes
 from cprsim.fitting.families import WEIBULL, log_mean, nearer
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, uptimes
 from cprsim.fitting.likelihood import (
@@ -25,7 +22,8 @@ from cprsim.fitting.likelihood import (
     Scale,
     share,
 )
-from cprsim.records import Bools, Duration, Floats, Ints
+from cprsim.fitting.observation import begins_instant, group_sizes
+from cprsim.records import Bools, Floats, Ints
 
 FEW = 5_000  # up-times that are quick to fit
 KEPT_HAZARDS = 3  # a slope's steps of the frailty alone leave the hazards as they are
@@ -38,10 +36,6 @@ class FrailtyFit(Fit):
     """Weibull lifetimes of nodes that may differ; the distribution is that of factor 1."""
 
     frailty: Frailty
-
-    @property
-    def name(self) -> str:
-        return self.family
 
     @property
     def lifetime(self) -> Weibull:
@@ -173,34 +167,12 @@ class CorrelatedFit:
 
     forms: tuple[FrailtyFit, ...]  # of the single failures' up-times, the best by AIC first
     shocks: Shocks | None
-    watched_h: float  # length of the log
-    n_nodes: int
-    # of nodes that join and leave: when each was new, entered, left [h], (n_nodes,) each
-    lives: tuple[Floats, Floats, Floats] | None = None
+    ages_h: float  # how old nodes became in the log: all, or the mean over those that changed
 
     @property
     def left_out(self) -> list[str]:
         """Forms of whose numbers the log says nothing."""
-        return [one.name for one in _FORMS if one.name not in {form.name for form in self.forms}]
-
-    @property
-    def ages_h(self) -> float:
-        """How old nodes became in the log [h]: that of all, or the mean over those that changed."""
-        return (
-            self.watched_h if self.lives is None else float((self.lives[2] - self.lives[0]).mean())
-        )
-
-    def source(self, *, watched: bool = True, repair: Duration | None = None) -> CorrelatedNodes:
-        """The source that this fit describes."""
-        best = self.forms[0]
-        return CorrelatedNodes(
-            lifetime=best.lifetime,
-            frailty=best.frailty,
-            shocks=self.shocks,
-            start=Start.FRESH,
-            watched_h=self.ages_h if watched else 0.0,
-            repair=repair,
-        )
+        return [one.name for one in _FORMS if one.name not in {form.family for form in self.forms}]
 
 
 def fit_correlated(outages: Outages) -> CorrelatedFit:
@@ -215,10 +187,9 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
         raise ParameterError(
             f"only {singles.n_observed} nodes failed alone; three are needed to fit their clocks"
         )
-    return CorrelatedFit(
-        fit_frailty(singles), _shocks(sizes, outages), outages.window_h, outages.n_nodes,
-        outages.lives,
-    )  # fmt: skip
+    lives = outages.lives
+    ages_h = outages.window_h if lives is None else float((lives[2] - lives[0]).mean())
+    return CorrelatedFit(fit_frailty(singles), _shocks(sizes, outages), ages_h)
 
 
 def _alone(outages: Outages) -> tuple[Bools, Ints]:

@@ -8,7 +8,7 @@ times the resolution. So the two can be compared by AIC.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import exp, isfinite, log, nan, sqrt
@@ -23,7 +23,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
 from cprsim.files.units import SIZE
-from cprsim.fitting.fragments import count
+from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
 from cprsim.fitting.goodness import Judged, Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
@@ -57,7 +57,6 @@ class Bandwidth:
 
     n: int
     rate: Estimate  # bytes/h; the interval is symmetric in the logarithm, NaN for one alone
-    standard_error: float  # of the rate; NaN for one alone
     mean_bytes: float
     duration_cv: float  # standard deviation over mean of the durations
     per_byte_cv: float  # and of the durations per byte
@@ -257,17 +256,54 @@ def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
     if n == 0:
         return None
     rate = float(n_bytes.sum() / duration_h.sum())
-    error, factor = nan, nan
+    factor = nan
     if n > 1:
         residual = n_bytes - rate * duration_h
         error = sqrt(float((residual**2).sum()) / (n - 1) / n) / float(duration_h.mean())
         factor = exp(Z_95 * error / rate)
     interval, per_byte = Estimate(rate, rate / factor, rate * factor, n), duration_h / n_bytes
-    return Bandwidth(n, interval, error, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
+    return Bandwidth(n, interval, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
 
 
 def _cv(values: Floats) -> float:
     return float(values.std(ddof=1) / values.mean()) if len(values) > 1 else nan
+
+
+# --------------------------------------------------------------------- the section of a scenario
+
+
+def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
+    """The section `costs`, with `storage` as an alternative where the log names bytes."""
+    section: dict[str, Any] = {}
+    remarks, known = {}, []
+    for one in fits:
+        mean, (per_hour, unit) = one.mean, unit_of(one.mean.mean)
+        cost: Any = f"{mean.mean * per_hour:.6g} {unit}"
+        cost = cost if one.best is None else duration(one.best, cost)
+        section[one.name] = {"stall": cost} if one.name == "save" else cost
+        said = [f"{count(one.lifetimes.n, one.name)}, {one.family}", "no interval: too few"]
+        if mean.has_interval:
+            shown = mean.times(per_hour)
+            bounds = f"between {shown.low:.4g} and {shown.high:.4g}"
+            said[1] = f"{bounds if one.best is None else f'mean {interval(shown)}'} {unit}"
+        if one.best is not None and (spread := one.best.fit.spread) is not None:
+            said.append(f"{spread.name} {interval(spread)}")
+        remarks[one.name] = "; ".join(said)
+        if one.bandwidth is not None and one.name in ("save", "load"):
+            known.append((one.name, one.bandwidth))
+    below = [f"{kind}: not in the log, say it" for kind in ("save", "load") if kind not in section]
+    for kind in ("detect", "reschedule"):
+        if kind not in section:
+            section[kind], remarks[kind] = "0 s", "not in the log: put yours here"
+    if known:
+        kind, first = known[0]
+        below += [
+            f"or from the bytes: `{kind}: transfer`, {first.mean_bytes / 1e9:.6g} GB over `emb_ps` "
+            "as `shard_size`, and",
+            f"storage: {{bandwidth: {first.gbit_s.mean:.6g} Gbit/s}}",
+            *(bandwidth.in_words(name) for name, bandwidth in known),
+        ]
+    return Fragment({"costs": section}, [f"fitted to {origin}"], remarks, below)
 
 
 # ---------------------------------------------------------------------------- the reader of the log

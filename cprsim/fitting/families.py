@@ -52,10 +52,6 @@ class SearchFamily:
     start: Callable[[Lifetimes], list[float]]  # search numbers
     ended: Callable[..., float]  # log-likelihood of `_Ended` times at the search numbers
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        return tuple(self.scales)
-
     def distribution(self, at: Floats) -> Distribution:
         """The member at search numbers."""
         return self.make(
@@ -196,14 +192,14 @@ N_PIECES = 5
 FEWEST_ENDS = 4  # of each piece, below which there are fewer pieces
 
 
-def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
+def fit_piecewise(lifetimes: Lifetimes) -> Fit:
     """Hazards of pieces with equally many ends, each its ends over the time spent in it.
 
     AIC and BIC count the borders too. Raises NotConvergedError for too few different times.
     """
     require_ends(lifetimes)
     ends_h = np.sort(lifetimes.duration_h[lifetimes.observed])
-    n_pieces = min(n_pieces, len(ends_h) // FEWEST_ENDS)
+    n_pieces = min(N_PIECES, len(ends_h) // FEWEST_ENDS)
     borders = ends_h[[len(ends_h) * i // n_pieces for i in range(1, n_pieces)]]
     from_h = np.append(0.0, np.unique(borders))
     n_ends = np.histogram(ends_h, np.append(from_h, np.inf))[0]

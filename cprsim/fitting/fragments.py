@@ -8,30 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures import limits
 from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
-from cprsim.failures.frailty import GammaFrailty, Lemons
+from cprsim.failures.frailty import GammaFrailty, Lemons, failures_of_a_node
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.goodness import P_REJECTED, Judged
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.records import Cluster, Estimate, Holds, Role
-
-if TYPE_CHECKING:
-    from cprsim.fitting.cost_fit import CostFit
-    from cprsim.fitting.report import Fitted
+from cprsim.fitting.report import Fitted
+from cprsim.records import Estimate
 
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
 WIDEST = 100  # characters of a line that has its remark behind it
 MOST_LINE = 300  # characters of a comment
 UNITS = ((3600.0, "s"), (60.0, "min"))
 T = TypeVar("T")
-
-
-class UnwritableError(ParameterError):
-    """A fit that a scenario does not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +84,25 @@ def failures_fragment(fitted: Fitted) -> Fragment:
     if not fitted.asks_for_correlation:
         return job_fragment(fitted)
     try:
-        return correlated_fragment(fitted)
-    except UnwritableError as error:
+        return _correlated_fragment(fitted)
+    except ParameterError as error:
         found, note = job_fragment(fitted), "nodes that differ are asked for, but can't be written:"
         return replace(found, above=[f"{note} {error}", *found.above])
 
 
-def correlated_fragment(fitted: Fitted) -> Fragment:
+def fragment_of(fitted: Fitted) -> Fragment | str:
+    """The section that a scenario takes, or why there is none."""
+    try:
+        return failures_fragment(fitted)
+    except ParameterError as error:
+        return str(error)
+
+
+def _correlated_fragment(fitted: Fitted) -> Fragment:
     """Kind `correlated`: nodes that differ, and shocks. Raises as `failures_fragment`."""
     correlated, outages = fitted.correlated, fitted.outages
-    if correlated is None:
-        raise ParameterError(f"nodes that differ could not be fitted: {fitted.why_not_correlated}")
-    forms = [(one.name, one) for one in correlated.forms]
+    assert correlated is not None  # nodes that differ were asked for
+    forms = [(one.family, one) for one in correlated.forms]
     best, passed_over = _first(forms, _check_form)
     shape, scale_h, *others = best.parameters
     mean_h = best.lifetime.mean_h
@@ -119,25 +119,26 @@ def correlated_fragment(fitted: Fitted) -> Fragment:
     if isinstance(frailty, Lemons):
         share = f"{100 * frailty.share:.6g} %"
         section["lemons"] = {"share": share, "factor": _digits(frailty.factor)}
-        remarks["lemons"] = f"factor {_interval(by_name['lemon_factor'])}"
+        remarks["lemons"] = f"factor {interval(by_name['lemon_factor'])}"
         frailty = frailty.others
     if isinstance(frailty, GammaFrailty):
         section["frailty"] = {"shape": _digits(frailty.shape)}
-        remarks["frailty"] = _interval(by_name["frailty_shape"])
+        remarks["frailty"] = interval(by_name["frailty_shape"])
     if (shocks := correlated.shocks) is not None:
         counts = zip(shocks.sizes, shocks.shares, strict=True)
-        seen = shocks.rate_per_h * correlated.watched_h  # how often each size was
+        seen = shocks.rate_per_h * outages.window_h  # how often each size was
         sizes = {size: float(round(share * seen)) for size, share in counts}
         every = f"{1 / shocks.rate_per_h:.6g} h"
         section["shocks"] = {"every": every, "sizes": sizes, "nodes": shocks.n_nodes}
     section |= {"start": "fresh", "watched": f"{correlated.ages_h:.6g} h", "clock": "wall"}
-    job = Cluster((Role("node", fitted.n_job_nodes, Holds.NOTHING),))
-    mtbf_h = replace(correlated, forms=(best,)).source().expected(job, FIRST_H).mtbf_h
-    n_job, n_nodes = fitted.n_job_nodes, correlated.n_nodes
+    n_job, n_nodes = fitted.n_job_nodes, outages.n_nodes
+    own = failures_of_a_node(best.lifetime, best.frailty, FIRST_H, correlated.ages_h)
+    events = 0.0 if shocks is None else shocks.striking(n_job)[0]
+    mtbf_h = FIRST_H / (n_job * own + events * FIRST_H)
     part = f" ({n_job / n_nodes:.4g} of the nodes)" if n_job < n_nodes else ""
     above = [
-        f"{outages.n_outages} outages of {n_nodes} nodes in {correlated.watched_h:.6g} h; nodes: "
-        f"{best.name}, AIC {best.aic:.1f}",
+        f"{outages.n_outages} outages of {n_nodes} nodes in {outages.window_h:.6g} h; nodes: "
+        f"{best.family}, AIC {best.aic:.1f}",
         *passed_over,
         f"holds for any job on up to {n_nodes} of these nodes: each has its own clock. A job on "
         f"{n_job} of {n_nodes}{part}",
@@ -168,8 +169,8 @@ def job_fragment(fitted: Fitted) -> Fragment:
     section: dict[str, Any] = {"kind": "job", "nodes": n_job, "family": fit.family}
     remarks = {"nodes": "of the job with this rate"}
     if isinstance(distribution, PiecewiseHazard):
-        remarks["family"] = f"mean {mean.mean:.6g} h, {_interval(mean)} h"
-        section["ages"] = [f"{age_h} h" for age_h in _apart(distribution.from_h)]
+        remarks["family"] = f"mean {mean.mean:.6g} h, {interval(mean)} h"
+        section["ages"] = [f"{age_h} h" for age_h in _apart(distribution.from_h, 6)]
         section["hazards"] = [f"{rate:.6g} failures/h" for rate in distribution.rates_per_h]
     else:
         section |= _time(mean)
@@ -210,7 +211,7 @@ def _first(candidates: Iterable[tuple[str, T]], check: Callable[[T], None]) -> t
             reasons.append(f"not {name}: {error}")
             continue
         return one, reasons
-    raise UnwritableError("no fitted family can stand in a scenario: " + "; ".join(reasons))
+    raise ParameterError("no fitted family can stand in a scenario: " + "; ".join(reasons))
 
 
 def stretched(distribution: Distribution, factor: float) -> Distribution:
@@ -230,10 +231,14 @@ def _of_failures(
     fitted: Fitted, section: Mapping[str, Any], above: list[str], remarks: Mapping[str, str]
 ) -> Fragment:
     """With the log that it is of, what speaks against a fit of it, and the repairs."""
-    cause, lines = fitted.observation.cause, [f"fitted to {fitted.origin}"]
+    cause, facts, lines = fitted.cause, fitted.observation, [f"fitted to {fitted.origin}"]
     if cause is not None:
         lines.append(f"only causes with {cause!r}; other outages censor up-times")
-    lines += fitted.observation.lines()
+    lines += [
+        f"nodes: {facts['n_nodes']}",
+        f"window: {fitted.outages.window_h:.6g} h, from {facts['begins']} to {facts['ends']}",
+        f"ages: {facts['ages']}",
+    ]
     if fitted.gaps.ranking is not None and fitted.gaps.ranking.none_fits:
         lines.append(
             f"none fits: of the gaps, every family's p-value is below {P_REJECTED:g}; "
@@ -255,7 +260,7 @@ def _repairs(fitted: Fitted) -> str:
     except ParameterError as error:
         return f"no repair times: {error}"
     doubt = "; none fits the repair times" if ranking.none_fits else ""
-    repair = _duration(best, f"{best.fit.mean.mean:.6g} h")
+    repair = duration(best, f"{best.fit.mean.mean:.6g} h")
     return f"under cluster, with spares: repair: {_flow(repair)}{doubt}"
 
 
@@ -270,20 +275,21 @@ def _support(times: Lifetimes, mean_h: float, unit: str, longer: float = 1.0) ->
     ]
 
 
-def _duration(judged: Judged, mean: str) -> dict[str, Any]:
+def duration(judged: Judged, mean: str) -> dict[str, Any]:
     """A duration as a scenario names it."""
     spread = judged.fit.spread
     shape = {} if spread is None else {spread.name: _digits(spread.mean)}
     return {"family": judged.fit.family, "mean": mean} | shape
 
 
-def _apart(values: tuple[float, ...]) -> list[str]:
-    """Increasing numbers in as few digits, six at least, as keep them apart."""
-    written = ([f"{value:.{n}g}" for value in values] for n in range(6, 18))
-    return next(texts for texts in written if len(set(texts)) == len(texts))
+def _apart(values: Sequence[float], n_digits: int) -> list[str]:
+    """Increasing numbers in as few digits, `n_digits` at least, as keep them apart; or nothing."""
+    written = ([f"{value:.{n}g}" for value in values] for n in range(n_digits, 18))
+    return next((texts for texts in written if len(set(texts)) == len(texts)), [])
 
 
-def _interval(estimate: Estimate) -> str:
+def interval(estimate: Estimate) -> str:
+    """The 95 % interval in a comment."""
     return f"95 %: {estimate.low:.4g} to {estimate.high:.4g}"
 
 
@@ -301,46 +307,7 @@ def _spread(spread: Estimate) -> dict[str, Any]:
 
 def _ends(estimate: Estimate, bounds: limits.Bounds) -> list[str]:
     """The ends of an interval, cut at what a scenario takes; none where that leaves a point."""
-    ends = [min(max(end, bounds[0]), bounds[1]) for end in (estimate.low, estimate.high)]
-    written = ([f"{end:.{n}g}" for end in ends] for n in range(4, 17))
-    return next((texts for texts in written if float(texts[0]) < float(texts[1])), [])
-
-
-# --------------------------------------------------------------------------------------- costs
-
-
-def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
-    """The section `costs`, with `storage` as an alternative where the log names bytes."""
-    section: dict[str, Any] = {}
-    remarks, known = {}, []
-    for one in fits:
-        mean, (per_hour, unit) = one.mean, unit_of(one.mean.mean)
-        cost: Any = f"{mean.mean * per_hour:.6g} {unit}"
-        cost = cost if one.best is None else _duration(one.best, cost)
-        section[one.name] = {"stall": cost} if one.name == "save" else cost
-        said = [f"{count(one.lifetimes.n, one.name)}, {one.family}", "no interval: too few"]
-        if mean.has_interval:
-            shown = mean.times(per_hour)
-            bounds = f"between {shown.low:.4g} and {shown.high:.4g}"
-            said[1] = f"{bounds if one.best is None else f'mean {_interval(shown)}'} {unit}"
-        if one.best is not None and (spread := one.best.fit.spread) is not None:
-            said.append(f"{spread.name} {_interval(spread)}")
-        remarks[one.name] = "; ".join(said)
-        if one.bandwidth is not None and one.name in ("save", "load"):
-            known.append((one.name, one.bandwidth))
-    below = [f"{kind}: not in the log, say it" for kind in ("save", "load") if kind not in section]
-    for kind in ("detect", "reschedule"):
-        if kind not in section:
-            section[kind], remarks[kind] = "0 s", "not in the log: put yours here"
-    if known:
-        kind, first = known[0]
-        below += [
-            f"or from the bytes: `{kind}: transfer`, {first.mean_bytes / 1e9:.6g} GB over `emb_ps` "
-            "as `shard_size`, and",
-            f"storage: {{bandwidth: {first.gbit_s.mean:.6g} Gbit/s}}",
-            *(bandwidth.in_words(name) for name, bandwidth in known),
-        ]
-    return Fragment({"costs": section}, [f"fitted to {origin}"], remarks, below)
+    return _apart([min(max(end, bounds[0]), bounds[1]) for end in estimate.triple[1:]], 4)
 
 
 def count(n: int, kind: str) -> str:

@@ -8,7 +8,6 @@ from math import inf
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, by_node
 from cprsim.records import Bools, Floats, Ints
 
@@ -98,16 +97,12 @@ def lifetimes_of(
     unit: Ints | None = None,
     competed: Bools | None = None,
 ) -> Lifetimes:
-    """Lifetimes from columns; raises ParameterError for times that can't be."""
+    """Lifetimes from columns, without those of zero."""
     duration_h = np.asarray(duration_h, dtype=np.float64)
     n = len(duration_h)
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
     entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
     limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
-    if not (np.isfinite(duration_h).all() and (entry_h >= 0).all()):
-        raise ParameterError("times must be finite and not negative")
-    if (duration_h < entry_h).any():
-        raise ParameterError("a time ends before its observation began")
     seen = duration_h > entry_h
     return Lifetimes(
         duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64),

@@ -90,10 +90,6 @@ class Fit:
         """The parameters by their names."""
         return {one.name: one for one in self.parameters}
 
-    def parameter(self, name: str) -> Parameter:
-        """One parameter. Raises KeyError for a name that the family does not have."""
-        return self.by_name[name]
-
     @property
     def spread(self) -> Parameter | None:
         """Shape of Weibull and gamma, sigma of lognormal."""

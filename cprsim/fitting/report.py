@@ -1,38 +1,35 @@
-"""All that is said of a log of failures: fits, how often a job fails, contradictions, fragments."""
+"""All that is said of a log of failures: fits, how often a job fails, and contradictions."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from math import exp, inf, isfinite, log, nan, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
-from cprsim.fitting.correlation import (
+from cprsim.fitting.families import WEIBULL, fit
+from cprsim.fitting.goodness import MOST_FITTED, Subject, rank
+from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
+from cprsim.fitting.likelihood import NotConvergedError, Parameter
+from cprsim.fitting.observation import (
     WEEK_H,
     WORST_FRACTION,
+    Observation,
     Togetherness,
     concentration,
     dispersion,
     job_rate_per_h,
+    observation,
     togetherness,
     weekly_counts,
 )
-from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.fragments import Fragment, failures_fragment, job_fragment
-from cprsim.fitting.goodness import MOST_FITTED, Subject, rank
-from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
-from cprsim.fitting.likelihood import NotConvergedError, Parameter
-from cprsim.fitting.observation import Observation, Source, observation
 from cprsim.fitting.trend import Trend, silences, trend
 from cprsim.records import ROUNDED_Z_95, Estimate
-
-if TYPE_CHECKING:
-    from cprsim.fitting.causes import OfCause
 
 FEW = 20  # gaps or failures
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
@@ -53,6 +50,7 @@ class Fitted:
     outages: Outages
     observation: Observation
     origin: str  # the log's name
+    cause: str | None  # the only one that is asked about
     n_job_nodes: int
     gaps: Subject
     uptimes: Subject
@@ -61,7 +59,6 @@ class Fitted:
     trend: Trend
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
-    causes: Sequence[OfCause]  # where they were asked for, the one to fix first on top
     open_ages: str  # a warning where the ages at the beginning are unknown, and matter
 
     @property
@@ -104,7 +101,7 @@ class Fitted:
         """Whether nodes differ by more than one distribution can say."""
         if self.correlated is None or self.outages.n_nodes < 2:
             return False
-        aic = {form.name: form.aic for form in self.correlated.forms}
+        aic = {form.family: form.aic for form in self.correlated.forms}
         return aic["alike"] - min(aic.values()) > WORTH_AIC
 
     @property
@@ -166,8 +163,8 @@ class Fitted:
         said = "Nothing in the log contradicts the fit."
         if self.contradictions:
             said = f"What does not fit one distribution: {'; '.join(self.contradictions)}."
-        facts = {name: getattr(self.observation, name).source for name in FACTS}
-        guessed = [text for name, text in FACTS.items() if facts[name] is Source.INFERRED]
+        facts = self.observation
+        guessed = [text for name, text in FACTS.items() if facts[name].source == "inferred"]
         if guessed:
             listed = " and ".join(filter(None, (", ".join(guessed[:-1]), guessed[-1])))
             said += f" The log does not say {listed}: that is inferred from its failures alone."
@@ -197,37 +194,6 @@ class Fitted:
         ]  # fmt: skip
         return tuple(one for one in found if one)
 
-    # ------------------------------------------------------------------------- for a scenario
-
-    @cached_property
-    def _written(self) -> Fragment | str:
-        """For what was asked for, or why there is none."""
-        try:
-            if self.causes:
-                from cprsim.fitting.causes import fragment_of_all
-
-                return fragment_of_all(self.causes)
-            return failures_fragment(self)
-        except ParameterError as error:
-            return str(error)
-
-    @property
-    def fragment(self) -> Fragment | None:
-        """The sections for what was asked for; None where there is nothing to write."""
-        return None if isinstance(self._written, str) else self._written
-
-    @property
-    def why_no_fragment(self) -> str:
-        return self._written if isinstance(self._written, str) else ""
-
-    @cached_property
-    def job_fragment(self) -> Fragment | None:
-        """Of kind job, where it can be written; else that for what was asked for."""
-        try:
-            return job_fragment(self)
-        except ParameterError:
-            return self.fragment
-
     # ------------------------------------------------------------------------- as tables
 
     @cached_property
@@ -239,19 +205,19 @@ class Fitted:
             numbers = {"log_likelihood": form.log_likelihood, "aic": form.aic}
             numbers["extrapolated"] = beyond
             mean = Estimate(form.lifetime.mean_h)
-            _add(found, "nodes", form.name, numbers, {**form.by_name, "mean_h": mean})
+            _add(found, "nodes", form.family, numbers, {**form.by_name, "mean_h": mean})
         found["observation"] = [
-            {"fact": name, **asdict(getattr(self.observation, name))} for name in (*FACTS, "ages")
+            {"fact": name, **fact._asdict()} for name, fact in self.observation.items()
         ]
-        return found | ({"causes": [row for row, _ in self.causes]} if self.causes else {})
+        return found
 
 
 def fit_failures(
     outages: Outages, observed: Observation | None = None, origin: str = "the log", *,
     n_job_nodes: int | None = None, first: FirstUptime = FirstUptime.NEW, n_bootstrap: int = 199,
-    seed: int = 0, causes: bool = False,
+    cause: str | None = None,
 ) -> Fitted:  # fmt: skip
-    """Fit everything that can be fitted to a log, and to each of its causes where asked for.
+    """Fit everything that can be fitted to a log.
 
     Raises ParameterError for more nodes than the log has, or nothing that can be fitted.
     """
@@ -270,34 +236,25 @@ def fit_failures(
     observed = observed or observation(outages, first)
     times = {"gaps": gaps(outages), "uptimes": uptimes(outages, first)}
     times["repairs"] = repair_times(outages)
-    subjects = {name: _subject(name, one, n_bootstrap, seed) for name, one in times.items()}
+    subjects = {name: _subject(name, one, n_bootstrap) for name, one in times.items()}
     if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
         raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
-    correlated, why_not, of_causes = None, "", list["OfCause"]()
+    correlated, why_not = None, ""
     try:
         correlated = fit_correlated(outages)
     except (ParameterError, NotConvergedError) as error:
         why_not = str(error)
-    if causes:
-        from cprsim.fitting.causes import by_cause
-
-        def alone(chosen: Outages) -> Fragment:
-            return failures_fragment(
-                fit_failures(chosen, observed, origin, n_job_nodes=n_job, n_bootstrap=0, seed=seed)
-            )
-
-        of_causes = by_cause(outages, n_job, first, alone)
     return Fitted(
-        outages, observed, origin, n_job, **subjects, together=together, trend=trend(outages),
-        correlated=correlated, why_not_correlated=why_not, causes=of_causes,
+        outages, observed, origin, cause, n_job, **subjects, together=together,
+        trend=trend(outages), correlated=correlated, why_not_correlated=why_not,
         open_ages=_open_ages(outages, observed, first, subjects["uptimes"]),
     )  # fmt: skip
 
 
-def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, seed: int) -> Subject:
+def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int) -> Subject:
     ranking, why_not = None, ""
     try:
-        ranking = rank(lifetimes, n_bootstrap=n_bootstrap, seed=seed)
+        ranking = rank(lifetimes, n_bootstrap=n_bootstrap)
     except ParameterError as error:
         zeros = f" ({lifetimes.n_zero} of zero length)" if lifetimes.n_zero else ""
         why_not = f"{error}{zeros}"
@@ -330,7 +287,7 @@ def _open_ages(
     """
     judged = of_uptimes.ranking.judged if of_uptimes.ranking else ()
     mine = [one.fit for one in judged if one.fit.family == WEIBULL.name]
-    if not mine or observed.ages.source is not Source.INFERRED:
+    if not mine or observed["ages"].source != "inferred":
         return ""
     (other,) = set(FirstUptime) - {first}
     fits = {first: mine[0]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from math import isnan
@@ -11,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cprsim.errors import one_line
-from cprsim.fitting.correlation import WORST_FRACTION
-from cprsim.fitting.fragments import Fragment, unit_of
+from cprsim.errors import ParameterError, one_line
+from cprsim.fitting.fragments import Fragment, job_fragment, unit_of
 from cprsim.fitting.goodness import Subject
-from cprsim.fitting.observation import node_hours
+from cprsim.fitting.observation import WORST_FRACTION, node_hours
 from cprsim.fitting.report import Fitted, frames_of, sentences
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
@@ -44,10 +44,19 @@ NEXT = "The page has the fragment for a scenario; --save FILE writes it."
 Frames = dict[str, pd.DataFrame]
 
 
-def answer_of_fit(fitted: Fitted, files: Sequence[Path] = ()) -> Answer:
-    """What a log of failures says."""
-    frames = {name: pd.DataFrame(rows) for name, rows in fitted.frames.items()}
-    written, of_job = fitted.fragment, fitted.job_fragment
+def answer_of_fit(
+    fitted: Fitted,
+    fragment: Fragment | str,
+    causes: Sequence[Mapping[str, Any]] = (),
+    files: Sequence[Path] = (),
+) -> Answer:
+    """What a log of failures says; the fragment for it or why there is none, and rows of causes."""
+    rows_of = fitted.frames | ({"causes": list(causes)} if causes else {})
+    frames = {name: pd.DataFrame(rows) for name, rows in rows_of.items()}
+    written = None if isinstance(fragment, str) else fragment
+    of_job = written
+    with suppress(ParameterError):
+        of_job = job_fragment(fitted)
     sections = {} if written is None else written.sections
     values = {
         "mtbf_h": fitted.mtbf_h,
@@ -57,8 +66,8 @@ def answer_of_fit(fitted: Fitted, files: Sequence[Path] = ()) -> Answer:
         "n_failures": fitted.n_failures,
         "n_instants": len(fitted.together.sizes),
         "node_hours": node_hours(fitted.outages),
-        "window_h": fitted.observation.window_h,
-        "cause": fitted.observation.cause,
+        "window_h": fitted.outages.window_h,
+        "cause": fitted.cause,
         "share_of_zero_gaps": fitted.together.share_of_zero_gaps,
         "group_sizes": fitted.together.larger.tolist(),
         "weekly_dispersion": fitted.weekly_dispersion,
@@ -73,9 +82,14 @@ def answer_of_fit(fitted: Fitted, files: Sequence[Path] = ()) -> Answer:
         "scopes": sections.get("scopes", []),
         "job_fragment": None if of_job is None else str(of_job),
         "job_failures": {} if of_job is None else of_job.sections["failures"],
-        "why_no_fragment": fitted.why_no_fragment or None,
+        "why_no_fragment": fragment if isinstance(fragment, str) else None,
     }
-    tells = partial(_of_failures, fitted, frames, [] if files else [NEXT])
+    scenario: list[Block] = [Words([f"There is no fragment: {fragment}."])]
+    if written is not None:
+        scenario = [ListingBlock("The fragment", str(written))]
+    if of_job is not None and str(of_job) != str(written):
+        scenario.append(ListingBlock("Simpler, without groups and lemons", str(of_job)))
+    tells = partial(_of_failures, fitted, frames, scenario, [] if files else [NEXT])
     return Answer("fit", fitted.origin, tells, frames, values, files=files)
 
 
@@ -181,10 +195,12 @@ def _of_causes(causes: pd.DataFrame) -> Table:
 # ------------------------------------------------------------------------------ the documents
 
 
-def _of_failures(fitted: Fitted, frames: Frames, following: Sequence[str]) -> Document:
+def _of_failures(
+    fitted: Fitted, frames: Frames, scenario: Sequence[Block], following: Sequence[str]
+) -> Document:
     (how_often, how_sure), (what_not, *remarks) = fitted.answer, fitted.remarks
     answer, table, besides = [how_often, how_sure], _best(frames["times"]), list[Block]()
-    if fitted.causes:
+    if "causes" in frames:
         from cprsim.fitting.causes import RESTART_H, SAVE_H
 
         worst = frames["causes"].iloc[0]
@@ -199,14 +215,6 @@ def _of_failures(fitted: Fitted, frames: Frames, following: Sequence[str]) -> Do
         answer, remarks = [how_often, fix], [assumed, what_not, *remarks]
         what_not = how_sure
         table, besides = _of_causes(frames["causes"]), [table]
-    written, of_job = (
-        None if one is None else str(one) for one in (fitted.fragment, fitted.job_fragment)
-    )
-    scenario: list[Block] = [Words([f"There is no fragment: {fitted.why_no_fragment}."])]
-    if written is not None:
-        scenario = [ListingBlock("The fragment", written)]
-    if of_job is not None and of_job != written:
-        scenario.append(ListingBlock("Simpler, without groups and lemons", of_job))
     dots = "Each failure as a dot over time, a row for each node."
     curves = "Survival with the fitted families, hazard over age, and quantiles."
     pictures = [

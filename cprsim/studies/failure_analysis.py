@@ -74,7 +74,7 @@ def gamma_fit(lifetimes: Lifetimes) -> GammaFit:
     gamma, exponential = (fit(FAMILIES[name], lifetimes) for name in ("gamma", "exponential"))
     return {
         "n": lifetimes.n,
-        "shape": gamma.parameter("shape").mean,
+        "shape": gamma.by_name["shape"].mean,
         "mean, h": gamma.mean.mean,
         "median, h": _median_h(gamma.distribution),
         "RMSE, %": 100 * distances(gamma.distribution, lifetimes)[1],

@@ -16,8 +16,9 @@ from cprsim.failures.block import (
     replications_of,
 )
 from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, Weibull
+from cprsim.failures.frailty import Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import MEMORY, MOST_REPLICATIONS, FailureSource, random_slots

@@ -10,19 +10,19 @@ import pytest
 from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
+from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons, Shocks
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import Start
 from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
-from cprsim.fitting.correlation import (
+from cprsim.fitting.lifetimes import lifetimes_of, uptimes
+from cprsim.fitting.observation import (
     concentration,
     dispersion,
     togetherness,
     weekly_counts,
 )
-from cprsim.fitting.lifetimes import lifetimes_of, uptimes
 from cprsim.fitting.trend import trend
 from cprsim.records import Cluster, Holds, Role
 from tests.failures.tidy import read_infinitehbd, read_lanl
@@ -70,7 +70,7 @@ def test_gamma_frailty_integrates_out() -> None:
 def test_frailty_is_found_again() -> None:
     source = CorrelatedNodes(Weibull(0.7, 500.0), GammaFrailty(2.0), start=Start.FRESH)
     fits = fit_frailty(uptimes(trace_of_fit(source, 400, 3000.0, seed=3)))
-    by_name = {fit.name: fit for fit in fits}
+    by_name = {fit.family: fit for fit in fits}
     truth = {"shape": 0.7, "scale_h": 500.0, "frailty_shape": 2.0}
     for estimate in by_name["gamma"].parameters:
         log_error = estimate.standard_error / estimate.mean
@@ -81,7 +81,7 @@ def test_frailty_is_found_again() -> None:
 def test_equal_nodes_are_not_told_apart() -> None:
     source = CorrelatedNodes(Weibull(0.7, 500.0), start=Start.FRESH)
     fits = fit_frailty(uptimes(trace_of_fit(source, 200, 2000.0, seed=4)))
-    best, alike = fits[0], next(fit for fit in fits if fit.name == "alike")
+    best, alike = fits[0], next(fit for fit in fits if fit.family == "alike")
     assert alike.aic - best.aic < 6
 
 

@@ -160,6 +160,16 @@ def a_late_end() -> str:
     return "2099-05-04".join(table(utc).rsplit("2024-05-04", 1))
 
 
+def an_end_in_20_missing() -> str:
+    """None of a node's last outage: that would be down to the end."""
+    last = {one.node: one for one in OUTAGES}.values()
+    rows = [
+        f"{one.node},{utc(one.start)},{'' if n % 20 == 3 and one not in last else utc(one.end)}"
+        for n, one in enumerate(OUTAGES)
+    ]
+    return lines(["node,start,end", *rows])
+
+
 def a_bad_date() -> str:
     rows = table(german).splitlines()
     rows[50] = rows[50].replace(".2024", ".20")
@@ -330,19 +340,17 @@ def alerts() -> list[dict[str, Any]]:
     return [
         {
             "endsAt": utc(one.end + timedelta(minutes=k)),
-            "fingerprint": f"{number}{k}",
             "labels": {"alertname": name, "instance": f"{one.node}:9100"},
             "startsAt": utc(one.start + timedelta(minutes=k)),
             "status": {"state": "active"},
         }
-        for number, one in enumerate(OUTAGES)
+        for one in OUTAGES
         for k, name in enumerate(("NodeDown", "KubeletDown"))
     ]
 
 
-def webhook() -> str:
-    message = {"version": "4", "groupKey": "{}", "status": "resolved", "alerts": alerts()}
-    return json.dumps(message)
+def webhook(of: list[dict[str, Any]]) -> str:
+    return json.dumps({"receiver": "x", "status": "resolved", "alerts": of})
 
 
 def nagios() -> str:
@@ -443,6 +451,9 @@ TABLES = {
     "byte-order mark and CRLF": Form(
         lambda: b"\xef\xbb\xbf" + table(utc).replace("\n", "\r\n").encode()
     ),
+    "each 20th end missing": Form(an_end_in_20_missing, within=0.04, said=(
+        "closed by the next failure of the node",
+    )),
     "unsorted, each row twice": Form(
         lambda: table(utc, of=OUTAGES[::-1] + OUTAGES), said=("merged",)
     ),
@@ -542,7 +553,12 @@ MONITORING = {
     "alerts of Alertmanager": refused(
         lambda: json.dumps(alerts()), "alerts of Alertmanager.*query Prometheus"
     ),
-    "webhook of Alertmanager": refused(webhook, "alerts of Alertmanager.*query Prometheus"),
+    "webhook of Alertmanager": refused(
+        lambda: webhook(alerts()), "alerts of Alertmanager.*query Prometheus"
+    ),
+    "webhooks of Alertmanager, one in a line": refused(
+        lambda: lines([webhook([one]) for one in alerts()]), "alerts of Alertmanager"
+    ),
     "Nagios": refused(nagios, "archive of Nagios: make a table"),
     "torchrun": refused(TORCHRUN.read_bytes, "`cprsim ledger` reads it"),
 }

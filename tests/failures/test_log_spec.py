@@ -12,9 +12,13 @@ import pytest
 
 import cprsim
 from cprsim.errors import CprsimError
-from cprsim.experiments.assemble import assemble
+from cprsim.experiments.assemble import assemble, replay_of
 from cprsim.failures.outages import Outages
+from cprsim.failures.replay import Replay
 from cprsim.failures.traces.spec import LogSpec
+from cprsim.fitting.families import FAMILIES, fit
+from cprsim.fitting.lifetimes import gaps
+from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.reading import load_scenario
 from tests.failures.test_forms import (
@@ -32,7 +36,9 @@ from tests.failures.test_forms import (
     table,
     utc,
 )
+from tests.failures.test_small_logs import LIVES
 from tests.failures.tidy import read
+from tests.fitting.posterior_check import portrait_of
 from tests.making import call
 
 EACH_ONCE = list({one.node: one for one in OUTAGES[::-1]}.values())  # the first of each node
@@ -89,6 +95,13 @@ def test_a_period_is_written_as_the_log_writes_times(tmp_path: Path) -> None:
     assert (log.origin, log.window_h) == ("2024-02-05T00:00:00", 90 * 24)
     log = found(tmp_path, text, date_format=GERMAN, period=("05.02.2024", None), tz="Asia/Tokyo")
     assert log.origin == "2024-02-05T00:00:00+09:00"
+
+
+@pytest.mark.parametrize("form", ["a DST jump", "journalctl -k", "kubectl get events", "up"])
+def test_times_are_printed_in_the_zone_of_the_log(tmp_path: Path, form: str) -> None:
+    (log := tmp_path / "log").write_text(str(FORMS[form].content()))
+    zone = "01" if form in ("a DST jump", "journalctl -k") else "00"
+    assert read(log, period=("2024-02-05", None)).origin == f"2024-02-05T{zone}:00:00+{zone}:00"
 
 
 def test_repeats_are_said_merged_where_a_log_has_no_ends_and_can_be_kept(tmp_path: Path) -> None:
@@ -149,6 +162,34 @@ def test_what_fit_reads_run_replays(tmp_path: Path, form: str) -> None:
     np.testing.assert_array_equal(
         replayed.start_h, read(log, period=(begin, end), n_nodes=60).start_h
     )
+    expected = Replay(replayed).expected(Cluster((Role("emb_ps", 2, Holds.SHARD),)), 50.0)
+    assert expected.mtbf_h == pytest.approx(replayed.window_h / N_OUTAGES * 60 / 2, 1e-3)
+
+
+def test_a_window_wider_than_the_log_reaches_fit_and_replay(tmp_path: Path) -> None:
+    """Three failures within 90 days of a year in which 50 nodes were watched."""
+    rows = "a,2024-02-01,2024-02-02\nb,2024-03-03,2024-03-04\na,2024-05-01,2024-05-02\n"
+    year_h = 365 * 24
+    log = found(tmp_path, f"node,start,end\n{rows}", nodes=50, period=("2024-01-01", "2024-12-31"))
+    expected = Replay(log).expected(Cluster((Role("emb_ps", 10, Holds.SHARD),)), 100.0)
+    assert expected.mtbf_h == pytest.approx(year_h / 3 * 50 / 10)
+    assert fit(FAMILIES["exponential"], gaps(log)).mean.mean == pytest.approx(year_h / 3)
+    assert portrait_of(log).mean_gap_h == pytest.approx(year_h / 3)
+    own = found(tmp_path, f"node,start,end\n{rows}", nodes=50)  # the gaps alone are known
+    assert fit(FAMILIES["exponential"], gaps(own)).mean.mean == pytest.approx(45 * 24)
+
+
+def test_a_replay_of_dated_nodes_has_only_nodes_that_are_there(tmp_path: Path) -> None:
+    (path := tmp_path / "log.csv").write_text(LIVES)
+    said = {
+        "kind": "trace", "file": str(path), "format": "tidy", "nodes": "dates",
+        "period": {"from": "2024-01-01", "to": "2024-02-01"},
+    }  # fmt: skip
+    dated = replay_of(TraceFailures.model_validate(said), path).outages
+    assert dated.lives is not None
+    assert dated.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24]
+    whole = replay_of(TraceFailures.model_validate(said | {"nodes": 4}), path).outages
+    assert whole.lives is None
 
 
 OPENED: list[str] = []

@@ -53,7 +53,6 @@ def test_a_cause_is_chosen_and_the_others_stay_to_compete_with_it() -> None:
     one = log.choosing("CAUSE 2")
     assert one.n_outages == 4
     assert one.chosen.tolist() == [False, False, True, False]
-    assert log.choosing("cause 2").chosen_alone().start_h.tolist() == [20]
     with pytest.raises(
         ParameterError, match="no outage has a cause with 'fan'; there are: cause 0"
     ):

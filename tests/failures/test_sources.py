@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import (
     Constant,
     Exponential,
     Gamma,
     Weibull,
+    p_strikes,
     with_mean,
 )
-from cprsim.failures.frailty import GammaFrailty, Lemons
+from cprsim.failures.frailty import GammaFrailty, Lemons, Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.outages import outages_of
 from cprsim.failures.replay import Replay
@@ -27,7 +28,6 @@ from cprsim.failures.sources import (
     MOST_REPLICATIONS,
     FailureSource,
     Start,
-    p_strikes,
     random_slots,
     replications_for,
     trace_of,

@@ -20,6 +20,7 @@ from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import FirstUptime, gaps, lifetimes_of, repair_times, uptimes
+from cprsim.fitting.report import fit_failures
 from cprsim.scenario.reading import load_scenario
 from tests.fitting.logs import write_log
 
@@ -126,7 +127,10 @@ def test_cumulative_incidence_by_hand_with_late_entry_and_censoring() -> None:
 
 def test_the_incidence_is_that_of_the_causes_that_were_drawn() -> None:
     """Disks Weibull (3, 100 h) beside networks exponential (60 h), by numeric integration."""
-    found = {row["cause"]: row for row, _ in by_cause(competing(3), 1)}
+    found = {
+        row["cause"]: row
+        for row, _ in by_cause(fit_failures(competing(3), n_job_nodes=1, n_bootstrap=0))
+    }
     n = sum(row["n_failures"] for row in found.values())
     for age_h in AGES_H:
         disk, _ = integrate.quad(
@@ -146,7 +150,7 @@ def test_what_each_cause_costs_is_counted_on_the_job() -> None:
         np.arange(len(rows)) % 10, at_h, at_h + 2, tuple(name for name, _ in rows), n_nodes=10,
         window_h=500.0, origin="0 h",
     )  # fmt: skip
-    rows = [row for row, _ in by_cause(log, 5)]
+    rows = [row for row, _ in by_cause(fit_failures(log, n_job_nodes=5, n_bootstrap=0))]
     assert [row["cause"] for row in rows] == ["gpu", "disk", "(other causes)"]
     assert [row["n_failures"] for row in rows] == [12, 6, 2]
     assert rows[0]["job_rate_per_h"] == pytest.approx(12 / 500 * 5 / 10)

@@ -12,8 +12,14 @@ import yaml
 
 from cprsim.errors import ParameterError, TraceError
 from cprsim.experiments.assemble import assemble
-from cprsim.fitting.cost_fit import CostFit, Transfers, bandwidth_of, fit_costs, read_transfers
-from cprsim.fitting.fragments import costs_fragment
+from cprsim.fitting.cost_fit import (
+    CostFit,
+    Transfers,
+    bandwidth_of,
+    costs_fragment,
+    fit_costs,
+    read_transfers,
+)
 from cprsim.records import Costs
 from cprsim.scenario.reading import load_scenario
 
@@ -62,7 +68,7 @@ def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> 
     one = fitted(drawn_s)
     assert one.family == family
     assert one.best is not None
-    found = one.best.fit.parameter(name)
+    found = one.best.fit.by_name[name]
     assert abs(found.mean - truth) <= 4 * found.standard_error
     assert one.best.fit.distribution.mean_h == pytest.approx(one.mean.mean)
     assert one.mean.low < drawn_s.mean() / 3600 < one.mean.high
@@ -145,7 +151,8 @@ def test_bandwidth_is_all_bytes_over_all_hours() -> None:
     assert (found.n, found.mean_bytes) == (2, 100)
     assert found.rate.mean == pytest.approx(200 / 3)
     # residuals 100/3 and -100/3 over a mean of 1.5 h
-    assert found.standard_error == pytest.approx(math.sqrt(2 * (100 / 3) ** 2 / 2) / 1.5)
+    error = math.sqrt(2 * (100 / 3) ** 2 / 2) / 1.5
+    assert found.rate.high == pytest.approx(200 / 3 * math.exp(1.959964 * error / (200 / 3)))
     assert found.rate.low * found.rate.high == pytest.approx(found.rate.mean**2)
 
 
@@ -286,6 +293,7 @@ def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, complaint: s
     [
         (["save,2026-10-25T02:59:30,2026-10-25T02:01:00,"], HEADER, None, "local time that was"),
         (["1,2"], "start,end", "h", "no column 'kind'"),
+        (["save,1,3,"], HEADER, None, "saves.csv:2: time_unit: the times are numbers"),
         ([], HEADER, "h", "no row below the header"),
         (["save,1,1,5"], HEADER, "h", "every save of the log takes no time"),
         (["save,1,,5"], HEADER, "h", "no row of the log has an end"),

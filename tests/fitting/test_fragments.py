@@ -15,11 +15,14 @@ from cprsim.errors import CprsimError, ParameterError, ScenarioError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures import limits
-from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.fitting.fragments import correlated_fragment, stretched
+from cprsim.fitting.fragments import (
+    failures_fragment,
+    job_fragment,
+    stretched,
+)
 from cprsim.fitting.report import Fitted, fit_failures
 from cprsim.records import Cluster, Floats, Holds, Role
 from cprsim.scenario.cluster import ClusterSection
@@ -95,7 +98,7 @@ def test_every_fragment_loads_and_runs_and_reads_as_its_data(kind: str, scenario
     useful_h = min(max(3 * log.window_h / log.n_outages, 1e-3), 1e4)
     for n_job in (log.n_nodes, 3):
         said = fitted(log, n_job)
-        for one in (said.fragment, said.job_fragment):
+        for one in (failures_fragment(said), job_fragment(said)):
             text = str(one)
             assert one is not None
             assert yaml.safe_load(text) == one.sections
@@ -112,31 +115,13 @@ def test_nodes_that_no_scenario_takes_give_way_and_it_is_said(scenario: Run) -> 
     said = fitted(lemons(2, mean_h=300.0, others_h=3e9, shape=0.3))
     assert said.correlated is not None
     assert said.correlated.forms[0].lifetime.mean_h > 1e8  # hours: no scenario takes that
-    assert "not lemons: the mean" in str(said.fragment)
-    scenario(str(said.fragment), 60, 50.0)
+    assert "not lemons: the mean" in str(failures_fragment(said))
+    scenario(str(failures_fragment(said)), 60, 50.0)
     rng = np.random.default_rng(3)
     said = fitted(gaps_on_random_nodes(rng.weibull(400.0, 500), 5))
     assert said.gaps.family == "weibull"  # with a shape of about 400
-    assert "# not weibull: the shape" in str(said.job_fragment)
-    scenario(str(said.job_fragment), 5, 100.0)
-
-
-def test_the_correlated_fragment_is_the_fit_in_a_scenario(scenario: Run) -> None:
-    rng = np.random.default_rng(1)
-    at_h = np.cumsum(rng.gamma(0.6, 20 / 0.6, 400))
-    node = np.append(rng.integers(20, size=400), rng.integers(20, size=10))
-    at_h = np.append(at_h, at_h[20:30])
-    order = np.argsort(at_h, kind="stable")
-    said = fitted(log_of(at_h[order], at_h.max() * 1.001, node[order], 20))
-    assert said.correlated is not None
-    read, meant = scenario(str(correlated_fragment(said)), 4, 50.0).failures, said.correlated
-    assert isinstance(read, CorrelatedNodes)
-    cluster = Cluster((Role("emb_ps", 4, Holds.SHARD), Role("trainer", 2, Holds.REPLICA)))
-    ours, theirs = (one.expected(cluster, 50.0) for one in (read, meant.source()))
-    assert ours.mtbf_h == pytest.approx(theirs.mtbf_h, rel=1e-4)
-    assert ours.n_shards_together == pytest.approx(theirs.n_shards_together, rel=1e-4)
-    assert read.start == meant.source().start
-    assert read.watched_h == pytest.approx(meant.source().watched_h, rel=1e-4)
+    assert "# not weibull: the shape" in str(job_fragment(said))
+    scenario(str(job_fragment(said)), 5, 100.0)
 
 
 def test_the_bounds_are_those_of_the_schema(scenario: Run) -> None:
@@ -168,7 +153,7 @@ def test_what_a_log_is_called_stays_within_its_comment(scenario: Run) -> None:
     said = fit_failures(
         drawn("exponential"), None, "a\nfailures: {kind: none}\x1b[2J", n_bootstrap=0
     )
-    for one in (said.fragment, said.job_fragment):
+    for one in (failures_fragment(said), job_fragment(said)):
         assert str(one).splitlines()[0] == r"# fitted to a\nfailures: {kind: none}\x1b[2J"
         scenario(str(one), 12, 1.0)
 
@@ -184,7 +169,7 @@ def test_pieces_are_scaled_to_the_share_of_the_job(scenario: Run) -> None:
     )
     for n_job in (8, 10):  # unscaled they fail 12 and 9.6 times too often
         said = fitted(log, n_job)
-        text = str(said.job_fragment)
+        text = str(job_fragment(said))
         assert "family: piecewise" in text
         assert f"# for a job on {n_job} of the 96 nodes of the log, whose share of the" in text
         assert said.job_share == pytest.approx(n_job / 96, rel=0.01)
@@ -220,7 +205,7 @@ def test_all_families_stretch_to_their_mean_and_keep_their_shape() -> None:
 
 def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
     log = lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8)
-    whole, part = (str(correlated_fragment(fitted(log, n))) for n in (None, 8))
+    whole, part = (str(failures_fragment(fitted(log, n))) for n in (None, 8))
     assert "A job on 8 of 60 (0.1333 of the nodes)" in part
     assert "A job on 60 of 60\n" in whole
     said_h = float(part.partition("fails every ")[2].split()[0])
@@ -250,7 +235,7 @@ def test_a_mean_beyond_all_that_was_watched_is_called_extrapolated(tmp_path: Pat
     assert any(beyond in warning for warning in said.values["warnings"])
     rng = np.random.default_rng(1)
     known = fitted(gaps_on_random_nodes(rng.exponential(5, 200), 4))
-    assert "extrapolated" not in str(known.fragment)
+    assert "extrapolated" not in str(failures_fragment(known))
 
 
 # ------------------------------------------------------------------------------------- --save

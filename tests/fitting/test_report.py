@@ -18,6 +18,7 @@ from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.fitting import correlated_fit, goodness
 from cprsim.fitting.correlated_fit import fit_frailty
+from cprsim.fitting.fragments import failures_fragment, job_fragment
 from cprsim.fitting.goodness import P_REJECTED, rank
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.report import Fitted, fit_failures
@@ -146,7 +147,7 @@ def test_one_end_far_off_ends_in_an_answer_without_warnings(
 ) -> None:
     """It was a LinAlgError after three RuntimeWarnings."""
     rows = [("a", 1.0, 2.0), ("b", 5.0, 6.0), ("a", 9.0, 650_000.0), ("c", 11.0, 12.0)]
-    assert quick(read_tidy(written(tmp_path, rows), time_unit="h")).fragment is not None
+    assert failures_fragment(quick(read_tidy(written(tmp_path, rows), time_unit="h"))).sections
     assert not [one for one in recwarn if one.category is RuntimeWarning]
 
 
@@ -161,7 +162,7 @@ def test_logs_of_one_node_and_without_ends(tmp_path: Path) -> None:
     fitted = quick(read_tidy(path, time_unit="h"))
     assert fitted.repairs.ranking is None
     assert "no failure was observed" in fitted.repairs.why_not
-    assert "no repair times" in str(fitted.fragment)
+    assert "no repair times" in str(failures_fragment(fitted))
     assert any("only 3 gaps" in warning for warning in fitted.warnings)
 
 
@@ -181,7 +182,7 @@ def test_what_befalls_a_node_that_is_down_changes_nothing(tmp_path: Path) -> Non
         path.write_text("\n".join(["node,start,end", *rows, *more]) + "\n")
         outages = read_tidy(path, time_unit="h", period=(0, 3100), n_nodes=8)
         fitted = quick(outages)
-        said.append((fitted.mtbf_h, str(fitted.fragment), Replay(outages).notes[0]))
+        said.append((fitted.mtbf_h, str(failures_fragment(fitted)), Replay(outages).notes[0]))
     assert said[0] == said[1]
     merged = f"{len(inside)} outage(s) of nodes that were down already"
     assert outages.notes[-1] == f"{merged}, merged into the outage under way"
@@ -211,7 +212,7 @@ def test_none_fits_is_said_wherever_the_best_is_shown(monkeypatch: pytest.Monkey
     assert fitted.frames["times"][0]["none_fits"]
     assert "gaps: none fits, every family is rejected" in fitted.warnings
     said = "# none fits: of the gaps, every family's p-value is below 0.01"
-    assert said in str(fitted.job_fragment)
+    assert said in str(job_fragment(fitted))
     assert fitted.contradictions[0].startswith("no family fits the gaps")
 
 
@@ -284,19 +285,6 @@ def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> Non
 
 
 # ---------------------------------------------------------------------------- real logs, presets
-
-
-def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
-    said = cprsim.fit(failure_logs / "infinitehbd/fault_trace.json", nodes=400, bootstrap=19)
-    gaps = said.frames["families"].query("times == 'gaps'")
-    assert gaps["family"].iloc[0] == "gamma"
-    assert gaps["p_value"].iloc[0] > 0.05
-    assert set(gaps["p_value"][2:]) == {1 / 20}
-    assert said.values["job_failures"]["shape"] == 0.489694
-    section = said.values["failures"]
-    assert section["kind"] == "correlated"
-    assert section["shocks"]["sizes"] == {2: 19, 3: 5, 4: 2, 6: 1, 8: 2}
-    assert section["shocks"]["nodes"] == 400
 
 
 def presets() -> pd.DataFrame:

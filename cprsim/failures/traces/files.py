@@ -78,7 +78,6 @@ class Head:
     """The beginning of a log, for a guess at its format."""
 
     text: str  # of its first bytes, without blanks before it; what is no UTF-8 replaced
-    begins: bytes  # its first bytes
 
     @property
     def first_line(self) -> str:
@@ -95,7 +94,7 @@ def head_of(log: PathLike[str]) -> Head:
     """The beginning of a log. Raises TraceError where the file can't be opened."""
     with opened(log) as file:
         begins = file.read(HEAD_BYTES)
-    return Head(begins.decode("utf-8-sig", errors="replace").lstrip(), begins[:16])
+    return Head(begins.decode("utf-8-sig", errors="replace").lstrip())
 
 
 def _unpacked(file: IO[bytes], path: Path) -> Any:

@@ -15,7 +15,7 @@ ADVICE = {  # by what their beginning holds
     r"\s*(?:JobID|Cluster|NodeName)\b[^|\n]*\n[- ]+\n": (
         "is a table of Slurm whose columns of a fixed width cut names off: print it with bars (-P)"
     ),
-    r'.*"startsAt":.*"fingerprint"|.*"fingerprint":.*"startsAt"|\{.*"groupKey":.*"alerts"': (
+    r'(?=.*"alertname":).*"startsAt":': (
         "holds alerts of Alertmanager: one outage has several, and each begins late, by the `for` "
         "of its rule; query Prometheus for `up` (/api/v1/query_range)"
     ),

@@ -26,6 +26,7 @@ LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MOST_NODES = 10_000_000
 BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
 MINUTE_H = 1 / 60
+STAMPS = Times(np.zeros(0))  # without a zone
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
@@ -41,7 +42,7 @@ class Log:
     counted : what is to be said, with how often
     points : whether outages without an end are instants; otherwise the node was down until its next
         failure
-    times : how instants are written; None: as dates
+    times : how instants are written
     watched : begin and end of the observation [h] where the file says them
     nodes : names of nodes, also of those that never failed; empty where the file does not say them
     n_nodes : how many there are, where the file says that alone
@@ -55,19 +56,14 @@ class Log:
     rows: pd.DataFrame
     counted: Counter[str]
     points: bool
-    times: Times | None = None
+    times: Times = STAMPS
     watched: tuple[float | None, float | None] = (None, None)
     nodes: frozenset[str] = frozenset()
     n_nodes: int | None = None
     dates: pd.DataFrame | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     records_alone: bool = False
-
-    @property
-    def dated(self) -> bool:
-        """Whether hours count from 1970."""
-        return self.times is None or self.times.dated or self.times.since_1970
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +120,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         backwards, rows["node"], path, "end", "the outage of {value} ends before it begins"
     )
     (from_h, to_h), facts = _window(path, log, spec)
-    if log.dated:
+    if log.times.since_1970:
         _require_past(path, rows, to_h if spec.ends[1] is not None else -np.inf)
     in_time = np.ones(len(rows), dtype=bool)
     if spec.ends[1] is not None and not (log.records_alone and to_h == log.watched[1]):
@@ -289,7 +285,7 @@ def _instant_h(text: str, log: Log, spec: LogSpec, path: PathLike[str]) -> float
     """One end of the period: a number or a date as the file has them, or an ISO 8601 date."""
     times = log.times
     is_date = re.match(r"\d{4}-\d\d-\d\d", text) is not None
-    if times is None or times.dated or (times.since_1970 and is_date):
+    if times.dated or (times.since_1970 and is_date):
         return date_h(text, path, spec.tz, spec.date_format)
     cell = pd.Series([text], name="period", index=[-FIRST_ROW])
     return float(read_times(cell, spec.time_unit, path, times).hours[0])
@@ -297,10 +293,9 @@ def _instant_h(text: str, log: Log, spec: LogSpec, path: PathLike[str]) -> float
 
 def _origin(from_h: float, log: Log, spec: LogSpec) -> str:
     """The begin of the observation as the log writes instants, with the zone."""
-    if not log.dated:
+    if not log.times.since_1970:
         return f"{from_h:g} h"
-    zoned = log.times is not None and (log.times.zoned or log.times.since_1970)
-    return written(from_h, spec.tz or ("UTC" if zoned else None))
+    return written(from_h, spec.tz or log.times.zone or (None if log.times.dated else "UTC"))
 
 
 def n_observed(given: int | None, known: int, named: int, path: PathLike[str]) -> int:

@@ -13,7 +13,7 @@ from cprsim.failures.outages import NodeLives
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where
 from cprsim.failures.traces.spec import NODE_COLUMNS, LogSpec
-from cprsim.failures.traces.times import HOURS, Times, read_times
+from cprsim.failures.traces.times import Times, read_times
 from cprsim.records import Floats
 
 
@@ -27,7 +27,7 @@ def node_columns(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> pd.
     return found.drop_duplicates()
 
 
-def read_nodes(path: Path, times: Times | None, spec: LogSpec) -> tuple[pd.DataFrame, list[str]]:
+def read_nodes(path: Path, times: Times, spec: LogSpec) -> tuple[pd.DataFrame, list[str]]:
     """The dates of nodes in a table [h of the log's clock], and what of it was not read.
 
     Raises TraceError with file and line.
@@ -45,7 +45,7 @@ def read_nodes(path: Path, times: Times | None, spec: LogSpec) -> tuple[pd.DataF
 
 
 def dates_of(
-    rows: pd.DataFrame, path: PathLike[str], times: Times | None, spec: LogSpec, twice_is: str
+    rows: pd.DataFrame, path: PathLike[str], times: Times, spec: LogSpec, twice_is: str
 ) -> pd.DataFrame:
     """Dates of nodes as text, as hours of the log's clock. Raises TraceError with file and line."""
     names = rows["node"].fillna("").str.strip()
@@ -62,17 +62,14 @@ def dates_of(
 
 
 def _hours(
-    rows: pd.DataFrame, name: str, path: PathLike[str], like: Times | None, spec: LogSpec
+    rows: pd.DataFrame, name: str, path: PathLike[str], like: Times, spec: LogSpec
 ) -> Floats:
     if name not in rows or rows[name].isna().all():
         return np.full(len(rows), np.nan)
-    dated = like is None or like.dated or like.since_1970
-    unit = spec.time_unit or (None if like is None or dated else like.unit)
-    if not dated and unit not in HOURS:
-        raise trace_error(path, None, "the log's times are numbers: say --time-unit", name)
+    unit = spec.time_unit or (None if like.since_1970 else like.unit)
     times = read_times(rows[name], unit, path, None, spec.date_format, spec.tz)
-    if dated != (times.dated or times.since_1970):
-        kind = "dates" if dated else "numbers"
+    if like.since_1970 != times.since_1970:
+        kind = "dates" if like.since_1970 else "numbers"
         raise trace_error(path, None, f"holds other times than the log, which has {kind}", name)
     return times.hours
 
@@ -87,8 +84,6 @@ def lives_of(dates: pd.DataFrame, from_h: float, n_nodes: int = 0) -> NodeLives:
     enters_h = np.where(np.isnan(entry), np.maximum(born_h, 0.0), entry)
     enters_h, leaves_h = np.maximum(enters_h, 0.0), np.where(np.isnan(leaves), np.inf, leaves)
     born_h = np.where(np.isnan(installed) & (born_h < 0), 0.0, born_h)
-    gone = leaves_h <= 0  # before the observation: any order will do
-    enters_h = np.where(gone, np.minimum(enters_h, leaves_h - 1.0), enters_h)
     each = np.array([np.minimum(born_h, enters_h), enters_h, leaves_h]).T
     n_silent = max(n_nodes - len(each), 0)
     if n_silent:

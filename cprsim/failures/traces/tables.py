@@ -62,7 +62,7 @@ def read_table(
         if rows.empty:
             continue
         start = _times(rows["start"], spec, path, times, counted)
-        times = times or start._replace(hours=np.zeros(0), later_h=None, n_skipped=0)
+        times = times or Times(start.hours[:0], start.since_1970, start.unit, start.zone)
         cause = rows["cause"].fillna("") if "cause" in rows else [""] * len(rows)
         frame = pd.DataFrame({
             "node": pd.Categorical(rows["node"].str.strip()),
@@ -80,7 +80,7 @@ def read_table(
     if "state" in whole:
         whole = _of_states(whole, path, counted)
     points = not ends and "end" not in names and "end" not in table
-    if times.guessed:
+    if times.unit and spec.time_unit is None:
         notes = (f"times taken as {times.unit} since 1970, as no unit was given", *notes)
     lives = None
     if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
@@ -139,7 +139,7 @@ def _times(
 ) -> Times:
     times = read_times(column, spec.time_unit, path, like, spec.date_format, spec.tz)
     counted[SKIPPED] += times.n_skipped
-    counted[TWICE] += times.n_twice
+    counted[TWICE] += 0 if times.later_h is None else int(np.isfinite(times.later_h).sum())
     return times
 
 
@@ -165,7 +165,7 @@ def _ends_h(
     end_h = ends.hours
     never = like.dated & (end_h >= NEVER_H)
     counted["end(s) in the year 9999 taken for none"] += int(never.sum())
-    zero = (like.dated | like.since_1970) & (end_h <= ZERO_H)
+    zero = like.since_1970 & (end_h <= ZERO_H)
     counted["end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(zero.sum())
     if ends.later_h is not None:  # an end in the second of two hours, as its start is later
         end_h = np.where((end_h < start_h) & np.isfinite(ends.later_h), ends.later_h, end_h)

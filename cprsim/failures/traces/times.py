@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from os import PathLike
 from typing import NamedTuple
 
@@ -26,21 +26,24 @@ MICROSECONDS_PER_HOUR = 3.6e9
 
 
 class Times(NamedTuple):
-    """A column of instants in hours (of 1970, or of the file's own zero), NaN where empty."""
+    """A column of instants in hours, NaN where empty, and how the column writes them."""
 
     hours: Floats
-    dated: bool  # time stamps; otherwise plain numbers
-    zoned: bool = False
-    unit: str | None = None  # of numbers
-    guessed: bool = False  # nobody said the unit: the numbers look like it, since 1970
-    since_1970: bool = False  # numbers that count from there
+    since_1970: bool = True  # else since the file's own zero
+    unit: str | None = None  # of numbers; None: time stamps
+    zone: tzinfo | None = None  # of the first time stamp; None: they have none
     later_h: Floats | None = None  # the second instant of an hour that occurs twice; else NaN
     n_skipped: int = 0  # local times that summer time skips
 
     @property
-    def n_twice(self) -> int:
-        """Local times that stand for two instants."""
-        return 0 if self.later_h is None else int(np.isfinite(self.later_h).sum())
+    def dated(self) -> bool:
+        """Whether they are time stamps."""
+        return self.unit is None
+
+    @property
+    def zoned(self) -> bool:
+        """Whether they are time stamps with a zone."""
+        return self.zone is not None
 
 
 def read_times(
@@ -67,18 +70,17 @@ def read_times(
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     no_row_where(_rounded(text), text, path, str(column.name), ROUNDED)
     looks_like = epoch_unit(numbers[numeric & (numbers > 0)])
-    if like is None or like.unit is None:
+    if like is None:
         unit = _unit(numbers[numeric], looks_like, time_unit, path)
+        since_1970 = looks_like == unit
     else:
-        unit = like.unit
-        if like.since_1970 and looks_like not in (None, unit):
+        unit, since_1970 = str(like.unit), like.since_1970
+        if since_1970 and looks_like not in (None, unit):
             message = (
                 f"looks like {looks_like} since 1970, the starts like {unit}: write both alike"
             )
             raise trace_error(path, None, message, str(column.name))
-    since_1970 = like.since_1970 if like is not None else looks_like == unit
-    hours = np.asarray(numbers * HOURS[unit], dtype=np.float64)
-    return Times(hours, False, unit=unit, guessed=time_unit is None, since_1970=since_1970)
+    return Times(np.asarray(numbers * HOURS[unit], dtype=np.float64), since_1970, unit)
 
 
 # ------------------------------------------------------------------------------------------ numbers
@@ -169,14 +171,18 @@ def _stamps(
     no_row_where(np.isnan(hours) & ~empty, text, path, key, f"{{value}} is no {right}")
     found = pc.match_substring_regex(pa.array(text, type=pa.large_string()), ZONE)
     zones = np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
-    zoned = bool(2 * zones[~empty].sum() >= (~empty).sum() > 0) if like is None else like.zoned
+    zone, zoned = None, bool(2 * zones.sum() >= (~empty).sum() > 0)
+    if like is not None:
+        zone, zoned = like.zone, like.zoned
+    elif zoned:
+        zone = pd.to_datetime(text[zones].iloc[0], format=form or "ISO8601").tzinfo
     odd = (zones != zoned) & ~empty
     no_row_where(odd, text, path, key, "{value}: either all time stamps have a zone or none")
     if zoned or tz is None:
-        return Times(hours, True, zoned)
+        return Times(hours, zone=zone)
     first, later, n_skipped = in_zone(stamps, tz)
     later_h = None if later is None else hours_since_1970(later)
-    return Times(hours_since_1970(first), True, zoned, later_h=later_h, n_skipped=n_skipped)
+    return Times(hours_since_1970(first), later_h=later_h, n_skipped=n_skipped)
 
 
 Stamps = pd.Series  # of time stamps
@@ -210,7 +216,7 @@ def hours_since_1970(stamps: Stamps) -> Floats:
     return np.asarray(np.where(np.isnat(microseconds), np.nan, hours), dtype=np.float64)
 
 
-def written(hours: float, tz: str | None = None) -> str:
+def written(hours: float, tz: str | tzinfo | None = None) -> str:
     """Hours since 1970 as a time stamp, to the second, with the zone where it is known."""
     stamp = str(np.datetime64(round(hours * 3600), "s"))
     if tz is None:

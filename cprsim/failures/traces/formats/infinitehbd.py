@@ -52,8 +52,9 @@ def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
     no_row_where(early, events, log, "event_type", "a fault ends that did not begin")
     return Log(
         rows.rename(columns={"node_id": "node", "at_h": "start"}), Counter(), points=False,
-        times=Times(np.zeros(0), False, unit="d"), watched=(0.0, float(events["at_h"].max())),
-        known={"begins": "the zero of the file's times"}, records_alone=True,
+        times=Times(np.zeros(0), since_1970=False, unit="d"), records_alone=True,
+        watched=(0.0, float(events["at_h"].max())),
+        known={"begins": "the zero of the file's times"},
     )  # fmt: skip
 
 

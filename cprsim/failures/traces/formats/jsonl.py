@@ -11,13 +11,13 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.json_values import items, require_object
+from cprsim.failures.traces.files import read_text, trace_error
 from cprsim.failures.traces.log import LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
 from cprsim.failures.traces.tables import read_table
 
 EXAMPLE = '{"node": ..., "start": ...}'
+BETWEEN = re.compile(r"[\s,]*")
 
 
 def json_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
@@ -42,6 +42,40 @@ def flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | No
             yield within + key, ",".join(value)  # as tables list nodes
         else:
             yield within + key, json.dumps(value, sort_keys=True)
+
+
+def items(path: PathLike[str]) -> Iterator[tuple[int, Any]]:
+    """Line and value of each JSON value of a file; where it is one array, of each of its items.
+
+    Raises TraceError with the line, for what is no JSON.
+    """
+    text, decode = read_text(path), json.JSONDecoder().raw_decode
+    at, line, counted = len(text) - len(text.lstrip()), 1, 0
+    is_array = text.startswith("[", at)
+    at += is_array
+    while True:
+        found = BETWEEN.match(text, at)
+        at = found.end() if found else at
+        line, counted = line + text.count("\n", counted, at), at
+        if at == len(text) or (is_array and text[at] == "]"):
+            break
+        try:
+            value, at = decode(text, at)
+        except (ValueError, RecursionError) as error:
+            line += text.count("\n", at, getattr(error, "pos", at))
+            reason = getattr(error, "msg", "nested too deep, or a number of thousands of digits")
+            raise trace_error(path, line, f"is no valid JSON: {reason}") from None
+        yield line, value
+    if is_array and text[at:].strip() != "]":
+        message = "is no valid JSON: the array does not end where the file ends"
+        raise trace_error(path, line, message)
+
+
+def require_object(item: Any, line: int, path: PathLike[str], example: str) -> dict[str, Any]:
+    """The item. Raises TraceError where it is no object."""
+    if not isinstance(item, dict):
+        raise trace_error(path, line, f"is no JSON object such as {example}")
+    return item
 
 
 FORMAT = LogFormat(

@@ -13,8 +13,7 @@ import pandas as pd
 
 from cprsim.errors import one_line
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.formats.jsonl import flat
-from cprsim.failures.traces.json_values import items, require_object
+from cprsim.failures.traces.formats.jsonl import flat, items, require_object
 from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, LogFormat, joined, numbered, paired
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import LogSpec
@@ -71,7 +70,8 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
             "holds no event of a node that is not ready: a cluster keeps events for an hour "
             "unless --event-ttl says otherwise",
         )  # fmt: skip
-    changes["start"] = read_times(changes["at"].rename("lastTimestamp"), None, log).hours
+    times = read_times(changes["at"].rename("lastTimestamp"), None, log)
+    changes["start"] = times.hours
     begins, end_h = paired(numbered(changes["node"])[0], changes["start"].to_numpy(), state)
     n_idle = int((state == BEGIN).sum()) - len(begins)
     n_up = int((state == END).sum()) - int(np.isfinite(end_h).sum())
@@ -80,7 +80,7 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     down, instants = changes.iloc[begins].assign(end=end_h), changes[state == NEITHER]
     rows = pd.concat([down, instants.assign(end=instants["start"])])
     what = "outage(s) begin within a minute of the end of another of the same node: one failure"
-    return Log(joined(rows, REBOOT_H, what, counted), counted, points=False)
+    return Log(joined(rows, REBOOT_H, what, counted), counted, points=False, times=times)
 
 
 def _events(log: PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -15,7 +15,7 @@ from cprsim.failures.traces.files import numbered_lines, trace_error
 from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import LogSpec
-from cprsim.failures.traces.times import ZONE, date_h, hours_since_1970, in_zone
+from cprsim.failures.traces.times import ZONE, Times, date_h, hours_since_1970, in_zone
 
 LOSES_NODE = {  # it has to be reset, rebooted or serviced before a job goes on
     # published
@@ -78,7 +78,8 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         "node": line["host"].mask(nameless, "this machine"), "start": hours_since_1970(stamps),
         "end": nan, "cause": code.map(causes),
     })  # fmt: skip
-    return Log(rows, counted, points=True)
+    zone = pd.Timestamp(line["iso"].iloc[0].replace(",", ".")).tzinfo
+    return Log(rows, counted, points=True, times=Times(rows["start"].to_numpy(), zone=zone))
 
 
 def _groups(text: pd.Series[str], pattern: str) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from datetime import UTC
 from os import PathLike
 from typing import Any
 
@@ -12,10 +13,10 @@ import pandas as pd
 
 from cprsim.errors import one_line
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.json_values import items
+from cprsim.failures.traces.formats.jsonl import items
 from cprsim.failures.traces.log import BEGIN, END, Log, LogFormat, paired
 from cprsim.failures.traces.spec import LogSpec
-from cprsim.failures.traces.times import EARLIEST_S, LATEST_S
+from cprsim.failures.traces.times import EARLIEST_S, LATEST_S, Times
 
 LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
 PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
@@ -70,7 +71,8 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     counted["s is the query's step: shorter outages are not seen"] = step_s
     rows = samples.iloc[begins].assign(end=end_h, cause="").set_axis([-1] * len(begins))
     watched, nodes = (float(start_h.min()), float(start_h.max())), frozenset(samples["node"])
-    return Log(rows, counted, points=False, watched=watched, nodes=nodes, known=KNOWN)
+    times = Times(np.zeros(0), zone=UTC)
+    return Log(rows, counted, points=False, times=times, watched=watched, nodes=nodes, known=KNOWN)
 
 
 def _result(answer: Any, log: PathLike[str]) -> list[Any]:
