@@ -9,8 +9,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-import cprsim as package
-from cprsim.errors import ParameterError
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
 
@@ -156,23 +154,6 @@ def test_a_shipped_scenario_copied_home_is_the_same_and_editors_find_its_schema(
     assert copy.read_text() == "mine"
     assert cprsim("init", "--from", "quickstart", "other.yaml").exit_code == 0
     assert (tmp_path / "other.yaml").is_file()
-
-
-def test_what_is_shipped_is_listed_with_marks_and_sources(cprsim) -> None:
-    called = cprsim("init", "--list")
-    assert "A small job under all four strategies" in called.stdout
-    assert "exponential, mean 3,692 h, per node (published; Kokolis" in called.stdout
-    said = json.loads(cprsim("init", "--list", "--json").stdout)["frames"]
-    assert "quickstart" in [one["name"] for one in said["scenarios"]]
-    assert all(one["about"] for one in said["scenarios"])
-    assert {"name", "family", "mean_h", "mark", "source"} <= set(said["presets"][0])
-
-
-def test_python_is_told_of_parameters() -> None:
-    with pytest.raises(ParameterError, match=r"^copy: 'quikstart' is none of"):
-        package.init(copy="quikstart")
-    with pytest.raises(ParameterError, match=r"^name kind and nodes, or copy, or listed$"):
-        package.init()
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ def commands() -> list[list[str]]:
 
 def test_the_commands_at_the_top_work_one_after_the_other(tmp_path, monkeypatch, undrawn) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
     (tmp_path / "scenarios").symlink_to(SCENARIOS)
     for command in commands():
         arguments = [

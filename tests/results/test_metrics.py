@@ -7,11 +7,20 @@ from dataclasses import replace
 from math import isnan
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from cprsim.experiments.pipeline import Outcome
-from cprsim.results.metrics import FINISHED, METRICS, differences, spreads, summarise
+from cprsim.results.metrics import (
+    FINISHED,
+    METRICS,
+    PERCENT,
+    differences,
+    percentiles,
+    spreads,
+    summarise,
+)
 from cprsim.results.rows import replication_rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -87,3 +96,24 @@ def test_differences_within_a_run_are_paired(outcome):
 def test_the_docs_define_every_metric_and_no_other():
     headings = re.findall(r"^###? ([a-z_]+)$", DOCS.read_text("utf-8"), re.MULTILINE)
     assert set(headings) == {*METRICS, FINISHED}
+
+
+def test_percentile_intervals_cover_what_they_should():
+    generator = np.random.default_rng(1)
+    n_samples, inside = 2000, np.zeros(99)
+    for _ in range(n_samples):
+        found = percentiles(generator.random(40))
+        truth = PERCENT / 100
+        low, high = np.nan_to_num(found.low, nan=0.0), np.nan_to_num(found.high, nan=1.0)
+        inside += (low <= truth) & (truth <= high)
+    error = np.sqrt(0.05 * 0.95 / n_samples)
+    assert (inside / n_samples >= 0.95 - 4 * error).all(), (inside.min() / n_samples, error)
+
+
+def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
+    found = percentiles(np.arange(10.0))
+    assert np.isnan(found.at(99).high)
+    assert np.isnan(found.at(1).low)
+    assert found.at(50).mean == 4.5
+    assert found.at(50).low == 1.0  # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
+    assert found.at(50).high == 8.0
