@@ -53,7 +53,7 @@ def test_the_shortcuts_are_overrides_and_replications_take_the_place_of_a_precis
 
 
 def test_a_job_that_can_never_finish_has_no_overhead(cprsim, scenario):
-    hopeless = ["--set", "failures.mtbf=1 min", "--set", "job.useful=12 min"]
+    hopeless = ["--set", "failures.mtbf=1 min", "--set", "job.useful=12 min", "--replications", 2]
     called = cprsim("run", scenario, "--set", "recovery=[none]", *hopeless, "--json")
     assert called.exit_code == 0
     none = strategies(called.stdout)["none"]

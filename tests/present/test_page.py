@@ -122,7 +122,8 @@ def test_what_stale_rows_cost_in_accuracy_is_said_where_a_curve_knows_it(run, tm
     curve = tmp_path / "mine.csv"
     curve.write_text("strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n", "utf-8")
     sets = {"accuracy.curve": str(curve)}
-    priced = load_result(cprsim.run(small_scenario(), sets, folder=tmp_path).folder)
+    text = small_scenario("full, {strategy: cpr, target_pls: 0.1}", replications=60)
+    priced = load_result(cprsim.run(text, sets, folder=tmp_path).folder)
     lost = priced.spreads()["cpr"]["auc_loss"]
     assert any(f"it loses {lost.mean:.5f} (" in said for said in answer(priced))
     assert any("not in these hours" in said for said in answer(load_result(run.folder)))
