@@ -22,6 +22,7 @@ from cprsim.results.metrics import (
     summarise,
 )
 from cprsim.results.rows import replication_rows
+from tests.results import conftest as made
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -39,13 +40,13 @@ def test_hours_become_shares_of_useful_time(outcome):
     assert full["saves"].mean == 4
 
 
-def test_nodes_beside_the_jobs_are_paid_by_the_hour(made):
-    spared = replace(made.cluster, n_spares=2)
+def test_nodes_beside_the_jobs_are_paid_by_the_hour():
+    spared = replace(made.CLUSTER, n_spares=2)
     strategies = (
         made.strategy(made.taxed(nodes=3.0), [1, 1], [0, 0]),
-        made.strategy(made.full, [1, 1], [1, 1]),
+        made.strategy(made.FULL, [1, 1], [1, 1]),
     )
-    found = spreads(summarise(Outcome(made.useful_h, spared, strategies)))
+    found = spreads(summarise(Outcome(made.USEFUL_H, spared, strategies)))
     # 10 h of work on 6 nodes, in 11 h on 9 and in 12 h on 6; 2 spares stand by
     assert found["taxed"]["overhead_node_h"].mean == pytest.approx(11 * 9 - 10 * 6)
     assert found["full"]["overhead_node_h"].mean == pytest.approx(2 * 6)
@@ -61,10 +62,10 @@ def test_pls_adds_up_what_each_lost_shard_went_back_by(outcome):
     assert rows.loc["full", "pls"].tolist() == [0, 0, 0]
 
 
-def test_means_over_the_lucky_replications_alone_are_not_given(made):
-    one = made.strategy(made.full, [1, 1, 1, 1], [0, 0, 0, 900], finished=[True, True, True, False])
-    other = made.strategy(made.cpr, [1, 1, 1, 1], [0, 0, 0, 0])
-    found = spreads(summarise(Outcome(made.useful_h, made.cluster, (one, other))))
+def test_means_over_the_lucky_replications_alone_are_not_given():
+    one = made.strategy(made.FULL, [1, 1, 1, 1], [0, 0, 0, 900], finished=[True, True, True, False])
+    other = made.strategy(made.CPR, [1, 1, 1, 1], [0, 0, 0, 0])
+    found = spreads(summarise(Outcome(made.USEFUL_H, made.CLUSTER, (one, other))))
     assert found["full"][FINISHED].mean == 0.75
     assert all(isnan(found["full"][quantity].mean) for quantity in METRICS)
     assert found["cpr"]["save"].mean == pytest.approx(0.1)
