@@ -72,7 +72,7 @@ def test_the_name_of_a_file(cprsim, tmp_path) -> None:
     assert_spelled_out(called)
     assert r"\n# .csv" in called.stdout  # within the comment of the fragment, not below it
     assert_spelled_out(cprsim("validate", tmp_path / f"no {EVIL}"))
-    assert_spelled_out(cprsim("compare", tmp_path / EVIL, tmp_path / EVIL))
+    assert_spelled_out(cprsim("report", tmp_path / EVIL, tmp_path / EVIL))
     assert_spelled_out(cprsim(f"no-command {EVIL}"))
     assert_spelled_out(cprsim("run", "small.yaml", f"--no{EVIL}"))
     assert_spelled_out(cprsim("run", "small.yaml", "--seed", EVIL))
@@ -92,7 +92,7 @@ def test_what_a_foreign_result_says_of_itself(cprsim, tmp_path) -> None:
         assert called.exit_code == 0, called.stderr
         assert "red" in called.stdout
         assert_spelled_out(called)
-        assert_spelled_out(cprsim("compare", folder, folder, *options))
+        assert_spelled_out(cprsim("report", folder, folder, *options))
 
 
 @pytest.mark.parametrize(
