@@ -87,7 +87,7 @@ def test_a_flag_or_the_environment_shows_the_traceback(before, environment) -> N
         ("run nothing.yaml >&-", 2, "nothing.yaml: cannot be read: No such file or directory\n"),
         ("run nothing.yaml 2>&-", 2, ""),
         ("run nothing.yaml >&- 2>&- <&-", 2, ""),
-        ("run small.yaml --replications 2 >&- <&-", 0, ""),
+        ("run small.yaml -q --replications 2 >&- <&-", 0, ""),
         ("--version >/dev/full", 1, "cprsim: No space left on device\n"),
         ("validate --schema >/dev/full", 1, "cprsim: No space left on device\n"),
     ],
