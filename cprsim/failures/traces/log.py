@@ -188,9 +188,8 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
 def _require_failures(path: PathLike[str], found: Outages) -> None:
     """Raise TraceError where no outage is left, with what was left out."""
     if not found.in_window.any():
-        left = [note for note in found.notes if "left out" in note]
-        why = f": {'; '.join(left)}" if left else ""
-        raise trace_error(path, None, f"no outage begins within the period{why}", "period")
+        why = "; ".join(["no outage begins within the period", *found.dropped])
+        raise trace_error(path, None, why, "period")
 
 
 def _merged(found: Outages, log: Log, spec: LogSpec) -> Outages:
@@ -282,11 +281,14 @@ def _window(
 
 
 def _instant_h(text: str, log: Log, spec: LogSpec, path: PathLike[str]) -> float:
-    """One end of the period: a number or a date as the file has them, or an ISO 8601 date."""
+    """One end of the period: a number or a date as the file has them, or an ISO 8601 date.
+
+    A date without a zone is of that of the log's first time stamp.
+    """
     times = log.times
     is_date = re.match(r"\d{4}-\d\d-\d\d", text) is not None
     if times.dated or (times.since_1970 and is_date):
-        return date_h(text, path, spec.tz, spec.date_format)
+        return date_h(text, path, spec.tz or times.zone, spec.date_format)
     cell = pd.Series([text], name="period", index=[-FIRST_ROW])
     return float(read_times(cell, spec.time_unit, path, times).hours[0])
 
