@@ -143,18 +143,6 @@ def test_what_does_not_count_is_said_at_once(tmp_path: Path) -> None:
         cprsim.fit(log, time_unit="h", period="3..20", bootstrap=0)
 
 
-@pytest.mark.parametrize("zone", ["Z", "+01:00", "-0530"])
-def test_a_period_without_a_zone_is_in_that_of_the_log(tmp_path: Path, zone: str) -> None:
-    log = tmp_path / "zoned.csv"
-    rows = (
-        f"a,2024-01-{day:02d}T{at}:00{zone},2024-01-{day:02d}T{at}:30{zone}\n"
-        for day in range(1, 10)
-        for at in ("00:30", "23:00")
-    )
-    log.write_text("node,start,end\n" + "".join(rows))
-    assert cprsim.fit(log, period="2024-01-03..", bootstrap=0).values["n_failures"] == 14
-
-
 def test_what_is_all_the_same_is_said(tmp_path: Path) -> None:
     path = written(tmp_path, [(name, 5.0, 6.0) for name in "abcd"])
     with pytest.raises(ParameterError, match=r"its 4 failure\(s\) all begin at the same"):

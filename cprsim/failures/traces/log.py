@@ -281,14 +281,11 @@ def _window(
 
 
 def _instant_h(text: str, log: Log, spec: LogSpec, path: PathLike[str]) -> float:
-    """One end of the period: a number or a date as the file has them, or an ISO 8601 date.
-
-    A date without a zone is of that of the log's first time stamp.
-    """
+    """One end of the period: a number or a date as the file has them, or an ISO 8601 date."""
     times = log.times
     is_date = re.match(r"\d{4}-\d\d-\d\d", text) is not None
     if times.dated or (times.since_1970 and is_date):
-        return date_h(text, path, spec.tz or times.zone, spec.date_format)
+        return date_h(text, path, spec.tz, spec.date_format)
     cell = pd.Series([text], name="period", index=[-FIRST_ROW])
     return float(read_times(cell, spec.time_unit, path, times).hours[0])
 

@@ -188,7 +188,7 @@ def _stamps(
 Stamps = pd.Series  # of time stamps
 
 
-def in_zone(stamps: Stamps, tz: str | tzinfo) -> tuple[Stamps, Stamps | None, int]:
+def in_zone(stamps: Stamps, tz: str) -> tuple[Stamps, Stamps | None, int]:
     """Time stamps that were read as UTC, taken as local time of a zone.
 
     Returns the instants, the earlier one where there are two; the other one, NaT where there is one
@@ -224,9 +224,7 @@ def written(hours: float, tz: str | tzinfo | None = None) -> str:
     return pd.Timestamp(stamp, tz="UTC").tz_convert(tz).isoformat()
 
 
-def date_h(
-    text: str, path: PathLike[str], tz: str | tzinfo | None, form: str | None = None
-) -> float:
+def date_h(text: str, path: PathLike[str], tz: str | None, form: str | None = None) -> float:
     """Hours since 1970; in `tz`, else UTC, where the text names no zone.
 
     Raises TraceError for what is neither of the log's form, or its day, nor an ISO 8601 time stamp.
