@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ from cprsim import watch
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
-from cprsim.files import decode, write_whole
+from cprsim.files import decode, digest_of, write_whole
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog
 from cprsim.recovery.policy import Policy
@@ -53,7 +52,7 @@ from cprsim.rehearsal.verdict import (
 )
 
 ATTEMPTS = 2  # at one run each time, where the machine was too busy
-BEFORE, FORMAT = "before.json", 1
+BEFORE = "before.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +83,18 @@ class Attempt:
     def judged(self) -> JudgedRun:
         heartbeat_s = self.planned.orders.speeds.heartbeat_s
         return judge(self.planned.predicted, self.measured, heartbeat_s)
+
+    def plain(self) -> dict[str, Any]:
+        """What is said of it, as JSON has it."""
+        return {
+            "strategy": self.planned.policy.name,
+            "trace": self.planned.trace,
+            "attempt": self.number,
+            "orders_sha256": self.planned.orders.digest,
+            "too_busy": self.load.too_busy,
+            "load": asdict(self.load),
+            "replay": asdict(self.replayed),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +130,7 @@ class Rehearsal:
 
     @property
     def disagreeing(self) -> tuple[Attempt, ...]:
-        """Attempts, valid or not, that differ from their replay or their own accounts."""
+        """Attempts, valid or not, that differ from their replay."""
         return tuple(one for one in self.attempts if not one.replayed.agrees)
 
     @property
@@ -238,8 +249,7 @@ class _Session:
         measured = folded(log, useful_h, n_servers)
         drift_s = float(measured.costs.hours_of("degraded")[0]) * SECONDS
         load = load_of(drift_s, ran.orders.useful_s, before, ran.n_false_alarms)
-        beside = check_replay(ran, measured, self.material, self.what.test)
-        return Attempt(planned, number, measured, load, beside)
+        return Attempt(planned, number, measured, load, check_replay(ran, log, self.material))
 
 
 def require_in_time(planned: Planned) -> None:
@@ -268,7 +278,8 @@ def _attempts(session: _Session, planned: Planned, journal: Path, which: str) ->
         name = f"{planned.policy.name}, trace {planned.trace}, attempt {number}"
         watch.doing(f"{which}: {name}")
         attempt = session.attempt(planned, number)
-        _write(_path_of(journal, planned, number), _plain(attempt))
+        log = _log_as_plain(attempt.measured.log)
+        _write(_path_of(journal, planned, number), attempt.plain() | {"log": log})
         if not attempt.is_valid:
             watch.doing(f"{name} is not valid: {attempt.load.too_busy}")
         yield attempt
@@ -290,16 +301,14 @@ def _calibration_in(journal: Path) -> RunCalibration | None:
 
 def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:
     """Write calibration, orders and predictions; a digest of them all."""
-    files: dict[str, Any] = {BEFORE: {"format": FORMAT, "calibration": asdict(calibration)}}
+    files: dict[str, Any] = {BEFORE: {"calibration": asdict(calibration)}}
     for one in planned:
         run = {"orders": one.orders.plain(), "predicted": _log_as_plain(one.predicted.log)}
         files.setdefault(f"trace-{one.trace}.json", {})[one.policy.name] = run
-    digest = hashlib.sha256()
     for name, plain in files.items():
-        digest.update(json.dumps([name, plain], sort_keys=True).encode())
         if not (journal / name).exists():
             _write(journal / name, plain)
-    return digest.hexdigest()
+    return digest_of(files)
 
 
 def _write(path: Path, plain: Any) -> None:
@@ -307,25 +316,14 @@ def _write(path: Path, plain: Any) -> None:
     write_whole(path, json.dumps(plain, sort_keys=True) + "\n")
 
 
-def _plain(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "number": attempt.number,
-        "orders": attempt.planned.orders.digest,
-        "log": _log_as_plain(attempt.measured.log),
-        "load": asdict(attempt.load),
-        "replayed": asdict(attempt.replayed),
-    }
-
-
 def _attempt_from(plain: dict[str, Any], planned: Planned, experiment: Experiment) -> Attempt:
-    log = log_from(plain["log"])
+    n_servers, log = experiment.cluster.n_emb_ps, log_from(plain["log"])
     return Attempt(
         planned,
-        int(plain["number"]),
-        folded(log, experiment.useful_h, experiment.cluster.n_emb_ps),
+        int(plain["attempt"]),
+        folded(log, experiment.useful_h, n_servers),
         decode(MachineLoad, plain["load"]),
-        decode(ReplayCheck, plain["replayed"]),
+        decode(ReplayCheck, plain["replay"]),
     )
 
 

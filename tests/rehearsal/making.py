@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import Clicks, split
+from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import PRESETS, ModelShape
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
@@ -30,13 +30,13 @@ SPEEDS = Speeds(
 
 def material(
     n: int = 12_000, optimizer: str = "sgd", by: ShardBy = ShardBy.ROWS, n_trainers: int = 1
-) -> tuple[Material, Clicks]:
-    """A small model with its training clicks, and the test clicks."""
+) -> Material:
+    """A small model with its training clicks."""
     tables = PRESETS["criteo-kaggle"].tables.capped(500)
-    train, test = split(generate(tables, n, seed=3).clicks)
+    train, _ = split(generate(tables, n, seed=3).clicks)
     plan = TrainingPlan(rate=0.1, schedule="linear", optimizer=optimizer)
     shape = ModelShape(tables, 8, (16,), (16,))
-    return Material(shape, train, plan, Shards(tables, N_SERVERS, by), n_trainers), test
+    return Material(shape, train, plan, Shards(tables, N_SERVERS, by), n_trainers)
 
 
 def orders(
@@ -83,10 +83,10 @@ def run(placement: ForkServer, what: Material, todo: Orders, name: str) -> Finis
     return Supervisor(placement, what, todo, store, fresh_model(what)).run()
 
 
-def beside_replay(ran: FinishedRun, what: Material, test: Clicks) -> tuple[FoldedRun, ReplayCheck]:
+def beside_replay(ran: FinishedRun, what: Material) -> tuple[FoldedRun, ReplayCheck]:
     """The run as a log that adds up, and what the kernel makes of that."""
     useful_h = ran.orders.useful_s / SECONDS
     log = event_log(ran.facts, ran.orders, what.n_samples, 0)
     cost_breakdown(log, useful_h)
     measured = folded(log, useful_h, N_SERVERS)
-    return measured, check_replay(ran, measured, what, test)
+    return measured, check_replay(ran, log, what)

@@ -36,7 +36,7 @@ from tests.making import SCENARIOS
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"
 SMALL = "kernel.samples=20000"
-CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4, 1.0)
+CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4)
 
 
 def experiment(*overrides: str) -> Experiment:
@@ -298,7 +298,7 @@ def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(what: Material) ->
     ]
     nothing = np.zeros(0)
     state = State(nothing, nothing, nothing, nothing)
-    ran = FinishedRun(short, tuple(facts), state, (), 0, (), 0)
+    ran = FinishedRun(short, tuple(facts), state, 0.0, 0, (), 0)
     assert extra(ran, 0.125, 0.8) == pytest.approx(0.12 - 0.1)
     assert extra(ran, 0.5, 0.8) == 0
     costly = replace(CALIBRATED, extra_s={"cpr-mfu": 0.05})
