@@ -97,6 +97,7 @@ class ProcessGroup:
         self._spares: asyncio.Queue[JobProcess] = asyncio.Queue()
         self._fork_server, self.address = fork_server, str(fork_server.folder / f"{name}.sock")
         self._nodes: list[JobProcess] = []
+        self._n_forked = 0
         self._server: asyncio.Server | None = None
 
     async def open(self, on_message: Callable[[JobProcess, Message], None]) -> None:
@@ -112,6 +113,7 @@ class ProcessGroup:
         """Ask for some more processes."""
         for _ in range(n):
             self._fork_server.fork(self.address)
+            self._n_forked += 1
 
     async def take(self) -> JobProcess:
         """A living spare. Raises WorkerError where none comes up in time."""
@@ -123,15 +125,20 @@ class ProcessGroup:
             raise WorkerError("no process of the rehearsal came up") from None
         return node
 
+    @property
+    def _has_living(self) -> bool:
+        coming = self._n_forked > len(self._nodes) and self._fork_server.lives
+        return coming or not all(node.is_dead for node in self._nodes)
+
     async def close(self) -> None:
-        """Kill all processes, and wait until they have ended."""
-        if self._server is not None:
-            self._server.close()
+        """Kill all processes, also those that are about to come, and wait until they have ended."""
         deadline = monotonic() + END_S
-        while any(not node.is_dead for node in self._nodes) and monotonic() < deadline:
-            for node in self._nodes:  # those that have come just now, too
+        while self._has_living and monotonic() < deadline:
+            for node in self._nodes:
                 node.signal(signal.SIGKILL)
             await asyncio.sleep(0.005)
+        if self._server is not None:
+            self._server.close()
         for node in self._nodes:
             node.forget()
         Path(self.address).unlink(missing_ok=True)
@@ -182,6 +189,11 @@ class ForkServer:
     def fork(self, address: str) -> None:
         """Fork one process, which connects to an address."""
         self._tell(f"{address}\n".encode())
+
+    @property
+    def lives(self) -> bool:
+        """Whether it forks what it is asked to."""
+        return self._process is not None and self._process.poll() is None
 
     def _tell(self, data: bytes) -> None:
         assert self._process is not None
