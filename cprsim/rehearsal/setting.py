@@ -119,32 +119,32 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
     Raises ParameterError for one that is not listed, or that the runtime can't do.
     """
     listed = {policy.name: policy for policy in experiment.policies}
-    if unknown := [name for name in names if name not in listed]:
-        raise ParameterError(
-            f"--strategies: the scenario has no `{unknown[0]}`; it has {', '.join(listed)}"
-        )
-    chosen = tuple(listed[name] for name in names or listed)
     own = {entry.name for entry in experiment.scenario.recovery if entry.costs is not None}
     n_trainers = len(experiment.cluster.replica_slots)
-    for policy in chosen:
+    for name in names or listed:
+        if name not in listed:
+            raise ParameterError(
+                f"--strategies: the scenario has no `{name}`; it has {', '.join(listed)}"
+            )
+        policy = listed[name]
         if n_trainers > 1 and not policy.is_strategy:
             raise ParameterError(
-                f"`{policy.name}` is rehearsed with one trainer: set `cluster.trainers: 1`, or "
-                "leave it out"
+                f"`{name}` is rehearsed with one trainer: set `cluster.trainers: 1`, or leave it "
+                "out"
             )
-        if policy.is_strategy and policy.name in own:
+        if policy.is_strategy and name in own:
             raise ParameterError(
-                f"`{policy.name}` has costs of its own; a rehearsal takes the section `costs`: put "
-                "them there, or leave it out"
+                f"`{name}` has costs of its own; a rehearsal takes the section `costs`: put them "
+                "there, or leave it out"
             )
         if not can_rehearse(policy):
             raise ParameterError(
-                f"`{policy.name}` can't be rehearsed; the runtime does full, partial, cpr, cpr-mfu "
-                "and the like, and systems that take the whole job back to files or to copies in "
+                f"`{name}` can't be rehearsed; the runtime does full, partial, cpr, cpr-mfu and "
+                "the like, and systems that take the whole job back to files or to copies in "
                 "peers' memory, such as async and gemini: leave it out, or name others by "
                 "--strategies"
             )
-    return chosen
+    return tuple(listed[name] for name in names or listed)
 
 
 def speeds_of(experiment: Experiment, material: Material) -> Speeds:
