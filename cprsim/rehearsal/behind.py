@@ -126,7 +126,7 @@ class SavesBehind:
         if to_peers:
             self.in_memory, self._wiped, self._lacking = content, set(), set()
         else:
-            self._store.commit(number, {"position": position})
+            self._store.commit(number)
             self._store.install(DENSE, until=number)
             self.in_files = content
         self._note(FactKind.SAVE_COMMITTED, number=number, position=at)

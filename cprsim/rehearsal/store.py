@@ -12,8 +12,7 @@ successor. Files are not flushed to the disk: processes die here, the machine do
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -44,11 +43,9 @@ class SaveFiles:
     def _commit(self, number: int) -> Path:
         return self.folder / f"commit-{number}"
 
-    def commit(self, number: int, about: Mapping[str, Any]) -> None:
-        """From this rename on the save counts."""
-        unfinished = self.folder / f"commit-{number}{UNFINISHED}"
-        unfinished.write_text(json.dumps(dict(about)))
-        unfinished.rename(self._commit(number))
+    def commit(self, number: int) -> None:
+        """From now on the save counts."""
+        self._commit(number).touch()
 
     def install(self, who: str, until: float = inf) -> None:
         """Bring an image up to the last commit, and remove parts that no commit names.

@@ -15,8 +15,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from cprsim.errors import WorkerError
 from cprsim.files import naming
 from cprsim.kernel.loops import Array
@@ -25,7 +23,7 @@ from cprsim.kernel.optimizers import optimizer_for
 from cprsim.rehearsal.behind import SavesBehind
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
-from cprsim.rehearsal.material import Material, rows_of
+from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
 from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
 from cprsim.rehearsal.server import first_image
@@ -43,22 +41,12 @@ class RunError(WorkerError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """The trained state of a job."""
-
-    table: Array  # (n_rows, d)
-    row_state: Array  # (n_rows, ...), or (0,)
-    dense: Array  # (n_dense,)
-    dense_state: Array
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class FinishedRun:
     """What a run did and left."""
 
     orders: Orders
     facts: tuple[RunFact, ...]
-    state: State
+    states: tuple[tuple[Array, ...], ...]  # by slot: weights, and what the optimiser keeps
     step_s: float  # of a batch, unpaced
     n_false_alarms: int
     activation_s: tuple[float, ...]  # of each spare that was made a server or a trainer
@@ -430,7 +418,7 @@ class Supervisor:
         job.n_committed += 1
         job.content = job.position
         job.bytes_saved += sum(vote.fields["bytes"] for vote in answers)
-        self._store.commit(number, {"position": job.position})
+        self._store.commit(number)
         self._note(FactKind.SAVE_COMMITTED, number=number, ends_interval=due.ends_interval)
         self._store.install(DENSE)
         for slot in self._servers:
@@ -629,28 +617,12 @@ class Supervisor:
         return FinishedRun(
             self._orders,
             tuple(sorted(self._facts, key=lambda fact: fact.at_s)),
-            self._state(dumped),
+            tuple(dump.arrays for dump in dumped),
             dumped[-1].fields["step_s"],
             self._n_false_alarms,
             tuple(self._activation_s),
             self._job.bytes_saved + self._behind.bytes_saved,
         )
-
-    def _state(self, dumped: Sequence[Message]) -> State:
-        table = np.zeros_like(self._start.table)
-        row_state = np.zeros_like(
-            optimizer_for(self._material.plan.optimizer, self._start).row_state
-        )
-        for number in self._servers:
-            rows = rows_of(self._material.shards, number)
-            held, state = dumped[number].arrays
-            table[rows] = held[: len(rows)]
-            if len(state):
-                row_state[rows] = state[: len(rows)]
-        (dense, dense_state), *others = (dumped[slot].arrays for slot in self._trainers)
-        if any(one.tobytes() != dense.tobytes() for one, _ in others):
-            raise RunError("trainers in step ended with different layers")
-        return State(table, row_state, dense, dense_state)
 
 
 async def _of_the_living(node: JobProcess, kind: str, **fields: Any) -> Message | None:

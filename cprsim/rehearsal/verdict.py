@@ -22,7 +22,7 @@ from cprsim.kernel.replay import TracedTraining, moments, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, EventKind, EventLog
-from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.supervisor import FinishedRun
@@ -258,30 +258,24 @@ class ReplayCheck:
 def check_replay(ran: FinishedRun, log: EventLog, material: Material) -> ReplayCheck:
     """Replay the real run's log on the kernel, and compare."""
     trainer, orders = material.trainer(), ran.orders
-    useful_h = orders.useful_s / SECONDS
+    useful_h, slots = orders.useful_s / SECONDS, range(orders.n_slots)
+    servers, trainers = slots[: orders.n_servers], slots[orders.n_servers :]
     if orders.behind:
         n_bytes = replay_going_back(log, useful_h, trainer)
     else:
         saver = Saver(trainer, material.shards, orders.sub_saves)
-        slots = range(orders.n_slots)
-        servers, trainers = slots[: orders.n_servers], slots[orders.n_servers :]
         replay(log, useful_h, servers, trainers, TracedTraining(trainer), saver)
         n_bytes = saver.bytes_written
+    table, row_state = trainer.model.table, trainer.optimizer.row_state
+    of_rows = [rows_of(material.shards, server) for server in servers]
+    expected = [(table[rows], row_state[rows] if len(row_state) else row_state) for rows in of_rows]
+    expected += [(trainer.model.dense, trainer.optimizer.dense_state)] * orders.n_trainers
     equal = all(
-        getattr(ran.state, name).tobytes() == array.tobytes()
-        for name, array in _state_of(trainer).items()
+        ours[: len(theirs)].tobytes() == theirs.tobytes()
+        for pair in zip(ran.states, expected, strict=True)
+        for ours, theirs in zip(*pair, strict=True)
     )
     return ReplayCheck(equal, ran.bytes_saved, n_bytes)
-
-
-def _state_of(trainer: ProxyTrainer) -> dict[str, Array]:
-    model, optimizer = trainer.model, trainer.optimizer
-    return {
-        "table": model.table,
-        "row_state": optimizer.row_state,
-        "dense": model.dense,
-        "dense_state": optimizer.dense_state,
-    }
 
 
 def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> int:

@@ -29,7 +29,7 @@ from cprsim.rehearsal.setting import (
     require_rehearsable,
     speeds_of,
 )
-from cprsim.rehearsal.supervisor import FinishedRun, State
+from cprsim.rehearsal.supervisor import FinishedRun
 from cprsim.rehearsal.systems import holders_of
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
@@ -262,9 +262,7 @@ def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(what: Material) ->
         for n, took_s in enumerate(taken_s)
         for at_s, kind in ((0.0, FactKind.SAVE_STARTED), (took_s, FactKind.SAVE_COMMITTED))
     ]
-    nothing = np.zeros(0)
-    state = State(nothing, nothing, nothing, nothing)
-    ran = FinishedRun(short, tuple(facts), state, 0.0, 0, (), 0)
+    ran = FinishedRun(short, tuple(facts), (), 0.0, 0, (), 0)
     assert extra(ran, 0.125, 0.8) == pytest.approx(0.12 - 0.1)
     assert extra(ran, 0.5, 0.8) == 0
     costly = replace(CALIBRATED, extra_s={"cpr-mfu": 0.05})

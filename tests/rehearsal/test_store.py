@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> SaveFiles:
 def test_a_part_counts_from_its_commit_on(store: SaveFiles) -> None:
     whole(store.part("1", 1), **image(1))
     whole(store.part("1", 2), **image(2))
-    store.commit(1, {})
+    store.commit(1)
     store.install("1")
     assert (read(store.image("1"))["table"] == 1).all()
     assert not store.part("1", 2).exists()
@@ -47,7 +47,7 @@ def test_rows_of_a_part_go_over_the_image_in_the_order_of_the_commits(store: Sav
     for number, row in ((1, 2), (2, 2), (3, 0)):
         table = np.full((1, 2), number, np.float32)
         whole(store.part("1", number), rows=np.array([row]), table=table, row_state=empty)
-        store.commit(number, {})
+        store.commit(number)
     store.install("1")
     assert read(store.image("1"))["table"][:, 0].tolist() == [3, 0, 2, 0]
 
