@@ -86,7 +86,7 @@ def _document(rehearsal: Rehearsal, result: Result | None) -> Document:
 def _verdict(rehearsal: Rehearsal) -> str:
     if rehearsal.disagreeing:
         return f"{count(len(rehearsal.disagreeing), 'run')} did not equal the replay of the log."
-    if rehearsal.missing:
+    if rehearsal.is_missing_runs:
         return (
             "The machine was too busy to tell: run the same command again when it is idle (a load "
             "average below 1); valid runs are kept."

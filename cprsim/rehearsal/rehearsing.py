@@ -16,7 +16,6 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.files import decode, digest_of, write_whole
-from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog
 from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import (
@@ -27,7 +26,7 @@ from cprsim.rehearsal.calibration import (
     extra,
 )
 from cprsim.rehearsal.log import event_log
-from cprsim.rehearsal.material import Material, fresh_model, image_bytes
+from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
@@ -102,7 +101,6 @@ class Rehearsal:
     """Everything that `cprsim rehearse` shows."""
 
     experiment: Experiment
-    stand_in: ProxyModel
     calibration: RunCalibration
     policies: tuple[Policy, ...]
     digest: str  # of what was written before the first judged run
@@ -123,10 +121,10 @@ class Rehearsal:
         return mean_of([one.judged for one in runs]) if runs else None
 
     @property
-    def missing(self) -> tuple[Attempt, ...]:
-        """The last attempts at runs of which none was valid."""
+    def is_missing_runs(self) -> bool:
+        """Whether no attempt at a run was valid."""
         last = {(one.planned.policy.name, one.planned.trace): one for one in self.attempts}
-        return tuple(one for one in last.values() if not one.is_valid)
+        return not all(one.is_valid for one in last.values())
 
     @property
     def disagreeing(self) -> tuple[Attempt, ...]:
@@ -144,7 +142,7 @@ class Rehearsal:
         """0 within tolerance, 1 something is off, 3 the machine was too busy to tell."""
         if self.disagreeing:
             return 1
-        if self.missing:
+        if self.is_missing_runs:
             return 3
         return 1 if self.wrong else 0
 
@@ -174,31 +172,27 @@ def rehearse(
         for number, plan in enumerate(planned, 1):
             which = f"run {number} of {len(planned)}"
             attempts += _attempts(session, plan, journal, which)
-        return Rehearsal(
-            experiment, what, calibration, policies, digest, n_left_out, tuple(attempts)
-        )
+        return Rehearsal(experiment, calibration, policies, digest, n_left_out, tuple(attempts))
 
 
 class _Session:
     """Where runs take place: what forks their processes starts with the first."""
 
     def __init__(self, experiment: Experiment, what: ProxyModel, stack: ExitStack) -> None:
-        self.experiment, self.what = experiment, what
+        self.experiment = experiment
         self.material: Material = material_of(what, len(experiment.cluster.replica_slots))
         self.speeds = speeds_of(experiment, self.material)
         self._stack = stack
         self._placement: ForkServer | None = None
-        self._start: Dlrm | None = None
         self._n_runs = 0
 
     def run(self, orders: Orders) -> FinishedRun:
         """Run orders on real processes."""
-        if self._placement is None or self._start is None:
+        if self._placement is None:
             self._placement = self._stack.enter_context(ForkServer(self.material))
-            self._start = fresh_model(self.material)
         self._n_runs += 1
         folder = self._placement.folder / f"run-{self._n_runs}"
-        return Supervisor(self._placement, self.material, orders, folder, self._start).run()
+        return Supervisor(self._placement, self.material, orders, folder).run()
 
     def calibration(self, policies: tuple[Policy, ...]) -> RunCalibration:
         """Measure what is measured without failures."""

@@ -214,8 +214,3 @@ def sub_saves_of(plain: Mapping[str, Any] | None) -> SubSaves | None:
     if plain is None:
         return None
     return SubSaves(**{**plain, "small_tables": SmallTables(plain["small_tables"])})
-
-
-def first_image(shard: Shard) -> Arrays:
-    """What is saved of a shard at the start of the run."""
-    return {"table": shard.table.copy(), "row_state": shard.row_state.copy()}

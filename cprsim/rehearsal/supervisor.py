@@ -18,15 +18,13 @@ from typing import Any
 from cprsim.errors import WorkerError
 from cprsim.files import naming
 from cprsim.kernel.loops import Array
-from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.rehearsal.behind import SavesBehind
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
-from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
 from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
-from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
@@ -72,12 +70,12 @@ class _Job:
 
 
 class Supervisor:
-    """Runs one job to its end, from the weights `start`; its saves lie in the folder `store`."""
+    """Runs one job to its end; its saves lie in the folder `store`."""
 
     def __init__(
-        self, placement: ForkServer, material: Material, orders: Orders, store: Path, start: Dlrm
+        self, placement: ForkServer, material: Material, orders: Orders, store: Path
     ) -> None:
-        self._material, self._orders, self._start = material, orders, start
+        self._material, self._orders = material, orders
         self._folder = store
         self._store = SaveFiles(store)
         self._group = ProcessGroup(placement, f"g{store.name[-8:]}")
@@ -169,13 +167,14 @@ class Supervisor:
         self._job.have_layers = set(self._trainers)
 
     def _write_first_images(self) -> None:
-        for number in range(self._orders.n_servers):
-            rows = initial_rows(self._material, self._start.table, number)
+        start = fresh_model(self._material)
+        for number in self._servers:
+            rows = initial_rows(self._material, start.table, number)
             shard = Shard(self._material, number, rows, None)
-            write(self._store.image(str(number)), first_image(shard))
-        dense_state = optimizer_for(self._material.plan.optimizer, self._start).dense_state
-        image = {"dense": self._start.dense, "dense_state": dense_state}
-        write(self._store.image(DENSE), image)
+            image = {"table": shard.table, "row_state": shard.row_state}
+            write(self._store.image(str(number)), image)
+        dense_state = optimizer_for(self._material.plan.optimizer, start).dense_state
+        write(self._store.image(DENSE), {"dense": start.dense, "dense_state": dense_state})
 
     def _note(
         self,

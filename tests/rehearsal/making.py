@@ -12,7 +12,7 @@ from cprsim.kernel.training import TrainingPlan
 from cprsim.records import ShardBy, SubSaves
 from cprsim.recovery.policy import RELOAD
 from cprsim.rehearsal.log import event_log
-from cprsim.rehearsal.material import Material, fresh_model, image_bytes
+from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind, Speeds, saves_due
 from cprsim.rehearsal.prediction import FoldedRun, folded
@@ -80,7 +80,7 @@ def orders(
 def run(placement: ForkServer, what: Material, todo: Orders, name: str) -> FinishedRun:
     """Run orders on real processes."""
     store = placement.folder / f"run-{name}"
-    return Supervisor(placement, what, todo, store, fresh_model(what)).run()
+    return Supervisor(placement, what, todo, store).run()
 
 
 def beside_replay(ran: FinishedRun, what: Material) -> tuple[FoldedRun, ReplayCheck]:

@@ -366,6 +366,18 @@ def test_a_false_alarm_is_fenced_by_a_kill(
     assert struck(run) == 1
 
 
+def test_a_child_that_is_killed_from_outside_is_recovered_from(
+    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def strike(self: Supervisor) -> None:
+        await asyncio.sleep(0.5)
+        os.kill(self._node[1].pid, signal.SIGKILL)
+
+    monkeypatch.setattr(Supervisor, "_strike", strike)
+    ran, run = rehearsed(stage, making.orders(stage[1]))
+    assert (struck(run), ran.n_false_alarms) == (1, 0)
+
+
 def test_a_false_alarm_waits_for_none_of_an_earlier_strike(
     stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
 ) -> None:
