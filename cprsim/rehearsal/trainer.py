@@ -46,7 +46,7 @@ DENSE = "dense"  # name of the layers in the store
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class ShardedBatch:
     """A batch of the job, as the servers hold its rows."""
 
     by_server: Mapping[int, tuple[Array, Array]]  # occurrences (k,), and their places there
@@ -59,7 +59,7 @@ class Batch:
 class TrainedBatch:
     """What the servers take of a batch."""
 
-    batch: Batch
+    batch: ShardedBatch
     gradients: Array  # (k, d) of all occurrences
     row_rate: float
 
@@ -90,7 +90,9 @@ class TrainerProcess:
         self._began_at, self._began_position = 0.0, 0
         self._part = slot - material.shards.n_servers
         self._exchange = PartsExchange(self._part)
-        self._in_hand: Batch | None = None  # the own part of it is sent, and it does not count yet
+        self._in_hand: ShardedBatch | None = (
+            None  # the own part of it is sent, and it does not count yet
+        )
         self._last: TrainedBatch | None = None  # since the layers were loaded
         self._step_s: deque[float] = deque(maxlen=STEPS_KEPT)
 
@@ -263,7 +265,7 @@ class TrainerProcess:
         by_server = self._by_server(clicks.rows[some])
         rate = self._schedule(plan.rate, self.position / self._material.n_samples)
         after = self.position + some.stop - some.start
-        batch = Batch(by_server, rate, self.position, after)
+        batch = ShardedBatch(by_server, rate, self.position, after)
         mine = by_server if n_trainers == 1 else self._by_server(clicks.rows[own])
         gradients = await self._learned(own, mine)
         if n_trainers > 1:
@@ -293,7 +295,7 @@ class TrainerProcess:
             raise WorkerError(f"training diverged at sample {self.position}: rate too high")
         return gradients
 
-    def _count(self, batch: Batch, gradients: Gradients) -> TrainedBatch:
+    def _count(self, batch: ShardedBatch, gradients: Gradients) -> TrainedBatch:
         """The batch counts: the layers are updated, and the servers are to be."""
         row_rate = self.optimizer.row_rate(batch.rate)
         self.optimizer.update_dense(gradients.d_dense, batch.rate)
