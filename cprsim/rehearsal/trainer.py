@@ -90,9 +90,7 @@ class TrainerProcess:
         self._began_at, self._began_position = 0.0, 0
         self._part = slot - material.shards.n_servers
         self._exchange = PartsExchange(self._part)
-        self._in_hand: ShardedBatch | None = (
-            None  # its own part is sent; it does not count yet
-        )
+        self._in_hand: ShardedBatch | None = None  # its own part is sent; it does not count yet
         self._last: TrainedBatch | None = None  # since the layers were loaded
         self._step_s: deque[float] = deque(maxlen=STEPS_KEPT)
 
