@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Le
 
-from cprsim import watch
 from cprsim.api import command
 from cprsim.api.ledger import read_named
-from cprsim.api.parameters import DrawsSeed, Logs, Overrides, SavesEvery, Shell, StateNodes
-from cprsim.api.scenario import assignments
+from cprsim.api.scenario import (
+    DrawsSeed,
+    Logs,
+    Overrides,
+    SavesEvery,
+    Shell,
+    StateNodes,
+    assignments,
+)
+from cprsim.errors import watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
@@ -68,7 +75,7 @@ def backtest(
     """
     events = read_named(logs, time_unit)
     from cprsim.backtesting.facts import saving_every
-    from cprsim.backtesting.replaying import advice, backtests, entries_of
+    from cprsim.backtesting.replaying import advice, backtests
     from cprsim.history.ledger import ledgers
     from cprsim.present.backtest import answer_of_backtest
 
@@ -76,10 +83,10 @@ def backtest(
     jobs = saving_every(ledgers(events, seed=seed), saves_every)
     found, left_out = backtests(
         jobs,
-        entries_of([recovery] if isinstance(recovery, str) else recovery),
+        [recovery] if isinstance(recovery, str) else recovery,
         n_nodes=nodes,
         overrides=assignments(overrides),
         n_draws=draws,
         seed=seed,
     )
-    return answer_of_backtest(found, advice(found, seed=seed), [*events.notes, *left_out])
+    return answer_of_backtest(found, advice(found, seed=seed), left_out, events.notes)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import DrawsSeed, Logs
-from cprsim.errors import ParameterError
+from cprsim.api.scenario import DrawsSeed, Logs
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from cprsim.history.table import Events
+    from cprsim.history.reading import Events
     from cprsim.present.answer import Answer
 
 

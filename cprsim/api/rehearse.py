@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Le
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Shell
-from cprsim.api.scenario import source_of
+from cprsim.api.scenario import Overrides, ResultsFolder, ScenarioLike, Shell, source_of
+from cprsim.errors import watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
@@ -78,9 +77,8 @@ def rehearse(
     from cprsim.present.rehearse import answer_of_rehearse
     from cprsim.present.run import drawings_of_run
     from cprsim.rehearsal import keeping, rehearsing
-    from cprsim.results.folder import require_writable, sole
+    from cprsim.results.folder import kept, require_writable, sole
     from cprsim.results.identity import identity_of
-    from cprsim.results.kept import kept
     from cprsim.results.run import load_result
 
     experiment = assemble(loaded)

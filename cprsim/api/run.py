@@ -6,11 +6,17 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
-from cprsim.api.scenario import shortcuts, source_of
-from cprsim.errors import ParameterError, one_line
+from cprsim.api.scenario import (
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Shell,
+    shortcuts,
+    source_of,
+)
+from cprsim.errors import ParameterError, one_line, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
@@ -65,8 +71,7 @@ def run(
     from cprsim.experiments import pipeline
     from cprsim.plots.save import drawing
     from cprsim.present.run import answer_of_run, drawings_of_run
-    from cprsim.results.folder import ResultTarget
-    from cprsim.results.kept import Kept, kept
+    from cprsim.results.folder import Kept, ResultTarget, kept
     from cprsim.results.run import load_result, price_of, write_run
 
     def simulated(target: ResultTarget) -> Result:
@@ -77,8 +82,8 @@ def run(
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
         return write_run(
-            target, loaded, experiment, outcome, replication=number or 0, price=price_of(loaded),
-            draw=drawing(folder, drawings_of_run),
+            target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
+            replication=number or 0, price=price_of(loaded),
         )  # fmt: skip
 
     def found(number: int | None) -> Kept[Result]:

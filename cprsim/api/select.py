@@ -8,8 +8,15 @@ from os.path import relpath
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cprsim.api import command
-from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
-from cprsim.api.scenario import shortcuts, source_of
+from cprsim.api.scenario import (
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Shell,
+    shortcuts,
+    source_of,
+)
 from cprsim.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
@@ -100,7 +107,7 @@ def select(
     asked = question_of(source.changed(said).read, replications)
     from cprsim.plots.save import drawing
     from cprsim.present.select import answer_of_select, document_of_select
-    from cprsim.results.kept import kept
+    from cprsim.results.folder import kept
     from cprsim.selector.folder import load_selected, write_selection
 
     draw = drawing(folder, lambda made: document_of_select(made).drawings)

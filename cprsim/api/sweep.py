@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import (
+from cprsim.api.scenario import (
     Dask,
     Over,
     Overrides,
@@ -15,9 +14,11 @@ from cprsim.api.parameters import (
     Seed,
     Shell,
     Workers,
+    assignments,
+    shortcuts,
+    source_of,
 )
-from cprsim.api.scenario import assignments, shortcuts, source_of
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
@@ -97,7 +98,7 @@ def sweep(
     from cprsim.plots.save import drawing
     from cprsim.plots.sweep import sweep_figures
     from cprsim.present.sweep import answer_of_sweep
-    from cprsim.results.kept import kept
+    from cprsim.results.folder import kept
     from cprsim.results.store import PointStore
     from cprsim.results.words import count
     from cprsim.sweeps.folder import load_sweep, sweep_result, write_sweep

@@ -6,11 +6,17 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
-from cprsim.api.scenario import shortcuts, source_of
-from cprsim.errors import ParameterError
+from cprsim.api.scenario import (
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Shell,
+    shortcuts,
+    source_of,
+)
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
@@ -91,8 +97,7 @@ def systems(
     from cprsim.experiments.assemble import assemble
     from cprsim.plots.save import save_figures
     from cprsim.present.systems import answer_of_systems, document_of_systems
-    from cprsim.results.folder import write_record
-    from cprsim.results.kept import kept
+    from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
     from cprsim.selector.pricing import affordable
     from cprsim.selector.question import limit_if_any
@@ -158,7 +163,7 @@ def systems(
                 watch.doing("drawing figures")
                 save_figures(document_of_systems(made).drawings, result.path)
 
-        return load_comparison(write_run(target, loaded, run, outcome, draw=finish).path)
+        return load_comparison(write_run(target, loaded, run, outcome, finish).path)
 
     one = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
     return answer_of_systems(one.made, **one.about())

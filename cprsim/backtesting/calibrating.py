@@ -8,31 +8,26 @@ from math import ceil, inf, isfinite, isnan, nan, sqrt
 
 import numpy as np
 
-from cprsim.backtesting.facts import (
-    EachItsOwn,
-    apart,
-    experiment_of,
-    failures_in,
-    interval_h,
-)
+from cprsim.backtesting.experiments import EachItsOwn, experiment_of
+from cprsim.backtesting.facts import apart, failures_in, interval_h
 from cprsim.errors import ParameterError
+from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Distribution
-from cprsim.failures.streams import stream
-from cprsim.failures.traces.times import HOURS
-from cprsim.fitting.cost_fit import CostFit, Transfers, fit_costs
-from cprsim.fitting.cost_fragment import costs_fragment
-from cprsim.fitting.families import Fit
+from cprsim.failures.sources import stream
+from cprsim.fitting.cost_fit import CostFit, Transfers, costs_fragment, fit_costs
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
+from cprsim.fitting.likelihood import Fit
 from cprsim.history.ledger import JobLedger, total_hours
 from cprsim.records import Estimate, Floats
+from cprsim.scenario.yaml_text import read_yaml
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 FEWEST_FAILURES = 3
 SHAPES = ("shape", "sigma")
-RESOLUTION_H = HOURS["ms"] / 1000
+RESOLUTION_H = 1e-6 / 3600
 N_FUTURES = 400  # each with an MTBF that the failures so far leave open
 LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
 LEVELS = (0.05, 0.95)  # of what the observed value should lie in 9 times of 10
@@ -87,22 +82,27 @@ def calibrate(
             f"the logs hold {gaps.n_observed} failures: {FEWEST_FAILURES} at least make a scenario"
         )
     ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
-    fits = _costs(jobs, n_bootstrap, seed)
+    costs = _costs(jobs, n_bootstrap, seed)
     ran = _how_it_ran(jobs)
-    text = _text(jobs, ranking.best.fit, fits, ran, n_nodes)
-    experiment_of(text, ())  # whatever is wrong with it is said now
-    return Calibration(text, _origins(jobs, ranking, fits, ran), fits, ranking, _notes(jobs, fits))
+    text = _text(jobs, ranking.best.fit, costs, ran, n_nodes)
+    _experiment_of(text)  # whatever is wrong with it is said now
+    untold = sum(isnan(job.save_every.steps) for job in jobs)
+    notes = [
+        *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
+        *(f"no {kind} in the logs" for kind in ("save", "load")
+          if kind not in {one.name for one in costs}),
+        *(note for one in costs for note in one.notes),
+    ]  # fmt: skip
+    return Calibration(text, _origins(jobs, ranking, costs, ran), costs, ranking, tuple(notes))
 
 
-def _gaps(jobs: Sequence[JobLedger], until_h: dict[str, float] | None = None) -> Lifetimes:
+def _gaps(jobs: Sequence[JobLedger]) -> Lifetimes:
     """Hours between all failures of each job; what goes on at its end is censored."""
     durations, observed = [], []
     for job in jobs:
-        end_h = job.wall_h if until_h is None else until_h[job.job]
         all_h = [float(one.at_h.mean()) for one in failures_in(job)]
-        at_h = [one for one in all_h if one < end_h]
-        edges = [0.0, *at_h, end_h]
-        durations += np.maximum(np.diff(edges), 0.0).tolist()
+        at_h = [one for one in all_h if one < job.wall_h]
+        durations += np.maximum(np.diff([0.0, *at_h, job.wall_h]), 0.0).tolist()
         observed += [True] * len(at_h) + [False]
     return lifetimes_of(np.array(durations), np.array(observed))
 
@@ -163,10 +163,16 @@ def _text(
         "failures: {kind: job, role: "
         f"{'emb_ps' if strategy == 'partial' else 'worker'}, family: {fit.family}, "
         f"mtbf: {fit.mean.mean!r} h{shape}}}\n"
-        + costs_fragment(costs, "the logs")
+        + str(costs_fragment(costs, "the logs"))
         + f"recovery:\n  - {{strategy: {strategy}, name: as it ran, interval: {interval}}}\n"
         "simulation: {seed: 1, replications: 1000}\n"
     )
+
+
+def _experiment_of(text: str, overrides: Sequence[str] = ()) -> Experiment:
+    data, _ = read_yaml(text, "calibrated")
+    assert isinstance(data, dict)
+    return experiment_of(data, overrides)
 
 
 def _origins(
@@ -197,17 +203,7 @@ def _origins(
     return tuple(rows)
 
 
-def _notes(jobs: Sequence[JobLedger], fits: tuple[CostFit, ...]) -> tuple[str, ...]:
-    missing = [kind for kind in ("save", "load") if kind not in {one.name for one in fits}]
-    untold = sum(isnan(job.save_every.steps) for job in jobs)
-    return (
-        *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
-        *(f"no {kind} in the logs" for kind in missing),
-        *(n for one in fits for n in one.notes),
-    )
-
-
-# --------------------------------------------------------------------------- held to the log
+# --------------------------------------------------------------------------- compared with the log
 
 
 def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPrediction:
@@ -217,36 +213,31 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     so many fewer failures as their gaps spread more). Raises ParameterError for too few of them.
     """
     cut_ns = _cut_ns(jobs)
-    until_h = {
-        job.job: min(max((cut_ns - job.begins_ns) / 3600e9, 0.0), job.wall_h) for job in jobs
-    }
-    before = [job for job in jobs if until_h[job.job] > 0]
-    gaps = _gaps(before, until_h)
+    cut_h = [min(max((cut_ns - job.begins_ns) / 3600e9, 0.0), job.wall_h) for job in jobs]
+    early = [_cut(job, at_h) for job, at_h in zip(jobs, cut_h, strict=True) if at_h > 0]
+    gaps = _gaps(early)
     n = gaps.n_observed
     if n < FEWEST_FAILURES:
         raise ParameterError(f"the earlier half has {n} failures: too few to predict from")
-    early = [_cut(job, until_h[job.job]) for job in before]
-    fits, ran = _costs(early, 0, seed), _how_it_ran(early)
+    costs, ran = _costs(early, 0, seed), _how_it_ran(early)
     fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best.fit
-    hours_after = sum(job.wall_h - until_h[job.job] for job in jobs)
-    text = _text(
-        early, fit, fits, ran, n_nodes,
-        useful_h=BEYOND * hours_after, horizon_h=hours_after,
-    )  # fmt: skip
-    save_h = next((one.mean.mean for one in fits if one.name == "save"), 0.0)
+    after_h = sum(job.wall_h for job in jobs) - sum(cut_h)
+    text = _text(early, fit, costs, ran, n_nodes, useful_h=BEYOND * after_h, horizon_h=after_h)
+    save_h = next((one.mean.mean for one in costs if one.name == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
     ettr, longer = _futures(text, save_h, n_even, seed)
     low, high = np.quantile(ettr, LEVELS)
     slope = float(np.polyfit(np.log(longer), ettr, 1)[0])
-    observed = _observed(jobs, until_h)
-    n_after = sum(
-        bool(one.at_h.mean() >= until_h[job.job]) for job in jobs for one in failures_in(job)
-    )
+    n_after, useful_h = 0, 0.0
+    for job, at_h in zip(jobs, cut_h, strict=True):
+        n_after += sum(bool(one.at_h.mean() >= at_h) for one in failures_in(job))
+        useful_h += sum(max(0.0, b - max(a, at_h)) for a, b in job.useful_at_h)
+    share, open_ = useful_h / after_h, total_hours(jobs)["useful"].half_width / after_h
     return HalfPrediction(
         cut_ns, n, n_after, fit.mean.mean,
         Estimate(float(ettr.mean()), float(low), float(high)), abs(slope) * Z_90 / sqrt(n_even),
-        observed, hours_after,
+        Estimate(share, share - open_, share + open_), after_h,
     )  # fmt: skip
 
 
@@ -264,13 +255,12 @@ def _cut_ns(jobs: Sequence[JobLedger]) -> int:
 
 def _cut(job: JobLedger, until_h: float) -> JobLedger:
     """A job as it was known at an instant: costs of the incidents until then."""
-    whole = len(next(iter(job.took_h.values()), ()))
     share = sum(one.at_h < until_h for one in job.incidents) / max(len(job.incidents), 1)
-    n = round(share * whole)
     n_saves = round(until_h / job.wall_h * len(job.save_stalls_h))
     return replace(
         job,
-        took_h={name: hours[:n] for name, hours in job.took_h.items()},
+        wall_h=until_h,
+        took_h={name: hours[: round(share * len(hours))] for name, hours in job.took_h.items()},
         save_stalls_h=job.save_stalls_h[:n_saves],
     )
 
@@ -280,7 +270,8 @@ def _futures(text: str, save_h: float, n_even: float, seed: int) -> tuple[Floats
 
     `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
-    experiment = experiment_of(text, (f"costs.save={save_h!r} h", f"simulation.seed={seed}"))
+    sets = (f"costs.save={save_h!r} h", f"simulation.seed={seed}")
+    experiment = _experiment_of(text, sets)
     source, horizon_h = experiment.failures, experiment.scenario.job.horizon_h
     assert isinstance(source, JobClock)
     assert horizon_h is not None
@@ -301,15 +292,3 @@ def _renewals_h(
         more_h = longer * gaps.sample(rng, 1 + int(until_h / (longer * gaps.mean_h)))
         found = np.append(found, found[-1] + np.cumsum(more_h))
     return apart(found[1:])
-
-
-def _observed(jobs: Sequence[JobLedger], until_h: dict[str, float]) -> Estimate:
-    useful_h = total_h = 0.0
-    for job in jobs:
-        cut_h = until_h[job.job]
-        total_h += job.wall_h - cut_h
-        useful_h += sum(max(0.0, b - max(a, cut_h)) for a, b in job.useful_at_h)
-    total = total_hours(jobs)["useful"]
-    open_ = (total.high - total.low) / 2 / total_h if total_h else 0.0
-    share = useful_h / total_h
-    return Estimate(share, share - open_, share + open_)

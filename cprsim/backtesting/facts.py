@@ -1,45 +1,23 @@
-"""A job's log as a scenario: what it did, what its failures cost, and when they struck."""
+"""A job's log as facts for a simulation: what its failures cost, and when they struck."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import cycle
-from math import ceil, inf, isclose, isfinite, isnan
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, isfinite, isnan
 
 import numpy as np
 
-from cprsim.errors import ParameterError, ScenarioError
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.failures.clocks import JobClock
-from cprsim.failures.injected import Injected
-from cprsim.failures.sources import no_hours, random_slots, slots_array, trace_of
-from cprsim.failures.streams import stream
+from cprsim.errors import ParameterError
+from cprsim.failures.sources import stream
+from cprsim.files.units import TIME
 from cprsim.history.ledger import JobLedger
 from cprsim.history.save_interval import SaveInterval
-from cprsim.records import (
-    STOPPED_BEYOND,
-    Clock,
-    Cluster,
-    ExpectedFailures,
-    FailureTrace,
-    Floats,
-    Ints,
-    Transfer,
-)
-from cprsim.recovery.paper import STRATEGIES, at_costs
-from cprsim.scenario.reading import LoadedScenario, load_scenario
-from cprsim.units import TIME
+from cprsim.records import Clock, Estimate, Floats
 
-AS_IT_RAN = "as it ran"
-PATH = Path("backtest.yaml")  # what errors call a scenario that is no file
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
 KINDS = ("detect", "reschedule", "load")  # of costs, in order; other stages count as rescheduling
-LEAST_H = 1e-9
 P_REJECTED = 0.05
-N_SAVES = 500  # drawn at random; then again
 LONGER = 1.01  # times what a recovery had taken when the next failure cut it off, at least
 LEAST_LAST = 0.25  # of a log's hours, by which failures go on after its end
 BEYOND = 2.0  # times the log's hours, for which they do
@@ -49,22 +27,36 @@ APART_H = 1e-6  # hours between failures, at least: engines tell such instants a
 
 @dataclass(frozen=True, slots=True)
 class LoggedJob:
-    """What a simulation of the job needs, as the log says it. Hours."""
+    """What a simulation of the job needs, as the log says it."""
 
-    job: str
-    useful_h: float
-    wall_h: float
-    step_s: float
+    ledger: JobLedger
     interval_h: float  # of progress, between saves; infinite: none
-    fits_h: tuple[float, ...]  # where it is inferred: the ends of what fits the log
     costs_h: dict[str, float]  # save, load, detect, reschedule: means over failures
-    reloads: bool
-    n_failures: int
     own_h: dict[str, Floats]  # of `KINDS`: (n_failures, n_draws)
-    saves_h: Floats  # that the log says all of
     failed_h: Floats  # of each failure, since the job's first step: (n_failures, n_draws)
     clock: Clock
     why_clock: str
+
+    @property
+    def useful_h(self) -> float:
+        return self.ledger.useful_h.mean
+
+    @property
+    def wall_h(self) -> float:
+        """Since the first step."""
+        return self.ledger.wall_h - self.ledger.parts["start"].mean
+
+    @property
+    def observed_h(self) -> Estimate:
+        """Of overhead."""
+        job = self.ledger
+        return Estimate.of_draws(job.wall_h - job.draws["useful"] - job.draws["start"])
+
+    @property
+    def fits_h(self) -> tuple[float, ...]:
+        """Where the interval is inferred: the ends of what fits the log."""
+        every, step_h = self.ledger.save_every, self.ledger.step_s / 3600.0
+        return (step_h * every.low, step_h * every.high) if every.low > 0 else ()
 
 
 def facts_of(job: JobLedger) -> LoggedJob:
@@ -80,29 +72,12 @@ def facts_of(job: JobLedger) -> LoggedJob:
             f"{job.job}: how often it saved can't be told from its log: --saves-every says it, as "
             "in --saves-every '30 min'"
         )
-    ends = job.save_every.low, job.save_every.high
-    start_h = job.parts["start"].mean
     rng = stream(0, 0, "backtest/cut")
     own_h = {kind: _own_h(kind, failures, rng) for kind in KINDS}
-    clock, why = clock_of(job)
     save_h = float(job.save_stalls_h.mean()) if len(job.save_stalls_h) else 0.0
-    return LoggedJob(
-        job=job.job,
-        useful_h=job.useful_h.mean,
-        wall_h=job.wall_h - start_h,
-        step_s=job.step_s,
-        interval_h=every_h,
-        fits_h=tuple(job.step_s / 3600.0 * end for end in ends) if ends[0] > 0 else (),
-        costs_h={"save": save_h}
-        | {kind: float(own_h[kind].mean()) for kind in ("load", "detect", "reschedule")},
-        reloads=job.reloads,
-        n_failures=job.n_failures,
-        own_h=own_h,
-        saves_h=job.save_stalls_h,
-        failed_h=np.array([one.at_h - start_h for one in failures]),
-        clock=clock,
-        why_clock=why,
-    )
+    means_h = {kind: float(own_h[kind].mean()) for kind in ("load", "detect", "reschedule")}
+    failed_h = np.array([one.at_h for one in failures]) - job.parts["start"].mean
+    return LoggedJob(job, every_h, {"save": save_h, **means_h}, own_h, failed_h, *clock_of(job))
 
 
 def interval_h(job: JobLedger) -> float:
@@ -177,58 +152,6 @@ def _own_h(kind: str, failures: Sequence[LoggedFailure], rng: np.random.Generato
     return np.array(hours)
 
 
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """Times in a given order: the nth draw of a replication is the nth of its own, then again."""
-
-    hours: Floats  # (n, n_replications)
-    _next: list[tuple[np.random.Generator, Iterator[Floats]]] = field(
-        default_factory=list, repr=False
-    )
-
-    @property
-    def mean_h(self) -> float:
-        """Of all."""
-        return float(self.hours.mean())
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """The next one for each replication; whoever draws has a stream of its own."""
-        upcoming = next((one for known, one in self._next if known is rng), None)
-        if upcoming is None:
-            upcoming = cycle(self.hours)
-            self._next.append((rng, upcoming))
-        return next(upcoming)[:size]
-
-
-def with_own_costs(
-    experiment: Experiment, facts: LoggedJob, draws: Ints, rng: np.random.Generator
-) -> Experiment:
-    """Each failure takes as long to notice, to reschedule and to load as it did, in each draw.
-
-    Saves of another system take what some of the log's took, unless the scenario says otherwise.
-    Recovery systems, and strategies with costs of their own, have what follows from the means.
-    """
-    own = {name: Listed(hours[:, draws]) for name, hours in facts.own_h.items()}
-    scopes = tuple(replace(scope, detect=own["detect"]) for scope in experiment.scopes)
-    costs = replace(
-        experiment.costs, detect=own["detect"], reschedule=own["reschedule"], load=own["load"]
-    )
-    save = costs.save_stall
-    is_own = not isinstance(save, Transfer) and isclose(save.mean_h, facts.costs_h["save"])
-    if is_own and len(facts.saves_h):
-        n_saves, n_draws = len(facts.saves_h), len(draws)
-        again_h = rng.choice(facts.saves_h, (n_saves, n_draws))
-        saves_h = again_h[rng.integers(n_saves, size=(N_SAVES, n_draws)), np.arange(n_draws)]
-        costs = replace(costs, save_stall=Listed(saves_h))
-    policies = tuple(
-        at_costs(policy, costs, experiment.cluster)
-        if policy.is_strategy and entry.costs is None
-        else policy
-        for policy, entry in zip(experiment.policies, experiment.scenario.recovery, strict=True)
-    )
-    return replace(experiment, costs=costs, scopes=scopes, policies=policies)
-
-
 def clock_of(job: JobLedger) -> tuple[Clock, str]:
     """On which clock the failures lie, and why: that of progress where none struck a recovery.
 
@@ -248,149 +171,26 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
     )
 
 
-def scenario_text(facts: LoggedJob, recovery: Sequence[str], n_nodes: int) -> str:
-    """The job as a scenario, with the system that ran it as the first of its recoveries."""
-    needs_servers = facts.reloads or any(
-        name in STRATEGIES and name not in ("none", "full") for name in map(_strategy, recovery)
-    )
-    role = "emb_ps" if needs_servers else "workers"
-    ran = "partial" if facts.reloads else "full"
-    entries = "".join(f"\n  - {one}" for one in recovery)
-    costs = "".join(f"\n  {cost}: {time_text(hours)}" for cost, hours in facts.costs_h.items())
-    return f"""\
-name: backtest
-job: {{useful: {facts.useful_h!r} h, step: {facts.step_s!r} s}}
-cluster: {{{role}: {n_nodes}}}
-failures:
-  kind: injected
-  clock: {facts.clock.value}
-  role: {"emb_ps" if needs_servers else "worker"}
-  at: {_instants(facts)}
-costs:{costs}
-recovery:
-  - {{strategy: {ran}, name: {AS_IT_RAN}, interval: {interval_text(facts.interval_h)}}}{entries}
-simulation: {{seed: 1, replications: 1}}
-"""
+# ------------------------------------------------------------------------------ their instants
 
 
-def _strategy(entry: str) -> str:
-    return entry.strip().strip("{}").removeprefix("strategy:").split(",")[0].strip()
-
-
-def time_text(hours: float) -> str:
-    """A cost as a scenario has it."""
-    return f"{hours!r} h" if hours > LEAST_H else "0 s"
-
-
-def interval_text(hours: float) -> str:
-    """An interval of saves as a scenario has it."""
-    return f"{hours!r} h" if isfinite(hours) else "never"
-
-
-def _instants(facts: LoggedJob) -> str:
-    mean_h = apart(facts.failed_h.mean(axis=1)).tolist()
-    most_h = facts.useful_h * (1.0 if facts.clock is Clock.PROGRESS else STOPPED_BEYOND)
-    kept = [at_h for at_h in mean_h if at_h < most_h]
-    return "[" + ", ".join(f"{at_h!r} h" for at_h in kept) + "]"
+def failures_at_h(facts: LoggedJob, draw: int, rng: np.random.Generator) -> Floats:
+    """The job's failures in one draw; on the wall clock they go on after the log's end."""
+    failed_h = facts.failed_h[:, draw]
+    if facts.clock is Clock.WALL:
+        at_h = apart(failed_h)
+        return apart(np.append(at_h, going_on(at_h, facts.wall_h, rng)))
+    done, start_h = facts.ledger.useful_at_h, facts.ledger.parts["start"].mean
+    found = [
+        sum(min(b, at_h) - a for a, b in done if a < at_h) for at_h in (failed_h + start_h).tolist()
+    ]
+    return np.minimum(apart(np.array(found)), facts.useful_h * (1 - 1e-12))
 
 
 def apart(at_h: Floats) -> Floats:
     """Instants from 0 on in order, moved so that no two are the same."""
     later_h = APART_H * np.arange(len(at_h))
     return np.asarray(np.maximum.accumulate(np.maximum(np.sort(at_h), 0.0) - later_h) + later_h)
-
-
-def experiment_of(text: str, overrides: Sequence[str]) -> Experiment:
-    """The scenario as records. Raises ParameterError where it makes no sense, with its message."""
-    return assembled(scenario_of(text, overrides))
-
-
-def scenario_of(text: str, overrides: Sequence[str]) -> LoadedScenario:
-    """The scenario; files are named relative to where the user is. Raises as `experiment_of`."""
-    with _as_scenario():
-        return load_scenario(PATH, overrides, text=text)
-
-
-def changed(loaded: LoadedScenario, key: str, to: str) -> LoadedScenario:
-    """The scenario with another value of a key, unless an override says that one."""
-    place = loaded.place(key)
-    return loaded.varied({key: to}, loaded.place) if place.file == PATH else loaded
-
-
-def assembled(loaded: LoadedScenario) -> Experiment:
-    """As `assemble`, but raises as `experiment_of`."""
-    with _as_scenario():
-        return assemble(loaded)
-
-
-@contextmanager
-def _as_scenario() -> Iterator[None]:
-    entry = "--recovery"  # whatever else is in the text is ours
-    try:
-        yield
-    except ScenarioError as error:
-        problems = "\n".join(
-            f"{one.key or (entry if one.place.file == PATH else one.place.file)}: {one.message}"
-            for one in error.problems
-        )
-        raise ParameterError(f"as a scenario, the job can't be simulated: {problems}") from error
-
-
-@dataclass(frozen=True, eq=False)
-class EachItsOwn:
-    """Failures that are known, others in each replication: one draw of what a log does not say."""
-
-    given: Injected | JobClock  # what is expected of them, and whom they strike
-    at_h: tuple[Floats, ...]  # of each replication
-
-    @property
-    def clock(self) -> Clock:
-        """On which all of them lie."""
-        return self.given.clock
-
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
-        """Of the mean over the draws."""
-        return self.given.expected(cluster, useful_h)
-
-    def block_replications(self, cluster: Cluster, useful_h: float) -> int:
-        """All at once."""
-        return len(self.at_h)
-
-    def draw(
-        self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float], kept: range | None = None,
-    ) -> Iterator[FailureTrace]:  # fmt: skip
-        """One chunk with all failures; see `FailureSource`."""
-        within = range(n_replications) if kept is None else kept
-        mine = self.at_h[within.start : within.stop]
-        at_h = np.concatenate(mine)
-        rng = stream(seed, block, "backtest/slots")
-        slot = random_slots(slots_array(self.given.slots), len(at_h), 1, rng).ravel()
-        number = np.repeat(np.arange(len(mine)), [len(one) for one in mine])
-        yield trace_of(inf, len(mine), number, at_h, slot, no_hours(len(at_h)))
-
-
-def on_progress(facts: LoggedJob, job: JobLedger, draw: int) -> Floats:
-    """Useful hours that the job had done at each failure, in one draw."""
-    found = []
-    for one_h in facts.failed_h[:, draw]:
-        at_h = float(one_h) + job.parts["start"].mean
-        found.append(sum(min(b, at_h) - a for a, b in job.useful_at_h if a < at_h))
-    return np.minimum(apart(np.array(found)), facts.useful_h * (1 - 1e-12))
-
-
-def failures_of(
-    facts: LoggedJob, job: JobLedger, experiment: Experiment, draws: Ints,
-    rng: np.random.Generator,
-) -> EachItsOwn:  # fmt: skip
-    """The job's failures in each draw; on the wall clock they go on after the log's end."""
-    assert isinstance(experiment.failures, Injected)
-    if facts.clock is Clock.PROGRESS:
-        at_h = [on_progress(facts, job, draw) for draw in draws.tolist()]
-    else:
-        known = [apart(one) for one in facts.failed_h[:, draws].T]
-        at_h = [apart(np.append(one, going_on(one, facts.wall_h, rng))) for one in known]
-    return EachItsOwn(experiment.failures, tuple(at_h))
 
 
 def going_on(at_h: Floats, wall_h: float, rng: np.random.Generator) -> Floats:

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf, isfinite
+from typing import Any
 
 import numpy as np
 
-from cprsim.backtesting.facts import (
+from cprsim.backtesting.experiments import (
     AS_IT_RAN,
-    LoggedJob,
-    assembled,
-    changed,
-    facts_of,
-    failures_of,
-    interval_text,
+    experiment_of,
     scenario_of,
-    scenario_text,
-    time_text,
     with_own_costs,
-)
-from cprsim.errors import ParameterError
+    with_own_failures,
+)  # fmt: skip
+from cprsim.backtesting.facts import LoggedJob, facts_of
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.history.ledger import JobLedger
-from cprsim.records import PARTS, Estimate, Floats, Ints
+from cprsim.records import PARTS, Estimate, Floats
 from cprsim.recovery.policy import Policy
 from cprsim.results.money import (
     AUC_LOSS,
@@ -39,9 +36,9 @@ from cprsim.results.money import (
     comparable,
     prices_of,
     summed,
-)
+)  # fmt: skip
 from cprsim.results.rows import accuracy_columns
-from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.yaml_text import Plain, read_yaml
 
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 COSTS = ("save", "load", "detect", "reschedule")
@@ -54,9 +51,9 @@ class Replayed:
     """One job under one system: (n_draws,) each."""
 
     policy: Policy
-    n_saves: float  # mean
+    use: JobUse  # on average
+    prices: JobPrices | None  # None: nothing has a price
     overhead_h: Floats
-    parts_h: dict[str, float]  # means
     pls: Floats
     auc_loss: Floats  # by the staleness curve of the scenario; NaN where it says nothing
     finished: bool
@@ -66,33 +63,42 @@ class Replayed:
         return self.policy.name
 
     @property
-    def interval_h(self) -> float:
-        return self.policy.interval_h
+    def bill(self) -> Billed | None:
+        """On average; None where it never ends."""
+        if self.prices is None or not self.finished:
+            return None
+        return self.prices.billed(self.policy, self.use)
+
+    def cents(self) -> Floats:
+        """What the job costs in each draw: its mean bill with the draw's own hours and loss.
+
+        What is written to the storage stays at its mean.
+        """
+        prices, use = self.prices, self.use
+        assert prices is not None, "only what has a bill"
+        mean, few, many = (
+            prices.billed(self.policy, one).job.total_cents
+            for one in (use, at_overhead(use, 0.0), at_overhead(use, MANY_H / use.useful_h))
+        )
+        more_h = self.overhead_h - float(self.overhead_h.mean())
+        cents = mean + (many - few) / MANY_H * more_h
+        if use.auc_loss is not None and prices.prices.auc_loss is not None:
+            price = 100.0 * 1e4 * float(prices.prices.auc_loss)
+            cents = cents + price * (self.auc_loss - use.auc_loss)
+        return np.asarray(cents)
 
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
     """One job: what it cost, and what it would have cost."""
 
-    ledger: JobLedger
     facts: LoggedJob
-    scenario: LoadedScenario
+    experiment: Callable[..., Experiment]  # the job with its mean costs, or with other ones
     systems: tuple[Replayed, ...]  # the one that ran first
 
     @property
     def job(self) -> str:
-        return self.facts.job
-
-    @property
-    def observed_h(self) -> Estimate:
-        """Of overhead."""
-        job = self.ledger
-        return Estimate.of_draws(job.wall_h - job.draws["useful"] - job.draws["start"])
-
-    @property
-    def prices(self) -> JobPrices | None:
-        """None: nothing has a price."""
-        return prices_of(self.scenario.scenario)
+        return self.facts.ledger.job
 
     def saved_h(self, system: str) -> Floats:
         """Hours that a system saves beside the one that ran, both simulated: (n_draws,)."""
@@ -111,12 +117,15 @@ class Advice:
     reversed_by: str  # the input that would reverse it, in words
 
 
-def entries_of(recovery: Sequence[str]) -> list[str]:
+def entries_of(recovery: Sequence[str]) -> list[Plain]:
     """Entries of a scenario: names apart by commas, or mappings as they stand."""
-    entries: list[str] = []
+    entries: list[Plain] = []
     for one in recovery:
         if one.lstrip().startswith("{"):
-            entries.append(one.replace("\n", " "))
+            try:
+                entries.append(read_yaml(one, "--recovery")[0])
+            except ScenarioError as error:
+                raise ParameterError(f"--recovery: {error.problems[0].message}") from None
         else:
             entries += [name.strip() for name in one.split(",") if name.strip()]
     if not entries:
@@ -132,14 +141,19 @@ def backtests(
 
     Raises ParameterError where none is left.
     """
-    found, left_out = [], []
+    found, left_out, entries = [], [], entries_of(recovery)
     for number, job in enumerate(jobs):
         try:
             facts = facts_of(job)
         except ParameterError as error:
             left_out.append(str(error))
             continue
-        found.append(_replayed(job, facts, recovery, n_nodes, overrides, n_draws, seed, number))
+
+        def experiment(facts: LoggedJob = facts, **other: Any) -> Experiment:
+            return experiment_of(scenario_of(facts, entries, n_nodes, **other), overrides)
+
+        systems = _replayed(facts, experiment, n_draws, seed, number)
+        found.append(Backtest(facts, experiment, systems))
     if not found:
         raise ParameterError("no job can be replayed: " + "; ".join(left_out[:3]))
     others = [one.system for one in found[0].systems[1:]]
@@ -148,70 +162,55 @@ def backtests(
 
 
 def _replayed(
-    job: JobLedger, facts: LoggedJob, recovery: Sequence[str], n_nodes: int,
-    overrides: Sequence[str], n_draws: int, seed: int, number: int,
-) -> Backtest:  # fmt: skip
-    loaded = scenario_of(scenario_text(facts, recovery, n_nodes), overrides)
-    draws = np.linspace(0, len(job.draws["useful"]) - 1, n_draws).astype(np.int64)
-    ran, *others = _simulated(loaded, facts, job, draws, stream(seed, number, "backtest"))
+    facts: LoggedJob, experiment: Callable[..., Experiment], n_draws: int, seed: int, number: int
+) -> tuple[Replayed, ...]:
+    """The job under each system, a replication for each draw."""
+    n_known = len(facts.ledger.draws["useful"])
+    draws = np.linspace(0, n_known - 1, n_draws).astype(np.int64)
+
+    def simulated(**other: Any) -> tuple[Replayed, ...]:
+        rng = stream(seed, number, "backtest")
+        failing = with_own_failures(experiment(**other), facts, draws, rng)
+        return _simulated(with_own_costs(failing, facts, draws, rng))
+
+    systems = simulated()
     for place, end_h in enumerate(facts.fits_h, 1):
         if end_h != facts.interval_h:  # a third of the draws have either end
-            at_end = changed(loaded, "recovery.0.interval", interval_text(end_h))
-            end, *_ = _simulated(at_end, facts, job, draws, stream(seed, number, "backtest"))
-            ran.overhead_h[place::3] = end.overhead_h[place::3]
-    return Backtest(job, facts, loaded, (ran, *others))
+            at_end = simulated(interval_h=end_h)[0].overhead_h
+            systems[0].overhead_h[place::3] = at_end[place::3]
+    return systems
 
 
-def _simulated(
-    loaded: LoadedScenario, facts: LoggedJob, job: JobLedger, draws: Ints,
-    rng: np.random.Generator, own_costs: bool = True,
-) -> list[Replayed]:  # fmt: skip
-    """The job under each system, a replication for each draw."""
-    experiment = assembled(loaded)
-    failures = failures_of(facts, job, experiment, draws, rng)
-    experiment = replace(experiment.simulated(replications=len(draws)), failures=failures)
-    if own_costs:
-        experiment = with_own_costs(experiment, facts, draws, rng)
-    outcome = simulate(experiment)
-    return [_replayed_under(one, outcome) for one in outcome.strategies]
+def _simulated(experiment: Experiment) -> tuple[Replayed, ...]:
+    outcome, prices = simulate(experiment), prices_of(experiment.scenario)
+    return tuple(_replayed_under(one, outcome, prices) for one in outcome.strategies)
 
 
-def _replayed_under(one: StrategyOutcome, outcome: Outcome) -> Replayed:
+def _replayed_under(one: StrategyOutcome, outcome: Outcome, prices: JobPrices | None) -> Replayed:
     costs, losses = one.costs, one.losses
     stale_h = losses.since_save_h * losses.share
+    auc_loss = np.broadcast_to(accuracy_columns(one, outcome)[AUC_LOSS], costs.n_replications)
+    parts_h = {name: float(costs.hours_of(name).mean()) for name in PARTS}
+    known = float(auc_loss.mean()) if isfinite(auc_loss.mean()) else None
     return Replayed(
         one.policy,
-        float(costs.n_saves.mean()),
+        JobUse(outcome.useful_h, parts_h, float(costs.n_saves.mean()), known),
+        prices,
         np.where(costs.finished, costs.wall_h - costs.useful_h, inf),
-        {name: float(costs.hours_of(name).mean()) for name in PARTS},
         np.bincount(losses.replication, stale_h, costs.n_replications) / outcome.useful_h,
-        np.broadcast_to(accuracy_columns(one, outcome)[AUC_LOSS], costs.n_replications),
+        auc_loss,
         bool(costs.finished.all()),
     )
 
 
 def bills(found: Sequence[Backtest]) -> Bills:
     """What all jobs cost together under each system under which all of them finish."""
-    names = [one.system for one in found[0].systems]
-    each = {name: [_bill(one, place) for one in found] for place, name in enumerate(names)}
-    return {
-        name: summed([one for one in of if one is not None], [one.facts.useful_h for one in found])
-        for name, of in each.items()
-        if None not in of
+    useful_h = [one.facts.useful_h for one in found]
+    each = {
+        system.system: [bill for one in found if (bill := one.systems[place].bill) is not None]
+        for place, system in enumerate(found[0].systems)
     }
-
-
-def _bill(one: Backtest, place: int) -> Billed | None:
-    system = one.systems[place]
-    if one.prices is None or not system.finished:
-        return None
-    return one.prices.billed(system.policy, _use(one, system))
-
-
-def _use(one: Backtest, system: Replayed) -> JobUse:
-    auc_loss = float(system.auc_loss.mean())
-    known = auc_loss if isfinite(auc_loss) else None
-    return JobUse(one.facts.useful_h, system.parts_h, system.n_saves, known)
+    return {name: summed(of, useful_h) for name, of in each.items() if len(of) == len(found)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +228,12 @@ def money_draws(found: Sequence[Backtest]) -> MoneyDraws | None:
     costs = bills(found)
     if not costs:
         return None
-    places = {one.system: place for place, one in enumerate(found[0].systems)}
     compared, best = comparable(costs), cheapest_of(costs)
-    cents = {name: np.sum([_cents(one, places[name]) for one in found], axis=0) for name in costs}
+    cents = {
+        one.system: np.sum([job.systems[place].cents() for job in found], axis=0)
+        for place, one in enumerate(found[0].systems)
+        if one.system in costs
+    }
     names = list(compared)
     first = np.argmin([cents[name] for name in names], axis=0)
     counted = Counter(names[place] for place in first.tolist())
@@ -240,34 +242,13 @@ def money_draws(found: Sequence[Backtest]) -> MoneyDraws | None:
     return MoneyDraws(best, saved, dict(counted.most_common()), len(first))
 
 
-def _cents(one: Backtest, place: int) -> Floats:
-    """What a job costs in each draw, (n_draws,): its mean bill with the draw's own hours and loss.
-
-    What is written to the storage stays at its mean.
-    """
-    system, prices = one.systems[place], one.prices
-    assert prices is not None, "only what has a bill"
-    use, mean_h = _use(one, system), float(system.overhead_h.mean())
-    few, many = (
-        prices.billed(system.policy, at_overhead(use, more_h / use.useful_h)).job.total_cents
-        for more_h in (0.0, MANY_H)
-    )
-    mean = prices.billed(system.policy, use).job.total_cents
-    cents = mean + (many - few) / MANY_H * (system.overhead_h - mean_h)
-    if use.auc_loss is not None and prices.prices.auc_loss is not None:
-        price = 100.0 * 1e4 * float(prices.prices.auc_loss)
-        cents = cents + price * (system.auc_loss - use.auc_loss)
-    return np.asarray(cents)
-
-
-# --------------------------------------------------------------------------- the advice
-
-
 def advice(found: Sequence[Backtest], *, seed: int = 0) -> Advice:
     """The system that costs least over all jobs, and what would make another one cost less."""
-    totals = _totals(found)
-    order = sorted(totals, key=lambda name: float(totals[name].mean()))
-    best, second = order[0], order[1]
+    totals = {
+        one.system: np.sum([job.systems[place].overhead_h for job in found], axis=0)
+        for place, one in enumerate(found[0].systems)
+    }
+    best, second, *_ = sorted(totals, key=lambda name: float(totals[name].mean()))
     saved = totals[AS_IT_RAN] - totals[best]
     return Advice(
         best,
@@ -278,14 +259,6 @@ def advice(found: Sequence[Backtest], *, seed: int = 0) -> Advice:
     )
 
 
-def _totals(found: Sequence[Backtest]) -> dict[str, Floats]:
-    names = [one.system for one in found[0].systems]
-    return {
-        name: np.sum([one.systems[place].overhead_h for one in found], axis=0)
-        for place, name in enumerate(names)
-    }
-
-
 def _reversal(tried: Sequence[Backtest], best: str, seed: int) -> str:
     """Which one cost, how many times larger or smaller, makes another system the cheapest."""
     for factor in FACTORS:
@@ -293,7 +266,12 @@ def _reversal(tried: Sequence[Backtest], best: str, seed: int) -> str:
             for times in (factor, 1.0 / factor):
                 winner = _winner(tried, cost, times, seed)
                 if winner != best:
-                    return _words(tried, cost, times, winner)
+                    now_h = float(np.mean([one.facts.costs_h[cost] for one in tried]))
+                    longer, shorter = f"{times:.3g} times as long", f"{1 / times:.3g} times shorter"
+                    return (
+                        f"a {cost} {longer if times > 1 else shorter} ({now_h * times * 3600:.4g} "
+                        f"s instead of {now_h * 3600:.4g} s) would make {winner} the cheapest"
+                    )
     return (
         f"none of {', '.join(COSTS)} alone, up to {FACTORS[-1]:g} times larger or smaller, would "
         "make another one cheaper"
@@ -301,20 +279,11 @@ def _reversal(tried: Sequence[Backtest], best: str, seed: int) -> str:
 
 
 def _winner(tried: Sequence[Backtest], cost: str, times: float, seed: int) -> str:
-    """The system that is cheapest where a cost is so many times larger."""
-    totals: dict[str, float] = defaultdict(float)
+    """The system that is cheapest where a cost is so many times larger, by the first draw."""
+    totals, first = Counter[str](), np.zeros(1, dtype=np.int64)
     for one in tried:
-        hours = time_text(one.facts.costs_h[cost] * times)
-        loaded = changed(one.scenario, f"costs.{cost}", hours)
+        experiment = one.experiment(costs_h={cost: one.facts.costs_h[cost] * times})
         rng = stream(seed, 0, "backtest/reversal")
-        first = np.zeros(1, dtype=np.int64)
-        for system in _simulated(loaded, one.facts, one.ledger, first, rng, own_costs=False):
-            totals[system.system] += float(system.overhead_h.mean())
+        for system in _simulated(with_own_failures(experiment, one.facts, first, rng)):
+            totals[system.system] += float(system.overhead_h.mean())  # type: ignore[assignment]
     return min(totals, key=lambda name: totals[name])
-
-
-def _words(tried: Sequence[Backtest], cost: str, times: float, winner: str) -> str:
-    now_h = float(np.mean([one.facts.costs_h[cost] for one in tried]))
-    how = f"{times:.3g} times as long" if times > 1 else f"{1 / times:.3g} times shorter"
-    more = f"{now_h * times * 3600:.4g} s instead of {now_h * 3600:.4g} s"
-    return f"a {cost} {how} ({more}) would make {winner} the cheapest"

@@ -14,15 +14,13 @@ from math import ceil, floor, sqrt
 import numpy as np
 from scipy import special
 
-from cprsim.errors import BudgetError
-from cprsim.failures.budget import require_room
-from cprsim.failures.distributions import Constant, Distribution, Exponential, Gamma
-from cprsim.records import Bools, Floats, Ints
+from cprsim.compiling import compiled_for_much
+from cprsim.failures.distributions import Distribution, Exponential, Gamma
+from cprsim.failures.sources import require_room
+from cprsim.records import Floats, Ints
 
 N_STEPS = 4096  # of the grid on which the renewal equation is solved
-MOST_FAILURES_OF_A_CHUNK = 5e7  # of all clocks; beyond: too fast to simulate
-BYTES_OF_A_FAILURE = 32  # while it is drawn: its instant twice, its slot, where that is
-PIECE = 2**20  # lifetimes that are drawn at once
+BYTES_OF_A_FAILURE = 24  # while it is drawn: its instant twice, the gap after it
 FEWEST_RENEWALS = 1e-15  # over a horizon: of the size of rounding
 SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
 
@@ -31,21 +29,15 @@ SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
 def expected_renewals(distribution: Distribution, horizon_h: float) -> float:
     """Mean number of failures before `horizon_h` [h] on a clock that starts fresh at 0.
 
-    Each failure is followed at once by a fresh lifetime.
-
-    Notes
-    -----
-    Exact for exponential and constant lifetimes, and for gamma ones (the n-th failure is gamma
-    again). For the others the renewal equation ``m(t) = F(t) + integral m(t - s) dF(s)`` is solved
-    on a grid by the midpoint rule for Riemann-Stieltjes sums (Xie 1989), to about 1e-4 of its
-    value; beyond `SOLVED_LIVES` mean lives its asymptote ``slope 1 / mean`` continues it.
+    Exact for exponential lifetimes, and for gamma ones (the n-th failure is gamma again). For the
+    others the renewal equation ``m(t) = F(t) + integral m(t - s) dF(s)`` is solved on a grid by the
+    midpoint rule for Riemann-Stieltjes sums (Xie 1989), to about 1e-4 of its value; beyond
+    `SOLVED_LIVES` mean lives its asymptote ``slope 1 / mean`` continues it.
     """
     if horizon_h <= 0:
         return 0.0
     if isinstance(distribution, Exponential):
         return horizon_h / distribution.mean_h
-    if isinstance(distribution, Constant):
-        return float(ceil(horizon_h / distribution.mean_h) - 1)
     solved_h = min(horizon_h, SOLVED_LIVES * distribution.mean_h)
     beyond = (horizon_h - solved_h) / distribution.mean_h
     if isinstance(distribution, Gamma):
@@ -55,14 +47,8 @@ def expected_renewals(distribution: Distribution, horizon_h: float) -> float:
 
 @lru_cache(maxsize=64)
 def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]:
-    """Expected renewals as a function of the horizon in mean lives, interpolated.
+    """Expected renewals of a lifetime with the mean 1 h by the horizon, interpolated.
 
-    Parameters
-    ----------
-    unit_lifetime : with a mean of 1 h; others of its shape follow by scaling
-
-    Notes
-    -----
     Between horizons of 1e-9 and 1e6 mean lives, where the logarithm of the function is almost
     straight between points; proportional to time beyond. Where fewer than `FEWEST_RENEWALS` are
     solved for, rounding may leave 0, or less: there the chance of the first renewal stands alone.
@@ -120,96 +106,48 @@ def _reciprocal(series: Floats) -> Floats:
 
 
 @dataclass(slots=True)
-class LifetimeQueue:
-    """Lifetimes to come, drawn many at a time and handed out in order."""
+class Clocks:
+    """Clocks that each failure renews. Lifetimes are drawn many at a time, and used in order."""
 
-    lifetime: Distribution
+    lifetime: Distribution  # of what a failure renews
     rng: np.random.Generator
-    _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))
+    next_at_h: Floats  # (n_clocks,) next failure of each; moved on in place
+    stretch: Floats = field(default_factory=lambda: np.ones(0))  # of each one's lifetimes; none: 1
+    _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))  # not used yet
 
-    @property
-    def n_ahead(self) -> int:
-        """How many are drawn and not used yet."""
-        return len(self._ahead_h)
+    def until(self, until_h: float) -> tuple[Ints, Floats]:
+        """All failures before an instant [h], clock after clock, each in order.
 
-    def some(self, n: int) -> Floats:
-        """The next ones, at least `n` [h]; those that are not used have to be given back."""
-        n_ahead = self.n_ahead
-        if n > n_ahead:
-            more_h = self.lifetime.sample_unchecked(self.rng, n - n_ahead)
-            self._ahead_h = np.concatenate([self._ahead_h, more_h]) if n_ahead else more_h
-        return self._ahead_h
-
-    def used(self, n: int) -> None:
-        """Take note that the first `n` are gone."""
-        self._ahead_h = self._ahead_h[n:]
-
-
-def renewals_until(
-    until_h: float,
-    next_at_h: Floats,
-    lives: LifetimeQueue,
-    stretch: Floats | None = None,
-    *,
-    kept: Bools | None = None,
-    from_h: float = 0.0,
-) -> tuple[Ints, Floats]:
-    """All failures of some clocks before an instant.
-
-    Parameters
-    ----------
-    until_h : the instant [h]
-    next_at_h : (n_clocks,) next failure [h] of each clock; moved on beyond `until_h` in place
-    lives : of what a failure renews
-    stretch : (n_clocks,) by what the lifetimes of each clock are longer; default 1
-    kept : (n_clocks,) whether the failures of each clock are kept; default all
-    from_h : no failure is before this instant [h]
-
-    Returns
-    -------
-    (n_clocks + 1,) where the failures of each clock begin among all; (n_kept,) instants [h] of
-    those that are kept, clock after clock, each in order
-
-    Raises
-    ------
-    ParameterError
-        where a lifetime is negative, infinite or NaN.
-    BudgetError
-        where there are too many failures.
-    """
-    from cprsim.failures.loops import due, renew  # with numba, for which only who draws waits
-
-    stretch = np.ones(0) if stretch is None else stretch
-    keeps = np.ones(0, dtype=bool) if kept is None else kept
-    kept_fraction = 1.0 if kept is None else float(kept.sum()) / max(len(kept), 1)
-    first = np.zeros(len(next_at_h) + 1, dtype=np.int64)
-    instants_h, clock, n_failures = [], 0, 0
-    while clock < len(next_at_h):
-        n_due, to_come_h = due(until_h, next_at_h, clock)
-        # by the asymptote of the renewal function
-        n_expected = to_come_h / lives.lifetime.mean_h
-        n_expected += n_due * (1.0 + lives.lifetime.squared_cv) / 2
-        require_affordable(n_failures + n_expected, kept_fraction, until_h)
-        n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), lives.n_ahead)
-        while True:
-            gap_h = lives.some(min(n_gaps, PIECE))
-            at_h = np.empty(len(gap_h))
-            clock, n_used, n_kept, sound = renew(
-                from_h, until_h, next_at_h, stretch, keeps, gap_h, clock, n_failures, first, at_h
+        Returns
+        -------
+        (n_clocks + 1,) where those of each clock begin; (n_failures,) their instants [h]
+        """
+        first = np.zeros(len(self.next_at_h) + 1, dtype=np.int64)
+        instants_h, clock, n_failures = [np.zeros(0)], 0, 0
+        while clock < len(self.next_at_h):
+            to_come_h = until_h - self.next_at_h[clock:]
+            to_come_h = to_come_h[to_come_h > 0]
+            # by the asymptote of the renewal function; the sum one after the other
+            n_expected = float(np.cumsum(to_come_h)[-1:].sum()) / self.lifetime.mean_h
+            n_expected += len(to_come_h) * (1.0 + self.lifetime.squared_cv) / 2
+            n_all = n_failures + n_expected
+            require_room(
+                BYTES_OF_A_FAILURE * n_all,
+                f"about {n_all:.3g} failures before {until_h:g} h",
+                "an MTBF {} times as long would fit",
+                share=1.0,
             )
-            if not sound:
-                lives.lifetime.refuse()
-            lives.used(n_used)
-            n_gaps -= n_used
+            n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), len(self._ahead_h))
+            more_h = self.lifetime.sample(self.rng, n_gaps - len(self._ahead_h))
+            gap_h = np.concatenate([self._ahead_h, more_h])
+            at_h = np.empty(n_gaps)
+            clock, n_used = renew(
+                until_h, self.next_at_h, self.stretch, gap_h, clock, n_failures, first, at_h
+            )
+            self._ahead_h = gap_h[n_used:].copy()  # not a view of them all
             n_failures += n_used
-            # not a view of room for many where few are kept
-            instants_h.append(at_h[:n_kept] if 2 * n_kept > len(at_h) else at_h[:n_kept].copy())
-            if clock == len(next_at_h) or n_gaps == 0:
-                break
-        lives.some(n_gaps)  # as if drawn at once: what else is drawn from this stream comes after
-    return first, instants_h[0] if len(instants_h) == 1 else np.concatenate(
-        [np.zeros(0), *instants_h]
-    )
+            instants_h.append(at_h[:n_used])
+        return first, np.concatenate(instants_h)
 
 
 def numbers(first: Ints) -> Ints:
@@ -217,17 +155,77 @@ def numbers(first: Ints) -> Ints:
     return np.repeat(np.arange(len(first) - 1), np.diff(first))
 
 
-def require_affordable(n_failures: float, kept_fraction: float, until_h: float) -> None:
-    """Raise BudgetError where a chunk has more failures than time or memory allow."""
-    if n_failures > MOST_FAILURES_OF_A_CHUNK:
-        raise BudgetError(
-            f"failures come too fast to simulate: about {n_failures:.3g} before {until_h:g} h, "
-            f"where {MOST_FAILURES_OF_A_CHUNK:.0g} are the limit; raise the MTBF (or the shape) "
-            f"{n_failures / MOST_FAILURES_OF_A_CHUNK:.3g} times"
-        )
-    require_room(
-        BYTES_OF_A_FAILURE * kept_fraction * n_failures,
-        f"about {kept_fraction * n_failures:.3g} failures before {until_h:g} h",
-        "an MTBF {} times as long would fit",
-        fewer_fit=True,
-    )
+@compiled_for_much
+def renew(
+    until_h: float, next_at_h: Floats, stretch: Floats, gap_h: Floats,
+    begin: int, n_before: int, first: Ints, at_h: Floats,
+) -> tuple[int, int]:  # fmt: skip
+    """Take the clocks from `begin` on beyond an instant, as far as the gaps reach.
+
+    Parameters
+    ----------
+    next_at_h : (n_clocks,) next failure of each [h]; moved on in place
+    stretch : (n_clocks,) by what its gaps are longer; none for 1
+    gap_h : (n_gaps,) to use one after the other [h]
+    n_before : failures of the clocks before, and of the first one if it was not done
+    first : (n_clocks + 1,) where the failures of each clock begin; filled
+    at_h : (n_gaps,) where the instants of the failures go [h]
+
+    Returns
+    -------
+    the first clock that is not done; how many gaps are used: as many as there are failures
+    """
+    used = 0
+    for clock in range(begin, len(next_at_h)):
+        now_h = next_at_h[clock]
+        while now_h < until_h:
+            if used == len(gap_h):
+                next_at_h[clock] = now_h
+                return clock, used
+            at_h[used] = now_h
+            gap = gap_h[used] * stretch[clock] if len(stretch) else gap_h[used]
+            next_h = now_h + gap
+            # where the gap rounds off: always later than the last
+            now_h = np.nextafter(now_h, np.inf) if next_h <= now_h else next_h
+            used += 1
+        next_at_h[clock] = now_h
+        first[clock + 1] = n_before + used
+    return len(next_at_h), used
+
+
+@compiled_for_much
+def settle(first: Ints, clock: Ints, marks: Ints, missing: Ints, place: Ints) -> int:
+    """Give clocks to nodes that were drawn for them, unless they have one.
+
+    Parameters
+    ----------
+    first : (n_chunks, n_replications + 1) where the clocks of each replication begin in `clock`;
+        those to be given are in the last chunk
+    clock : (n_clocks,) replication * n_slots + place of each, -1 where it is missing; filled
+    marks : (n_slots,) what they hold from the call before, at first nothing but 0
+    missing : (n_missing,) which clocks are missing, in order; those that stay so move to the front
+    place : (n_missing,) the node that was drawn for each
+
+    Returns
+    -------
+    how many are still missing
+    """
+    n_slots, n_chunks = len(marks), len(first)
+    mark, replication, n_left = marks.max(), -1, 0
+    for i in range(len(missing)):
+        if replication < 0 or missing[i] >= first[n_chunks - 1, replication + 1]:
+            replication += 1
+            while missing[i] >= first[n_chunks - 1, replication + 1]:
+                replication += 1
+            mark += 1
+            for chunk in range(n_chunks):
+                for j in range(first[chunk, replication], first[chunk, replication + 1]):
+                    if clock[j] >= 0:
+                        marks[clock[j] - replication * n_slots] = mark
+        if marks[place[i]] == mark:
+            missing[n_left] = missing[i]
+            n_left += 1
+        else:
+            marks[place[i]] = mark
+            clock[missing[i]] = replication * n_slots + place[i]
+    return n_left

@@ -5,30 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from math import ceil, isfinite, isnan, nan
 
 import numpy as np
 
-from cprsim.failures.streams import stream
-from cprsim.history.course import Incident, JobCourse, LoggedSave, WorkRun, course_of
-from cprsim.history.filling import DrawnIncidents, Filled, Usual, filled
+from cprsim.failures.sources import stream
+from cprsim.history.course import JobCourse, LoggedAttempt, course_of
+from cprsim.history.filling import Filled, Filling, Usual, usual_of
+from cprsim.history.reading import Events
 from cprsim.history.save_interval import SaveInterval, save_interval_of
-from cprsim.history.stretches import (
-    Account,
-    account_of,
-    held_by_save_s,
-    pace_of,
-    points_of,
-    silences_s,
-)
-from cprsim.history.table import Events
+from cprsim.history.stretches import Account, account_of, at_end, pace_of, points_of, stalls_s
 from cprsim.records import PARTS, Estimate, Floats
 
 N_DRAWS = 400
 ON_GRID = 1e-6  # of an interval: a step that is a multiple of it
 S_PER_H = 3600.0
-MORE_PARTS = ("regroup", "replay", "rebuild", "degraded", "start")
-LEDGER_PARTS = (*PARTS, *MORE_PARTS)
+LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
+INFERRED = {
+    "instants": "instants of incidents that the log does not give",
+    "deaths": "failures without their instant",
+    "unseen_failures": "failures that nothing but a step back shows",
+    "unseen_saves": "saves that nothing but a delay shows",
+    "half_saves": "saves without their start or end",
+    "intervals": "save intervals that nothing but the saved steps shows",
+    "ends": "job without an end: cut at its last event",
+}
 FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
 
 
@@ -57,7 +59,7 @@ class JobLedger:
     ended: bool
     wall_h: float
     useful_h: Estimate
-    parts: dict[str, Estimate]
+    parts: dict[str, Estimate]  # of `LEDGER_PARTS`
     n_failures: int
     n_saves: int
     n_steps: float  # the furthest that the job came
@@ -82,13 +84,13 @@ class JobLedger:
 def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[JobLedger, ...]:
     """The ledger of each job of the logs."""
     courses = [course_of(*one) for one in events.each()]
-    of_all = Usual.of([one for course in courses for one in course.incidents])
+    of_all = usual_of([one for course in courses for one in course.attempts])
     found = []
     for number, course in enumerate(courses):
-        own = Usual.of(course.incidents)
+        own = usual_of(course.attempts)
         usual = own if len(own.took_s) >= FEW_INCIDENTS else of_all
-        rng = stream(seed, number, "ledger")
-        found.append(_Booking(course, usual, own, n_draws, rng).ledger())
+        booking = _Booking(course, usual, n_draws, stream(seed, number, "ledger"))
+        found.append(booking.ledger(own))
     return tuple(found)
 
 
@@ -100,215 +102,40 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
     }
 
 
-INFERRED = {
-    "instants": "instants of incidents that the log does not give",
-    "deaths": "failures without their instant",
-    "unseen_failures": "failures that nothing but a step back shows",
-    "unseen_saves": "saves that nothing but a delay shows",
-    "half_saves": "saves without their start or end",
-    "intervals": "save intervals that nothing but the saved steps shows",
-    "ends": "job without an end: cut at its last event",
-}
-"""What a ledger counts as inferred."""
-
-
 class _Booking:
-    """Books one job, run after run."""
+    """Completes the course of one job, attempt after attempt, and books its hours."""
 
     def __init__(
-        self, course: JobCourse, usual: Usual, own: Usual, n_draws: int, rng: np.random.Generator
+        self, course: JobCourse, usual: Usual, n_draws: int, rng: np.random.Generator
     ) -> None:
-        self._course, self._own, self._n, self._rng = course, own, n_draws, rng
-        for number, run in enumerate(course.runs):
-            run.end_step = self._end_step(number, run)
-        self._points = [points_of(run, course) for run in course.runs]
-        self._pace = pace_of(course, self._points)
-        self._usual = DrawnIncidents(usual, n_draws, silences_s(self._points, self._pace), rng)
+        self._course, self._n = course, n_draws
+        for run in course.runs:
+            self._end_where_next_begins(run)
+        for run in course.runs:
+            run.points = points_of(run, course)
+        self._pace = pace_of(course)
+        self._filling = Filling(usual, n_draws, self._pace.silences_s, rng)
+        self._filled: dict[LoggedAttempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
+        self._content = 0.0  # of the last save that is known to have committed
         self._useful_at_h: list[tuple[float, float]] = []
         self._charged: list[Charged] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
-        self._filled: dict[int, Filled] = {}
-        self._content = 0.0  # of the last save that is known to have committed
 
-    def ledger(self) -> JobLedger:
+    def ledger(self, own: Usual) -> JobLedger:
         """Book all, in order of time."""
-        course = self._course
-        end_step = np.zeros(self._n)
-        for number, incident in enumerate(course.incidents):
-            all_of = self._fill(number)
-            self._inferred["instants"] += all_of.n_inferred
-            self._inferred["deaths"] += not incident.is_start and isnan(incident.failed_s)
-            self._inferred["unseen_failures"] += not incident.shown
-            account = None
-            if number < len(course.runs):
-                begin_step = self._begin_step(number, end_step)
-                account = self._account(number, all_of.resumed_s, begin_step)
-                end_step = account.end_step
-            self._book(incident, all_of, account)
-            if account is not None:
-                self._book_run(all_of.resumed_s, account)
-        return self._closed()
-
-    # ------------------------------------------------------------------ instants
-
-    def _run(self, number: int) -> WorkRun | None:
-        runs = self._course.runs
-        return runs[number] if number < len(runs) else None
-
-    def _fill(self, number: int) -> Filled:
-        """All instants of an incident, drawn once."""
-        if number not in self._filled:
-            incident = self._course.incidents[number]
-            died_s = self._died_s(number)
-            if died_s is not None:
-                incident = replace(incident, failed_s=died_s)
-            begin = partial(self._begin, number)
-            self._filled[number] = filled(incident, begin, self._usual, self._rng)
-        return self._filled[number]
-
-    def _died_s(self, number: int) -> float | None:
-        """When a run ended whose steps the next one goes on from: by the steps made."""
-        incident, run = self._course.incidents[number], self._run(number - 1) if number else None
-        if run is None or isfinite(incident.failed_s) or not isfinite(self._pace.step_s):
-            return None
-        points = self._points[number - 1]
-        if not isfinite(run.end_step) or len(points.at_s) == 0:
-            return None
-        open_ = bool(run.saves) and not isfinite(run.saves[-1].stalled_until_s)
-        last_s = float(points.at_s[-1])
-        died_s = last_s + (run.end_step - float(points.step[-1])) * self._pace.step_s
-        first_s = incident.first_s
-        if open_ or not isfinite(first_s):
-            return None
-        return min(max(died_s, last_s), first_s)
-
-    def _begin(self, number: int, failed_s: Floats) -> Floats:
-        """When the run after an incident began, by when the one before ended."""
-        run, incident = self._run(number), self._course.incidents[number]
-        if run is None:
-            return np.full(self._n, self._course.wall_s)
-        if isfinite(run.begin_s):
-            return np.full(self._n, run.begin_s)
-        step = self._begin_step(number, self._reached(number, failed_s))
-        points = self._points[number]
-        first_s = points.at_s[0] if len(points.at_s) else run.last_s
-        made = points.step[0] - step if len(points.at_s) else np.zeros(self._n)
-        begin_s = first_s - np.maximum(made, 0.0) * self._step_s
-        low_s = incident.first_s if isfinite(incident.first_s) else incident.after_s
-        return np.clip(begin_s, max(low_s, 0.0) if isfinite(low_s) else 0.0, first_s)
-
-    @property
-    def _step_s(self) -> float:
-        return self._pace.step_s if isfinite(self._pace.step_s) else 0.0
-
-    def _reached(self, number: int, failed_s: Floats) -> Floats:
-        """Steps in the state as the run before an incident ended."""
-        before = self._run(number - 1) if number else None
-        if before is None:
-            return np.zeros(self._n)
-        points, end_step = self._points[number - 1], before.end_step
-        if isfinite(end_step) or len(points.at_s) == 0 or self._step_s == 0.0:
-            return np.full(self._n, end_step if isfinite(end_step) else before.last_step)
-        tail_s = np.maximum(failed_s - points.at_s[-1], 0.0)
-        held_s = held_by_save_s(before, points, tail_s, self._pace)
-        return np.asarray(points.step[-1] + (tail_s - held_s) / self._step_s)
-
-    def _begin_step(self, number: int, end_step: Floats) -> Floats:
-        """Steps in the state as a run began."""
-        run, incident = self._course.runs[number], self._course.incidents[number]
-        if isfinite(run.begin_step):
-            return np.full(self._n, run.begin_step)
-        if isfinite(incident.to_step):
-            return np.full(self._n, incident.to_step)
-        points = self._points[number]
-        first = float(points.step[0]) if len(points.step) else np.inf
-        if incident.is_start:
-            return np.full(self._n, min(first, 0.0))
-        before = self._run(number - 1) if number else None
-        if self._course.reloads and before is not None and first >= before.last_step:
-            return np.minimum(end_step, first)
-        return np.full(self._n, min(self._content, first))
-
-    def _end_step(self, number: int, run: WorkRun) -> float:
-        """Steps in the state as a run ended; where the state outlived it, the next run tells."""
-        following = self._run(number + 1)
-        if isfinite(run.end_step) or following is None:
-            return run.end_step
-        after = self._course.incidents[number + 1]
-        goes_on = following.begin_step >= run.last_step and not isfinite(after.to_step)
-        return following.begin_step if goes_on and self._course.reloads else nan
-
-    # ------------------------------------------------------------------ accounts
-
-    def _account(self, number: int, begin_s: Floats, begin_step: Floats) -> Account:
-        run = self._course.runs[number]
-        committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
-        self._content = max([self._content, *committed, self._saved_by_rule(run)])
-        last = number + 1 >= len(self._course.incidents)
-        wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
-        end_s = np.full(self._n, wall_s) if last else self._fill(number + 1).failed_s
-        account = account_of(
-            self._points[number], run, self._pace, begin_s, begin_step, end_s, self._frontier
-        )
-        if isfinite(run.end_step):
-            account = replace(account, end_step=np.full(self._n, run.end_step))
-        self._inferred["unseen_saves"] += account.n_unseen
-        self._inferred["half_saves"] += sum(map(_is_half, run.saves))
-        self._frontier = np.maximum(self._frontier, account.end_step)
-        return account
-
-    def _saved_by_rule(self, run: WorkRun) -> float:
-        """What a save that the log does not tell of must have held: the job went on after it."""
-        every, last = self._pace.every_steps, run.last_step
-        if not isfinite(every) or not isfinite(last) or self._course.background:
-            return 0.0
-        number = ceil(last / every - ON_GRID) - 1
-        given_up = {one.step for one in run.saves if not one.open and not one.committed}
-        return max(number, 0) * every if number * every not in given_up else 0.0
-
-    def _book(self, incident: Incident, all_of: Filled, account: Account | None) -> None:
-        stages = tuple((name, took_s / S_PER_H) for name, took_s in all_of.stages)
-        stood: dict[str, Floats] = {}
-        for name, took_h in stages:
-            stood[name] = stood.get(name, np.zeros(self._n)) + took_h
-        for name, took_h in stood.items():
-            self._draws[name] += took_h
-        if incident.is_start:
-            return
-        hours = dict(stood)
-        if account is not None:
-            hours["lost"] = account.lost_s / S_PER_H
-        total = sum(hours.values(), np.zeros(self._n))
-        self._charged.append(
-            Charged(
-                self._course.job,
-                float(all_of.failed_s.mean()) / S_PER_H,
-                Estimate.of_draws(total),
-                {name: float(one.mean()) for name, one in hours.items() if one.any()},
-                incident.node,
-                incident.cause,
-                incident.n_failures,
-                all_of.failed_s / S_PER_H,
-                stages,
-            )
-        )
-
-    def _book_run(self, begin_s: Floats, account: Account) -> None:
-        useful_s = account.work_s - account.lost_s
-        before = {"lost": account.lost_s, "save": account.save_s, "degraded": account.degraded_s}
-        at_h = float(begin_s.mean()) / S_PER_H
-        for part, took_s in before.items():
-            self._draws[part] += took_s / S_PER_H
-            at_h += float(took_s.mean()) / S_PER_H
-        self._draws["useful"] += useful_s / S_PER_H
-        self._useful_at_h.append((at_h, at_h + float(useful_s.mean()) / S_PER_H))
-
-    def _closed(self) -> JobLedger:
-        course, pace = self._course, self._pace
+        course, pace, end_step = self._course, self._pace, np.zeros(self._n)
+        for attempt, after in zip_longest(course.attempts, course.attempts[1:]):
+            filled, lost_h = self._fill(attempt), np.zeros(self._n)
+            if attempt.works:
+                begin_step = self._begin_step(attempt, end_step)
+                account = self._account(attempt, after, filled.resumed_s, begin_step)
+                end_step, lost_h = account.end_step, account.lost_s / S_PER_H
+                self._book_run(filled.resumed_s, account)
+            self._book(attempt, filled, lost_h)
+        save_every = save_interval_of(course, pace.every_steps)
         self._inferred["ends"] += not course.ended
-        save_every, own = save_interval_of(course, pace.every_steps), self._own
         self._inferred["intervals"] += save_every.is_inferred
         return JobLedger(
             job=course.job,
@@ -323,7 +150,7 @@ class _Booking:
             n_steps=float(self._frontier.mean()),
             step_s=pace.step_s,
             save_every=save_every,
-            save_stalls_h=_stalls_h(course),
+            save_stalls_h=stalls_s(course) / S_PER_H,
             reloads=course.reloads,
             incidents=tuple(self._charged),
             took_h={name: own.took_s[:, place] / S_PER_H for place, name in enumerate(own.stages)},
@@ -332,21 +159,134 @@ class _Booking:
             draws=self._draws,
         )
 
+    # ------------------------------------------------------------------ instants
 
-def _stalls_h(course: JobCourse) -> Floats:
-    """Hours that saves stalled the job, in order of time, of those that the log says all of."""
-    stalls = [
-        save.stalled_until_s - save.start_s
-        for run in course.runs
-        for save in run.saves
-        if save.committed
-    ]
-    known = np.array(stalls, dtype=np.float64)
-    return np.asarray(known[np.isfinite(known)]) / S_PER_H
+    def _fill(self, attempt: LoggedAttempt) -> Filled:
+        """All instants of an attempt until it works, drawn once."""
+        if attempt not in self._filled:
+            dated = replace(attempt, failed_s=self._died_s(attempt))
+            self._filled[attempt] = self._filling.fill(dated, partial(self._begin, attempt))
+        return self._filled[attempt]
 
+    def _died_s(self, attempt: LoggedAttempt) -> float:
+        """When the run before ended: as logged, or by the steps made if the next goes on there."""
+        run, first_s = attempt.before, attempt.first_s
+        if run is None or isfinite(attempt.failed_s) or not isfinite(self._pace.step_s):
+            return attempt.failed_s
+        open_ = bool(run.saves) and not isfinite(run.saves[-1].stalled_until_s)
+        points = run.points
+        if open_ or not isfinite(run.end_step) or len(points.at_s) == 0 or not isfinite(first_s):
+            return nan
+        last_s = float(points.at_s[-1])
+        died_s = last_s + (run.end_step - float(points.step[-1])) * self._pace.step_s
+        return min(max(died_s, last_s), first_s)
 
-def _is_half(save: LoggedSave) -> bool:
-    """Whether the log gives only one end of a save that ended."""
-    if not isfinite(save.start_s):
-        return True
-    return not isfinite(save.stalled_until_s) and not save.open
+    def _begin(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
+        """When the work of an attempt began, by when the one before ended."""
+        if not attempt.works:
+            return np.full(self._n, self._course.wall_s)
+        if isfinite(attempt.begin_s):
+            return np.full(self._n, attempt.begin_s)
+        points, made_s = attempt.points, np.zeros(self._n)
+        first_s = points.at_s[0] if len(points.at_s) else attempt.last_s
+        if len(points.at_s) and self._pace.is_known:
+            step = self._begin_step(attempt, self._reached(attempt, failed_s))
+            made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.step_s
+        low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
+        return np.clip(first_s - made_s, max(low_s, 0.0) if isfinite(low_s) else 0.0, first_s)
+
+    # ------------------------------------------------------------------ steps
+
+    def _reached(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
+        """Steps in the state as the run before an attempt ended."""
+        run = attempt.before
+        if run is None:
+            return np.zeros(self._n)
+        if len(run.points.at_s) == 0:
+            return np.full(self._n, run.end_step if isfinite(run.end_step) else run.last_step)
+        return at_end(run, self._pace, failed_s)[1]
+
+    def _begin_step(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
+        """Steps in the state as a run began."""
+        points, before = attempt.points, attempt.before
+        first = float(points.step[0]) if len(points.step) else np.inf
+        said = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
+        if isfinite(said):
+            return np.full(self._n, said)
+        if before is None:
+            return np.full(self._n, min(first, 0.0))
+        if self._course.reloads and first >= before.last_step:
+            return np.minimum(end_step, first)
+        return np.full(self._n, min(self._content, first))
+
+    def _end_where_next_begins(self, after: LoggedAttempt) -> None:
+        """Where the state outlived a failure, the next run tells at which step it struck."""
+        run = after.before
+        if run is None or isfinite(run.end_step) or not self._course.reloads:
+            return
+        if after.begin_step >= run.last_step and not isfinite(after.to_step):
+            run.end_step = after.begin_step
+
+    # ------------------------------------------------------------------ accounts
+
+    def _account(
+        self, run: LoggedAttempt, after: LoggedAttempt | None, begin_s: Floats, begin_step: Floats
+    ) -> Account:
+        committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
+        self._content = max([self._content, *committed, self._saved_by_rule(run)])
+        if after is None:
+            wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
+            end_s = np.full(self._n, wall_s)
+        else:
+            end_s = self._fill(after).failed_s
+        account = account_of(run, self._pace, begin_s, begin_step, end_s, self._frontier)
+        self._inferred["unseen_saves"] += account.n_unseen
+        self._inferred["half_saves"] += sum(one.is_half for one in run.saves)
+        self._frontier = np.maximum(self._frontier, account.end_step)
+        return account
+
+    def _saved_by_rule(self, run: LoggedAttempt) -> float:
+        """What a save that the log does not tell of must have held: the job went on after it."""
+        every, last = self._pace.every_steps, run.last_step
+        if not isfinite(every) or not isfinite(last) or self._course.background:
+            return 0.0
+        number = ceil(last / every - ON_GRID) - 1
+        given_up = {one.step for one in run.saves if not one.open and not one.committed}
+        return max(number, 0) * every if number * every not in given_up else 0.0
+
+    def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats) -> None:
+        """What stood before a run, and the work of the run that was done again for it."""
+        stages = tuple((name, took_s / S_PER_H) for name, took_s in filled.stages)
+        hours: dict[str, Floats] = {"lost": lost_h}
+        for name, took_h in stages:
+            self._draws[name] += took_h
+            hours[name] = hours.get(name, 0.0) + took_h
+        self._inferred["instants"] += filled.n_inferred
+        self._inferred["unseen_failures"] += not attempt.shown
+        if attempt.is_start:
+            return
+        self._inferred["deaths"] += isnan(attempt.failed_s)
+        self._charged.append(
+            Charged(
+                self._course.job,
+                float(filled.failed_s.mean()) / S_PER_H,
+                Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
+                {name: float(one.mean()) for name, one in hours.items() if one.any()},
+                attempt.node,
+                attempt.cause,
+                attempt.n_failures,
+                filled.failed_s / S_PER_H,
+                stages,
+            )
+        )
+
+    def _book_run(self, begin_s: Floats, account: Account) -> None:
+        at_h = float(begin_s.mean()) / S_PER_H
+        for part, took_s in (
+            ("lost", account.lost_s), ("save", account.save_s), ("degraded", account.degraded_s),
+        ):  # fmt: skip
+            self._draws[part] += took_s / S_PER_H
+            at_h += float(took_s.mean()) / S_PER_H
+        useful_h = (account.work_s - account.lost_s) / S_PER_H
+        self._draws["useful"] += useful_h
+        self._useful_at_h.append((at_h, at_h + float(useful_h.mean())))

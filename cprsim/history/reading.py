@@ -1,29 +1,81 @@
-"""Logs of any kind that is known to events: which reader a file is for shows in its first lines."""
+"""Logs of jobs as events: JSON lines of docs/events.md, output of torchrun, tables of attempts."""
 
 from __future__ import annotations
 
-import ast
+import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import count
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pyarrow import ArrowInvalid, compute
+from pyarrow import json as arrow_json
 
-from cprsim.errors import Place, TraceError
-from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
-from cprsim.failures.traces.times import read_times
-from cprsim.history.json_lines import SCHEMA, Collected, event_of, in_types, read_json_lines
-from cprsim.history.table import Events
-from cprsim.records import Floats
+from cprsim.errors import one_line
+from cprsim.events import EVENTS, FIELDS
+from cprsim.failures.traces.files import opened, trace_error
+from cprsim.history.attempts import attempt_events, is_header
+from cprsim.history.torchrun import HINTS, torch_events
 
-LOOKED_AT_BYTES = 1 << 18
+HEAD_BYTES = 1 << 18
+PIECE_BYTES = 1 << 24
+ROWS_AT_ONCE = 1 << 16
+SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
+NS_PER_S = 1e9
+TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
+SCHEMA = pa.schema(
+    {
+        "time_unix_nano": pa.int64(),
+        "event": pa.string(),
+        "job": pa.string(),
+        "attempt": pa.int64(),
+        "last_seen_unix_nano": pa.int64(),
+        **dict.fromkeys(("step", "step_seconds", "fraction"), pa.float64()),
+        **dict.fromkeys(TEXTS, pa.string()),
+    }
+)
+MISSING: dict[str, Any] = {
+    "attempt": -1, "last_seen_unix_nano": 0, "step": float("nan"), "step_seconds": float("nan"),
+    **dict.fromkeys(TEXTS, ""),
+}  # fmt: skip
+INSTANT = (0, 2**62, "an instant in ns since 1970")
+BOUNDS = {  # least, most, and what would be right
+    "time_unix_nano": INSTANT,
+    "last_seen_unix_nano": INSTANT,
+    "step": (0, 1e15, "a number of steps from 0 on"),
+    "step_seconds": (1e-9, 1e9, "a time above 0 s"),
+    "fraction": (0, 1, "a share from 0 to 1"),
+}
+NUMBER_AS_NAME = re.compile(rb'("(?:node|save_id)"\s*:\s*)(-?\d+)(?=\s*[,}])')
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events of many jobs; numbers that an event does not say are as in `MISSING`."""
+
+    jobs: tuple[str, ...]  # in the order of their first events
+    steps: pd.DataFrame  # `progress` that says no more than a step: job, time_ns, step, attempt
+    others: pd.DataFrame  # all other events, with all fields that are read
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_events(self) -> int:
+        return len(self.steps) + len(self.others)
+
+    def each(self) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+        """Job after job: its name, and its rows in order of time; those of one instant as read."""
+        steps, others = (
+            dict(iter(rows.sort_values("time_ns", kind="stable").groupby("job", observed=True)))
+            for rows in (self.steps, self.others)
+        )
+        for job in self.jobs:
+            yield job, steps.get(job, self.steps[:0]), others.get(job, self.others[:0])
 
 
 def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
@@ -31,21 +83,14 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
 
     `time_unit` is that of times in tables of attempts. Raises TraceError for what is no log.
     """
-    into = Collected()
+    found = Collected()
     for file, job in _named([file for path in paths for file in _files(path)]).items():
-        kind = _kind(file)
-        if kind == "json":
-            read_json_lines(file, into, job)
-            continue
-        is_torch = kind == "torch"
-        events = torch_events(file, into) if is_torch else attempt_events(file, time_unit)
-        rows = [event for event in map(in_types, events) if event is not None]
-        if not rows:
-            raise TraceError.at(Place(file), "holds no event of a job")
-        into.add(pa.Table.from_pylist(rows, SCHEMA), job)
-        if not is_torch and NOTE not in into.notes:
-            into.notes.append(NOTE)
-    return into.events()
+        n_before = found.n_events
+        for table in _tables(file, found, time_unit):
+            found.add(table, job)
+        if found.n_events == n_before:
+            raise trace_error(file, None, "holds no event that can be read (docs/events.md)")
+    return found.events()
 
 
 def _files(path: Path) -> list[Path]:
@@ -53,7 +98,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     inside = sorted(one for one in path.iterdir() if one.is_file() and one.name[0] != ".")
     if not inside:
-        raise TraceError.at(Place(path), "the folder holds no file")
+        raise trace_error(path, None, "the folder holds no file")
     return inside
 
 
@@ -69,195 +114,146 @@ def _named(files: list[Path]) -> dict[Path, str]:
     return names
 
 
-def _kind(path: Path) -> str:
-    if not path.is_file():
-        raise TraceError.at(Place(path), "there is no such file")
-    try:
-        with path.open("rb") as file:
-            text = file.read(LOOKED_AT_BYTES).decode("utf-8", errors="replace")
-    except OSError as error:
-        raise TraceError.at(Place(path), f"can't be read: {error.strerror or error}") from error
-    lines = text.splitlines()
-    if any(hint in text for hint in HINTS):
-        return "torch"
-    if lines and {"start", "end", "last_step"} <= {cell.strip() for cell in lines[0].split(",")}:
-        return "attempts"
-    if any(event_of(line) is not None for line in lines):
-        return "json"
-    raise TraceError.at(
-        Place(path),
-        "is no log that can be read: no events of docs/events.md, no output of torchrun, and no "
-        "CSV of attempts with the columns start, end and last_step",
-    )
+@dataclass
+class Collected:
+    """Pieces of tables, as they are read, and what was left out of them."""
+
+    steps: list[pa.Table] = field(default_factory=list)
+    others: list[pa.Table] = field(default_factory=list)
+    jobs: dict[str, None] = field(default_factory=dict)
+    n_events: int = 0
+    damaged: list[str] = field(default_factory=list)  # places of lines that are no event
+    unknown: Counter[str] = field(default_factory=Counter)  # events by their names
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def add(self, table: pa.Table, default_job: str) -> None:
+        """Take in some events. A log that names no job is one job."""
+        known = compute.is_in(table["event"], pa.array(EVENTS))
+        self.unknown.update(map(str, table.filter(compute.invert(known))["event"].to_pylist()))
+        table = table.filter(known)
+        columns = {"time_ns": table["time_unix_nano"], "event": table["event"]}
+        columns |= {name: compute.fill_null(table[name], none) for name, none in MISSING.items()}
+        columns["job"] = compute.fill_null(table["job"], default_job).dictionary_encode()
+        self.jobs |= dict.fromkeys(compute.unique(columns["job"]).to_pylist())
+        is_plain = compute.and_(
+            compute.equal(table["event"], "progress"), compute.equal(columns["part"], "")
+        )
+        is_step = compute.and_(is_plain, compute.is_finite(columns["step"]))
+        table = pa.table(columns)
+        self.n_events += len(table)
+        self.steps.append(table.select(["job", "time_ns", "step", "attempt"]).filter(is_step))
+        self.others.append(table.filter(compute.invert(is_step)))
+
+    def events(self) -> Events:
+        """All of them."""
+        tables = (pa.concat_tables(one) for one in (self.steps, self.others))
+        steps, others = (table.unify_dictionaries().to_pandas() for table in tables)
+        notes = list(self.notes)
+        if self.damaged:
+            shown = ", ".join(self.damaged[:SHOWN]) + ", ..." * (len(self.damaged) > SHOWN)
+            notes.append(f"{len(self.damaged)} line(s) that are no event left out: {shown}")
+        for name, n in sorted(self.unknown.items())[:SHOWN]:
+            notes.append(f"{n} event(s) '{one_line(name)}' left out: no event of docs/events.md")
+        return Events(tuple(self.jobs), steps, others, tuple(notes))
 
 
-# ------------------------------------------------------------------------------- tables of attempts
+def _tables(path: Path, into: Collected, time_unit: str | None) -> Iterator[pa.Table]:
+    """The events of one file, whatever wrote it; which reader it is for shows in its first lines.
 
-ATTEMPT_COLUMNS = (
-    "job",
-    "start",
-    "end",
-    "last_step",
-    "last_saved_step",
-    "step_seconds",
-    "node",
-    "cause",
-)
-OPTIONAL_COLUMNS = {"job", "last_saved_step", "step_seconds", "node", "cause"}
-NS_PER_H = 3600 * 10**9
-NOTE = (
-    "a table of attempts says nothing of saves, loads and detection: what they took within an "
-    "attempt counts as work (unless the column step_seconds says what a step takes), and what lies "
-    "between attempts as rescheduling"
-)
-
-
-def attempt_events(path: Path, time_unit: str | None) -> Iterator[dict[str, Any]]:
-    """The events that a table of attempts amounts to. Raises TraceError, with file and line."""
-    rows = named_columns(read_csv(path), {}, path, ATTEMPT_COLUMNS, OPTIONAL_COLUMNS)
-    start = read_times(rows["start"], time_unit, path)
-    end = read_times(rows["end"], time_unit, path, start)
-    no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
-    no_row_where(end.hours < start.hours, rows, path, "end", "{value} lies before the start")
-    read = pd.DataFrame(
-        {"start_h": start.hours, "end_h": end.hours}
-        | {name: _steps(rows, name, path) for name in ("last_step", "last_saved_step")}
-        | {"pace_s": _steps(rows, "step_seconds", path)}
-        | {name: _texts(rows, name) for name in ("job", "node", "cause")}
-    ).sort_values("start_h", kind="stable")
-    for job in dict.fromkeys(_texts(rows, "job")):
-        before, mine = 0.0, list[Any](read[read["job"] == job].itertuples())
-        for attempt, row in enumerate(mine):
-            about = {"attempt": attempt, **({"job": job} if job else {})}
-            first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
-            if attempt > 0:
-                yield {**first, "event": "rollback", "step": before}
-            pace = {"step_seconds": row.pace_s} if isfinite(row.pace_s) else {}
-            yield {**first, "event": "job.start", **pace}
-            if not pace:
-                yield {**first, "event": "train.resume", "step": before}
-            if isfinite(row.end_h):
-                yield from _end(about, row, is_last=attempt == len(mine) - 1)
-            if isfinite(row.last_saved_step):
-                before = row.last_saved_step
-
-
-def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str, Any]]:
-    here = {"time_unix_nano": round(row.end_h * NS_PER_H), **about}
-    at = {**here, **({"step": row.last_step} if isfinite(row.last_step) else {})}
-    if "step" in at:
-        yield {**at, "event": "progress"}
-    if is_last and not row.cause:
-        yield {**at, "event": "job.end", "outcome": "finished"}
-        return
-    yield {**at, "event": "failure", "node": row.node or None, "cause": row.cause or None}
-    yield {**here, "event": "failure.detected"}
-    if is_last:
-        yield {**at, "event": "job.end", "outcome": "failed"}
-
-
-def _steps(rows: pd.DataFrame, name: str, path: Path) -> Floats:
-    """A column of numbers, NaN where it is empty or absent."""
-    if name not in rows:
-        return np.full(len(rows), np.nan)
-    text = rows[name].fillna("").str.strip()
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
-    bad = (text != "").to_numpy(dtype=bool) & ~(np.isfinite(numbers) & (numbers >= 0))
-    no_row_where(bad, rows, path, name, "{value} is no number from 0 on")
-    return numbers
-
-
-def _texts(rows: pd.DataFrame, name: str) -> list[str]:
-    if name not in rows:
-        return [""] * len(rows)
-    return [str(one).strip() for one in rows[name].fillna("")]
-
-
-# ------------------------------------------------------------------------------- output of torchrun
-
-STAMP = re.compile(
-    r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:[zZ]|[+-]\d\d:?\d\d)?)[ \t:]+(.*)$"
-)
-AGENT_EVENT = re.compile(r'\{"name": "torchelastic\.worker\.status\.([A-Z_]+)"')
-CHECKPOINT = re.compile(r"\{'checkpoint_id': .*'func_name': '(save|async_save|load)'.*\}")
-CLOSING = re.compile(r"Sending process \d+ closing signal|failed \(exitcode: (-?\d+)\)")
-STEP = re.compile(r"(\d+)/?$")
-NS_PER_MS = 1e6
-HINTS = ("torchelastic.worker.status", "'func_name': '")
-NO_EVENT = (  # what comes of text that is none; the last three of `ast.literal_eval`
-    ValueError, TypeError, LookupError, AttributeError, OverflowError,
-    SyntaxError, MemoryError, RecursionError,
-)  # fmt: skip
-
-
-def torch_events(path: Path, into: Collected) -> Iterator[dict[str, Any]]:
-    """The events of a job that torchrun ran, under the names of docs/events.md.
-
-    Lines with an event that can't be read are counted and left out. Raises TraceError where an
-    event of torchrun stands in a line without a time stamp.
+    Raises TraceError for what is no log.
     """
-    attempt, died = -1, False
-    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
-        found = STAMP.match(line)
-        stamp, said = found.groups() if found else ("", line)
-        saved, closing = CHECKPOINT.search(said), CLOSING.search(said)
-        begins = list(AGENT_EVENT.finditer(said))
-        if not (saved or closing or begins):
+    with opened(path) as file:
+        head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+    lines = head.splitlines()
+    if any(hint in head for hint in HINTS):
+        yield from _of_rows(torch_events(path, into.damaged))
+    elif is_header(lines[0] if lines else ""):
+        yield from _of_rows(attempt_events(path, time_unit, into.notes))
+    elif any(event_of(line) is not None for line in lines):
+        with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:
+            yield from _of_json_lines(file, path, into.damaged)
+    else:
+        raise trace_error(
+            path,
+            None,
+            "is no log that can be read: no events of docs/events.md, no output of torchrun, and "
+            "no CSV of attempts with the columns start, end and last_step",
+        )
+
+
+def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
+    rows = []
+    for event in events:
+        rows.append(event)
+        if len(rows) == ROWS_AT_ONCE:
+            yield pa.Table.from_pylist(rows, SCHEMA)
+            rows = []
+    yield pa.Table.from_pylist(rows, SCHEMA)
+
+
+# ------------------------------------------------------------------------------------- JSON lines
+
+
+def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[pa.Table]:
+    """Events in pieces: all lines at once, or where one holds none, line by line."""
+    first = 1
+    while piece := file.read(PIECE_BYTES) + file.readline(PIECE_BYTES):
+        table = _at_once(piece)
+        if table is None:
+            table = _at_once(NUMBER_AS_NAME.sub(rb'\1"\2"', piece))
+        if table is None:
+            rows = list(_line_by_line(piece.split(b"\n"), path, first, damaged))
+            table = pa.Table.from_pylist(rows, SCHEMA)
+        yield table
+        first += piece.count(b"\n")
+
+
+def _at_once(piece: bytes) -> pa.Table | None:
+    """Columns of all lines; None where one of them is no event, or has a value out of bounds."""
+    options = arrow_json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="ignore")
+    try:
+        piece.decode()  # pyarrow takes any bytes for text
+        table = arrow_json.read_json(io.BytesIO(piece), parse_options=options)
+    except (ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
+        return None
+    if table["time_unix_nano"].null_count or table["event"].null_count:
+        return None
+    for name, (least, most, _) in BOUNDS.items():
+        ends = compute.min_max(table[name]).as_py()
+        if ends["min"] is not None and not least <= ends["min"] <= ends["max"] <= most:
+            return None
+    return table
+
+
+def _line_by_line(
+    lines: Sequence[bytes], path: Path, first: int, damaged: list[str]
+) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, first):
+        event = event_of(line)
+        if event is None and line.strip():
+            damaged.append(f"{path.name}:{number}")
+        if event is None:
             continue
-        if not (saved or stamp):
-            raise TraceError.at(
-                Place(path, number),
-                "an event of torchrun without a time stamp before it, as "
-                "`torchrun ... 2>&1 | ts '%Y-%m-%dT%H:%M:%.S'` puts there",
-            )
-        try:
-            if saved:
-                yield from _of_checkpoint(saved[0], saved[1])
-                continue
-            at_ns = pd.Timestamp(stamp.replace(",", ".")).as_unit("ns").value  # UTC, unless said
-            agents = [(one[1], *_of_agent(said, one.start())) for one in begins]
-        except NO_EVENT:
-            into.left_out(path, number)
-            continue
-        if closing and not died:
-            died = True
-            yield {"time_unix_nano": at_ns, "event": "failure.detected", "attempt": max(attempt, 0)}
-        for status, source, restarts, took_ns in agents:
-            if status == "START" and restarts > attempt:
-                attempt, died = restarts, False
-                yield {"time_unix_nano": at_ns, "event": "job.start", "attempt": attempt}
-            elif status == "RENDEZVOUS" and died:
-                now = {"event": "reschedule.start", "attempt": max(attempt, 0)}
-                yield {"time_unix_nano": at_ns - took_ns, **now}
-            elif status in ("SUCCEEDED", "FAILED") and source == "AGENT":
-                outcome = "finished" if status == "SUCCEEDED" else "failed"
-                yield {"time_unix_nano": at_ns, "event": "job.end", "outcome": outcome}
+        for name, (least, most, right) in BOUNDS.items():
+            if name in event and not least <= event[name] <= most:
+                message = f"{event[name]!r} is not {right}"
+                raise trace_error(path, number, message, name)
+        yield event
 
 
-def _of_agent(line: str, begins: int) -> tuple[str, int, int]:
-    """An event of the launcher: its source, restarts until then, and nanoseconds that it took."""
-    event, _ = json.JSONDecoder().raw_decode(line, begins)
-    about = event["metadata"]
-    took_ns = round(float(about.get("duration_ms") or 0) * NS_PER_MS)
-    return event["source"], int(about.get("agent_restarts") or 0), took_ns
-
-
-def _of_checkpoint(text: str, what: str) -> list[dict[str, Any]]:
-    """A save or load as the first rank logs it."""
-    fields = ast.literal_eval(text)
-    if str(fields.get("global_rank", "0")) != "0" or fields.get("event") not in ("start", "end"):
-        return []
-    step = STEP.search(str(fields.get("checkpoint_id") or ""))
-    names = {
-        "load": ("load.start", "train.resume"),
-        "save": ("save.start", "save.commit"),
-        "async_save": ("save.start", "save.resume"),
-    }[what]
-    return [
-        {
-            "time_unix_nano": int(fields["time"]),
-            "event": names[fields["event"] == "end"],
-            "step": int(step[1]) if step else None,
-            "save_id": None if what == "load" else str(fields.get("uuid")),
-        }
-    ]
+def event_of(line: bytes | str) -> dict[str, Any] | None:
+    """What a line says, in the types of its columns; None where it is no event."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    event = {name: said[name] for name in SCHEMA.names if said.get(name) is not None}
+    if "event" not in event or "time_unix_nano" not in event:
+        return None
+    for name, value in event.items():
+        if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
+            return None
+        event[name] = str(value) if name in TEXTS else value
+    return event

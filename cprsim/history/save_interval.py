@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf, isfinite, nan, sqrt
 
 import numpy as np
 
-from cprsim.history.course import JobCourse, LoggedSave
+from cprsim.history.course import JobCourse
 from cprsim.records import Z_95, Floats
 
 MOST_OPEN = 3.0  # times the shortest interval that fits: the longest, else it can't be told
@@ -40,7 +40,8 @@ def save_interval_of(course: JobCourse, every_steps: float) -> SaveInterval:
     """
     if isfinite(every_steps) or course.reloads:
         return SaveInterval(every_steps)
-    apart = np.concatenate([np.empty(0), *(_steps_apart(run.saves) for run in course.runs)])
+    saved_at = [[one.step for one in run.saves if isfinite(one.step)] for run in course.runs]
+    apart = np.concatenate([np.empty(0), *(np.diff(np.unique(steps)) for steps in saved_at)])
     if len(apart):
         return SaveInterval(float(np.median(apart)))
     saved, lost = _went_back(course)
@@ -57,21 +58,13 @@ def save_interval_of(course: JobCourse, every_steps: float) -> SaveInterval:
     return SaveInterval(steps, min(fits), max(fits))
 
 
-def _steps_apart(saves: Sequence[LoggedSave]) -> Floats:
-    """Steps from one save of a run to the next."""
-    at = np.array([one.step for one in saves if isfinite(one.step)])
-    apart: Floats = np.diff(np.unique(at))
-    return apart
-
-
 def _went_back(course: JobCourse) -> tuple[Floats, Floats]:
     """Steps at which the job went on after each failure, and how many more it had had."""
     found = []
-    turns = zip(course.runs, course.incidents[1:], course.runs[1:], strict=False)
-    for before, incident, after in turns:
-        saved = incident.to_step if isfinite(incident.to_step) else after.begin_step
+    for before, after in pairwise(course.runs):
+        saved = after.to_step if isfinite(after.to_step) else after.begin_step
         last = before.end_step if isfinite(before.end_step) else before.last_step
-        if incident.n_failures and saved <= last < inf:
+        if after.n_failures and saved <= last < inf:
             found.append((saved, last - saved))
     both = np.array(found, dtype=np.float64).reshape(-1, 2)
     return both[:, 0], both[:, 1]

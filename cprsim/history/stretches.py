@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, inf, isfinite, nan
+from typing import NamedTuple
 
 import numpy as np
 
-from cprsim.history.course import JobCourse, LoggedSave, WorkRun
+from cprsim.history.course import JobCourse, LoggedAttempt, LoggedSave, Points
 from cprsim.records import Bools, Floats
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
@@ -18,22 +19,6 @@ MOST_STALLS = 200
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
 GOLDEN = 0.6180339887498949
 MAD = 1.4826
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """Instants of a run at which it is known how many steps are in the state."""
-
-    at_s: Floats
-    step: Floats
-    stalled: Bools  # (n - 1,) whether a save that the log tells fills the time to the next
-    open_: Bools  # (n - 1,) whether a save lies in it whose start or end is not told
-
-    @property
-    def rate_s(self) -> tuple[Floats, Floats]:
-        """Seconds and steps between points with nothing but work between them."""
-        plain = ~self.stalled & ~self.open_ & (np.diff(self.step) > 0)
-        return np.diff(self.at_s)[plain], np.diff(self.step)[plain]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +32,29 @@ class JobPace:
     stalls_s: Floats  # of the saves whose start and end are known, at most `MOST_STALLS`
     p_no_end: float  # share of the saves whose end is missing although they ended
     is_said: bool  # the log itself says what a step takes
+    silences_s: Floats  # work between signs of it: how long a log may be without one
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything tells what a step takes."""
+        return isfinite(self.step_s) and self.step_s > 0
+
+    def steps_in(self, work_s: Floats) -> Floats:
+        """Steps made in so much work; none where the pace is not known."""
+        return np.asarray(work_s / self.step_s if self.is_known else 0.0 * work_s)
 
 
-def points_of(run: WorkRun, course: JobCourse) -> Points:
+def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
     """All that the log says of one run."""
     at_s, step = course.reached
     first = run.seen[0][0] if run.seen else run.last_s
     begin, end = np.searchsorted(at_s, [first, run.last_s])
     end += end < len(at_s) and at_s[end] == run.last_s
-    points = [(one.start_s, one.step) for one in run.saves]
-    if course.background:
-        points += [(one.stalled_until_s, one.step) for one in run.saves if isfinite(one.start_s)]
-    else:
-        points += [(one.stalled_until_s, one.step) for one in run.saves]
-    if isfinite(run.end_step) and isfinite(run.end_s):
-        points.append((run.end_s, run.end_step))
-    extra = np.array([*run.seen, *points], dtype=np.float64).reshape(-1, 2)
+    points = [*run.seen, *((one.start_s, one.step) for one in run.saves), (run.end_s, run.end_step)]
+    for save in run.saves:
+        if isfinite(save.start_s) or not course.background:
+            points.append((save.stalled_until_s, save.step))
+    extra = np.array(points, dtype=np.float64)
     latest_s = run.end_s if isfinite(run.end_s) else inf
     extra = extra[np.isfinite(extra).all(axis=1) & (extra[:, 0] <= latest_s)]
     all_s = np.concatenate([at_s[begin:end], extra[:, 0]])
@@ -92,19 +84,26 @@ def _stalls(at_s: Floats, saves: Sequence[LoggedSave], background: bool) -> tupl
     return stalled, open_
 
 
-def pace_of(course: JobCourse, points: Sequence[Points]) -> JobPace:
+def pace_of(course: JobCourse) -> JobPace:
     """What a step and a save take, by the whole log of a job."""
+    points = [run.points for run in course.runs]
     every_nth = max(1, sum(len(one.at_s) for one in points) // MOST_PACES)
-    pairs = [tuple(column[::every_nth] for column in one.rate_s) for one in points]
-    took_s = np.concatenate([pair[0] for pair in pairs]) if pairs else np.empty(0)
-    steps = np.concatenate([pair[1] for pair in pairs]) if pairs else np.empty(0)
+    working = [~one.stalled & ~one.open_ for one in points]
+    plain = [own & (np.diff(one.step) > 0) for one, own in zip(points, working, strict=True)]
+
+    def of_all(column: str, which: Sequence[Bools]) -> Floats:
+        """From one point to the next."""
+        pairs = zip(points, which, strict=True)
+        pieces = [np.diff(getattr(one, column))[own][::every_nth] for one, own in pairs]
+        return np.concatenate([np.empty(0), *pieces])
+
+    took_s, steps = of_all("at_s", plain), of_all("step", plain)
     is_said = isfinite(course.step_s)
     step_s = course.step_s if is_said else _weighted_median(took_s, steps)
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
-    stalls = np.array([one.stalled_until_s - one.start_s for one in saves if one.committed])
-    known = stalls[np.isfinite(stalls)]
+    known = stalls_s(course)
     n_no_end = sum(not one.open and not isfinite(one.stalled_until_s) for one in saves)
     return JobPace(
         step_s,
@@ -114,20 +113,15 @@ def pace_of(course: JobCourse, points: Sequence[Points]) -> JobPace:
         np.sort(known)[:: max(1, len(known) // MOST_STALLS)],
         (n_no_end + 0.5) / (len(saves) + 1.0),
         is_said,
+        of_all("step", working) * step_s if isfinite(step_s) else of_all("at_s", working),
     )
 
 
-def silences_s(points: Sequence[Points], pace: JobPace) -> Floats:
-    """Work [s] between signs of it: how long a job at work may leave its log without one."""
-    every_nth = max(1, sum(len(one.at_s) for one in points) // MOST_PACES)
-    known = isfinite(pace.step_s)
-    found = [
-        (np.diff(one.step) * pace.step_s if known else np.diff(one.at_s))[
-            ~one.stalled & ~one.open_
-        ][::every_nth]
-        for one in points
-    ]
-    return np.concatenate(found) if found else np.empty(0)
+def stalls_s(course: JobCourse) -> Floats:
+    """Seconds that saves stalled the job, in order of time, of those that the log says all of."""
+    stalls = [save.stall_s for run in course.runs for save in run.saves if save.committed]
+    known = np.array(stalls, dtype=np.float64)
+    return np.asarray(known[np.isfinite(known)])
 
 
 def _weighted_median(took_s: Floats, steps: Floats) -> float:
@@ -151,8 +145,7 @@ def _every(saves: Sequence[LoggedSave]) -> float:
     return every if on_grid.mean() > 0.8 else inf
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """Where the seconds of one run went; (n_draws,) each."""
 
     end_step: Floats
@@ -160,28 +153,30 @@ class Account:
     degraded_s: Floats
     work_s: Floats  # whatever is not save and not degraded
     lost_s: Floats  # of the work: steps that had been done before
-    n_unseen: int  # saves that nothing but a delay shows
+    n_unseen: int = 0  # saves that nothing but a delay shows
 
 
 def account_of(
-    points: Points, run: WorkRun, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
+    run: LoggedAttempt, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
     frontier: Floats,
 ) -> Account:  # fmt: skip
     """Split a run by when it began and ended, where, and how far the job had been: (n_draws,)."""
-    n = len(begin_s)
-    if len(points.at_s) == 0:
-        return _of_nothing(run, pace, begin_s, begin_step, end_s, frontier)
+    none, points = np.zeros(len(begin_s)), run.points
+    if len(points.at_s) == 0:  # all of it is work, at the usual pace
+        took_s = np.maximum(end_s - begin_s, 0.0)
+        again_s = (frontier - begin_step) * pace.step_s if pace.is_known else none
+        end_step = begin_step + pace.steps_in(took_s)
+        if isfinite(run.end_step):
+            end_step = none + run.end_step
+        return Account(end_step, none, none, took_s, np.clip(again_s, 0.0, took_s))
     stall_s, slow_s, n_unseen = _delays(points, pace)
     work_s = np.diff(points.at_s) - stall_s - slow_s
     first_s, first_step = points.at_s[0], points.step[0]
     last_s, last_step = points.at_s[-1], points.step[-1]
     before_s = np.maximum(first_s - begin_s, 0.0)
-    tail_s = np.maximum(end_s - last_s, 0.0)
-    held_s = held_by_save_s(run, points, tail_s, pace)
-    after_s = tail_s - held_s
-    made = after_s / pace.step_s if isfinite(pace.step_s) and pace.step_s > 0 else np.zeros(n)
-    if isfinite(run.end_step):
-        made = np.full(n, max(run.end_step - last_step, 0.0))
+    held_s, end_step = at_end(run, pace, end_s)
+    after_s = np.maximum(end_s - last_s, 0.0) - held_s
+    made = np.maximum(end_step - last_step, 0.0)
     done_s = np.concatenate([[0.0], np.cumsum(work_s)])
     total_s = before_s + done_s[-1] + after_s
     reached = np.clip(frontier, None, first_step)
@@ -191,58 +186,47 @@ def account_of(
     in_last = np.clip((frontier - last_step) / np.maximum(made, 1e-12), 0.0, 1.0) * after_s
     lost_s = np.where(frontier > begin_step + ROUNDING, in_first + in_middle + in_last, 0.0)
     return Account(
-        end_step=last_step + made,
-        save_s=np.full(n, stall_s.sum()) + held_s,
-        degraded_s=np.full(n, slow_s.sum()),
-        work_s=total_s,
-        lost_s=np.minimum(lost_s, total_s),
-        n_unseen=n_unseen,
-    )
+        end_step, stall_s.sum() + held_s, slow_s.sum() + none, total_s,
+        np.minimum(lost_s, total_s), n_unseen,
+    )  # fmt: skip
 
 
-def _of_nothing(
-    run: WorkRun,
-    pace: JobPace,
-    begin_s: Floats,
-    begin_step: Floats,
-    end_s: Floats,
-    frontier: Floats,
-) -> Account:
-    """A run of which the log gives no step: all of it is work, at the usual pace."""
-    took_s = np.maximum(end_s - begin_s, 0.0)
-    none = np.zeros(len(took_s))
-    step_s = pace.step_s if isfinite(pace.step_s) and pace.step_s > 0 else inf
-    lost_s = np.clip((frontier - begin_step) * step_s if isfinite(step_s) else none, 0.0, took_s)
-    return Account(begin_step + took_s / step_s, none, none, took_s, lost_s, 0)
+def at_end(run: LoggedAttempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Floats]:
+    """How long a save stalled a run before it ended, and the steps that were in the state then."""
+    tail_s = np.maximum(end_s - run.points.at_s[-1], 0.0)
+    held_s = _held_by_save_s(run, tail_s, pace)
+    if isfinite(run.end_step):
+        return held_s, np.full(len(end_s), run.end_step)
+    return held_s, run.points.step[-1] + pace.steps_in(tail_s - held_s)
 
 
-def held_by_save_s(run: WorkRun, points: Points, tail_s: Floats, pace: JobPace) -> Floats:
+def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats:
     """How long a save stalled a run that ended so long after its last point: (n_draws,).
 
     A save without an end either went on as the run ended, or its end is one of those that are
     missing. One that was due before the run ended is taken to have begun.
     """
-    last_s, last_step = float(points.at_s[-1]), float(points.step[-1])
+    last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
     going = [one for one in run.saves if one.start_s >= last_s - ROUNDING]
     if going and isfinite(going[-1].stalled_until_s):
         return np.zeros(len(tail_s))
     if isfinite(run.end_step) and pace.step_s > 0:
         held_s = np.maximum(tail_s - (run.end_step - last_step) * pace.step_s, 0.0)
-        return held_s if going else np.where(tail_s > _due_s(points, run, pace), held_s, 0.0)
+        return held_s if going else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
     if going:
         return _drawn_stalls_s(tail_s, pace) if len(pace.stalls_s) else tail_s
-    since_due_s = np.maximum(tail_s - _due_s(points, run, pace), 0.0)
+    since_due_s = np.maximum(tail_s - _due_s(run, pace), 0.0)
     if len(pace.stalls_s) == 0 or not since_due_s.any():
         return np.zeros(len(tail_s))
     return _drawn_stalls_s(since_due_s, pace)
 
 
-def _due_s(points: Points, run: WorkRun, pace: JobPace) -> float:
+def _due_s(run: LoggedAttempt, pace: JobPace) -> float:
     """Seconds of work from a run's last point to the next save; infinite where there is no rule."""
     if not (isfinite(pace.every_steps) and isfinite(pace.step_s)):
         return inf
-    saved = max([float(points.step[0]), *(one.step for one in run.saves if isfinite(one.step))])
-    last = float(points.step[-1]) / pace.every_steps
+    saved = max([float(run.points.step[0]), *(one.step for one in run.saves if isfinite(one.step))])
+    last = float(run.points.step[-1]) / pace.every_steps
     number = max(ceil(last - ROUNDING), floor(saved / pace.every_steps + ROUNDING) + 1)
     return max(number - last, 0.0) * pace.every_steps * pace.step_s
 

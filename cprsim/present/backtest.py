@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.backtesting.facts import AS_IT_RAN
+from cprsim.backtesting.experiments import AS_IT_RAN
 from cprsim.backtesting.replaying import (
     Advice,
     Backtest,
@@ -31,9 +31,12 @@ UNKNOWN = Estimate(nan)
 
 
 def answer_of_backtest(
-    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]
+    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str], notes: Sequence[str] = ()
 ) -> Answer:
-    """What jobs would have cost under other systems, what to run, and why jobs are left out."""
+    """What jobs would have cost under other systems, what to run, and why jobs are left out.
+
+    Notes are of what was left out of the logs.
+    """
     costs, drawn = bills(found), money_draws(found)
     frames = {
         "systems": pd.DataFrame([_system(job, one) for job in found for one in job.systems]),
@@ -47,15 +50,17 @@ def answer_of_backtest(
         "runner_up": advised.runner_up,
         "reversed_by": advised.reversed_by,
         "left_out": list(left_out),
+        "notes": list(notes),
         **({} if drawn is None else _money(drawn)),
         "energy_kwh_per_month": {name: one.energy_kwh for name, one in costs.items()},
         "carbon_kg_per_month": {name: one.carbon_kg for name, one in costs.items()},
     }
+    said = [*(f"Left out: {why}." for why in left_out), *notes]
     money = [cheapest(costs, advised.system), _in_draws(drawn, unit_of(costs))] if drawn else []
     return Answer(
         "backtest",
         count(len(found), "job"),
-        lambda: _document(found, advised, frames, money, left_out, costs),
+        lambda: _document(found, advised, frames, [*money, *said], costs),
         frames,
         values,
     )
@@ -77,13 +82,16 @@ def _system(job: Backtest, one: Replayed) -> dict[str, Any]:
     return {
         "job": job.job,
         "system": one.system,
-        "interval_h": one.interval_h,
+        "interval_h": one.policy.interval_h,
         "finished": one.finished,
         **overhead.columns("overhead_h"),
         **saved.columns("saved_h"),
         "pls": float(one.pls.mean()),
         "auc_loss": float(one.auc_loss.mean()),
-        **{f"{part}_h": part_h if one.finished else nan for part, part_h in one.parts_h.items()},
+        **{
+            f"{part}_h": part_h if one.finished else nan
+            for part, part_h in one.use.overhead.items()
+        },
     }
 
 
@@ -91,13 +99,13 @@ def _job(one: Backtest) -> dict[str, Any]:
     facts = one.facts
     return {
         "job": one.job,
-        "n_failures": facts.n_failures,
+        "n_failures": facts.ledger.n_failures,
         "clock": facts.clock.value,
         "why_clock": facts.why_clock,
         "useful_h": facts.useful_h,
         **{f"cost_of_{name}_h": mean_h for name, mean_h in facts.costs_h.items()},
-        **one.observed_h.columns("observed_h"),
-        **{f"observed_{name}_h": of.mean for name, of in one.ledger.parts.items()},
+        **facts.observed_h.columns("observed_h"),
+        **{f"observed_{name}_h": of.mean for name, of in facts.ledger.parts.items()},
     }
 
 
@@ -108,8 +116,7 @@ def _document(
     found: Sequence[Backtest],
     advised: Advice,
     frames: Mapping[str, pd.DataFrame],
-    money: Sequence[str],
-    left_out: Sequence[str],
+    remarks: Sequence[str],
     costs: Bills,
 ) -> Document:
     clocks, name = frames["jobs"].drop_duplicates("clock"), count(len(found), "job")
@@ -125,8 +132,7 @@ def _document(
         answer=[_advice(advised), f"What would change that: {advised.reversed_by}."],
         table=_systems(frames["systems"], frames["jobs"]),
         remarks=[
-            *money,
-            *(f"Left out: {why}." for why in left_out),
+            *remarks,
             *([f"Saves are inferred from the steps at which jobs resumed: {inferred}."]
               if inferred else []),
             "Assumed: each failure strikes one of the nodes that hold the state; costs are the "

@@ -13,13 +13,14 @@ from typing import Any
 from pydantic import ValidationError, create_model
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
-from cprsim.scenario.checks import checks
-from cprsim.scenario.failures import SOURCES, TraceFailures
+from cprsim.failures.traces.formats import format_of
+from cprsim.failures.traces.spec import A_LOG
+from cprsim.files.units import IN_STEPS, TIME
+from cprsim.scenario.failures import TraceFailures
+from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.quantities import shown, written_key
-from cprsim.scenario.schema import Scenario
-from cprsim.scenario.sweep import Values, values_along
+from cprsim.scenario.schema import Scenario, checks
 from cprsim.scenario.yaml_text import Plain, dotted, read_yaml
-from cprsim.units import IN_STEPS, TIME
 
 MAX_BYTES = 500_000
 OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for
@@ -149,6 +150,18 @@ def load_scenario(
     return loaded
 
 
+def checked_data(
+    data: Mapping[str, Plain], path: Path, overrides: Sequence[str] = ()
+) -> LoadedScenario:
+    """A scenario that is in no file, with overrides; errors call it `path`, and name no line.
+
+    Raises ScenarioError as `load_scenario`.
+    """
+    own, places = deepcopy(dict(data)), {"": Place(path)}
+    _override(own, overrides, places, "--set")
+    return _checked(own, path, places)
+
+
 def name_from(path: Path) -> str:
     """The default name of a scenario: that of its file, without what a name can't have."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("._-")[:80] or "scenario"
@@ -215,8 +228,13 @@ def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) ->
     loaded, failures = LoadedScenario(scenario, path, data, places), scenario.failures
     if not isinstance(failures, TraceFailures):
         return loaded
-    file = loaded.input_file(failures.file, "failures.file", SOURCES[failures.format])
+    file = loaded.input_file(failures.file, "failures.file", _said_of(failures.spec.format))
     return replace(loaded, trace_path=file)
+
+
+def _said_of(format_name: str | None) -> str:
+    """What the file of a format is, and where it comes from."""
+    return format_of(format_name).source if format_name else A_LOG
 
 
 def _part(data: dict[str, Plain], wrong: Collection[str]) -> Scenario:

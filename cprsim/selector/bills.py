@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite
 
+from cprsim.recovery.losses import strategy_key
 from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.limit import LimitedQuantity
-from cprsim.staleness.names import strategy_key
 
 
 def bills_of_selection(selection: Selection, prices: JobPrices | None) -> Bills:

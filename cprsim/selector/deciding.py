@@ -15,6 +15,7 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import Estimate, SubSaves
+from cprsim.recovery.losses import WHOLE, lost_portion
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy
 from cprsim.scenario.failures import EMB_PS
@@ -32,7 +33,6 @@ from cprsim.selector.search import (
 )
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.expected import Prediction, mean_loss, nothing_lost
-from cprsim.staleness.names import WHOLE, lost_portion
 
 FEWEST_REPLICATIONS = 100
 

@@ -11,7 +11,7 @@ import numpy as np
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
-from cprsim.failures.sources import Stretched
+from cprsim.failures.several import Stretched
 from cprsim.records import Costs, Duration, Floats, Transfer
 
 SECOND_H = 1 / 3600.0

@@ -16,10 +16,10 @@ import numpy as np
 from scipy import special
 
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.records import Z_95, Floats
-from cprsim.scenario.distributions import Lifetime
 from cprsim.scenario.failures import CorrelatedFailures, JobFailures, NodeFailures
+from cprsim.scenario.quantities import Lifetime
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.choice import DrawnDecisions

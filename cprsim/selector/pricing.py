@@ -18,12 +18,12 @@ from cprsim.experiments.assemble import SELECTED, Experiment, policy_of
 from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import Floats, SubSaves
 from cprsim.recovery.intervals import n_saves_due
+from cprsim.recovery.losses import lost_portion
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Capture, Policy
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.staleness.expected import Prediction
-from cprsim.staleness.names import lost_portion
 
 FULL = "full"
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed

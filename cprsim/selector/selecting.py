@@ -13,6 +13,7 @@ from scipy import optimize
 from cprsim.experiments.assemble import Experiment
 from cprsim.records import Estimate
 from cprsim.recovery.intervals import cpr_h
+from cprsim.recovery.losses import WHOLE, Metric
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.words import hours
 from cprsim.scenario.recovery import RecoverySection
@@ -34,7 +35,6 @@ from cprsim.selector.pricing import FULL, Bench, Priced, Way, option_of
 from cprsim.selector.search import best_within, fewest, has_interval, keeps, most_writes
 from cprsim.selector.words import system_entry
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.names import WHOLE, Metric
 from cprsim.staleness.response import Response
 
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search

@@ -8,7 +8,7 @@ from math import inf, nan, sqrt
 import numpy as np
 from scipy import special
 
-from cprsim.records import Bools, Floats
+from cprsim.records import Bools, Floats, pooled
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,6 @@ def _mean_loss(loss: Floats, of_curve: float, degrees: float) -> MeanLoss:
         return MeanLoss(mean, nan)
     of_simulation = float(np.var(loss, ddof=1)) / n
     return MeanLoss(mean, *pooled((of_simulation, n - 1), (of_curve**2, degrees)))
-
-
-def pooled(*variances: tuple[float, float]) -> tuple[float, float]:
-    """Standard error of a sum of independent estimates, and its degrees of freedom.
-
-    Welch (1947), Satterthwaite (1946).
-    """
-    total = sum(variance for variance, _ in variances)
-    spent = sum(variance**2 / degrees for variance, degrees in variances)
-    return sqrt(total), total**2 / spent if spent > 0 else inf
 
 
 def jackknife_error(replicates: Floats) -> Floats:

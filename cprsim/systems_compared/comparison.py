@@ -20,9 +20,8 @@ from cprsim.files import NOT_STORED, OMITTED
 from cprsim.records import Estimate
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.compare import differences
 from cprsim.results.folder import read_record
-from cprsim.results.metrics import FINISHED
+from cprsim.results.metrics import FINISHED, differences
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity

@@ -1,23 +1,120 @@
-"""Simulated jobs as logs of events, and the ledgers of such logs."""
+"""Simulated jobs as logs of events, whole or damaged, and the ledgers of such logs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from cprsim.events import STAGES
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.reading import read_logs
-from tests.history.exporting import write_events
+from cprsim.records import Activity, EventKind, EventLog
 
 NS = 10**9
+BEGINS_NS = 1_700_000_000 * NS
+WORKING = (Activity.USEFUL, Activity.LOST)
+WRITTEN: dict[EventKind, dict[str, str]] = {
+    EventKind.SAVE_DUE: {"event": "save.wait"},
+    EventKind.SAVE_STARTED: {"event": "save.start"},
+    EventKind.SAVE_RESUMED: {"event": "save.resume"},
+    EventKind.SAVE_COMMITTED: {"event": "save.commit"},
+    EventKind.SAVE_ABANDONED: {"event": "save.abandon"},
+    EventKind.SUB_SAVE_STARTED: {"event": "save.start", "mode": "part"},
+    EventKind.SUB_SAVE_COMMITTED: {"event": "save.commit", "mode": "part"},
+    EventKind.FAILED: {"event": "failure"},
+    EventKind.MISSED: {"event": "failure", "outcome": "missed"},
+    EventKind.REVERTED: {"event": "revert"},
+    EventKind.ROLLED_BACK: {"event": "rollback"},
+    EventKind.RESUMED: {"event": "train.resume"},
+    EventKind.CAUGHT_UP: {"event": "progress"},
+    EventKind.FINISHED: {"event": "job.end", "outcome": "finished"},
+    EventKind.STOPPED: {"event": "job.end", "outcome": "stopped"},
+    EventKind.REPLACED: {"event": "replaced"},
+}
+BEGINS = {part: event for event, part in STAGES.items()}
+FOLLOWS = STAGES | {  # what a job is taken to do after an event that does not say it
+    "job.start": "start", "train.resume": "work", "failure": "detect",
+    "failure.detected": "reschedule", "save.wait": "save", "save.start": "save",
+    "save.resume": "work",
+}  # fmt: skip
+
+
+def exported(
+    log: EventLog, job: str, *, step_s: float = 1.0, progress_every_h: float | None = None,
+    says_step_seconds: bool = True,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """The events of one replication as a real job would write them; `progress` now and then."""
+    part = "start"
+
+    def line(at_h: float, progress_h: float, **event: Any) -> dict[str, Any]:
+        step = round(progress_h * 3600.0 / step_s, 9)
+        return {"time_unix_nano": BEGINS_NS + round(at_h * 3600e9), "job": job, "step": step,
+                **event}  # fmt: skip
+
+    for place in range(len(log.at_h)):
+        activity = Activity(int(log.activity[place]))
+        at_h, progress_h = float(log.at_h[place]), float(log.progress_h[place])
+        for event in _events(EventKind(int(log.kind[place])), activity, part):
+            saved = event["event"] in ("save.commit", "save.abandon") and part == "save"
+            follows = "work" if saved else FOLLOWS.get(event["event"], part)
+            part = "work" if activity in WORKING else activity.name.lower()
+            said = {"part": part} if activity is not Activity.OVER and follows != part else {}
+            if event["event"] == "job.start" and says_step_seconds:
+                said["step_seconds"] = step_s
+            yield line(at_h, progress_h, **{**event, **said})
+        if progress_every_h and activity in WORKING and place + 1 < len(log.at_h):
+            until_h, after_h = float(log.at_h[place + 1]), float(log.progress_h[place + 1])
+            if after_h <= progress_h:
+                after_h = progress_h + until_h - at_h  # a rollback comes at once: as fast as ever
+            numbers = np.arange(
+                np.floor(at_h / progress_every_h) + 1, np.ceil(until_h / progress_every_h)
+            )
+            for one_h in (numbers * progress_every_h).tolist():
+                done_h = progress_h + (after_h - progress_h) * (one_h - at_h) / (until_h - at_h)
+                yield line(one_h, done_h, event="progress")
+
+
+def _events(kind: EventKind, activity: Activity, part: str) -> Iterator[dict[str, Any]]:
+    """What is written for an event of the simulator."""
+    if kind is EventKind.STARTED:
+        yield {"event": "job.start", "attempt": 0, "part": "start"}
+        yield {"event": "train.resume"}
+    elif kind is EventKind.STAGE:
+        if part == "detect" and activity is not Activity.DETECT:
+            yield {"event": "failure.detected", "part": activity.name.lower()}
+        yield {"event": BEGINS.get(activity.name.lower(), "progress")}
+    else:
+        yield WRITTEN[kind]
+
+
+def damaged(
+    events: list[dict[str, Any]], rng: np.random.Generator, *, missing: float, unseen_deaths: float
+) -> list[dict[str, Any]]:
+    """Each event but the first missing at random, failures also by themselves, no step at death."""
+    kept = []
+    for event in events:
+        one = dict(event)
+        if one["event"] == "failure":
+            one.pop("step", None)
+            if rng.random() < unseen_deaths:
+                continue
+        if one["event"] == "job.start" or rng.random() >= missing:
+            kept.append(one)
+    return kept
+
+
+def write_events(path: Path, events: Iterable[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(event) + "\n" for event in events), "utf-8")
 
 
 def ledger_of(folder: Path, events: Iterable[dict[str, Any]], **how: Any) -> JobLedger:
     """The ledger of one job's events."""
-    path = folder / "log.jsonl"
-    write_events(path, list(events))
-    (found,) = ledgers(read_logs([path]), **how)
+    write_events(folder / "log.jsonl", list(events))
+    (found,) = ledgers(read_logs([folder / "log.jsonl"]), **how)
     return found
 
 

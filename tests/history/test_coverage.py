@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
-import pytest
 
-from benchmarks.interval_coverage import ledger, main, rows_of
+from benchmarks.interval_coverage import ledger, rows_of
 
 
 def test_damaged_logs_give_the_hours_within_a_few_percent() -> None:
@@ -23,15 +21,3 @@ def test_damaged_logs_give_the_hours_within_a_few_percent() -> None:
         limit = 0.10 if what.endswith("detect") else 0.03
         assert abs(error.mean()) < limit, what
         assert np.median(width) < (0.3 if what.endswith("detect") else 0.2), what
-
-
-def test_a_study_goes_on_where_its_journal_ends(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    journal = tmp_path / "journal.json"
-    for n in (2, 5):
-        main(["circle"], n, journal)
-        assert f"mean_gap_h lies outside: in 0.0% of {n}" in capsys.readouterr().out
-    kept = journal.read_text("utf-8")
-    main(["circle"], 5, journal)
-    assert journal.read_text("utf-8") == kept

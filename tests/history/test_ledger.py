@@ -7,9 +7,7 @@ import pytest
 
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.ledger import LEDGER_PARTS
-from tests.history.damage import damaged
-from tests.history.exporting import exported
-from tests.history.making import ledger_of, told
+from tests.history.making import damaged, exported, ledger_of, told
 from tests.making import maker, small_scenario
 
 MS = 1e-3 / 3600

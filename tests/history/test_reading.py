@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -11,8 +12,7 @@ import pytest
 from cprsim.errors import TraceError
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from tests.history.exporting import write_events
-from tests.history.making import told
+from tests.history.making import told, write_events
 
 SAMPLE = Path(__file__).parent / "samples" / "torchrun.log"
 
@@ -29,12 +29,16 @@ def test_a_run_of_torchrun_with_a_killed_worker() -> None:
     assert job.inferred["deaths"] == 1
 
 
-def test_an_event_of_torchrun_without_a_time_stamp_is_refused_with_its_line(tmp_path) -> None:
-    lines = SAMPLE.read_text("utf-8").splitlines()
-    bare = tmp_path / "bare.log"
-    bare.write_text("\n".join(line.split(" ", 1)[1] for line in lines), "utf-8")
-    with pytest.raises(TraceError, match=r"bare.log:1: .*time stamp"):
-        read_logs([bare])
+def test_a_packed_log_is_read_as_it_was(tmp_path) -> None:
+    events = told((0, "job.start"), (0, "train.resume", {"step": 0}), (9, "job.end", {"step": 9}))
+    write_events(tmp_path / "j.jsonl", events)
+    for path in (SAMPLE, tmp_path / "j.jsonl"):
+        packed = tmp_path / f"{path.name}.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        pd.testing.assert_frame_equal(
+            read_logs([packed]).others.drop(columns="job"),
+            read_logs([path]).others.drop(columns="job"),
+        )
 
 
 AT = "2026-11-22T20:11:59.5+00:00"
@@ -107,18 +111,18 @@ def test_a_table_of_attempts(tmp_path) -> None:
     assert job.parts["start"].mean + job.parts["load"].mean == pytest.approx(20 - 2000 * 34 / 3600)
 
 
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        ("a,2026-01-01T00:00:00,2025-01-01T00:00:00,5,5,", r":2: end: .*before the start"),
-        ("a,2026-01-01T00:00:00,2026-01-02T00:00:00,-5,5,", r":2: last_step: .*no number"),
-    ],
-)
-def test_a_wrong_cell_is_said_with_its_line(tmp_path, bad, said) -> None:
+def test_a_table_of_a_spreadsheet_is_read(tmp_path) -> None:
     path = tmp_path / "attempts.csv"
-    path.write_text(f"{ATTEMPTS.splitlines()[0]}\n{bad}\n", "utf-8")
-    with pytest.raises(TraceError, match=said):
-        read_logs([path])
+    path.write_text(ATTEMPTS.replace(",", ";"), "utf-8-sig")
+    assert ledgers(read_logs([path]))[0].useful_h.mean == pytest.approx(19.0)
+
+
+def test_a_row_said_twice_counts_once(tmp_path) -> None:
+    path = tmp_path / "attempts.csv"
+    path.write_text(ATTEMPTS + ATTEMPTS.splitlines()[-1] + "\n", "utf-8")
+    events = read_logs([path])
+    assert ledgers(events)[0].useful_h.mean == pytest.approx(19.0)
+    assert any("1 row(s) of attempts.csv said twice" in note for note in events.notes)
 
 
 def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
@@ -136,12 +140,35 @@ def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
     assert "1 event(s) 'coffee' left out" in events.notes[1]
 
 
-@pytest.mark.parametrize("text", ["", "hello\n", "node,start,end\na,1,2\n"])
-def test_a_file_of_no_known_kind_is_refused(tmp_path, text) -> None:
-    path = tmp_path / "log.txt"
-    path.write_text(text, "utf-8")
-    with pytest.raises(TraceError, match="no log that can be read"):
-        read_logs([path])
+EVENT = '{"time_unix_nano": 1, "event": "save.start", "step": 5}\n'
+NO_LOG = "no log that can be read"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", NO_LOG),
+        ("hello\n", NO_LOG),
+        ("node,start,end\na,1,2\n", NO_LOG),
+        (ATTEMPTS.replace("01T20:30", "01T09:30"), r":3: end: .*before the start"),
+        (ATTEMPTS.replace("1000,900", "-5,900"), r":2: last_step: .*no number"),
+        (ATTEMPTS.replace("1000,900", "1000,1200"), r":2: last_saved_step: '1200' lies beyond"),
+        (ATTEMPTS.replace("01T10:30", "01T09:00"), r":3: start: .*before the end of another"),
+        (ATTEMPTS.replace("cause", "step_seconds").replace("ecc", "0"), r":2: step_seconds: '0'"),
+        (f"{START % '{}'}\n", r":1: .*without a time stamp"),
+        *(
+            (EVENT + EVENT.replace("{", f'{{"{field}": {value}, ').replace(', "step": 5', ""),
+             rf":2: {field}: {value} is not ")
+            for field, value in (("step_seconds", 0), ("step_seconds", -1), ("step", -5),
+                                 ("last_seen_unix_nano", -1), ("fraction", 1.5))
+        ),
+        (EVENT + EVENT.replace("1,", "-1,"), r":2: time_unix_nano: -1 is not "),
+    ],
+)  # fmt: skip
+def test_what_is_no_log_or_says_what_no_job_does_is_refused(tmp_path, text, said) -> None:
+    (tmp_path / "a.log").write_text(text, "utf-8")
+    with pytest.raises(TraceError, match=f"a.log.*{said}"):
+        read_logs([tmp_path / "a.log"])
 
 
 def test_names_that_are_numbers_are_read_all_at_once(tmp_path, monkeypatch) -> None:
@@ -156,7 +183,7 @@ def test_names_that_are_numbers_are_read_all_at_once(tmp_path, monkeypatch) -> N
     named = [{k: str(v) if k in ("node", "save_id") else v for k, v in e.items()} for e in events]
     write_events(words, named)
     monkeypatch.setattr(
-        "cprsim.history.json_lines._line_by_line", lambda *_: pytest.fail("line by line")
+        "cprsim.history.reading._line_by_line", lambda *_: pytest.fail("line by line")
     )
     read, as_words = read_logs([path]), read_logs([words])
     assert read.notes == ()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cprsim.backtesting.facts import AS_IT_RAN, interval_h
+from cprsim.backtesting.experiments import AS_IT_RAN
+from cprsim.backtesting.facts import interval_h
 from cprsim.backtesting.replaying import backtests
 from cprsim.experiments.pipeline import replay
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.reading import read_logs
-from tests.history.exporting import exported
+from tests.history.making import exported
 from tests.making import call, maker
 
 TEXT = """\
@@ -29,33 +28,24 @@ simulation: {{seed: {seed}, replications: 1}}
 HEADER = "start,end,last_step,last_saved_step,cause"
 
 
-def attempts(events: Iterator[dict]) -> Iterator[str]:
-    """Rows of the starts of a simulated job."""
-    start_ns, died_ns, step = 0, 0, 0.0
-    for event in events:
-        name, at_ns = event["event"], event["time_unix_nano"]
-        if name == "train.resume":
-            start_ns = at_ns
-        elif name == "failure" and start_ns:
-            died_ns, step = at_ns, event["step"]
-        elif name == "rollback" and start_ns:
-            yield f"{_stamp(start_ns)},{_stamp(died_ns)},{int(step)},{event['step']:.0f},ecc"
-            start_ns = 0
-        elif name == "job.end":
-            yield f"{_stamp(start_ns)},{_stamp(at_ns)},{int(event['step'])},,"
-
-
-def _stamp(at_ns: int) -> str:
-    return datetime.fromtimestamp(at_ns / 1e9, UTC).isoformat()
-
-
 def table(folder: Path, useful: float, interval: float, seed: int) -> tuple[Path, float]:
     """A CSV of attempts under full recovery, and the overhead of the job that it is of [h]."""
     text = TEXT.format(useful=useful, interval=interval, seed=seed)
     log = replay(maker(folder, text)(), 0)["ran"]
+    rows, start_s, died_s, step = [HEADER], 0.0, 0.0, 0.0
+    for event in exported(log, "j", step_s=6.0):
+        name, at_s = event["event"], event["time_unix_nano"] / 1e9
+        if name == "train.resume":
+            start_s = at_s
+        elif name == "failure" and start_s:
+            died_s, step = at_s, event["step"]
+        elif name == "rollback" and start_s:
+            rows.append(f"{start_s:.6f},{died_s:.6f},{int(step)},{event['step']:.0f},ecc")
+            start_s = 0.0
+        elif name == "job.end":
+            rows.append(f"{start_s:.6f},{at_s:.6f},{int(event['step'])},,")
     path = folder / f"job{seed}.csv"
-    rows = attempts(exported(log, "j", step_s=6.0))
-    path.write_text("\n".join([HEADER, *rows]) + "\n", "utf-8")
+    path.write_text("\n".join(rows) + "\n", "utf-8")
     return path, float(log.at_h[-1]) - useful
 
 

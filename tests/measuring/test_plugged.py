@@ -15,7 +15,7 @@ from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import ModelWeights, PluggedSetting, fused_rows, layout_of
 from cprsim.records import ShardBy
-from cprsim.staleness.names import STRATEGIES
+from cprsim.recovery.losses import STRATEGIES
 from tests.measuring.wrapped import Wrapped
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))
@@ -34,7 +34,7 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(optimizer, most_
     own = Wrapped(shape, clicks[:2500], clicks[2500:], plan)
     assert layout_of(own) == TABLES
     pool = ArrayPool(most_bytes)
-    plugged = PluggedSetting(own, shards, plan.seed, pool, own.get_state())
+    plugged = PluggedSetting(own, shards, plan.seed, pool, own.state())
     built_in = Setting(shape, clicks[:2500], clicks[2500:], plan, shards)
     trials = [
         Trial(Saving(strategy, interval), failures)

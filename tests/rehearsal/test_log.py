@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.kernel.replay import Moment, moments
+from cprsim.kernel.schedule import Lose, of_log
 from cprsim.records import EventKind, EventLog
 from cprsim.rehearsal.log import FactKind, RunFact, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
@@ -181,10 +181,11 @@ def test_the_death_of_the_only_trainer_takes_all_shards_back_once(slots: tuple[i
     assert shard_loss(log, 2).slot.tolist() == [0, 1]
 
 
-def reverted(*facts: RunFact, n_trainers: int) -> Moment:
+def reverted(*facts: RunFact, n_trainers: int) -> Lose:
     """The last time that shards went back; of two servers."""
     log = log_of(*facts, *end(106), n_trainers=n_trainers)
-    return [one for one in moments(log, range(2, 2 + n_trainers)) if one.kind is K.REVERTED][-1]
+    schedule = of_log(log, 1.0, range(2), range(2, 2 + n_trainers))
+    return [one for one in schedule if isinstance(one, Lose)][-1]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_all_servers_at_once_leave_the_layers_where_a_trainer_lives(
     deaths = [fact for slot in slots for fact in struck(30, slot, 31, 32, 33)]
     deaths += [] if trainer_lives else [RunFact(31, W.LAYERS_LOST, 2)]
     back = reverted(*deaths, at(W.STOOD, 31, 30), at(W.RUNNING, 33, 30), n_trainers=n_trainers)
-    assert set(back.slots) == {0, 1}
+    assert set(back.servers) == {0, 1}
     assert back.keeps_layers == trainer_lives
 
 
@@ -208,12 +209,12 @@ def test_a_trainer_that_is_back_before_the_job_goes_on_has_the_layers(
     """It was given them before the other died, which may have been found out later."""
     others = [fact for slot in (0, 1, 3) for fact in struck(34, slot, 35, 35.5, 36)]
     lost = [] if keeps_layers else [RunFact(35, W.LAYERS_LOST, 3)]
-    moment = reverted(
+    back_to_save = reverted(
         *struck(30, 2, 31, 33, back), at(W.STOOD, 31, 30), *others, *lost, at(W.RUNNING, 36, 30),
         n_trainers=2,
     )  # fmt: skip
-    assert set(moment.slots) == {0, 1}
-    assert moment.keeps_layers == keeps_layers
+    assert set(back_to_save.servers) == {0, 1}
+    assert back_to_save.keeps_layers == keeps_layers
 
 
 def test_a_trainer_that_loads_after_a_death_is_back_when_it_says_so() -> None:

@@ -15,11 +15,11 @@ import cprsim
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.recovery.intervals import n_saves_due
+from cprsim.recovery.losses import TRACKERS
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Policy
 from cprsim.scenario.reading import load_scenario
 from cprsim.selector.folder import load_selected
 from cprsim.selector.words import entry
-from cprsim.staleness.names import TRACKERS
 from tests.generated import sub_saves
 from tests.making import paper_policy, small_scenario
 

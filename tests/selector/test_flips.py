@@ -9,7 +9,7 @@ import pytest
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
-from cprsim.failures.sources import Stretched
+from cprsim.failures.several import Stretched
 from cprsim.selector.choice import Flip
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.selecting import select

@@ -13,6 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.failures.injected import Injected
 from cprsim.records import SubSaves
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD
 from cprsim.selector.deciding import bench_of
@@ -20,7 +21,6 @@ from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
 from cprsim.selector.selecting import select
-from cprsim.staleness.names import Metric
 from tests.selector.conftest import Job, curve_of
 
 EVEN = 0.5  # confidence: the estimate itself

@@ -8,8 +8,6 @@ import pytest
 
 import cprsim
 from cprsim.errors import ScenarioError
-from cprsim.scenario.reading import load_scenario
-from cprsim.sweeps.points import points_of
 from tests.sweeps.conftest import Points
 
 
@@ -39,27 +37,28 @@ def test_an_interval_without_a_name_is_that_of_every_strategy_that_saves(points:
     assert intervals(found) == {"none": float("inf"), "full": 2.5, "partial": 2.5, "cpr": 2.5}
 
 
-def test_others_are_compared_with_full_recovery(points: Points) -> None:
-    (found,) = points("costs.load=1 min")
-    assert found.reference == "full"
-    (found,) = points("costs.load=1 min", overrides=("recovery=[none, {strategy: partial}]",))
-    assert found.reference == "none"
+@pytest.mark.parametrize(
+    ("overrides", "reference"), [((), "full"), (("recovery=[none, {strategy: partial}]",), "none")]
+)
+def test_others_are_compared_with_full_recovery(points: Points, overrides, reference) -> None:
+    (found,) = points("costs.load=1 min", overrides=overrides)
+    assert found.reference == reference
 
 
 def test_only_what_decides_the_numbers_makes_points_different(points: Points) -> None:
     (one,) = points("costs.load=60 s")
-    (same,) = points("costs.load=1 min", overrides=("name=other", "sweep.mode=grid"))
-    assert one.digest == same.digest
-    others = [
-        points("costs.load=1 min", overrides=(change,))[0].digest
-        for change in (
-            "simulation.seed=2",
-            "costs.load=1 min",
-            "job.useful=21 h",
-            "recovery=[full]",
+    same, *others = (
+        points("costs.load=1 min", overrides=changes)[0].digest
+        for changes in (
+            ("name=other", "sweep.mode=grid"),
+            ("simulation.seed=2",),
+            ("job.useful=21 h",),
+            ("recovery=[full]",),
+            ("costs.load=2 min",),  # the axis has the last word
         )
-    ]
-    assert len({one.digest, *others}) == 4  # the axis has the last word on costs.load
+    )
+    assert same == others.pop() == one.digest
+    assert len({one.digest, *others}) == 4
 
 
 @pytest.mark.parametrize(
@@ -71,21 +70,14 @@ def test_only_what_decides_the_numbers_makes_points_different(points: Points) ->
         ("recovery.swift.interval=1 h", r"^--over recovery.swift.interval: no entry `swift`"),
         ("recovery.none.interval=1 h", r"^--over recovery.none.interval: .* does not take it"),
         ("recovery.full.interval=1 h,2 ms", r"^--over recovery.full.interval: .* makes .* saves"),
+        (None, r"says nothing to vary: give --over"),
     ],
 )
 def test_what_makes_no_scenario_is_said_before_anything_runs(points: Points, over, said) -> None:
     with pytest.raises(ScenarioError, match=said):
-        points(over)
-
-
-def test_an_interval_that_no_strategy_takes_is_refused(points: Points) -> None:
+        points(*filter(None, [over]))
     with pytest.raises(ScenarioError, match=r"^--over recovery.interval: no strategy .* takes"):
         points("recovery.interval=1 h", overrides=("recovery=[none]",))
-
-
-def test_a_scenario_without_axes_says_what_to_give(points: Points) -> None:
-    with pytest.raises(ScenarioError, match=r"says nothing to vary: give --over"):
-        points()
 
 
 def test_points_share_failures_where_what_draws_them_is_the_same(points: Points) -> None:
@@ -125,14 +117,10 @@ def test_the_cheapest_of_each_point_is_that_of_a_closed_form() -> None:
     points = found.frames["points"].query("cheapest")
     columns = ["costs.save_min", "costs.load_min", "strategy"]
     assert points[columns].to_numpy().tolist() == expected
-    assert any(
-        "full at 4 of 6 points; none at 2 of 6 points" in one for one in found.document.answer
-    )
+    assert "full at 4 of 6 points; none at 2 of 6 points" in str(found)
 
 
-def test_the_other_shares_of_failures_keep_their_ratio(tmp_path: Path) -> None:
-    path = tmp_path / "scenario.yaml"
-    path.write_text(ONE_FAILURE, "utf-8")
-    loaded = load_scenario(path, (), ["scopes.process.share=0.25,0.75"])
-    shares = points_of(loaded)[1].experiment.shares
+def test_the_other_shares_of_failures_keep_their_ratio(scenario: Path, points: Points) -> None:
+    scenario.write_text(ONE_FAILURE, "utf-8")
+    shares = points("scopes.process.share=0.25,0.75")[1].experiment.shares
     assert shares.shares == pytest.approx((0.75, 0.15, 0.1))

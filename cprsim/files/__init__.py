@@ -1,0 +1,285 @@
+"""Files: records as JSON and back, files that are written whole or not at all, and shipped ones.
+
+A record, a frozen dataclass, is its file's schema, by pydantic. Where the file differs, the field
+says so: its type is annotated with `Stored` or `Tagged`, or its metadata say what a field of
+pydantic says (alias, exclude, exclude_if).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
+from math import inf, isfinite, isnan, nan
+from operator import not_
+from pathlib import Path
+from typing import IO, Annotated, Any, TypeVar
+
+from cprsim.errors import ResultError, WriteError
+from cprsim.version import PACKAGE
+
+UNFINISHED = ".unfinished"
+TAG = "is"  # key of a record's class, where only the file tells which it is
+NOT_STORED = {"exclude": True}  # metadata of a field that the reader knows from elsewhere
+OMITTED = {"exclude_if": not_}  # of a field whose key is not there where it is None or 0
+
+Record = TypeVar("Record")
+
+
+class CodecError(ValueError):
+    """Plain data do not hold the record that was asked for; the message names the key."""
+
+
+def finite_or_none(value: float) -> float | None:
+    """A number where it is finite, else None."""
+    return float(value) if isfinite(value) else None
+
+
+def json_text(plain: Any, indent: int = 2) -> str:
+    """A file's text of plain data. Raises ValueError for NaN and infinity, which JSON lacks."""
+    return json.dumps(plain, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def digest_of(plain: Any) -> str:
+    """SHA-256 of plain data as JSON, in whatever order its keys stand."""
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --------------------------------------------------------------------------- types of fields
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How a value for which JSON has no form stands in a file, and what makes it again."""
+
+    plain: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        writes = core_schema.plain_serializer_function_ser_schema(self.plain)
+        return core_schema.no_info_plain_validator_function(self.read, serialization=writes)
+
+
+def _or_null(missing: float) -> Stored:
+    """A number of which one stands as null, and infinite ones as texts."""
+
+    def plain(value: float) -> float | str | None:
+        if value == missing or isnan(value):
+            return None
+        return value if isfinite(value) else str(value)
+
+    return Stored(plain, lambda plain: missing if plain is None else float(plain))
+
+
+Number = Annotated[float, _or_null(nan)]  # NaN stands as null
+Endless = Annotated[float, _or_null(inf)]  # an interval: infinity, never, stands as null
+
+
+class Tagged:
+    """One of some records; the file has the name of its class."""
+
+    def __init__(self, *kinds: Any) -> None:
+        self.kinds = kinds
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.tagged_union_schema(
+            {one.__name__: handler.generate_schema(one) for one in self.kinds},
+            discriminator=lambda one: one.get(TAG) if isinstance(one, dict) else type(one).__name__,
+            serialization=core_schema.wrap_serializer_function_ser_schema(
+                lambda record, write: {TAG: type(record).__name__, **write(record)}
+            ),
+        )
+
+
+def inlined(name: str) -> Callable[[type[Record]], type[Record]]:
+    """Decorate a record whose file has the fields of its record `name` among its own."""
+
+    def flat(self: Any, write: Callable[[Any], Any]) -> Any:  # pydantic asks for a method
+        plain = write(self)
+        return {**plain.pop(name), **plain}
+
+    def mark(kind: Any) -> Any:
+        from pydantic import model_serializer, model_validator
+
+        nested: Any = classmethod(lambda _, plain: {**plain, name: plain})
+        kind.nested = model_validator(mode="before")(nested)
+        kind.flat = model_serializer(mode="wrap")(flat)
+        return kind
+
+    return mark
+
+
+# --------------------------------------------------------------------------- records
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter  # most commands neither read nor write records
+
+    return TypeAdapter(kind)
+
+
+def encode(record: Any) -> Any:
+    """A record as plain data. Raises ValueError for what JSON can't hold."""
+    kind: Any = type(record)
+    return _adapter(kind).dump_python(record, mode="json", by_alias=True, warnings="none")
+
+
+def decode(kind: type[Record], plain: Any, given: Mapping[str, Any] | None = None) -> Record:
+    """The record that `encode` wrote; a key that is missing has its default, others are ignored.
+
+    `given`: values of the fields that are not stored.
+    Raises ValueError, TypeError, LookupError.
+    """
+    from pydantic import ValidationError
+
+    asked: Any = kind
+    try:
+        record: Record = _adapter(asked).validate_python({**plain, **given} if given else plain)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise CodecError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error
+    return record
+
+
+# --------------------------------------------------------------------------- whole files
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What the system refuses within the block is of this file or folder, if it names no other."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+@contextmanager
+def whole_file(
+    path: Path, mode: str = "w", put: Callable[[Path, Path], object] = os.replace
+) -> Iterator[IO[Any]]:
+    """A file to write to: what was written is on the disk, under `path`, after the block.
+
+    Whatever goes wrong, `path` stays as it was and nothing is left beside it.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        with naming(path), unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        put(unfinished, path)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+@contextmanager
+def writes(what: object) -> Iterator[None]:
+    """Raise WriteError where the system can't write `what`, which the block does."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(f"can't write {what}: {error.strerror or error}") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text, replacing a file that is there. Raises OSError."""
+    with whole_file(path) as file:
+        file.write(text)
+
+
+def write_over(path: Path, text: str) -> None:
+    """Write a text as `write_whole` does. Raises ResultError where it can't be written."""
+    with writes(path):
+        write_whole(path, text)
+
+
+def require_new(path: Path) -> None:
+    """Find out before the work whether a file of that name can be made. Raises ResultError."""
+    if path.exists() or path.is_symlink():
+        raise _there_already(path)
+    if not path.parent.is_dir():
+        raise ResultError(f"can't write {path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ResultError(f"can't write {path}: no permission to write to {path.parent}")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file, on the disk when this returns; one that is there stays as it is."""
+    with writes(path):
+        try:
+            with whole_file(path, put=_rename_to_new) as file:
+                file.write(text)
+        except FileExistsError:
+            raise _there_already(path) from None
+
+
+def _rename_to_new(unfinished: Path, path: Path) -> None:
+    """Rename, unless there is a file: a link is made only where there is none."""
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        require_new(path)
+        unfinished.replace(path)
+
+
+def _there_already(path: Path) -> ResultError:
+    return ResultError(f"{path} is there already, and stays: name another file, or delete it")
+
+
+# --------------------------------------------------------------------------- what is shipped
+
+SHIPPED = PACKAGE / "scenario" / "shipped"
+CURVES = PACKAGE / "curves" / "shipped"
+SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
+NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """The files of the scenarios that come with the program, by name, sorted."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+
+
+def file_or_shipped(path: Path) -> Path:
+    """A scenario's file; where there is none and the path is a shipped scenario's name, that."""
+    if path.is_file():
+        return path
+    return shipped_scenarios().get(str(path), path)
+
+
+def put_schema_beside(scenario: Path) -> Path | None:
+    """Write the schema that a scenario's first line names beside it; None where one is there.
+
+    The name there is relative, so that the two files hold together wherever they are taken.
+
+    Raises ResultError where it can't be written.
+    """
+    schema = scenario.with_name(SCHEMA)
+    if schema.exists():
+        return None
+    write_new(schema, (SHIPPED / SCHEMA).read_text("utf-8"))
+    return schema
+
+
+def about(path: Path) -> str:
+    """What a shipped scenario is: its first comment, up to the end of a sentence or a colon."""
+    lines = path.read_text("utf-8").splitlines()[1:]  # the first names the schema
+    comment = takewhile(lambda line: line.startswith("#"), lines)
+    text = " ".join(line.removeprefix("#").strip() for line in comment)
+    return re.split(r"[.:](?:\s|$)", text, maxsplit=1)[0]
