@@ -18,7 +18,7 @@ from scipy import stats
 import cprsim
 from cprsim.present.markdown import raw_table
 
-WIDTH = 116  # characters: no table is wider, sentences are wrapped as on a terminal
+WIDTH = 116  # characters: sentences are wrapped as on a terminal, tables are not
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
 AFTER = {
     "after_process": "a process dies",
@@ -130,9 +130,9 @@ def _printed(command: str, folder: Path | None) -> str:
 
 
 def _lines(printed: str) -> list[str]:
-    """What was printed, wrapped where it is wider than a page."""
+    """What was printed, with wide sentences wrapped; rows of tables have wider gaps, or a rule."""
     lines = [line.rstrip() for line in printed.rstrip().splitlines()]
-    return [fill(line, WIDTH) if len(line) > WIDTH else line for line in lines]
+    return [line if "  " in line or "─" in line else fill(line, WIDTH) for line in lines]
 
 
 def _block(language: str, lines: list[str]) -> str:
