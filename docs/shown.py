@@ -1,4 +1,4 @@
-"""What a command prints or a kept result lists, as a block of a document; called by cog."""
+"""What a command prints or a kept result says, as a block of a document; called by cog."""
 
 from __future__ import annotations
 
@@ -73,16 +73,6 @@ def workplace(**files: str) -> Path:
     for name, source in files.items():
         copy(source, Path(folder.name, f"{name}{Path(source).suffix}"))
     return Path(folder.name)
-
-
-def kept_listing(result: str, title: str) -> str:
-    """A table of the last full run of `cprsim reproduce`, as Markdown with its title above.
-
-    Raises StopIteration where no table's title begins so.
-    """
-    listings = json.loads((KEPT / result / "summary.json").read_text("utf-8"))["listings"]
-    found = next(one for one in listings if one["title"].startswith(title))
-    return f"\n{found['title']}\n\n{raw_table(found['headings'], found['rows'])}\n"
 
 
 def verdicts() -> str:
