@@ -30,13 +30,14 @@ _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 _NAMES: dict[str, object] = {}  # of the code that a page has run so far
 
 
-def shown(command: str, until: str = "\0", folder: Path | None = None) -> str:
+def shown(command: str, until: str = "\0", folder: Path | None = None, width: int = WIDTH) -> str:
     """The command and what it prints before `until`, as a fenced block.
 
     Raises CalledProcessError where the command fails, so that no error message is ever shown as
     its output.
     """
-    return _block("text", [f"$ {command}", *_lines(_printed(command, folder).split(until)[0])])
+    printed = _printed(command, folder).split(until)[0]
+    return _block("text", [f"$ {command}", *_lines(printed, width)])
 
 
 def shown_with_figure(
@@ -119,10 +120,10 @@ def _printed(command: str, folder: Path | None) -> str:
     return subprocess.run(run, capture_output=True, text=True, check=True, cwd=folder).stdout
 
 
-def _lines(printed: str) -> list[str]:
+def _lines(printed: str, width: int = WIDTH) -> list[str]:
     """What was printed, wrapped where it is wider than a page."""
     lines = [line.rstrip() for line in printed.rstrip().splitlines()]
-    return [fill(line, WIDTH) if len(line) > WIDTH else line for line in lines]
+    return [fill(line, width) if len(line) > width else line for line in lines]
 
 
 def _block(language: str, lines: list[str]) -> str:
