@@ -67,7 +67,7 @@ def policy(sub_saves: SubSaves | None = None, does: str = RELOAD) -> Policy:
 
 
 def curve(*responses: Response) -> StalenessCurve:
-    return StalenessCurve("made up", "by hand", responses)
+    return StalenessCurve("made up", responses)
 
 
 BENT = Response(

@@ -105,10 +105,10 @@ class Measured:
     def widest(self) -> float:
         """The largest standard error of a slope in AUC or log-loss, over partial's slope."""
         return max(
-            fitted.slopes.standard_error(strategy) / abs(fitted.slopes.mean(WHOLE))
+            fitted.slope(strategy).standard_error / abs(fitted.slope(WHOLE).mean)
             for metric, fitted in self.fitted.items()
             if metric in ALWAYS
-            for strategy in fitted.slopes.strategies
+            for strategy in fitted.strategies
         )
 
 

@@ -189,17 +189,30 @@ class Response:
         return np.asarray(on_line + self.intercept * (weighted_pls > 0))
 
 
+def aged(
+    losses: ShardLoss, phi: float | Floats, useful_h: float, interval_h: float | Floats
+) -> Floats:
+    """(m,) how old the rows of each shard are, as shares of the job: ``(1 - phi) s + phi T/2``."""
+    interval = np.minimum(interval_h / useful_h, losses.progress_h / useful_h)
+    return np.asarray((1.0 - phi) * losses.since_reload_h / useful_h + phi * interval / 2.0)
+
+
+def weighed(
+    losses: ShardLoss, weight: Weight, phi: float | Floats, useful_h: float,
+    interval_h: float | Floats,
+) -> Floats:  # fmt: skip
+    """(m,) weighted PLS of each shard."""
+    old = aged(losses, phi, useful_h, interval_h)
+    return losses.share * old * weight.of(losses.progress_h / useful_h)
+
+
 def _weighted(
     one: Response | Replicate, losses: ShardLoss, replications: Ints, useful_h: float,
     interval_h: float,
 ) -> Floats:  # fmt: skip
     """Weighted PLS (n,) by the weight and the phi of one response."""
-    at, phi = losses.progress_h / useful_h, one.interval_share
-    old = (1.0 - phi) * losses.since_reload_h / useful_h
-    if phi:
-        old = old + phi * np.minimum(interval_h / useful_h, at) / 2.0
+    lost = weighed(losses, one.weight, one.interval_share, useful_h, interval_h)
     row = np.searchsorted(replications, losses.replication)
-    lost = losses.share * old * one.weight.of(at)
     return np.asarray(np.bincount(row, lost, len(replications)), float)
 
 

@@ -8,13 +8,14 @@ import pytest
 
 from cprsim.curves import choosing
 from cprsim.curves.choosing import chosen_curve
-from cprsim.curves.curve_file import CurveFile, write_curve
+from cprsim.curves.curve_file import write_curve
 from cprsim.curves.trained_on import kernel_block
 from cprsim.errors import CurveError, ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.recovery.losses import Metric
 from cprsim.results.identity import failures_digest, identity_of
 from cprsim.scenario.reading import load_scenario
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.making import small_scenario
 
@@ -45,7 +46,7 @@ def ship(load, tmp_path):
 
     def _ship(name, loaded):
         kernel = kernel_block(loaded.scenario.kernel)
-        write_curve(tmp_path / "shipped" / f"{name}.json", CurveFile(name, (LINE,), kernel))
+        write_curve(tmp_path / "shipped" / f"{name}.json", StalenessCurve(name, (LINE,), kernel))
 
     return _ship
 
@@ -95,7 +96,8 @@ def test_another_version_of_the_framework_is_said(load, tmp_path, versions, said
     own = load("kernel: {trainer: 'some:make'}\naccuracy: {curve: mine.json}\n")
     kernel = kernel_block(own.scenario.kernel)
     write_curve(
-        tmp_path / "mine.json", CurveFile("mine", (LINE,), kernel, manifest={"trainer": versions})
+        tmp_path / "mine.json",
+        StalenessCurve("mine", (LINE,), kernel, manifest={"trainer": versions}),
     )
     notes = chosen_curve(own).notes
     assert [said in note for note in notes] == [True] * bool(said)
@@ -130,7 +132,7 @@ def test_a_result_is_of_its_curve_and_its_failures_are_not(load, tmp_path):
 
 
 def test_a_curve_that_is_not_fit_for_use_is_said_to_be_so(load, tmp_path):
-    unfit = CurveFile("bad", (LINE,), {"samples": 1}, unfit=("3 seeds are too few",))
+    unfit = StalenessCurve("bad", (LINE,), {"samples": 1}, unfit=("3 seeds are too few",))
     write_curve(tmp_path / "bad.json", unfit)
     curve = chosen_curve(load("accuracy: {curve: bad.json}\n"))
     assert curve.unfit == ("3 seeds are too few",)

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
+from cprsim.curves.curve_file import read_curve, write_curve
 from cprsim.errors import CurveError
 from cprsim.files import digest_of
 from cprsim.records import SmallTables, SubSaves
 from cprsim.recovery.losses import ALWAYS, STRATEGIES, Metric
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response, Weight, mean_between
 from tests.generated import sub_saves
 
@@ -38,13 +39,13 @@ FRESH = Response(
     interval_share=0.3,
     settings=SubSaves("mfu", 0.25, 0.1, small_tables=SmallTables.EACH_SUB_SAVE),
 )
-CURVE = CurveFile(
+CURVE = StalenessCurve(
     "made up",
     (PLAIN, FRESH),
     kernel={"samples": 300_000, "bottom": [64, 32], "clicks": "generated"},
     command="cprsim measure made-up.yaml",
     manifest={"seeds": [1, 2, 3], "n_runs": 12},
-    checks={"correlation": 0.9},
+    checks={"auc": {"intercept": {"mean": 0.9}}},
 )
 
 

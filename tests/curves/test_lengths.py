@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from cprsim.curves.choosing import chosen_curve
-from cprsim.curves.curve_file import CurveFile, write_curve
+from cprsim.curves.curve_file import write_curve
 from cprsim.recovery.losses import Metric
 from cprsim.results.identity import identity_of
 from cprsim.scenario.reading import load_scenario
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 
 JOB = """
@@ -28,7 +29,7 @@ LINES = tuple(
 
 def test_a_job_of_another_length_is_warned_of(tmp_path: Path) -> None:
     manifest = {"n_samples": 40_000, "seeds": list(range(8))}
-    curve = CurveFile("mine", LINES, {"samples": 1}, "cprsim measure", manifest)
+    curve = StalenessCurve("mine", LINES, {"samples": 1}, "cprsim measure", manifest)
     write_curve(tmp_path / "mine.json", curve)
     path = tmp_path / "job.yaml"
     path.write_text(JOB.replace("SAMPLES", "80000"))
@@ -44,7 +45,7 @@ def test_other_data_is_told_of_and_makes_another_result(tmp_path: Path, monkeypa
     digest = "8f1b"  # of another file
     kernel = {"trainer": "mine:make", "options": {"file": "train.tsv"}, "shard_by": "rows"}
     manifest = {"trainer": {"files": {"options.file": digest}}}
-    curve = CurveFile("mine", LINES, kernel, "cprsim measure", manifest)
+    curve = StalenessCurve("mine", LINES, kernel, "cprsim measure", manifest)
     write_curve(tmp_path / "mine.json", curve)
     path = tmp_path / "job.yaml"
     own = "kernel: {trainer: 'mine:make', options: {file: train.tsv}}\n"

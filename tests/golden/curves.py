@@ -30,7 +30,7 @@ CLOSE = {"training": 1e-4, "fit": 1e-5}  # in single precision; by iteration
 def curve(metric: str, **how: Any) -> Any:
     """Fitted to trials made by a formula, with noise: slopes and what the strategies have."""
     found = fit(observed(made(5, **how), N_SERVERS), Metric(metric))
-    slopes = [[found.slopes.mean(k), found.slopes.standard_error(k)] for k in found.strategies]
+    slopes = [[one.mean, one.standard_error] for one in map(found.slope, found.strategies)]
     parts = [found.parts[key] for key in found.strategies]
     return {"slopes": slopes, "parts": [[one.interval_share, one.intercept] for one in parts]}
 

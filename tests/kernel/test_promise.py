@@ -38,7 +38,6 @@ simulation: {seed: 1, replications: 300}
 """
 CURVE = StalenessCurve(
     "made",
-    "by hand",
     tuple(Response.linear(key, Metric.AUC, (0.03, 0.001), 1.0) for key in ("partial", "mfu")),
 )
 
