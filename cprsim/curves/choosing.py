@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cprsim.curves.trained_on import different_keys, kernel_block, other_files, other_version
-from cprsim.errors import ScenarioError, one_line
+from cprsim.curves.trained_on import different_keys, kernel_block, other_files
+from cprsim.errors import ScenarioError
 from cprsim.files import CURVES as FOLDER
 from cprsim.files import digest_of
 from cprsim.scenario.quantities import choices
@@ -97,9 +97,6 @@ def _notes(file: StalenessCurve, loaded: LoadedScenario) -> Iterator[str]:
     if other := other_files(file, loaded):
         keys = ", ".join(f"kernel.{key}" for key in other)
         yield f"{name} was measured on other data than {keys} holds: digests differ."
-    if versions := other_version(file, loaded):
-        framework, then, now = map(one_line, versions)
-        yield f"{name} was measured with {framework} {then}; here is {now}."
     if file.kernel is not None and loaded.scenario.cluster.emb_ps == 1:
         yield (
             "With one embedding server a failure takes back all tables, and the dense layers with "

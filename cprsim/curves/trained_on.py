@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -69,23 +68,6 @@ def other_files(curve: StalenessCurve, loaded: LoadedScenario) -> dict[str, str]
     measured = _measured(curve)
     here = {key: path for key, path in _files(loaded).items() if key in measured}
     return {key: one for key, one in digests_of(here).items() if one != measured[key]}
-
-
-def other_version(curve: StalenessCurve, loaded: LoadedScenario) -> tuple[str, str, str] | None:
-    """Framework of the scenario's trainer, the curve's version and the one installed here."""
-    described = curve.manifest.get("trainer") or {}
-    framework = str(described.get("framework", ""))
-    then, kernel = described.get(framework), loaded.scenario.kernel
-    if then is None or kernel is None or kernel.trainer is None:
-        return None
-    with suppress(metadata.PackageNotFoundError, ValueError):
-        versions = _public(str(then)), _public(metadata.version(framework))
-        return None if versions[0] == versions[1] else (framework, *versions)
-    return None
-
-
-def _public(version: str) -> str:
-    return version.partition("+")[0]
 
 
 def _measured(curve: StalenessCurve) -> dict[str, str]:
