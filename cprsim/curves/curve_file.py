@@ -54,13 +54,9 @@ def _parsed(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except OSError as error:
         raise _error(path, f"can't be read: {error.strerror or error}") from None
-    except json.JSONDecodeError as error:
-        message = f"is damaged, or no JSON: {error.msg} (column {error.colno})"
-        raise _error(path, message, error.lineno) from None
-    except UnicodeDecodeError:
-        raise _error(path, "is damaged, or no JSON text") from None
     except (RecursionError, ValueError) as error:
-        raise _error(path, f"{error}: is it a staleness curve?") from None
+        message = f"is damaged, or no JSON: {one_line(str(error), 200)}"
+        raise _error(path, message, getattr(error, "lineno", None)) from None
 
 
 def _checked(plain: Any, path: Path) -> dict[str, Any]:

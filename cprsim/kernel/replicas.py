@@ -105,8 +105,6 @@ class Replicas:
     def __init__(
         self, shape: ModelShape, clicks: Clicks, plan: TrainingPlan, setting: SyncSetting
     ) -> None:
-        if clicks.tables != shape.tables:
-            raise ParameterError("the clicks were encoded for other tables than the model's")
         self.shape, self.clicks, self.plan, self.setting = shape, clicks, plan, setting
         self.model = Dlrm(shape)
         self.model.initialise(plan.seed)
@@ -151,9 +149,6 @@ class Replicas:
 
     def go_on_from(self, trainer: ProxyTrainer) -> None:
         """Begin where a trainer of the same clicks stands, with its model in every replica."""
-        same_plan = trainer.plan.optimizer == self.plan.optimizer
-        if trainer.clicks is not self.clicks or trainer.shape != self.shape or not same_plan:
-            raise ParameterError("replicas go on from a trainer of the same model and clicks alone")
         self.model.table[:] = trainer.model.table
         self.optimizer.row_state[:] = trainer.optimizer.row_state
         for model, optimizer in ((self.model, self.optimizer), *self._replicas):

@@ -35,14 +35,6 @@ class TrainingPlan:
     epochs: int = 1
     seed: int = 1  # of the initial weights
 
-    def __post_init__(self) -> None:
-        if self.batch < 1 or self.epochs < 1 or not 0 < self.rate < np.inf:
-            raise ParameterError("batch, epochs and learning rate must be positive")
-        if self.schedule not in SCHEDULES:
-            raise ParameterError(
-                f"unknown schedule `{self.schedule}`; one of {', '.join(SCHEDULES)}"
-            )
-
     def on_grid(self, samples: float, n_clicks: int) -> int:
         """The position between two batches that is nearest to a number of samples."""
         epoch, within = divmod(min(max(samples, 0), n_clicks * self.epochs), n_clicks)
@@ -95,8 +87,6 @@ class ProxyTrainer:
         n_parts: int = 1,
         test: Clicks | None = None,
     ) -> None:
-        if clicks.tables != shape.tables:
-            raise ParameterError("the clicks were encoded for other tables than the model's")
         self.shape, self.clicks, self.plan, self.observe = shape, clicks, plan, observe
         self.test = clicks if test is None else test
         self._n_parts = n_parts
@@ -135,8 +125,6 @@ class ProxyTrainer:
     def run(self, until: int | None = None) -> float:
         """Train up to a position on the grid (None: the end); the mean loss on the way [nats]."""
         until = self.n_samples if until is None else until
-        if not self.position <= until <= self.n_samples or until != self.on_grid(until):
-            raise ParameterError(f"can't train from sample {self.position} to {until}")
         first, total = self.position, 0.0
         overflow_shows_in_the_loss = np.errstate(over="ignore", invalid="ignore")
         with one_thread(), overflow_shows_in_the_loss:

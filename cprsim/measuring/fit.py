@@ -130,8 +130,6 @@ def fit(seen: Observed, metric: Metric) -> FittedCurve:
             f"{n_seeds} complete seeds are too few for a standard error; at least "
             f"{FEWEST_SEEDS}: allow more time"
         )
-    if WHOLE not in seen.strategies:
-        raise ParameterError("plain partial recovery has to be among the strategies")
     known = seen.some(~seen.held_out)
     model = _Model(known, metric, seen.strategies)
     found = model.start()

@@ -192,8 +192,6 @@ class Plugged:
 
     def run(self, until: int | None = None) -> float:
         last = self.n_samples if until is None else until
-        if not self.position <= last <= self.n_samples:
-            raise ParameterError(f"can't train from sample {self.position} to {last}")
         if last > self.position:
             self.trainer.train(self.position, last, self.note)
             if not self.trainer.moves_only_accessed:

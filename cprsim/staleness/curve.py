@@ -43,12 +43,6 @@ class StalenessCurve:
     origin: str = field(default="", metadata=NOT_STORED)
     notes: tuple[str, ...] = field(default=(), metadata=NOT_STORED)  # what to be careful with
 
-    def __post_init__(self) -> None:
-        seen = [(response.strategy, response.metric) for response in self.responses]
-        for strategy, metric in seen:
-            if seen.count((strategy, metric)) > 1:
-                raise ParameterError(f"there are two responses of {strategy} in {metric}")
-
     @property
     def identity(self) -> str | None:
         """Digest of the section `kernel`; None where it is not known what was measured."""
