@@ -52,9 +52,7 @@ class Setting:
     shards: Shards
 
     def trainer(self) -> ProxyTrainer:
-        trainer = ProxyTrainer(self.shape, self.train, self.plan, test=self.test)
-        trainer.initialise()
-        return trainer
+        return ProxyTrainer(self.shape, self.train, self.plan, test=self.test)
 
     def require_memory(self, n_savers: int) -> None:
         """Each way of saving holds a copy of the tables."""

@@ -70,7 +70,7 @@ def together(parts: Sequence[Gradients]) -> Gradients:
 
 
 class ProxyTrainer:
-    """A model on its way through the clicks.
+    """A model on its way through the clicks, at the start of its run when it is made.
 
     `changed` (n_rows,) marks the embedding rows that moved; a save clears it.
     `observe`, where given, sees the rows (n, n_tables) of each batch after its update.
@@ -91,6 +91,7 @@ class ProxyTrainer:
         self.test = clicks if test is None else test
         self._n_parts = n_parts
         self.model = Dlrm(shape)
+        self.model.initialise(plan.seed)
         self.optimizer = optimizer_for(plan.optimizer, self.model)
         self.changed = np.zeros(shape.tables.n_rows, np.uint8)
         self._position = np.zeros(1, np.int64)
@@ -114,10 +115,6 @@ class ProxyTrainer:
     @property
     def seed(self) -> int:
         return self.plan.seed
-
-    def initialise(self) -> None:
-        """The start of a run: fresh weights, position 0."""
-        self.model.initialise(self.plan.seed)
 
     def on_grid(self, samples: float) -> int:
         return self.plan.on_grid(samples, len(self.clicks))

@@ -53,7 +53,6 @@ def losses_of_training(optimizer: str) -> list[float]:
     """Mean loss up to some samples of a run."""
     how = TrainingPlan(50, optimizer=optimizer)
     trainer = ProxyTrainer(SHAPE, generate(TABLES, 3000, seed=5).clicks, how)
-    trainer.initialise()
     return [float(trainer.run(until)) for until in (500, 1500, 3000)]
 
 

@@ -41,7 +41,6 @@ def test_one_pass_of_adagrad_predicts_the_seventh_day(raw):
     train, test = encode(raw[:at], raw[at:], least_count=2)
     plan = TrainingPlan(rate=0.03, optimizer="adagrad")  # chosen on the sixth day
     trainer = ProxyTrainer(ModelShape(train.tables), train, plan)
-    trainer.initialise()
     trainer.run()
     reached = trainer.evaluate(test)
     assert reached.auc >= 0.755  # logistic regression: 0.7613

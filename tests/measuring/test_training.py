@@ -57,7 +57,6 @@ def setting(loaded):
 def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(loaded, setting, log, how):
     what = proxy_model(loaded)
     built_in = ProxyTrainer(what.shape, what.train, what.plan)
-    built_in.initialise()
     saver = Saver(built_in, what.shards, how)
     schedule = of_log(log, USEFUL_H, SLOTS, range(0))
     play(built_in, saver, schedule)

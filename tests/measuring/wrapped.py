@@ -47,7 +47,6 @@ class Wrapped:
 
     def __init__(self, shape: ModelShape, train: Clicks, test: Clicks, plan: TrainingPlan) -> None:
         self.inner = ProxyTrainer(shape, train, plan)
-        self.inner.initialise()
         self.test = test
         self.names = [f"table {number}" for number in range(shape.tables.n_tables)]
         self.tables = {
