@@ -115,11 +115,10 @@ class Measured:
 def measure(request: MeasureRequest) -> Measured:
     """Run seeds until the precision or the budget is reached."""
     until = time() + request.budget_s if request.n_seeds is None else float("inf")
-    n_beside = request.workers.n_local if request.workers.backend == "local" else 1
     tasks = [
         SeedRuns(
             request.loaded, seed, tuple(request.design.trials(seed, request.n_servers)),
-            request.folder, until, here=Path.cwd(), n_beside=n_beside,
+            request.folder, until, here=Path.cwd(),
         )
         for seed in request.seeds
     ]  # fmt: skip

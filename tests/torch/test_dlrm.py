@@ -11,7 +11,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
-from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.design import Design
 from cprsim.measuring.plugged import PluggedSetting
 from cprsim.measuring.protocol import Predictions
@@ -55,7 +54,7 @@ def plugged(built_in, name: str):
     batches = TensorBatches(*tensors(built_in.train), batch=built_in.plan.batch)
     evaluate = lambda module: Predictions(test[2].numpy(), module(test[0], test[1]).numpy())  # noqa: E731
     own = Trainer(module, optimizers, batches, loss_of, evaluate)
-    return PluggedSetting(own, built_in.shards, built_in.plan.seed, ArrayPool(), own.state())
+    return PluggedSetting(own, built_in.shards, built_in.plan.seed, own.state())
 
 
 @pytest.fixture(params=OPTIMIZERS)
