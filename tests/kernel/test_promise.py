@@ -24,7 +24,7 @@ from cprsim.recovery.policy import RELOAD
 from cprsim.scenario.reading import load_scenario
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
-from tests.kernel.scratch import run_trial
+from tests.kernel.test_shared_run import run_trial
 from tests.making import paper_policy
 
 SCENARIO = """

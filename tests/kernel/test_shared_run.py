@@ -6,18 +6,27 @@ import numpy as np
 import pytest
 
 from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.playing import play
+from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import SaveEvent
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Baseline, Setting, run_trials
+from cprsim.kernel.shared_run import Baseline, Runnable, Setting, run_trials
 from cprsim.kernel.training import TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.recovery.losses import STRATEGIES
-from tests.kernel.scratch import run_trial
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised
 ONE = (ShardFailure(0.6, (1, 2)),)
 THREE = (ShardFailure(0.2, (0,)), ShardFailure(0.45, (0, 3)), ShardFailure(0.9, (2,)))
+
+
+def run_trial(setting: Runnable, trial: Trial) -> Quality:
+    """One trial from scratch: what its fork has to equal."""
+    model = setting.trainer()
+    play(model, Saver(model, setting.shards, trial.saving.sub_saves), trial.schedule())
+    return model.evaluate()
 
 
 @pytest.fixture(scope="module", params=["sgd", "adagrad", "adam"])
