@@ -45,7 +45,6 @@ def of_the_kernel(material: Material) -> float:
     found = []
     for _ in range(REPEATS):
         trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
-        trainer.initialise()
         trainer.run(material.plan.batch)  # compiled, or read from its cache
         began = perf_counter()
         trainer.run()

@@ -30,9 +30,7 @@ class Material:
 
     def trainer(self) -> ProxyTrainer:
         """The kernel at the start of the same run."""
-        trainer = ProxyTrainer(self.shape, self.clicks, self.plan, n_parts=self.n_trainers)
-        trainer.initialise()
-        return trainer
+        return ProxyTrainer(self.shape, self.clicks, self.plan, n_parts=self.n_trainers)
 
     @property
     def n_samples(self) -> int:

@@ -89,7 +89,6 @@ def test_shards_do_what_the_kernel_does(
         None if tracker is None else SubSaves(tracker, 0.25, n_large_tables=5, small_tables=small)
     )
     trainer = ProxyTrainer(what.shape, what.clicks, what.plan)
-    trainer.initialise()
     saver, ours = Saver(trainer, what.shards, sub_saves), Shards(what, sub_saves)
     rng, n = np.random.default_rng(5), 0
     for step in range(12):
