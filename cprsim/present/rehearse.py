@@ -61,13 +61,6 @@ def _quantities(of: Iterable[tuple[dict[str, Any], list[dict[str, Any]]]]) -> pd
     return pd.DataFrame(rows).rename(columns={"name": "quantity"})
 
 
-def _judged(rehearsal: Rehearsal) -> Iterator[tuple[str, Iterable[ComparedQuantity]]]:
-    """Means over the valid runs of each strategy; nothing where there is none."""
-    for policy in rehearsal.policies:
-        judged = rehearsal.verdict(policy)
-        yield policy.name, () if judged is None else judged.lines
-
-
 # ------------------------------------------------------------------------------ the document
 
 
@@ -99,9 +92,9 @@ def _verdict(rehearsal: Rehearsal) -> str:
 
 def _errors(rehearsal: Rehearsal) -> list[str]:
     found = [
-        f"{name} {100 * line.error_fraction:+.1f} %"
-        for name, lines in _judged(rehearsal)
-        for line in lines
+        f"{policy.name} {100 * line.error_fraction:+.1f} %"
+        for policy in rehearsal.policies
+        for line in rehearsal.verdict(policy)
         if line.name == OVERHEAD and line.error_fraction is not None
     ]
     return [f"Measured beside predicted overhead: {', '.join(found)}."] if found else []
@@ -109,7 +102,7 @@ def _errors(rehearsal: Rehearsal) -> list[str]:
 
 def _table(rehearsal: Rehearsal) -> Table:
     rows: list[list[str]] = []
-    for name, lines in _judged(rehearsal):
+    for name, lines in ((policy.name, rehearsal.verdict(policy)) for policy in rehearsal.policies):
         rows += [[name, *_cells(line)] for line in lines] or [[name, "no valid run", *[""] * 4]]
     n_valid = sum(one.is_valid for one in rehearsal.attempts)
     return Table(

@@ -77,21 +77,19 @@ def _logs(rehearsal: Rehearsal, shown: list[Policy]) -> dict[str, EventLog]:
 
 def as_plain(rehearsal: Rehearsal) -> dict[str, Any]:
     """All that is said of a rehearsal, as JSON has it."""
-    strategies = {}
-    for policy in rehearsal.policies:
-        judged = rehearsal.verdict(policy)
-        lines = [] if judged is None else [asdict(line) for line in judged.lines]
-        strategies[policy.name] = {
-            "valid_runs": len(rehearsal.of(policy)),
-            "quantities": lines,
-        }
     return {
         "written_before_sha256": rehearsal.digest,
         "calibrated": asdict(rehearsal.calibration),
         "strikes_left_out": rehearsal.n_left_out,
-        "strategies": strategies,
+        "strategies": {
+            policy.name: {
+                "valid_runs": len(rehearsal.of(policy)),
+                "quantities": [asdict(line) for line in rehearsal.verdict(policy)],
+            }
+            for policy in rehearsal.policies
+        },
         "attempts": [
-            one.plain() | {"quantities": [asdict(line) for line in one.judged.lines]}
+            one.plain() | {"quantities": [asdict(line) for line in one.lines]}
             for one in rehearsal.attempts
         ],
         "exit_code": rehearsal.exit_code,

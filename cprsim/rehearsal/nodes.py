@@ -17,10 +17,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
+from typing import Any
 
 from cprsim.errors import WorkerError
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.wire import Message, Peer, listen
+from cprsim.rehearsal.wire import Peer, listen
 from cprsim.rehearsal.worker import address_of
 from cprsim.results.folder import remove_leftovers, workshop
 from cprsim.version import PACKAGE
@@ -38,7 +39,7 @@ class JobProcess(Peer):
     address, pid, assigned = "", 0, False
     _pidfd = -1
 
-    def __init__(self, group: ProcessGroup, on_message: Callable[[JobProcess, Message], None]):
+    def __init__(self, group: ProcessGroup, on_message: Callable[..., None]) -> None:
         super().__init__(self._hear)
         self._group, self._on_message = group, on_message
         self.noticed = asyncio.Event()  # that it is dead: it is given up
@@ -56,11 +57,11 @@ class JobProcess(Peer):
         self.address = address_of(self._group.address, self.pid)
         self._group.greet(self)
 
-    def _hear(self, peer: Peer, message: Message) -> None:
-        if message.kind == "beat":
-            self.beat_at, self.position = message.fields["at"], message.fields["position"]
+    def _hear(self, kind: str, args: tuple[Any, ...], _: dict[str, Any]) -> None:
+        if kind == "beat":
+            self.beat_at, self.position = args
         else:
-            self._on_message(self, message)
+            self._on_message(self, kind, *args)
 
     @property
     def given_up(self) -> bool:
@@ -100,7 +101,7 @@ class ProcessGroup:
         self._n_forked = 0
         self._server: asyncio.Server | None = None
 
-    async def open(self, on_message: Callable[[JobProcess, Message], None]) -> None:
+    async def open(self, on_message: Callable[..., None]) -> None:
         """Be there for processes that connect."""
         self._server = await listen(self.address, lambda: JobProcess(self, on_message))
 

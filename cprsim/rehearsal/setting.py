@@ -227,8 +227,7 @@ def orders_of(
     experiment: Experiment,
     policy: Policy,
     material: Material,
-    speeds: Speeds,
-    kills: tuple[Kill, ...],
+    kills: tuple[Kill, ...] = (),
 ) -> Orders:
     """What one run under a policy is to do."""
     useful_s, cluster = experiment.useful_h * SECONDS, experiment.cluster
@@ -237,7 +236,7 @@ def orders_of(
         rolls_back=not policy.leaves_stale,
         useful_s=useful_s,
         due=saves_due(policy, experiment.useful_h, material.n_samples, material.on_grid),
-        speeds=speeds,
+        speeds=speeds_of(experiment, material),
         sub_saves=policy.sub_saves,
         behind=saves_behind(policy),
         holders=holders_of(policy, cluster.n_emb_ps),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -19,17 +19,18 @@ from cprsim.errors import WorkerError
 from cprsim.files import naming
 from cprsim.kernel.loops import Array
 from cprsim.kernel.optimizers import optimizer_for
-from cprsim.rehearsal.behind import SavesBehind
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
-from cprsim.rehearsal.material import Material, fresh_model
+from cprsim.rehearsal.material import Material, fresh_model, image_bytes
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
-from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
+from cprsim.rehearsal.orders import DueSave, Kill, Orders
+from cprsim.rehearsal.saves import Saves
+from cprsim.rehearsal.server import Server
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
-from cprsim.rehearsal.trainer import DENSE
-from cprsim.rehearsal.wire import Message, cancelled, forever, patient
+from cprsim.rehearsal.trainer import DENSE, Trainer
+from cprsim.rehearsal.wire import answers, cancelled, forever, patient
 
 LOOK_S = 0.005  # between two checks of heartbeats, at least
 
@@ -58,10 +59,6 @@ class _Job:
     position: int = 0
     frontier: int = 0
     n_due: int = 0  # of the orders' saves: the next to be taken
-    n_saves: int = 0  # started
-    n_committed: int = 0
-    content: int = 0  # position that the last committed save of all holds
-    bytes_saved: int = 0
     down: dict[int, float] = field(default_factory=dict)  # slots, and when they were detected
     newly: set[int] = field(default_factory=set)  # of these: no recovery has begun
     struck: set[int] = field(default_factory=set)  # killed as ordered, not detected yet
@@ -81,7 +78,8 @@ class Supervisor:
         self._group = ProcessGroup(placement, f"g{store.name[-8:]}")
         self._node: dict[int, JobProcess] = {}
         self._job = _Job()
-        self._behind = SavesBehind(orders, self._store, self._node, self._note)
+        size = image_bytes(material)
+        self._saves = Saves(orders, self._store, size, self._node, self._note)
         self._facts: list[RunFact] = []
         self._activation_s: list[float] = []
         self._n_false_alarms = 0
@@ -171,8 +169,7 @@ class Supervisor:
         for number in self._servers:
             rows = initial_rows(self._material, start.table, number)
             shard = Shard(self._material, number, rows, None)
-            image = {"table": shard.table, "row_state": shard.row_state}
-            write(self._store.image(str(number)), image)
+            write(self._store.image(str(number)), shard.state())
         dense_state = optimizer_for(self._material.plan.optimizer, start).dense_state
         write(self._store.image(DENSE), {"dense": start.dense, "dense_state": dense_state})
 
@@ -210,7 +207,7 @@ class Supervisor:
         """Reserve a spare for a slot; its heartbeats begin."""
         node = self._node[slot] = await self._group.take()
         node.beat_at = monotonic()
-        node.send("reserve", heartbeat_s=self._orders.speeds.heartbeat_s)
+        node.send("reserve", self._orders.speeds.heartbeat_s)
         if self._began_at and self._orders.repair_s is None:
             self._group.fork(1)
 
@@ -227,41 +224,33 @@ class Supervisor:
         node, began = self._node[slot], monotonic()
         if node.assigned:
             return
-        orders, speeds = self._orders, self._orders.speeds
+        role = Server if slot in self._servers else Trainer
         await node.ask(
-            "assign",
-            role=self._role(slot), slot=slot, store=str(self._folder), position=self._job.position,
-            useful_s=orders.useful_s,
-            sub_saves=None if orders.sub_saves is None else asdict(orders.sub_saves),
-            save_rate=speeds.save_rate, load_rates=[speeds.load_together, speeds.load_alone],
+            "assign", role, slot=slot, store=self._folder, position=self._job.position,
+            orders=self._orders,
         )  # fmt: skip
         node.assigned = True
         self._activation_s.append(monotonic() - began)
 
-    def _registered(self) -> list[asyncio.Future[Message]]:
+    def _registered(self) -> list[asyncio.Future[None]]:
         """Tell trainers where to find the servers and each other."""
-        servers = {str(slot): self._node[slot].address for slot in self._servers}
-        trainers = {
-            str(number): self._node[slot].address for number, slot in enumerate(self._trainers)
-        }
-        return [
-            self._node[slot].ask("registry", servers=servers, trainers=trainers)
-            for slot in self._trainers
-        ]
+        servers = [self._node[slot].address for slot in self._servers]
+        trainers = [self._node[slot].address for slot in self._trainers]
+        return [self._node[slot].ask("registry", servers, trainers) for slot in self._trainers]
 
-    async def _heard(self, slots: Iterable[int], kind: str, **fields: Any) -> list[Message]:
+    async def _heard(self, slots: Iterable[int], kind: str, **fields: Any) -> list[Any]:
         """The answers of all these; who has died gives none, and that is noticed meanwhile."""
-        asks = [self._node[slot].ask(kind, **fields) for slot in slots]
-        return await patient(asyncio.gather(*asks))
+        return await answers((self._node[slot] for slot in slots), kind, **fields)
 
-    def _hear(self, node: JobProcess, message: Message) -> None:
-        """Handle a message that is no answer."""
-        fields = message.fields
-        if message.kind == "error":
-            self._fail(RunError(str(fields["text"]).strip()))
+    def _hear(
+        self, node: JobProcess, kind: str, what: Any, at: float = 0.0, position: int = 0
+    ) -> None:
+        """Handle a message that is no answer: an error, or a fact that a trainer notes."""
+        if kind == "error":
+            self._fail(RunError(what.strip()))
         elif node is self._node.get(self._trainers[0]):
-            self._job.position = fields["position"]
-            self._note(FactKind(fields["what"]), at=fields["at"])
+            self._job.position = position
+            self._note(what, at=at)
 
     # ----------------------------------------------------------------- failures
 
@@ -311,8 +300,8 @@ class Supervisor:
         self._job.struck.discard(slot)
         self._note(FactKind.DETECTED, slot, at)
         self._ask_for_spares(self._struck_with.get(slot, [slot]), at)
-        if self._orders.behind:
-            back_to = self._behind.lose(slot)
+        back_to = self._saves.lose(slot)
+        if self._orders.rolls_back:
             self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
         self._job.down[slot] = at
         self._job.newly.add(slot)
@@ -334,9 +323,6 @@ class Supervisor:
             self._note(FactKind.LAYERS_LOST, trainer, at)
             job.takes_all_back = trainer
             job.newly |= job.down.keys() & set(self._trainers)
-
-    def _role(self, slot: int) -> str:
-        return "server" if slot in self._servers else "trainer"
 
     # ----------------------------------------------------------------- work and saves
 
@@ -369,12 +355,12 @@ class Supervisor:
         """Train and save until all is done."""
         job, due = self._job, self._orders.due
         while True:
-            if (again := self._behind.due_again(job.position)) is not None:
+            if (again := self._saves.due_again(job.position)) is not None:
                 await self._save(again)
             elif job.n_due < len(due) and due[job.n_due].position <= job.position:
                 await self._save(due[job.n_due])
             elif job.position >= self._end:
-                await self._behind.until_whole(self._end)
+                await self._saves.until_whole(self._end)
                 await self._finish()
                 return
             else:
@@ -389,54 +375,19 @@ class Supervisor:
         reached = await self._heard(
             self._trainers, "run", until=until, mark=mark, number=self._n_runs
         )
-        job.position = reached[0].fields["position"]
+        job.position = reached[0][0]
         job.frontier = max(job.frontier, job.position)
-        self._note(FactKind.STOOD, at=max(one.fields["at"] for one in reached))
+        self._note(FactKind.STOOD, at=max(at for _, at in reached))
 
     async def _save(self, due: DueSave) -> None:
-        job = self._job
-        job.n_saves += 1
-        number = job.n_saves
-        if due.kind != STALLING:
-            await self._behind.save(due, number, job.position)
-            job.n_due = self._n_due_by(job.position, due)
-            return
-        self._note(FactKind.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
-        try:  # who has died does not vote, so it is abandoned
-            answers = await self._heard(
-                range(self._orders.n_slots), "save", save=number, n_before=job.n_committed,
-                ends_interval=due.ends_interval,
-            )  # fmt: skip
-        except asyncio.CancelledError:
-            self._abandon(number)
-            raise
-        job.n_due += 1
-        if any("failed" in vote.fields for vote in answers):
-            self._abandon(number)
-            return
-        job.n_committed += 1
-        job.content = job.position
-        job.bytes_saved += sum(vote.fields["bytes"] for vote in answers)
-        self._store.commit(number)
-        self._note(FactKind.SAVE_COMMITTED, number=number, ends_interval=due.ends_interval)
-        self._store.install(DENSE)
-        for slot in self._servers:
-            self._node[slot].send("commit", save=number)
-
-    def _n_due_by(self, position: int, due: DueSave) -> int:
-        """Of the orders' saves, how many are taken once this one is."""
-        done = (position, due.kind)
-        return sum((one.position, one.kind) <= done for one in self._orders.due)
-
-    def _abandon(self, number: int) -> None:
-        self._note(FactKind.SAVE_ABANDONED, number=number)
-        for slot in self._servers:
-            self._node[slot].send("abandon", save=number)
-        self._store.install(DENSE)
+        position = self._job.position
+        await self._saves.save(due, position)
+        taken = position, due.kind
+        self._job.n_due = sum((one.position, one.kind) <= taken for one in self._orders.due)
 
     async def _finish(self) -> None:
         """End the job once all servers have answered; a dead one is detected instead."""
-        await self._behind.cut_off()
+        await self._saves.cut_off()
         at = monotonic()
         await self._heard(self._servers, "where")
         if self._job.struck:
@@ -446,7 +397,7 @@ class Supervisor:
     # ----------------------------------------------------------------- recovery
 
     async def _recover(self) -> None:
-        await self._behind.cut_off()
+        await self._saves.cut_off()
         job = self._job
         if self._orders.rolls_back:
             while self._newly():
@@ -466,13 +417,10 @@ class Supervisor:
         job = self._job
         await self._halt()
         await self._replace(sorted(job.down))
-        back_to = self._behind.newest if self._orders.behind else None
-        job.position = job.content if back_to is None else back_to.position
+        job.position = self._saves.newest.position
         for slot in job.down:
             self._note(FactKind.LOADING, slot)
-        if back_to is not None and back_to is self._behind.in_memory:
-            await self._behind.recall(back_to)
-        else:
+        if not await self._saves.recall():
             await self._load([*self._servers, *self._trainers])
         job.have_layers = set(self._trainers)
         job.n_due = sum(due.position <= job.position for due in self._orders.due)
@@ -525,8 +473,8 @@ class Supervisor:
         job = self._job
         while job.have_layers:
             kept = self._node[min(job.have_layers)]
-            (one,) = await self._heard([trainer], "adopt", peer=kept.address, position=job.position)
-            if one.fields["adopted"]:
+            asked = self._node[trainer].ask("adopt", kept.address, job.position)
+            if await patient(asked):
                 return
             await kept.noticed.wait()
         await forever()
@@ -562,7 +510,7 @@ class Supervisor:
         """One has loaded; beside the first, a server may die and come back by itself."""
         node = self._node[slot]
         try:
-            await node.ask("load", position=self._job.position)
+            await node.ask("load", self._job.position)
         except ConnectionError:
             await (forever() if is_first or self._orders.rolls_back else node.noticed.wait())
         self._share(self._loading - {slot})
@@ -571,7 +519,7 @@ class Supervisor:
         """Tell servers that load how many they are."""
         self._loading = loading
         for slot in loading:
-            self._node[slot].send("sharing", n=len(loading))
+            self._node[slot].send("sharing", len(loading))
 
     async def _halt(self) -> None:
         """Stop the trainers, and learn the position of the job.
@@ -579,59 +527,51 @@ class Supervisor:
         Where they are dead, the servers know the last batch that they had gradients of.
         """
         job, trainers = self._job, [self._node[slot] for slot in self._trainers]
-        halted = await self._halted([self._node[slot] for slot in sorted(job.have_layers)])
-        if halted:
-            job.position = max(one.fields["position"] for one in halted)
-        else:
-            job.position = await self._last_known(trainers)
+        living = [self._node[slot] for slot in sorted(job.have_layers)]
+        at = await self._halted(living) or await self._last_known(trainers)
+        job.position = max(at)
         job.frontier = max(job.frontier, job.position)
         self._note(FactKind.STOOD)
 
-    async def _halted(self, trainers: Sequence[JobProcess]) -> list[Message]:
-        """What those say who live; a batch that one of them has counted counts for all."""
-        said = await asyncio.gather(*(_of_the_living(one, "halt") for one in trainers))
-        count = counts(one.fields for one in said if one is not None) if any(said) else False
-        undecided = [
-            who
-            for who, one in zip(trainers, said, strict=True)
-            if one is not None and "whole" in one.fields
-        ]
-        asks = (_of_the_living(who, "settle", counts=count) for who in undecided)
-        said = [*said, *await asyncio.gather(*asks)]
-        return [one for one in said if one is not None and "whole" not in one.fields]
+    async def _halted(self, trainers: Sequence[JobProcess]) -> list[int]:
+        """Where those stand who live; a batch that one of them has counted counts for all."""
+        said = await _of_the_living(trainers, "halt")
+        undecided = [who for who, (_, whole) in said.items() if whole is not None]
+        decided = [position for position, whole in said.values() if whole is None]
+        settled = undecided and await _of_the_living(undecided, "settle", counts([*said.values()]))
+        return [*decided, *(settled or {}).values()]
 
-    async def _last_known(self, trainers: Sequence[JobProcess]) -> int:
-        """Position of a job whose trainers are dead; spares may have their slots by now."""
-        known = [self._job.position, *(one.position for one in trainers)]
-        for slot in self._servers:
-            here = await _of_the_living(self._node[slot], "where")
-            known += [] if here is None else [here.fields["position"]]
-        return max(known)
+    async def _last_known(self, trainers: Sequence[JobProcess]) -> list[int]:
+        """Positions of a job whose trainers are dead; spares may have their slots by now."""
+        servers = [self._node[slot] for slot in self._servers]
+        here = await _of_the_living(servers, "where")
+        return [self._job.position, *(one.position for one in trainers), *here.values()]
 
     # ----------------------------------------------------------------- what came of it
 
     async def _ran(self) -> FinishedRun:
         asks = (self._node[slot].ask("dump") for slot in range(self._orders.n_slots))
-        dumped = await asyncio.gather(*asks)
+        states = await asyncio.gather(*asks)
+        step_s = await self._node[self._trainers[-1]].ask("timed")
         return FinishedRun(
             self._orders,
             tuple(sorted(self._facts, key=lambda fact: fact.at_s)),
-            tuple(dump.arrays for dump in dumped),
-            dumped[-1].fields["step_s"],
+            tuple(tuple(state.values()) for state in states),
+            step_s,
             self._n_false_alarms,
             tuple(self._activation_s),
-            self._job.bytes_saved + self._behind.bytes_saved,
+            self._saves.bytes_saved,
         )
 
 
-async def _of_the_living(node: JobProcess, kind: str, **fields: Any) -> Message | None:
-    """The answer of a process; None where it dies before it has answered."""
-    if node.given_up or not node.assigned:
-        return None
-    try:
-        return await node.ask(kind, **fields)
-    except ConnectionError:
-        return None
+async def _of_the_living(
+    nodes: Sequence[JobProcess], kind: str, *args: Any
+) -> dict[JobProcess, Any]:
+    """The answers of processes; none of those that die before they have answered."""
+    asked = [node for node in nodes if node.assigned and not node.given_up]
+    asks = (node.ask(kind, *args) for node in asked)
+    said = zip(asked, await asyncio.gather(*asks, return_exceptions=True), strict=True)
+    return {node: answer for node, answer in said if not isinstance(answer, ConnectionError)}
 
 
 def _error_in(context: Mapping[str, Any]) -> BaseException:

@@ -7,10 +7,9 @@ cancels the work wherever it waits; what was meant for a server that died meanwh
 With others in step (`in_step`) it learns from its part of each batch; all update their layers
 alike, and each pushes the whole batch to its share of the servers.
 
-    supervisor   registry (addresses);  run (until) -> position;  where -> position;  dump
-                 halt -> position;  settle -> position, where others may have counted its batch
-                 save -> bytes;  load;  adopt (from a trainer)
-                 behind the job: capture;  write -> bytes;  commit, abandon;  after it: recall
+    supervisor   registry (addresses);  run (until) -> position, when;  adopt (from a trainer)
+                 halt -> position, or whether it has a whole batch that others may have counted
+                 settle -> position;  and what `Role` has
     trainers     part, whole;  layers -> layers
 """
 
@@ -18,9 +17,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from statistics import median
 from time import monotonic
@@ -33,12 +31,13 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
 from cprsim.kernel.training import Gradients, learned, part_of
-from cprsim.rehearsal.copies import HeldCopies
 from cprsim.rehearsal.in_step import PartsExchange
+from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import places
-from cprsim.rehearsal.server import vote
-from cprsim.rehearsal.store import Arrays, SaveFiles, read, write
-from cprsim.rehearsal.wire import Message, Peer, answer, cancelled, connect, patient
+from cprsim.rehearsal.orders import Orders
+from cprsim.rehearsal.role import Role
+from cprsim.rehearsal.store import Arrays
+from cprsim.rehearsal.wire import Peer, call, cancelled, connect, patient
 from cprsim.rehearsal.worker import Worker
 
 STEPS_KEPT = 200  # whose median is reported
@@ -64,140 +63,84 @@ class TrainedBatch:
     row_rate: float
 
 
-class TrainerProcess:
+class Trainer(Role):
     """The work of a trainer."""
 
     def __init__(
-        self, worker: Worker, *, slot: int, store: str, position: int, useful_s: float, **_: Any
+        self, worker: Worker, *, slot: int, store: Path, position: int, orders: Orders
     ) -> None:
         self._supervisor = worker.supervisor
-        self._material = material = worker.inherited.material
+        self._material = material = worker.material
         n_tables, d = material.shape.tables.n_tables, material.shape.dimension
         self._pulled = np.zeros((material.plan.batch * n_tables, d), np.float32)
-        dense = worker.inherited.dense.copy()
-        self.model = Dlrm(material.shape, table=self._pulled, dense=dense)
+        self.model = Dlrm(material.shape, table=self._pulled, dense=worker.start.dense.copy())
         self.optimizer = optimizer_for(material.plan.optimizer, self.model)
+        layers = {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
+        super().__init__(DENSE, store, position, lambda: layers)
         self._schedule = SCHEDULES[material.plan.schedule]
         self._places = places(material.shards)
         self._workspaces: dict[int, Workspace] = {}
-        self._servers: dict[int, Peer] = {}
-        self._addresses: list[str] = []  # of the servers
-        self._store, self._useful_s, self.position = SaveFiles(Path(store)), useful_s, position
-        self._copies = HeldCopies()
-        self._captured: dict[int, Arrays] = {}  # layers of saves behind the job
-        self._acks: set[asyncio.Future[Message]] = set()  # of the last push
-        self._run: asyncio.Task[Message] | None = None
+        self._servers: list[Peer] = []
+        self._useful_s = orders.useful_s
+        self._acks: set[asyncio.Future[Any]] = set()  # of the last push
+        self._run: asyncio.Task[Any] | None = None
         self._began_at, self._began_position = 0.0, 0
-        self._part = slot - material.shards.n_servers
+        self._part = slot - orders.n_servers
         self._exchange = PartsExchange(self._part)
+        self.do_part, self.do_whole = self._exchange.add, self._exchange.hear
         self._in_hand: ShardedBatch | None = None  # its own part is sent; it does not count yet
         self._last: TrainedBatch | None = None  # since the layers were loaded
         self._step_s: deque[float] = deque(maxlen=STEPS_KEPT)
 
     # ----------------------------------------------------------------- the supervisor
 
-    async def do_registry(self, servers: Mapping[str, str], trainers: Mapping[str, str]) -> None:
+    async def do_registry(self, servers: Sequence[str], trainers: Sequence[str]) -> None:
         """Connect to the processes of the job; earlier connections are closed."""
-        for peer in self._servers.values():
+        for peer in self._servers:
             peer.close()
-        self._servers = {int(slot): await connect(servers[slot]) for slot in servers}
-        self._addresses = [*servers.values()]
-        others = [slot for slot in trainers if int(slot) != self._part]
-        self._exchange.connect([await connect(trainers[slot]) for slot in others])
+        self._servers = [await connect(address) for address in servers]
+        others = [address for part, address in enumerate(trainers) if part != self._part]
+        self._exchange.connect([await connect(address) for address in others])
 
-    def do_where(self) -> Message:
-        return answer(position=self.position)
+    def do_timed(self) -> float:
+        """What a batch takes, unpaced."""
+        return median(self._step_s) if self._step_s else 0.0
 
-    def do_dump(self) -> Message:
-        step_s = median(self._step_s) if self._step_s else 0.0
-        return answer(*self._layers().values(), step_s=step_s)
-
-    def do_save(self, save: int, ends_interval: bool, **_: Any) -> Message:
-        """Write the layers, by one trainer, where the save ends its interval; vote in any case."""
-        content = self._layers() if ends_interval and self._part == 0 else {}
-        if content:
-            write(self._store.part(DENSE, save), content)
-        return vote(content)
-
-    def _layers(self) -> Arrays:
-        return {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
-
-    def do_load(self, position: int) -> None:
-        self._store.install(DENSE)
-        self._go_back(read(self._store.image(DENSE)), position)
+    def _content(self, ends_interval: bool, n_before: int) -> Arrays:
+        """The layers, by one trainer, where the save ends its interval."""
+        if not ends_interval or self._part:
+            return {}
+        return {name: array.copy() for name, array in self._state().items()}
 
     def _go_back(self, image: Arrays, position: int) -> None:
-        for name, array in self._layers().items():
-            array[:] = image[name]
-        self.position, self._last = position, None
+        super()._go_back(image, position)
+        self._last = None
 
-    def do_part(self, d_dense: Array, d_fields: Array, **which: int) -> None:
-        self._exchange.add(Gradients(d_dense, d_fields), **which)
+    def do_layers(self) -> Arrays:
+        return self._state()
 
-    def do_whole(self, run: int, position: int) -> None:
-        self._exchange.hear(run, position)
-
-    def do_layers(self) -> Message:
-        return answer(*self._layers().values())
-
-    async def do_adopt(self, peer: str, position: int) -> Message:
-        """Take over the layers of a trainer that has kept them, where it lives."""
-        kept = await connect(peer)
+    async def do_adopt(self, peer: str, position: int) -> bool:
+        """Take over the layers of a trainer that has kept them; whether it lives."""
         try:
-            given = await kept.ask("layers")
+            self._go_back(await call(peer, "layers"), position)
         except ConnectionError:
-            return answer(adopted=False)
-        finally:
-            kept.close()
-        self._go_back(dict(zip(self._layers(), given.arrays, strict=True)), position)
-        return answer(adopted=True)
-
-    # ----------------------------------------------------------------- behind the job
-
-    def do_capture(self, save: int, **_: Any) -> None:
-        self._captured[save] = {name: array.copy() for name, array in self._layers().items()}
-
-    async def do_write(self, save: int, to_peers: bool) -> Message:
-        """Write the layers that were captured, to a file or to all servers, and vote."""
-        layers = self._captured.pop(save)
-        if to_peers:
-            self._copies.hold(DENSE, save, layers)
-            await self._copies.send(DENSE, save, self._addresses, lambda: inf)
-        else:
-            write(self._store.part(DENSE, save), layers)
-        return vote(layers)
-
-    def do_commit(self, save: int, to_peers: bool = False) -> None:
-        if to_peers:
-            self._copies.commit(save)
-
-    def do_abandon(self, save: int) -> None:
-        self._captured.pop(save, None)
-        self._copies.drop(save)
-
-    async def do_recall(self, save: int, position: int, peer: str) -> None:
-        """Go back to the copy that is held here, or to that of a server."""
-        if not self._copies.has(DENSE, save):
-            server = await connect(peer)
-            copy = (await server.ask("give", who=DENSE, save=save)).arrays[0]
-            server.close()
-            self._copies.put(copy, DENSE, save, 0, len(copy))
-        self._go_back(self._copies.arrays(DENSE, save), position)
+            return False
+        return True
 
     # ----------------------------------------------------------------- working
 
-    def do_run(self, until: int, mark: int | None, number: int) -> asyncio.Task[Message]:
+    def do_run(self, until: int, mark: int | None, number: int) -> asyncio.Task[Any]:
         """Train up to a position; the supervisor hears where the work passes a mark."""
         self._began_at, self._began_position = monotonic(), self.position
         self._exchange.begin(number)
-        self._note("running", self._began_at)
+        self._note(FactKind.RUNNING, self._began_at)
         self._run = asyncio.create_task(self._work(until, mark))
         return self._run
 
-    def _note(self, what: str, at: float) -> None:
-        self._supervisor.send("note", what=what, at=at, position=self.position)
+    def _note(self, what: FactKind, at: float) -> None:
+        self._supervisor.send("note", what, at, self.position)
 
-    async def _work(self, until: int, mark: int | None) -> Message:
+    async def _work(self, until: int, mark: int | None) -> tuple[int, float]:
         """Train batch after batch, each in its slot."""
         while self.position < until:
             before, some = self.position, self._samples()
@@ -206,35 +149,35 @@ class TrainerProcess:
             await self._step(some)
             await self._until(self._due_at(self.position))
             if mark is not None and before < mark <= self.position:
-                self._note("passed", monotonic())
+                self._note(FactKind.PASSED, monotonic())
         await self._acknowledged()  # or a save could miss it
-        return answer(position=self.position, at=monotonic())
+        return self.position, monotonic()
 
-    async def do_halt(self) -> Message:
+    async def do_halt(self) -> tuple[int, bool | None]:
         """Stop, and say where; or whether one has all of a batch that others may have counted."""
         if self._run is not None:
             await cancelled([self._run])
         if self._in_hand is not None:
-            return answer(position=self.position, whole=self._exchange.is_whole)
-        return await self._stopped()
+            return self.position, self._exchange.is_whole
+        return await self._stopped(), None
 
-    async def do_settle(self, counts: bool) -> Message:
+    async def do_settle(self, counts: bool) -> int:
         """The batch in hand counts, or does not."""
         batch, self._in_hand = self._in_hand, None
         if counts and batch is not None:
             self._count(batch, self._exchange.together())
         return await self._stopped()
 
-    async def _stopped(self) -> Message:
+    async def _stopped(self) -> int:
         """The position, once all living servers have handled what was sent to them.
 
         Of trainers in step each sends its last batch to all: who shared in that may be dead.
         """
         await self._acknowledged()
         if self._material.n_trainers > 1 and self._last is not None:
-            self._push(self._last, self._servers)
+            self._push(self._last, range(len(self._servers)))
             await self._acknowledged()
-        return answer(position=self.position)
+        return self.position
 
     async def _acknowledged(self) -> None:
         """Wait until all servers that live have the last batch."""
@@ -286,7 +229,7 @@ class TrainerProcess:
         )
         pulled = await patient(asyncio.gather(*asks))
         for (some, _), rows_of_server in zip(by_server.values(), pulled, strict=True):
-            table[some] = rows_of_server.arrays[0]
+            table[some] = rows_of_server
         at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
         loss, gradients = learned(self.model, clicks, own, at, self._workspace)
         if not np.isfinite(loss):

@@ -16,7 +16,7 @@ from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration, calibrating, calibrating_sub_saves, extra
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import STALLING, Kill, Orders
+from cprsim.rehearsal.orders import STALLING
 from cprsim.rehearsal.prediction import predict
 from cprsim.rehearsal.rehearsing import Planned, require_in_time
 from cprsim.rehearsal.setting import (
@@ -46,12 +46,6 @@ def experiment(*overrides: str) -> Experiment:
 def one_policy(job: Experiment, name: str = "full") -> Policy:
     (policy,) = policies_to_rehearse(job, (name,))
     return policy
-
-
-def ordered(
-    job: Experiment, policy: Policy, what: Material, kills: tuple[Kill, ...] = ()
-) -> Orders:
-    return orders_of(job, policy, what, speeds_of(job, what), kills)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +84,7 @@ def test_kills_are_the_failures_that_the_simulator_meets_but_nobody_dies_twice(
 def test_saves_are_due_where_the_simulator_has_them(what: Material, name: str) -> None:
     job = experiment()
     policy = one_policy(job, name)
-    orders = ordered(job, policy, what)
+    orders = orders_of(job, policy, what)
     log = predict(job, policy, orders, CALIBRATED, what, 0).log
     starts = np.isin(log.kind, (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED))
     due_h = np.array([due.position for due in orders.due]) / what.n_samples * job.useful_h
@@ -103,7 +97,7 @@ def test_saves_are_due_where_the_simulator_has_them(what: Material, name: str) -
 def test_a_prediction_knows_the_orders_and_nothing_else(what: Material) -> None:
     job = experiment()
     policy = one_policy(job)
-    orders = ordered(job, policy, what, kills_of(job, 0, speeds_of(job, what))[0])
+    orders = orders_of(job, policy, what, kills_of(job, 0, speeds_of(job, what))[0])
     kills = orders.kills
     other = replace(
         job.simulated(seed=job.simulation.seed + 1),
@@ -156,7 +150,7 @@ def test_what_real_processes_can_not_do_is_refused(
 def prepare(job: Experiment, what: Material) -> None:
     require_rehearsable(job)
     for policy in policies_to_rehearse(job):
-        ordered(job, policy, what)
+        orders_of(job, policy, what)
 
 
 def test_strategies_are_chosen_by_name() -> None:
@@ -168,7 +162,7 @@ def test_strategies_are_chosen_by_name() -> None:
 
 def test_systems_become_saves_behind_the_job(what: Material) -> None:
     job = experiment()
-    found = {name: ordered(job, one_policy(job, name), what) for name in ("async", "gemini")}
+    found = {name: orders_of(job, one_policy(job, name), what) for name in ("async", "gemini")}
     (to_files,) = found["async"].behind
     assert (to_files.stall_s, to_files.behind_s) == (pytest.approx(0.25), pytest.approx(1.5))
     assert found["async"].holders == ()
@@ -186,7 +180,7 @@ def test_each_save_behind_the_job_is_predicted_to_stop_it_for_a_pause(
 ) -> None:
     job = experiment()
     policy = one_policy(job, name)
-    orders = ordered(job, policy, what)
+    orders = orders_of(job, policy, what)
     paused = replace(CALIBRATED, pause_s=0.02)
     saved = [predict(job, policy, orders, of, what, 0) for of in (CALIBRATED, paused)]
     stopped_s = [float(run.costs.hours_of("save")[0]) * SECONDS for run in saved]
@@ -207,7 +201,7 @@ def test_where_spares_are_finite_the_job_waits_but_not_beyond_its_limit(
     job = experiment(SCARCE.format(0, repair), "failures={kind: injected, clock: wall, at: [7 s]}")
     require_rehearsable(job)
     policy = one_policy(job)
-    orders = ordered(job, policy, what, kills_of(job, 0, speeds_of(job, what))[0])
+    orders = orders_of(job, policy, what, kills_of(job, 0, speeds_of(job, what))[0])
     planned = Planned(policy, 0, orders, predict(job, policy, orders, CALIBRATED, what, 0))
     if said:
         with pytest.raises(ParameterError, match=said):
@@ -242,7 +236,7 @@ def test_copies_in_a_ring_lie_on_the_next_servers() -> None:
 @pytest.mark.parametrize("useful", ["1 s", "60 s", "1 h"])
 def test_a_calibrating_run_has_saves_however_slow_the_pace_is(what: Material, useful: str) -> None:
     job = experiment(f"job.useful={useful}")
-    orders = ordered(job, replace(one_policy(job, "partial"), interval_h=1.0), what)
+    orders = orders_of(job, replace(one_policy(job, "partial"), interval_h=1.0), what)
     short = calibrating(orders, what)
     assert [due.kind for due in short.due] == [STALLING, 0, 0, 0, 0] * 3  # the rest behind the job
     assert 0 < short.due[0].position < short.due[-1].position == short.until <= what.n_samples
@@ -252,7 +246,7 @@ def test_a_calibrating_run_has_saves_however_slow_the_pace_is(what: Material, us
 def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(what: Material) -> None:
     job = experiment("recovery=[{strategy: cpr-mfu, interval: 16 s}]")
     (policy,) = job.policies
-    orders = ordered(job, policy, what)
+    orders = orders_of(job, policy, what)
     short = calibrating_sub_saves(orders, what)
     assert [due.ends_interval for due in short.due] == [False] * 7 + [True]
     assert short.due[-1].position == short.until <= what.n_samples

@@ -38,8 +38,7 @@ class Shards:
         self.where = places(what.shards)
         self.shards = [self.fresh(server) for server in range(N_SERVERS)]
         self.images = [
-            {"table": shard.table.copy(), "row_state": shard.row_state.copy()}
-            for shard in self.shards
+            {name: array.copy() for name, array in shard.state().items()} for shard in self.shards
         ]
         self.n_committed = 0
 

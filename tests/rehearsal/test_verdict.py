@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.distributions import Constant
 from cprsim.files import decode
-from cprsim.records import Clock, EventKind
+from cprsim.records import Activity, Clock, EventKind, EventLog
 from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material
@@ -42,14 +42,13 @@ from cprsim.rehearsal.verdict import (
     OVERHEAD,
     PLS,
     ComparedQuantity,
-    JudgedRun,
     MachineLoad,
-    Silence,
-    Ticks,
     compared,
+    detection_within_s,
     mean_of,
     quantities,
-    silence_in,
+    steal_fraction,
+    ticks,
 )
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
@@ -84,11 +83,6 @@ def failures_age_with_progress(model: Experiment) -> Experiment:
 def without_half_a_heartbeat(model: Experiment) -> Experiment:
     whole = Constant(model.costs.detect.mean_h + HEARTBEAT_S / 2 / 3600)
     return replace(model, scopes=tuple(replace(scope, detect=whole) for scope in model.scopes))
-
-
-def test_several_who_die_at_once_are_noticed_with_the_last() -> None:
-    silence = Silence(0.2, n_alone=3, n_others=1)
-    assert silence.allowed_s == pytest.approx(3 * 0.2 * (4 / 12) ** 0.5 + 0.04 + 0.1)
 
 
 # --------------------------------------------------------------------------- the campaign
@@ -132,8 +126,7 @@ def anew(
     job: Experiment, what: Material, run: dict, wrong: Wrong = lambda model: model
 ) -> FoldedRun:
     (policy,) = policies_to_rehearse(job, (run["strategy"],))
-    speeds = speeds_of(job, what)
-    todo = orders_of(job, policy, what, speeds, kills_of(job, run["trace"], speeds)[0])
+    todo = orders_of(job, policy, what, kills_of(job, run["trace"], speeds_of(job, what))[0])
     calibration = decode(RunCalibration, CAMPAIGN["calibrated"])
     (log,) = pipeline.replay(wrong(model_of(job, policy, todo, calibration, what)), 0).values()
     return folded(log, job.useful_h, N_SERVERS)
@@ -141,18 +134,22 @@ def anew(
 
 def verdict_on_campaign(
     job: Experiment, what: Material, name: str, changed: Callable[[dict, FoldedRun], Quantities]
-) -> tuple[str, ...]:
+) -> list[str]:
     """What is off in all kept runs of a strategy, with what a wrong model changes of a run."""
-    judged = []
+    lines_of, logs = [], []
     for run in kept_runs(name):
         right, lines = anew(job, what, run), run["quantities"]
         before, after = quantities(right), changed(run, right)
         ours = {line["name"]: line["predicted"] for line in lines}
         ours |= {part: ours.get(part, 0.0) + after[part] - before[part] for part in after}
         measured = {line["name"]: line["measured"] for line in lines}
-        silence = silence_in(right.log, HEARTBEAT_S)
-        judged.append(JudgedRun(compared(ours, measured), silence))
-    return mean_of(judged).wrong
+        logs.append(right.log)
+        lines_of.append(compared(ours, measured))
+    return wrong_of(mean_of(lines_of, detection_within_s(logs, HEARTBEAT_S)))
+
+
+def wrong_of(lines: Iterable[ComparedQuantity]) -> list[str]:
+    return [line.name for line in lines if line.off]
 
 
 @pytest.mark.parametrize("name", INTERVAL_S)
@@ -160,7 +157,7 @@ def test_the_model_passes_on_the_campaign_and_is_what_was_predicted_then(
     campaign: Experiment, what: Material, name: str
 ) -> None:
     """To the bit, but for priority saving: its bytes the kernel tells of all the clicks."""
-    assert verdict_on_campaign(campaign, what, name, lambda _, right: quantities(right)) == ()
+    assert verdict_on_campaign(campaign, what, name, lambda _, right: quantities(right)) == []
     for run in kept_runs(name)[: 10 * (name != "cpr-mfu")]:
         found = quantities(anew(campaign, what, run))
         for line in run["quantities"]:
@@ -205,38 +202,50 @@ def test_the_campaign_tells_a_wrong_model(
 def test_the_kills_are_failures_of_wall_time(campaign: Experiment, what: Material) -> None:
     (policy,), speeds = policies_to_rehearse(campaign, ("full",)), speeds_of(campaign, what)
     kills, _ = kills_of(campaign, 0, speeds)
-    found = injected(orders_of(campaign, policy, what, speeds, kills), campaign)
+    found = injected(orders_of(campaign, policy, what, kills), campaign)
     assert (found.clock, found.n_failures) == (Clock.WALL, len(kills))
 
 
-def judged(**seconds: tuple[float, float, bool]) -> JudgedRun:
-    return JudgedRun(tuple(ComparedQuantity(name, *values) for name, values in seconds.items()))
+def run_of(**seconds: tuple[float, float, bool]) -> list[ComparedQuantity]:
+    return [ComparedQuantity(name, *values) for name, values in seconds.items()]
 
 
-HIGH = [judged(overhead=(10.0, 10.1, False))] * 18
-OFF = judged(overhead=(10.0, 12.0, True))
+HIGH = [run_of(overhead=(10.0, 10.1, False))] * 18
+OFF = run_of(overhead=(10.0, 12.0, True))
 
 
 @pytest.mark.parametrize(
     ("runs", "wrong"),
     [
-        ([judged(save=(10.0, 10.0 + error, False)) for error in (-3.0, 3.0, 0.2)], ()),
-        ([*HIGH, OFF], (OVERHEAD,)),
-        ([*HIGH, *HIGH, OFF], ()),
+        ([run_of(save=(10.0, 10.0 + error, False)) for error in (-3.0, 3.0, 0.2)], []),
+        ([*HIGH, OFF], [OVERHEAD]),
+        ([*HIGH, *HIGH, OFF], []),
+        ([run_of(PLS=(0.1, 0.1, False)), run_of(PLS=(0.1, 0.12, True))], [PLS]),
+        ([run_of(detect=(10.0, 10.3, False))] * 2, []),
+        ([run_of(detect=(10.0, 10.31, False))] * 2, [DETECT]),
+        ([run_of(), run_of(save=(1.0, 0.0, True))], ["save"]),  # a part that one of them has
     ],
 )
-def test_means_are_judged_and_the_overhead_of_each_run_besides(
-    runs: list[JudgedRun], wrong: tuple[str, ...]
+def test_means_are_judged_and_overhead_and_pls_of_each_run_besides(
+    runs: list[list[ComparedQuantity]], wrong: list[str]
 ) -> None:
-    assert mean_of(runs).wrong == wrong
+    assert wrong_of(mean_of(runs, detection_within_s=0.61)) == wrong
+
+
+def test_several_who_die_at_once_are_noticed_with_the_last() -> None:
+    """Three die alone, two together."""
+    at_h = np.array([0.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.0])
+    kind = [EventKind.FAILED if at in (1, 2, 3, 4) else EventKind.STAGE for at in at_h]
+    no = np.zeros(len(at_h), int)
+    log = EventLog(no, at_h, np.array(kind), no + Activity.USEFUL, at_h, no)
+    allowed_s = 3 * 0.2 * (4 / 12) ** 0.5 + 0.04 + 0.1
+    assert detection_within_s([log], 0.2) == pytest.approx(allowed_s)
 
 
 def test_a_part_that_only_one_of_them_has_is_judged() -> None:
     with_save, without = ({OVERHEAD: 1.0, PLS: 0.0, "save": save} for save in (1.0, 0.0))
     for both in ((with_save, without), (without, with_save)):
-        found = JudgedRun(compared(*both))
-        assert found.wrong == ("save",)
-        assert np.isfinite([line.predicted for line in found.lines]).all()
+        assert wrong_of(compared(*both)) == ["save"]
 
 
 # --------------------------------------------------------------------------- a busy machine
@@ -259,5 +268,5 @@ def test_a_run_on_a_busy_machine_is_not_valid(load: MachineLoad, said: str | Non
 
 
 def test_steal_is_a_share_of_all_processor_time() -> None:
-    assert Ticks(1100, 30).stolen_since(Ticks(1000, 20)) == pytest.approx(0.1)
-    assert Ticks.now().all > 0
+    assert steal_fraction((1000, 20), (1100, 30)) == pytest.approx(0.1)
+    assert ticks()[0] > 0
