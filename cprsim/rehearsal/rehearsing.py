@@ -29,7 +29,7 @@ from cprsim.rehearsal.calibration import (
 )
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.nodes import ForkServer
+from cprsim.rehearsal.nodes import ForkServer, forking
 from cprsim.rehearsal.orders import SECONDS, Orders
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
 from cprsim.rehearsal.setting import (
@@ -204,7 +204,7 @@ class _Session:
 
     @cached_property
     def _fork_server(self) -> ForkServer:
-        return self._stack.enter_context(ForkServer(self._material))
+        return self._stack.enter_context(forking(self._material))
 
     def _run(self, orders: Orders) -> FinishedRun:
         folder = self._fork_server.folder / f"run-{next(self._numbers)}"

@@ -169,12 +169,22 @@ async def answers(peers: Iterable[Peer], kind: str, *args: Any, **fields: Any) -
     return await patient(asyncio.gather(*(peer.ask(kind, *args, **fields) for peer in peers)))
 
 
-async def cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
+async def cancelled(tasks: Iterable[asyncio.Future[Any]]) -> None:
     """Cancel what is not done, and wait until it is."""
     left = [task for task in tasks if not task.done()]
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
+
+
+async def first_of(*works: Awaitable[Any]) -> Any:
+    """The result of the first that is done; the others are cancelled."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return next(task.result() for task in tasks if task.done())
+    finally:
+        await cancelled(tasks)
 
 
 async def throttled(pieces: Iterable[int], rate: Callable[[], float]) -> None:

@@ -23,7 +23,7 @@ from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import EventKind, ShardBy, SubSaves
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.nodes import ForkServer, JobProcess
+from cprsim.rehearsal.nodes import ForkServer, JobProcess, forking
 from cprsim.rehearsal.orders import SECONDS, DueSave, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.saves import Saves
@@ -39,7 +39,7 @@ def staged(**how: Any) -> Callable[[], Iterator[tuple[ForkServer, Material]]]:
     @pytest.fixture(scope="module")
     def there() -> Iterator[tuple[ForkServer, Material]]:
         what = making.material(**how)
-        with ForkServer(what) as fork_server:
+        with forking(what) as fork_server:
             yield fork_server, what
 
     return there
@@ -67,8 +67,7 @@ def rehearsed(stage: tuple[ForkServer, Material], todo: Orders) -> tuple[Finishe
 
 def left_of(fork_server: ForkServer) -> list[int]:
     """Processes of the fork_server that are still there."""
-    assert fork_server._process is not None
-    return children_of(fork_server._process.pid)
+    return children_of(fork_server.process.pid)
 
 
 def children_of(pid: int) -> list[int]:
@@ -371,7 +370,7 @@ def test_a_child_that_is_killed_from_outside_is_recovered_from(
 ) -> None:
     async def strike(self: Supervisor) -> None:
         await asyncio.sleep(0.5)
-        os.kill(self._node[1].pid, signal.SIGKILL)
+        self._node[1].signal(signal.SIGKILL)
 
     monkeypatch.setattr(Supervisor, "_strike", strike)
     ran, run = rehearsed(stage, making.orders(stage[1]))
@@ -499,9 +498,9 @@ ENDLESS = """
 import sys
 from tests.rehearsal import making
 what = making.material()
-from cprsim.rehearsal.nodes import ForkServer
-with ForkServer(what) as fork_server:
-    print(fork_server.folder, fork_server._process.pid, flush=True)
+from cprsim.rehearsal.nodes import forking
+with forking(what) as fork_server:
+    print(fork_server.folder, fork_server.process.pid, flush=True)
     making.run(fork_server, what, making.orders(what, useful_s=100.0), "endless")
 """
 
@@ -552,5 +551,5 @@ def test_no_process_survives_the_supervisor(
         assert not folder.exists()
     else:  # it could not: the next one does
         assert folder.exists()
-        with ForkServer(making.material()):
+        with forking(making.material()):
             assert not folder.exists()
