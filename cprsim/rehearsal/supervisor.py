@@ -163,12 +163,11 @@ class Supervisor:
         at: float | None = None,
         *,
         position: int | None = None,
-        number: int = -1,
-        ends_interval: bool = True,
+        **more: Any,
     ) -> None:
         at_s = (monotonic() if at is None else at) - self._began_at
         position = self._position if position is None else position
-        self._facts.append(RunFact(at_s, what, slot, position, number, ends_interval))
+        self._facts.append(RunFact(at_s, what, slot, position, **more))
 
     # ----------------------------------------------------------------- processes
 
@@ -273,15 +272,16 @@ class Supervisor:
             self._spares.lose(slot, at)  # the node is sound
             self._note(FactKind.STRUCK, slot, node.beat_at if was_dead else at)
         self._struck.discard(slot)
-        self._note(FactKind.DETECTED, slot, at)
-        self._ask_for_spares(self._struck_with.get(slot, [slot]), at)
-        back_to = self._saves.lose(slot)
-        if self._orders.rolls_back:
-            self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
+        back_to = self._saves.lose(slot).position
         self._down[slot] = at
         self._newly.add(slot)
-        if slot in self._trainers:
-            self._lose_layers(slot, at)
+        self._have_layers.discard(slot)
+        layers_lost = slot in self._trainers and not self._have_layers
+        if layers_lost:  # with the last that had them, all goes back
+            self._takes_all_back = slot
+            self._newly |= self._down.keys() & set(self._trainers)
+        self._note(FactKind.DETECTED, slot, at, position=back_to, layers_lost=layers_lost)
+        self._ask_for_spares(self._struck_with.get(slot, [slot]), at)
         self._noticed.set()
 
     def _ask_for_spares(self, together: Sequence[int], at: float) -> None:
@@ -289,14 +289,6 @@ class Supervisor:
         if self._struck.isdisjoint(together):
             for slot in sorted(together):
                 self._spares.ask(slot, at)
-
-    def _lose_layers(self, trainer: int, at: float) -> None:
-        """A trainer is dead; with the last that has the layers, all goes back."""
-        self._have_layers.discard(trainer)
-        if not self._have_layers:
-            self._note(FactKind.LAYERS_LOST, trainer, at)
-            self._takes_all_back = trainer
-            self._newly |= self._down.keys() & set(self._trainers)
 
     # ----------------------------------------------------------------- work and saves
 
