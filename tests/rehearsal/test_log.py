@@ -81,7 +81,8 @@ COURSES = {
         FULL,
         [
             at(W.STOOD, 20, 20), *save(20, 22), at(W.RUNNING, 22, 20),
-            *struck(32, 0, 33, 34, 35, 20), at(W.STOOD, 33, 30), at(W.RUNNING, 35, 20), at(W.PASSED, 45, 30), *end(115),
+            *struck(32, 0, 33, 34, 35, 20), at(W.STOOD, 33, 30), at(W.RUNNING, 35, 20),
+            at(W.PASSED, 45, 30), *end(115),
         ],
         {"lost": 10, "save": 2, "detect": 1, "reschedule": 1, "load": 1},
     ),
