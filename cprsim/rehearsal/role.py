@@ -110,13 +110,13 @@ class Role:
         await throttled(reading(self._store.image(self._who), image), self._load_rate)
         self._go_back(image, position)
 
-    def do_recall(self, save: int, position: int, peer: str, rate: float) -> asyncio.Task[None]:
+    def do_recall(self, save: int, rate: float, position: int, peer: str) -> asyncio.Task[None]:
         """Go back to a copy in memory, held here or else by a peer."""
         self.do_stop()
         self._captured.clear()
-        return self._begin(LOAD, self._recall(save, position, peer, rate))
+        return self._begin(LOAD, self._recall(save, rate, position, peer))
 
-    async def _recall(self, save: int, position: int, peer: str, rate: float) -> None:
+    async def _recall(self, save: int, rate: float, position: int, peer: str) -> None:
         if (self._who, save) not in self._copies:
             copy = await call(peer, "give", self._who, save)
             await asyncio.sleep(size_of(copy) / rate)

@@ -15,7 +15,7 @@ from typing import Any
 
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.nodes import JobProcess
-from cprsim.rehearsal.orders import STALLING, DueSave, Orders
+from cprsim.rehearsal.orders import STALLING, DueSave, Orders, SaveBehind
 from cprsim.rehearsal.store import SaveFiles
 from cprsim.rehearsal.trainer import DENSE
 from cprsim.rehearsal.wire import answers, cancelled, patient
@@ -57,6 +57,10 @@ class Saves:
         self._due_again: dict[int, int] = {}  # kinds of saves that a failure cut off, and where
 
     @property
+    def _slots(self) -> range:
+        return range(self._orders.n_slots)
+
+    @property
     def _servers(self) -> range:
         return range(self._orders.n_servers)
 
@@ -64,36 +68,36 @@ class Saves:
 
     async def save(self, due: DueSave, position: int) -> None:
         """Take a save. One behind the job waits for room, or is left out, and goes on as a task."""
-        stalls = due.kind == STALLING
-        how = None if stalls else self._orders.behind[due.kind]
-        while how is not None and len(same := self._of_kind(due.kind)) >= how.in_flight:
+        how = self._how(due)
+        while len(same := self._of_kind(due.kind)) >= how.in_flight:
             if how.skips:
                 return
             await self._one_over(same)
         self._n_started += 1
-        number = self._n_started
+        number, ends_interval = self._n_started, due.ends_interval
         save = self._in_flight[number] = _InFlight(due, SavedContent(number, position))
-        self._note(FactKind.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
-        rate = inf if how is None else self._rate(how.stall_s)
-        await patient(asyncio.gather(*(
-            self._nodes[slot].ask(
-                "capture", number, self._rate_of(slot, rate), due.ends_interval, self._n_committed
-            )
-            for slot in range(self._orders.n_slots)
-        )))  # fmt: skip
+        self._note(FactKind.SAVE_STARTED, number=number, ends_interval=ends_interval)
+        what = ends_interval, self._n_committed
+        await self._all("capture", number, how.stall_s, lambda _: what)
         save.writing = asyncio.create_task(self._write(save))
-        if stalls:
+        if due.kind == STALLING:
             await save.writing
         else:
             self._note(FactKind.SAVE_RESUMED, number=number)
 
-    def _rate(self, seconds: float) -> float:
-        """At which the bytes of the largest shard take so long."""
-        return self._image_bytes / seconds if seconds > 0 else inf
+    def _how(self, due: DueSave) -> SaveBehind:
+        if due.kind == STALLING:
+            return SaveBehind(0.0, self._image_bytes / self._orders.speeds.save_rate)
+        return self._orders.behind[due.kind]
 
-    def _rate_of(self, slot: int, rate: float) -> float:
-        """Layers are not throttled."""
-        return rate if slot in self._servers else inf
+    async def _all(
+        self, kind: str, number: int, seconds: float, more: Callable[[int], tuple[Any, ...]]
+    ) -> list[Any]:
+        """The answers of all; the bytes of the largest shard take so long, and layers no time."""
+        rate = self._image_bytes / seconds if seconds > 0 else inf
+        rates = [rate if slot in self._servers else inf for slot in self._slots]
+        asks = (self._nodes[s].ask(kind, number, rates[s], *more(s)) for s in self._slots)
+        return await patient(asyncio.gather(*asks))
 
     def _of_kind(self, kind: int) -> list[_InFlight]:
         return [one for one in self._in_flight.values() if one.due.kind == kind]
@@ -108,24 +112,20 @@ class Saves:
 
     async def _write(self, save: _InFlight) -> None:
         """Write what was captured; it counts if all have, and all still answer."""
-        slots, number = range(self._orders.n_slots), save.content.number
-        how = None if save.due.kind == STALLING else self._orders.behind[save.due.kind]
-        rate = self._orders.speeds.save_rate if how is None else self._rate(how.behind_s)
-        to_peers = how is not None and how.to_peers
-        votes = await patient(asyncio.gather(*(
-            self._nodes[slot].ask(
-                "write", number, self._rate_of(slot, rate),
-                [self._nodes[one].address for one in (self._holders_of(slot) if to_peers else ())],
-            )
-            for slot in slots
-        )))  # fmt: skip
-        heard = await answers((self._nodes[slot] for slot in slots), "where")
+        number, how = save.content.number, self._how(save.due)
+
+        def peers(slot: int) -> tuple[list[str]]:
+            holders = self._holders_of(slot) if how.to_peers else ()
+            return ([self._nodes[one].address for one in holders],)
+
+        votes = await self._all("write", number, how.behind_s, peers)
+        heard = await answers((self._nodes[slot] for slot in self._slots), "where")
         if None in votes:
             self._abandon(number)
             return
         self._n_committed += 1
         self.bytes_saved += sum(votes)
-        if to_peers:
+        if how.to_peers:
             self._in_memory, self._wiped = save.content, set()
         else:
             self._in_files = save.content
@@ -135,14 +135,14 @@ class Saves:
         fields = {"number": number, "position": at, "ends_interval": save.due.ends_interval}
         self._note(FactKind.SAVE_COMMITTED, **fields)
         del self._in_flight[number]
-        self._tell("commit", number, to_peers)
+        self._tell("commit", number, how.to_peers)
 
     def _holders_of(self, slot: int) -> Sequence[int]:
         """Servers that have copies of a state: of the layers all."""
         return self._orders.holders[slot] if slot in self._servers else self._servers
 
     def _tell(self, kind: str, *what: Any) -> None:
-        for slot in range(self._orders.n_slots):
+        for slot in self._slots:
             self._nodes[slot].send(kind, *what)
 
     def _abandon(self, number: int) -> None:
@@ -197,17 +197,10 @@ class Saves:
         content = self.newest
         if content is not self._in_memory:
             return False
-        self._tell("stop")
-        fetch_rate = self._rate(self._orders.fetch_s)
-        await patient(asyncio.gather(*(
-            self._nodes[slot].ask(
-                "recall", content.number, content.position, self._nodes[self._lender(slot)].address,
-                self._rate_of(slot, fetch_rate),
-            )
-            for slot in range(self._orders.n_slots)
-        )))  # fmt: skip
-        return True
 
-    def _lender(self, slot: int) -> int:
-        """A server that has kept the copy of a slot; its own where no other has."""
-        return next((one for one in self._holders_of(slot) if one not in self._wiped), slot)
+        def lender(slot: int) -> tuple[int, str]:
+            kept = (one for one in self._holders_of(slot) if one not in self._wiped)
+            return content.position, self._nodes[next(kept, slot)].address
+
+        await self._all("recall", content.number, self._orders.fetch_s, lender)
+        return True
