@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median
 from time import monotonic
@@ -44,25 +44,6 @@ STEPS_KEPT = 200  # whose median is reported
 DENSE = "dense"  # name of the layers in the store
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShardedBatch:
-    """A batch of the job, as the servers hold its rows."""
-
-    by_server: Mapping[int, tuple[Array, Array]]  # occurrences (k,), and their places there
-    rate: float
-    before: int  # samples of the job
-    after: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainedBatch:
-    """What the servers take of a batch."""
-
-    batch: ShardedBatch
-    gradients: Array  # (k, d) of all occurrences
-    row_rate: float
-
-
 class Trainer(Role):
     """The work of a trainer."""
 
@@ -79,7 +60,7 @@ class Trainer(Role):
         super().__init__(DENSE, store, position, lambda: layers)
         self._schedule = SCHEDULES[material.plan.schedule]
         self._places = places(material.shards)
-        self._workspaces: dict[int, Workspace] = {}
+        self._workspace = cache(lambda n: Workspace(self.model, n))
         self._servers: list[Peer] = []
         self._useful_s = orders.useful_s
         self._acks: set[asyncio.Future[Any]] = set()  # of the last push
@@ -88,8 +69,8 @@ class Trainer(Role):
         self._part = slot - orders.n_servers
         self._exchange = PartsExchange(self._part)
         self.do_part, self.do_whole = self._exchange.add, self._exchange.hear
-        self._in_hand: ShardedBatch | None = None  # its own part is sent; it does not count yet
-        self._last: TrainedBatch | None = None  # since the layers were loaded
+        self._is_undecided = False  # its own part of a batch is sent, which does not count yet
+        self._last: list[tuple[Any, ...]] = []  # what each server takes of the last batch
         self._step_s: deque[float] = deque(maxlen=STEPS_KEPT)
 
     # ----------------------------------------------------------------- the supervisor
@@ -114,7 +95,7 @@ class Trainer(Role):
 
     def _go_back(self, image: Arrays, position: int) -> None:
         super()._go_back(image, position)
-        self._last = None
+        self._last = []
 
     def do_layers(self) -> Arrays:
         return self._state()
@@ -157,15 +138,17 @@ class Trainer(Role):
         """Stop, and say where; or whether one has all of a batch that others may have counted."""
         if self._run is not None:
             await cancelled([self._run])
-        if self._in_hand is not None:
+        if self._is_undecided:
             return self.position, self._exchange.is_whole
         return await self._stopped(), None
 
     async def do_settle(self, counts: bool) -> int:
         """The batch in hand counts, or does not."""
-        batch, self._in_hand = self._in_hand, None
-        if counts and batch is not None:
-            self._count(batch, self._exchange.together())
+        self._is_undecided = False
+        if counts:
+            some = self._samples()
+            of_all = self._by_server(self._material.clicks.rows[some])
+            self._count(some, of_all, self._exchange.together())
         return await self._stopped()
 
     async def _stopped(self) -> int:
@@ -174,8 +157,8 @@ class Trainer(Role):
         Of trainers in step each sends its last batch to all: who shared in that may be dead.
         """
         await self._acknowledged()
-        if self._material.n_trainers > 1 and self._last is not None:
-            self._push(self._last, range(len(self._servers)))
+        if self._material.n_trainers > 1 and self._last:
+            self._push(range(len(self._servers)))
             await self._acknowledged()
         return self.position
 
@@ -200,35 +183,30 @@ class Trainer(Role):
 
     async def _step(self, some: slice) -> None:
         """One batch; it does not count where the work is cancelled meanwhile."""
-        began, plan, clicks = monotonic(), self._material.plan, self._material.clicks
-        n_trainers = self._material.n_trainers
-        own = part_of(some, self._part, n_trainers)
-        by_server = self._by_server(clicks.rows[some])
-        rate = self._schedule(plan.rate, self.position / self._material.n_samples)
-        after = self.position + some.stop - some.start
-        batch = ShardedBatch(by_server, rate, self.position, after)
-        mine = by_server if n_trainers == 1 else self._by_server(clicks.rows[own])
+        began, rows, n_trainers = monotonic(), self._material.clicks.rows, self._material.n_trainers
+        own, of_all = part_of(some, self._part, n_trainers), self._by_server(rows[some])
+        mine = of_all if n_trainers == 1 else self._by_server(rows[own])
         gradients = await self._learned(own, mine)
         if n_trainers > 1:
-            self._in_hand = batch
+            self._is_undecided = True
             part = Gradients(gradients.d_dense.copy(), gradients.d_fields.copy())
             await self._exchange.exchange(self.position, part)
-            gradients, self._in_hand = self._exchange.together(), None
-        last = self._count(batch, gradients)
-        self._push(last, range(self._part, len(self._servers), n_trainers))
+            gradients, self._is_undecided = self._exchange.together(), False
+        self._count(some, of_all, gradients)
+        self._push(range(self._part, len(self._servers), n_trainers))
         self._step_s.append(monotonic() - began)
 
-    async def _learned(self, own: slice, by_server: Mapping[int, tuple[Array, Array]]) -> Gradients:
+    async def _learned(self, own: slice, by_server: Sequence[tuple[Array, Array]]) -> Gradients:
         """The gradients of some samples at the rows that the servers have."""
         clicks = self._material.clicks
         rows = clicks.rows[own]
         table = self._pulled[: rows.size]
         asks = (
-            self._servers[slot].ask("pull", at, position=self.position)
-            for slot, (_, at) in by_server.items()
+            server.ask("pull", at, self.position)
+            for server, (_, at) in zip(self._servers, by_server, strict=True)
         )
         pulled = await patient(asyncio.gather(*asks))
-        for (some, _), rows_of_server in zip(by_server.values(), pulled, strict=True):
+        for (some, _), rows_of_server in zip(by_server, pulled, strict=True):
             table[some] = rows_of_server
         at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
         loss, gradients = learned(self.model, clicks, own, at, self._workspace)
@@ -236,39 +214,29 @@ class Trainer(Role):
             raise WorkerError(f"training diverged at sample {self.position}: rate too high")
         return gradients
 
-    def _count(self, batch: ShardedBatch, gradients: Gradients) -> TrainedBatch:
+    def _count(
+        self, some: slice, by_server: Sequence[tuple[Array, Array]], gradients: Gradients
+    ) -> None:
         """The batch counts: the layers are updated, and the servers are to be."""
-        row_rate = self.optimizer.row_rate(batch.rate)
-        self.optimizer.update_dense(gradients.d_dense, batch.rate)
+        before, plan = self.position, self._material.plan
+        rate = self._schedule(plan.rate, before / self._material.n_samples)
+        row_rate = self.optimizer.row_rate(rate)
+        self.optimizer.update_dense(gradients.d_dense, rate)
+        self.position += some.stop - some.start
         of_rows = gradients.d_fields[:, 1:]
-        flat = of_rows.reshape(-1, of_rows.shape[-1])
-        self._last = TrainedBatch(batch, flat, row_rate)
-        self.position = batch.after
-        return self._last
+        n_tables, flat = of_rows.shape[1], of_rows.reshape(-1, of_rows.shape[-1])
+        self._last = [
+            (at, of // n_tables, flat[of], row_rate, before, self.position) for of, at in by_server
+        ]
 
-    def _by_server(self, rows: Array) -> dict[int, tuple[Array, Array]]:
+    def _by_server(self, rows: Array) -> list[tuple[Array, Array]]:
         """Which occurrences of a batch (k,) each server has, and at which places, in order."""
         flat = rows.ravel()
         owner = self._places.server[flat]
         order = np.argsort(owner, kind="stable")
-        edges = np.searchsorted(owner[order], np.arange(len(self._servers) + 1))
-        place = self._places.place[flat]
-        of_server = (order[edges[k] : edges[k + 1]] for k in range(len(self._servers)))
-        return {k: (some, place[some]) for k, some in enumerate(of_server)}
+        edges = np.searchsorted(owner[order], np.arange(1, len(self._servers)))
+        return [(of, self._places.place[flat[of]]) for of in np.split(order, edges)]
 
-    def _push(self, last: TrainedBatch, servers: Iterable[int]) -> None:
-        """Send a batch to servers; one that has had it takes it no second time."""
-        n_tables, batch = self._material.shape.tables.n_tables, last.batch
-        self._acks = set()
-        for slot in servers:
-            some, at = batch.by_server[slot]
-            ack = self._servers[slot].ask(
-                "push", at, some // n_tables, last.gradients[some],
-                rate=last.row_rate, n_before=batch.before, position=batch.after,
-            )  # fmt: skip
-            self._acks.add(ack)
-
-    def _workspace(self, n: int) -> Workspace:
-        if n not in self._workspaces:
-            self._workspaces[n] = Workspace(self.model, n)
-        return self._workspaces[n]
+    def _push(self, servers: Iterable[int]) -> None:
+        """Send the last batch to servers; one that has had it takes it no second time."""
+        self._acks = {self._servers[slot].ask("push", *self._last[slot]) for slot in servers}
