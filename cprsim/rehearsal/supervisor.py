@@ -144,7 +144,7 @@ class Supervisor:
             await self._reserve(slot)
         for slot in range(orders.n_slots):
             await self._assign(slot)
-        await asyncio.gather(*self._registered())
+        await self._register()
         self._have_layers = set(self._trainers)
 
     def _write_first_images(self) -> None:
@@ -206,15 +206,15 @@ class Supervisor:
         node.assigned = True
         self._activation_s.append(monotonic() - began)
 
-    def _registered(self) -> list[asyncio.Future[None]]:
-        """Tell trainers where to find the servers and each other."""
-        servers = [self._node[slot].address for slot in self._servers]
-        trainers = [self._node[slot].address for slot in self._trainers]
-        return [self._node[slot].ask("registry", servers, trainers) for slot in self._trainers]
+    def _nodes(self, slots: Iterable[int]) -> list[JobProcess]:
+        return [self._node[slot] for slot in slots]
 
-    async def _heard(self, slots: Iterable[int], kind: str, **fields: Any) -> list[Any]:
-        """The answers of all these; who has died gives none, and that is noticed meanwhile."""
-        return await answers((self._node[slot] for slot in slots), kind, **fields)
+    async def _register(self) -> None:
+        """Tell trainers where to find the servers and each other."""
+        trainers = self._nodes(self._trainers)
+        servers = [node.address for node in self._nodes(self._servers)]
+        others = [node.address for node in trainers]
+        await asyncio.gather(*(node.ask("registry", servers, others) for node in trainers))
 
     def _hear(
         self, node: JobProcess, kind: str, what: Any, at: float = 0.0, position: int = 0
@@ -281,14 +281,11 @@ class Supervisor:
             self._takes_all_back = slot
             self._newly |= self._down.keys() & set(self._trainers)
         self._note(FactKind.DETECTED, slot, at, position=back_to, layers_lost=layers_lost)
-        self._ask_for_spares(self._struck_with.get(slot, [slot]), at)
+        together = self._struck_with.get(slot, [slot])
+        if self._struck.isdisjoint(together):  # who died at one instant asks once all are noticed
+            for one in sorted(together):
+                self._spares.ask(one, at)
         self._noticed.set()
-
-    def _ask_for_spares(self, together: Sequence[int], at: float) -> None:
-        """Who died at one instant asks once all are noticed, in the order of slots."""
-        if self._struck.isdisjoint(together):
-            for slot in sorted(together):
-                self._spares.ask(slot, at)
 
     # ----------------------------------------------------------------- work and saves
 
@@ -332,9 +329,7 @@ class Supervisor:
         until = due[self._n_due].position if self._n_due < len(due) else self._end
         mark = self._frontier if self._position < self._frontier else None
         self._n_runs += 1
-        reached = await self._heard(
-            self._trainers, "run", until=until, mark=mark, number=self._n_runs
-        )
+        reached = await answers(self._nodes(self._trainers), "run", until, mark, self._n_runs)
         self._position = reached[0][0]
         self._frontier = max(self._frontier, self._position)
         self._note(FactKind.STOOD, at=max(at for _, at in reached))
@@ -349,7 +344,7 @@ class Supervisor:
         """End the job once all servers have answered; a dead one is detected instead."""
         await self._saves.cut_off()
         at = monotonic()
-        await self._heard(self._servers, "where")
+        await answers(self._nodes(self._servers), "where")
         if self._struck:
             await forever()  # until that is noticed
         self._note(FactKind.FINISHED, at=at)
@@ -366,10 +361,7 @@ class Supervisor:
         if not self._newly:
             self._down.clear()
             self._takes_all_back = -1
-            await self._unless_noticed(self._told_addresses())
-
-    async def _told_addresses(self) -> None:
-        await patient(asyncio.gather(*self._registered()))
+            await self._unless_noticed(patient(self._register()))
 
     async def _all_back(self) -> None:
         """Full recovery: all that are down are replaced, and all load the last save."""
@@ -482,9 +474,10 @@ class Supervisor:
 
         Where they are dead, the servers know the last batch that they had gradients of.
         """
-        trainers = [self._node[slot] for slot in self._trainers]
-        living = [self._node[slot] for slot in sorted(self._have_layers)]
-        at = await self._halted(living) or await self._last_known(trainers)
+        at = await self._halted(self._nodes(sorted(self._have_layers)))
+        if not at:
+            at = [self._position, *(node.position for node in self._nodes(self._trainers))]
+            at += (await _of_the_living(self._nodes(self._servers), "where")).values()
         self._position = max(at)
         self._frontier = max(self._frontier, self._position)
         self._note(FactKind.STOOD)
@@ -497,18 +490,12 @@ class Supervisor:
         settled = undecided and await _of_the_living(undecided, "settle", counts([*said.values()]))
         return [*decided, *(settled or {}).values()]
 
-    async def _last_known(self, trainers: Sequence[JobProcess]) -> list[int]:
-        """Positions of a job whose trainers are dead; spares may have their slots by now."""
-        servers = [self._node[slot] for slot in self._servers]
-        here = await _of_the_living(servers, "where")
-        return [self._position, *(one.position for one in trainers), *here.values()]
-
     # ----------------------------------------------------------------- what came of it
 
     async def _ran(self) -> FinishedRun:
-        asks = (self._node[slot].ask("dump") for slot in range(self._orders.n_slots))
-        states = await asyncio.gather(*asks)
-        step_s = await self._node[self._trainers[-1]].ask("timed")
+        nodes = self._nodes(range(self._orders.n_slots))
+        states = await asyncio.gather(*(node.ask("dump") for node in nodes))
+        step_s = await nodes[-1].ask("timed")
         return FinishedRun(
             self._orders,
             tuple(sorted(self._facts, key=lambda fact: fact.at_s)),

@@ -59,7 +59,7 @@ class Trainer(Role):
         layers = {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
         super().__init__(DENSE, store, position, lambda: layers)
         self._schedule = SCHEDULES[material.plan.schedule]
-        self._places = places(material.shards)
+        self._server_of, self._place_of = places(material.shards)
         self._workspace = cache(lambda n: Workspace(self.model, n))
         self._servers: list[Peer] = []
         self._useful_s = orders.useful_s
@@ -232,10 +232,10 @@ class Trainer(Role):
     def _by_server(self, rows: Array) -> list[tuple[Array, Array]]:
         """Which occurrences of a batch (k,) each server has, and at which places, in order."""
         flat = rows.ravel()
-        owner = self._places.server[flat]
+        owner = self._server_of[flat]
         order = np.argsort(owner, kind="stable")
         edges = np.searchsorted(owner[order], np.arange(1, len(self._servers)))
-        return [(of, self._places.place[flat[of]]) for of in np.split(order, edges)]
+        return [(of, self._place_of[flat[of]]) for of in np.split(order, edges)]
 
     def _push(self, servers: Iterable[int]) -> None:
         """Send the last batch to servers; one that has had it takes it no second time."""

@@ -15,7 +15,6 @@ import pytest
 
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.distributions import Constant
 from cprsim.files import decode
 from cprsim.records import Activity, Clock, EventKind, EventLog
@@ -23,20 +22,7 @@ from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS, Orders
-from cprsim.rehearsal.prediction import (
-    FoldedRun,
-    bytes_share,
-    folded,
-    injected,
-    model_of,
-)
-from cprsim.rehearsal.setting import (
-    kills_of,
-    material_of,
-    orders_of,
-    policies_to_rehearse,
-    speeds_of,
-)
+from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, injected, model_of
 from cprsim.rehearsal.verdict import (
     DETECT,
     OVERHEAD,
@@ -51,21 +37,13 @@ from cprsim.rehearsal.verdict import (
     ticks,
 )
 from cprsim.scenario.reading import load_scenario
-from tests.making import SCENARIOS
+from tests.rehearsal.making import SCENARIO, planned
 
 ROOT = Path(__file__).parents[2]
-KEPT = Path(__file__).parent / "kept"
 N_SERVERS = 4
 HEARTBEAT_S = 0.2
 Wrong = Callable[[Experiment], Experiment]
 Quantities = dict[str, float]
-
-
-@pytest.fixture(scope="module")
-def what() -> Material:
-    """Its shards are those of the kept runs; its clicks are fewer."""
-    small = ["kernel.samples=20000"]
-    return material_of(proxy_model(load_scenario(SCENARIOS / "rehearsal.yaml", small)))
 
 
 def load_is_not_shared(model: Experiment) -> Experiment:
@@ -94,7 +72,7 @@ INTERVAL_S = {"full": 5, "async": 5, "gemini": 2, "partial": 5, "cpr": 15, "cpr-
 
 @pytest.fixture(scope="module")
 def campaign() -> Experiment:
-    return assemble(load_scenario(SCENARIOS / "rehearsal.yaml"))
+    return assemble(load_scenario(SCENARIO))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -102,9 +80,9 @@ def bytes_told_once() -> Iterator[None]:
     """Of sub-saves: no failure changes them, and the kernel trains to tell them."""
     told: dict[str, float] = {}
 
-    def once(policy: Policy, todo: Orders, what: Material) -> float:
+    def once(policy: Policy, todo: Orders, shipped: Material) -> float:
         if policy.name not in told:
-            told[policy.name] = bytes_share(policy, todo, what)
+            told[policy.name] = bytes_share(policy, todo, shipped)
         return told[policy.name]
 
     with pytest.MonkeyPatch.context() as patch:
@@ -123,22 +101,21 @@ def kept_runs(name: str) -> list[dict]:
 
 
 def anew(
-    job: Experiment, what: Material, run: dict, wrong: Wrong = lambda model: model
+    job: Experiment, shipped: Material, run: dict, wrong: Wrong = lambda model: model
 ) -> FoldedRun:
-    (policy,) = policies_to_rehearse(job, (run["strategy"],))
-    todo = orders_of(job, policy, what, kills_of(job, run["trace"], speeds_of(job, what))[0])
+    policy, todo = planned(job, shipped, run["strategy"], run["trace"])
     calibration = decode(RunCalibration, CAMPAIGN["calibrated"])
-    (log,) = pipeline.replay(wrong(model_of(job, policy, todo, calibration, what)), 0).values()
+    (log,) = pipeline.replay(wrong(model_of(job, policy, todo, calibration, shipped)), 0).values()
     return folded(log, job.useful_h, N_SERVERS)
 
 
 def verdict_on_campaign(
-    job: Experiment, what: Material, name: str, changed: Callable[[dict, FoldedRun], Quantities]
+    job: Experiment, shipped: Material, name: str, changed: Callable[[dict, FoldedRun], Quantities]
 ) -> list[str]:
     """What is off in all kept runs of a strategy, with what a wrong model changes of a run."""
     lines_of, logs = [], []
     for run in kept_runs(name):
-        right, lines = anew(job, what, run), run["quantities"]
+        right, lines = anew(job, shipped, run), run["quantities"]
         before, after = quantities(right), changed(run, right)
         ours = {line["name"]: line["predicted"] for line in lines}
         ours |= {part: ours.get(part, 0.0) + after[part] - before[part] for part in after}
@@ -154,12 +131,12 @@ def wrong_of(lines: Iterable[ComparedQuantity]) -> list[str]:
 
 @pytest.mark.parametrize("name", INTERVAL_S)
 def test_the_model_passes_on_the_campaign_and_is_what_was_predicted_then(
-    campaign: Experiment, what: Material, name: str
+    campaign: Experiment, shipped: Material, name: str
 ) -> None:
     """To the bit, but for priority saving: its bytes the kernel tells of all the clicks."""
-    assert verdict_on_campaign(campaign, what, name, lambda _, right: quantities(right)) == []
+    assert verdict_on_campaign(campaign, shipped, name, lambda _, right: quantities(right)) == []
     for run in kept_runs(name)[: 10 * (name != "cpr-mfu")]:
-        found = quantities(anew(campaign, what, run))
+        found = quantities(anew(campaign, shipped, run))
         for line in run["quantities"]:
             assert found[line["name"]] == line["predicted"]
 
@@ -187,23 +164,22 @@ LOST_IN = {"async": "lost", "gemini": "lost", "partial": PLS, "cpr": PLS, "cpr-m
     ],
 )
 def test_the_campaign_tells_a_wrong_model(
-    campaign: Experiment, what: Material, name: str, wrong: Wrong | None, part: str
+    campaign: Experiment, shipped: Material, name: str, wrong: Wrong | None, part: str
 ) -> None:
     """Load not shared has nothing to tell where one server loads alone, or from a peer."""
 
     def changed(run: dict, right: FoldedRun) -> Quantities:
         if wrong is None:
             return half_an_interval_lost(campaign, name, right)
-        return quantities(anew(campaign, what, run, wrong))
+        return quantities(anew(campaign, shipped, run, wrong))
 
-    assert part in verdict_on_campaign(campaign, what, name, changed)
+    assert part in verdict_on_campaign(campaign, shipped, name, changed)
 
 
-def test_the_kills_are_failures_of_wall_time(campaign: Experiment, what: Material) -> None:
-    (policy,), speeds = policies_to_rehearse(campaign, ("full",)), speeds_of(campaign, what)
-    kills, _ = kills_of(campaign, 0, speeds)
-    found = injected(orders_of(campaign, policy, what, kills), campaign)
-    assert (found.clock, found.n_failures) == (Clock.WALL, len(kills))
+def test_the_kills_are_failures_of_wall_time(campaign: Experiment, shipped: Material) -> None:
+    _, todo = planned(campaign, shipped, "full", trace=0)
+    found = injected(todo, campaign)
+    assert (found.clock, found.n_failures) == (Clock.WALL, len(todo.kills))
 
 
 def run_of(**seconds: tuple[float, float, bool]) -> list[ComparedQuantity]:
