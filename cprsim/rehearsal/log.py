@@ -65,8 +65,12 @@ class RunFact:
     layers_lost: bool = False  # with the trainer that is detected: nobody else had them
 
 
-SAVES = (FactKind.SAVE_COMMITTED, FactKind.SAVE_ABANDONED)
-UNTAKEN = (FactKind.RUNNING, FactKind.SAVE_RESUMED, FactKind.SAVE_AWAITED)
+UNTAKEN = (
+    FactKind.RUNNING,
+    FactKind.SAVE_STARTED,
+    FactKind.SAVE_RESUMED,
+    FactKind.SAVE_AWAITED,
+)
 """What comes to nothing while a dead process is not noticed yet."""
 
 
@@ -79,9 +83,9 @@ class _LogBuilder:
     position: int = 0
     frontier: int = 0
     works: bool = True
-    saving: RunFact | None = None
+    saving: int | None = None  # number of the save that it stands still for
     awaits: bool = False  # a save behind it
-    behind: dict[int, RunFact] = field(default_factory=dict)  # saves under way there, by number
+    behind: set[int] = field(default_factory=set)  # saves under way there
     down: dict[int, Activity] = field(default_factory=dict)
     reverted: set[tuple[float, int]] = field(default_factory=set)  # when, and which server
 
@@ -131,38 +135,22 @@ def event_log(
 
 def _in_order(facts: Sequence[RunFact], trainers: range) -> Iterator[RunFact]:
     """The facts that count, commits and trainers that are back before deaths that they overtook."""
-    commits = {fact.number: fact for fact in facts if fact.what is FactKind.SAVE_COMMITTED}
     unnoticed: set[int] = set()
-    started: set[int] = set()  # saves under way
-    ended: set[int] = set()
     back: list[RunFact] = []  # before their place
     for place, fact in enumerate(facts):
-        if fact in back:
+        if fact in back or (fact.what in UNTAKEN and unnoticed):
             continue
-        if fact.what is FactKind.STRUCK:
-            if fact.slot in trainers:
-                overtook = _took_layers(fact, facts[place + 1 :], set(trainers) - unnoticed)
-                back += overtook
-                yield from (replace(one, at_s=fact.at_s) for one in overtook)
-            if not unnoticed:
-                for number in sorted(started & commits.keys()):
-                    yield replace(commits[number], at_s=fact.at_s)
-                    ended.add(number)
-                started -= ended
-            unnoticed.add(fact.slot)
-        elif fact.what is FactKind.DETECTED:
+        if fact.what is FactKind.DETECTED:
             unnoticed.discard(fact.slot)
-        elif fact.what is FactKind.SAVE_STARTED:
-            if unnoticed:
-                ended.add(fact.number)
-                continue
-            started.add(fact.number)
-        elif fact.what in SAVES:
-            if fact.number in ended:
-                continue
-            started.discard(fact.number)
-        elif fact.what in UNTAKEN and unnoticed:
-            continue
+        elif fact.what is FactKind.STRUCK:
+            overtook, later = [], facts[place + 1 :]
+            if fact.slot in trainers:
+                overtook = _took_layers(fact, later, set(trainers) - unnoticed)
+                back += overtook
+            if not unnoticed:  # of these commits, those of saves that are under way
+                overtook += [one for one in later if one.what is FactKind.SAVE_COMMITTED]
+            yield from (replace(one, at_s=fact.at_s) for one in overtook)
+            unnoticed.add(fact.slot)
         yield fact
 
 
@@ -217,11 +205,12 @@ def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
         case FactKind.SAVE_STARTED:
             _run(course, fact)
             course.awaits = False
-            course.saving = replace(fact, position=course.position)
+            course.saving = fact.number
             kinds = EventKind.SUB_SAVE_STARTED, EventKind.SAVE_STARTED
             course.add(fact.at_s, kinds[fact.ends_interval])
         case FactKind.SAVE_RESUMED if course.saving is not None:
-            course.behind[fact.number], course.saving = course.saving, None
+            course.behind.add(course.saving)
+            course.saving = None
             course.add(fact.at_s, EventKind.SAVE_RESUMED)
         case FactKind.SAVE_COMMITTED | FactKind.SAVE_ABANDONED:
             _end_save(course, fact)
@@ -246,8 +235,7 @@ def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     if course.works and course.saving is None and not course.down:
         stood = next((one for one in later if one.what is FactKind.STOOD), fact)
         course.position = stood.position
-    reached = course.position
-    course.frontier = max(course.frontier, reached)
+    course.frontier = max(course.frontier, course.position)
     course.down[fact.slot] = Activity.DETECT
     course.works = course.awaits = False
     _abandon_all(course, fact.at_s)
@@ -275,15 +263,14 @@ def _abandon_all(course: _LogBuilder, at_s: float) -> None:
 
 
 def _end_save(course: _LogBuilder, fact: RunFact) -> None:
-    if course.saving is not None and course.saving.number == fact.number:
+    if course.saving == fact.number:
         course.saving = None
-    elif course.behind.pop(fact.number, None) is not None:
+    elif fact.number in course.behind:
+        course.behind.remove(fact.number)
         if course.works:
             course.position = max(course.position, fact.position)  # the job has gone on meanwhile
     else:
-        return  # abandoned at the failure that the log has
-    if fact.what is FactKind.SAVE_ABANDONED:
-        course.add(fact.at_s, EventKind.SAVE_ABANDONED)
-        return
+        return  # it ended at the failure that the log has, or began unnoticed
     kinds = EventKind.SUB_SAVE_COMMITTED, EventKind.SAVE_COMMITTED
-    course.add(fact.at_s, kinds[fact.ends_interval])
+    abandoned = fact.what is FactKind.SAVE_ABANDONED
+    course.add(fact.at_s, EventKind.SAVE_ABANDONED if abandoned else kinds[fact.ends_interval])
