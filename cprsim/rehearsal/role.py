@@ -19,7 +19,7 @@ from cprsim.rehearsal.wire import call, throttled
 LOAD = 0  # the number of a transfer that is no save
 
 
-class Role:
+class WorkerRole:
     """The work of a server or a trainer, apart from training."""
 
     def __init__(self, who: str, store: Path, position: int, state: Callable[[], Arrays]) -> None:

@@ -36,7 +36,7 @@ class _InFlight:
     writing: asyncio.Task[None] | None = None  # None while it is captured
 
 
-class Saves:
+class JobSaves:
     """The saves of one job; `note` notes a fact of the run."""
 
     def __init__(

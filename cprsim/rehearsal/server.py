@@ -1,7 +1,7 @@
 """An embedding server: a shard in memory for trainers.
 
 trainer      pull (places) -> rows;  push (places, samples, gradients)
-supervisor   sharing (with how many it loads), and what `Role` has
+supervisor   sharing (with how many it loads), and what `WorkerRole` has
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from cprsim.kernel.loops import Array
 from cprsim.rehearsal.orders import Orders
-from cprsim.rehearsal.role import Role
+from cprsim.rehearsal.role import WorkerRole
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import Arrays
 from cprsim.rehearsal.worker import Worker
 
 
-class Server(Role):
+class Server(WorkerRole):
     """The work of an embedding server."""
 
     def __init__(

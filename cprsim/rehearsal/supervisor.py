@@ -24,12 +24,12 @@ from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
 from cprsim.rehearsal.orders import DueSave, Kill, Orders
-from cprsim.rehearsal.saves import Saves
+from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.server import Server
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
-from cprsim.rehearsal.trainer import DENSE, Trainer
+from cprsim.rehearsal.trainer import DENSE, TrainerProcess
 from cprsim.rehearsal.wire import answers, cancelled, first_of, forever, patient
 
 LOOK_S = 0.005  # between two checks of heartbeats, at least
@@ -63,7 +63,7 @@ class Supervisor:
         self._group = ProcessGroup(placement, f"g{store.name[-8:]}")
         self._node: dict[int, JobProcess] = {}
         size = image_bytes(material)
-        self._saves = Saves(orders, self._store, size, self._node, self._note)
+        self._saves = JobSaves(orders, self._store, size, self._node, self._note)
         self._spares = SpareNodes(  # a repaired one is a process anew
             inf if orders.repair_s is None else orders.n_warm,
             lambda: self._group.fork(1),
@@ -198,7 +198,7 @@ class Supervisor:
         node, began = self._node[slot], monotonic()
         if node.assigned:
             return
-        role = Server if slot in self._servers else Trainer
+        role = Server if slot in self._servers else TrainerProcess
         await node.ask(
             "assign", role, slot=slot, store=self._folder, position=self._position,
             orders=self._orders,

@@ -9,7 +9,7 @@ alike, and each pushes the whole batch to its share of the servers.
 
     supervisor   registry (addresses);  run (until) -> position, when;  adopt (from a trainer)
                  halt -> position, or whether it has a whole batch that others may have counted
-                 settle -> position;  and what `Role` has
+                 settle -> position;  and what `WorkerRole` has
     trainers     part, whole;  layers -> layers
 """
 
@@ -35,7 +35,7 @@ from cprsim.rehearsal.in_step import PartsExchange
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import places
 from cprsim.rehearsal.orders import Orders
-from cprsim.rehearsal.role import Role
+from cprsim.rehearsal.role import WorkerRole
 from cprsim.rehearsal.store import Arrays
 from cprsim.rehearsal.wire import Peer, call, cancelled, connect, patient
 from cprsim.rehearsal.worker import Worker
@@ -44,7 +44,7 @@ STEPS_KEPT = 200  # whose median is reported
 DENSE = "dense"  # name of the layers in the store
 
 
-class Trainer(Role):
+class TrainerProcess(WorkerRole):
     """The work of a trainer."""
 
     def __init__(

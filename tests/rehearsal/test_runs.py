@@ -28,7 +28,7 @@ from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, forking
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
-from cprsim.rehearsal.saves import Saves
+from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from tests.rehearsal import making
@@ -173,13 +173,13 @@ def test_copies_in_the_memory_of_peers(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, last: tuple[int, ...], from_files: bool
 ) -> None:
     """They serve while one of two holders is left; else the job goes back to older files."""
-    recall, recalled = Saves.recall, []
+    recall, recalled = JobSaves.recall, []
 
-    async def noted(self: Saves) -> bool:
+    async def noted(self: JobSaves) -> bool:
         recalled.append(await recall(self))
         return recalled[-1]
 
-    monkeypatch.setattr(Saves, "recall", noted)
+    monkeypatch.setattr(JobSaves, "recall", noted)
     behind = TO_PEERS, replace(TO_FILES, stall_s=0.0)
     struck = [(1.3, (1,)), (2.3, (TRAINER,)), (3.6, last)]
     ran, run = rehearsed(stage, ordered(stage, struck, rolls_back=True, saves=9.1, behind=behind))
