@@ -63,9 +63,10 @@ class Peer(asyncio.Protocol):
             end = LENGTH.size + LENGTH.unpack_from(self._bytes)[0]
             if len(self._bytes) < end:
                 break
-            frame = bytes(self._bytes[LENGTH.size : end])
+            with memoryview(self._bytes)[LENGTH.size : end] as frame:
+                message = pickle.loads(frame)
             del self._bytes[:end]
-            self.take(*pickle.loads(frame))
+            self.take(*message)
 
     def take(self, number: int, kind: str, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
         """Take in a message."""

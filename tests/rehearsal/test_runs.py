@@ -247,7 +247,7 @@ def test_the_trainer_dies_as_a_sub_save_begins(
         await save(due)
 
     instead("_save", with_strike)
-    ran, run = rehearsed(stage, ordered(stage, [], sub_saves=MFU, saves=2.2))
+    ran, run = rehearsed(stage, ordered(stage, [], True, sub_saves=MFU, saves=2.2))
     assert n_failed(run) == 1
     abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
     assert abandoned == [3]
