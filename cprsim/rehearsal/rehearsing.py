@@ -97,6 +97,7 @@ class Attempt:
             "too_busy": self.load.too_busy,
             "load": asdict(self.load),
             "replay": asdict(self.replayed),
+            "quantities": [asdict(line) for line in self.lines],
         }
 
 

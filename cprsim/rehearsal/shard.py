@@ -113,28 +113,19 @@ class Shard:
         """Fix the content of a save and return it; it has no `rows` where it is whole."""
         if self.sub_saves is None:
             return {name: array.copy() for name, array in self.state().items()}
-        rows = np.concatenate(
-            [np.zeros(0, np.int64), *self._prioritised(number), *self._whole(ends_interval)]
-        )
+        chosen: list[Ints] = [np.zeros(0, np.int64)]  # of the large tables, then of the others
+        if self._tracker is not None:
+            if isinstance(self._tracker, RoundRobin):
+                self._tracker.go_to(number)
+            chosen.append(self._tracker.choose())
+        if ends_interval or self.sub_saves.small_tables is not SmallTables.EACH_INTERVAL:
+            chosen += self._small
+        rows = np.concatenate(chosen)
         moved = rows[self.changed[rows] != 0]
         self._pending = moved, self.table[moved]
         self.changed[moved] = 0
         row_state = self.row_state[rows] if len(self.row_state) else self.row_state.copy()
         return {"rows": rows, "table": self.table[rows], "row_state": row_state}
-
-    def _prioritised(self, number: int) -> list[Ints]:
-        """Places of the rows of the large tables that go out."""
-        if self._tracker is None:
-            return []
-        if isinstance(self._tracker, RoundRobin):
-            self._tracker.go_to(number)
-        return [self._tracker.choose()]
-
-    def _whole(self, ends_interval: bool) -> list[Ints]:
-        """Places of all rows of the other tables, where this save has them."""
-        assert self.sub_saves is not None
-        each_interval = self.sub_saves.small_tables is SmallTables.EACH_INTERVAL
-        return [] if each_interval and not ends_interval else self._small
 
     def commit(self) -> None:
         """The save counts."""
