@@ -3,8 +3,8 @@
 Facts are noted as they are learned; the log says what the job did. Between the two stand these
 conventions:
 
-- A commit counts, also where a process died after its vote and before the commit: the log has the
-  commit before the failure.
+- A commit counts, also where a process died after its last answer and before the commit: the log
+  has the commit before the failure.
 - A save that starts, and work that is taken up, while a dead process is not noticed yet come to
   nothing: the log leaves them out. From a failure to its detection the job is in `detect`.
 - A replacement that has taken over the layers of a trainer who died meanwhile was back before.

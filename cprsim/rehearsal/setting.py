@@ -92,11 +92,6 @@ def _refusals(experiment: Experiment) -> Iterator[tuple[object, str]]:
         "of `shards`",
     )
     yield (
-        cluster.n_spares is not None and cluster.repair is None,
-        "the spares of a rehearsal are repaired in a fixed time: give `cluster.repair`, or leave "
-        "`cluster.spares` out",
-    )
-    yield (
         clock is not Clock.WALL,
         "processes are killed by the clock on the wall, and this scenario's failures age on "
         f"`{clock.value}`: set `failures.clock: wall`",
@@ -191,7 +186,7 @@ def _seconds(cost: Duration, key: str) -> float:
 
 def _repair_s(cluster: Cluster) -> float | None:
     """Until a node that died is a spare again; None where one is always free."""
-    if cluster.n_spares is None or cluster.repair is None:
+    if cluster.n_spares is None or cluster.repair is None:  # the scenario has both, or neither
         return None
     return _seconds(cluster.repair, "cluster.repair")
 

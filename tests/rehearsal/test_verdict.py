@@ -22,7 +22,7 @@ from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS, Orders
-from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, injected, model_of
+from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, model_of
 from cprsim.rehearsal.verdict import (
     DETECT,
     OVERHEAD,
@@ -174,12 +174,6 @@ def test_the_campaign_tells_a_wrong_model(
         return quantities(anew(campaign, shipped, run, wrong))
 
     assert part in verdict_on_campaign(campaign, shipped, name, changed)
-
-
-def test_the_kills_are_failures_of_wall_time(campaign: Experiment, shipped: Material) -> None:
-    _, todo = planned(campaign, shipped, "full", trace=0)
-    found = injected(todo, campaign)
-    assert (found.clock, found.n_failures) == (Clock.WALL, len(todo.kills))
 
 
 def run_of(**seconds: tuple[float, float, bool]) -> list[ComparedQuantity]:
