@@ -9,19 +9,15 @@ from cprsim.rehearsal.in_step import counts
 WHOLE, PART = (128, True), (128, False)  # what who has a batch in hand answers to a halt
 
 
-def halted(position: int) -> tuple[int, None]:
-    return position, None
-
-
 @pytest.mark.parametrize(
     ("stand", "count"),
     [
         ([WHOLE, WHOLE], True),  # one who is dead may have counted it
         ([WHOLE], True),
-        ([WHOLE, halted(256)], True),
+        ([WHOLE, (256, None)], True),
         ([WHOLE, PART], False),  # then nobody has
         ([PART], False),
-        ([WHOLE, halted(128)], False),  # that one had not begun it
+        ([WHOLE, (128, None)], False),  # that one had not begun it
     ],
 )
 def test_a_batch_counts_where_all_who_live_have_all_of_it(
