@@ -459,6 +459,7 @@ def test_no_process_survives_the_supervisor(number: int) -> None:
         folder, pid = process.stdout.readline().split()
         assert eventually(lambda: len(children_of(int(pid))) > TRAINER, 60)
         pids = [int(pid), *children_of(int(pid))]
+        assert Path(folder).stat().st_mode & 0o77 == 0  # frames there are unpickled
         process.send_signal(number)
         process.wait(timeout=30)
     finally:
