@@ -48,8 +48,9 @@ from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.manifest import git_state
 from cprsim.scenario.reading import LoadedScenario, load_scenario
-from cprsim.selector.deciding import WAYS, bench_of
+from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.option import options_of
 from cprsim.selector.pricing import Priced
 from cprsim.selector.selecting import select
 from cprsim.staleness.curve import StalenessCurve
@@ -121,7 +122,8 @@ def job_of(loaded: LoadedScenario, curve: StalenessCurve, n_limits: int = N_LIMI
     """A scenario with its cells, by the selector, and their fresh histories."""
     job = Job(loaded, curve, assemble(loaded), [])
     for most in limits(job.experiment, curve, n_limits):
-        best = select(job.experiment, curve, limit_of(float(most)), explain=False).best
+        by_curve = replace(job.experiment, curve=curve)
+        best = select(by_curve, limit_of(float(most)), explain=False).best
         for strategy in STRATEGIES:
             cell, found = Cell(loaded.scenario.name, float(most), strategy), best.get(strategy)
             if found is not None:
@@ -248,11 +250,12 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
     losses are the curve's times the pooled ratio of measured to predicted.
     """
     fresh = fresh_of(job, N_GRID)
-    bench = bench_of(fresh, job.curve, limit_of(0.0), {name: WAYS[name] for name in STRATEGIES})
+    options = options_of(fresh, [*STRATEGIES])
+    bench = bench_of(replace(fresh, curve=job.curve), limit_of(0.0), options)
     grid = np.geomspace(fresh.useful_h / FINEST, fresh.useful_h, N_INTERVALS, endpoint=False)
     rows = []
     for strategy in STRATEGIES:
-        never = [np.inf] if bench.ways[strategy] is None else []
+        never = [np.inf] if bench.options[strategy].n_fewest == 0 else []
         priced = bench.price(strategy, [*grid.tolist(), *never])
         cells = [one for one in job.cells if one.strategy == strategy and one.policy]
         ratio, error = ratio_of(cells)

@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import Field
 
-from cprsim.records import SubSaves
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, StorageSection
 from cprsim.scenario.failures import ANY, SYNC_PS, Failures, Scopes, SilentSection
@@ -95,15 +94,6 @@ class Scenario(Model):
         n_servers = 0 if self.sync is None else self.sync.servers or 0
         n_nodes = self.cluster.n_nodes_of
         return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
-
-    @property
-    def sub_saves_of(self) -> dict[str, SubSaves]:
-        """The settings of priority saving that are given, by strategy; the first entry counts."""
-        return {
-            entry.strategy: saving
-            for entry in reversed(self.recovery)
-            if entry.sub_saves is not None and (saving := entry.priority_saving) is not None
-        }
 
 
 def dump_scenario(scenario: Scenario) -> str:

@@ -15,14 +15,13 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.bills import bills_of_selection
 from cprsim.selector.choice import Selection
-from cprsim.selector.deciding import WAYS, loses, ways_of
 from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
+from cprsim.selector.option import Option, options_of
 from cprsim.selector.parameters import variants
-from cprsim.selector.pricing import Way, affordable
+from cprsim.selector.pricing import affordable
 from cprsim.selector.selecting import select
 from cprsim.selector.unknown import sensitivity_of
 from cprsim.selector.words import entries
-from cprsim.staleness.curve import StalenessCurve
 
 LIMITS = {
     "max_auc_loss": LimitedQuantity.AUC,
@@ -40,8 +39,7 @@ class Question:
     loaded: LoadedScenario
     experiment: Experiment
     limit: Limit
-    curve: StalenessCurve | None
-    ways: Mapping[str, Way]
+    options: Mapping[str, Option]
 
 
 def question_of(load: Load, replications: int | None) -> Question:
@@ -55,7 +53,7 @@ def question_of(load: Load, replications: int | None) -> Question:
                 "recovery systems may have their own"
             )
             raise _wrong(loaded, f"recovery.{number}.costs", message)
-    ways, limited = _ways(loaded, experiment)
+    options, limited = _options(loaded, experiment)
     if limited and limit is None:
         message = f"there is no limit; say what may be lost with one of {HOW}"
         raise _wrong(loaded, "accuracy", message)
@@ -67,29 +65,29 @@ def question_of(load: Load, replications: int | None) -> Question:
         n = affordable(experiment, tail=limit.risk is not None)
     loaded = load([f"--replications simulation.replications={n}"])
     experiment = assemble(loaded, with_policies=False)
-    return Question(loaded, experiment, limit, chosen_curve(loaded), ways)
+    return Question(loaded, experiment, limit, options)
 
 
-def _ways(loaded: LoadedScenario, experiment: Experiment) -> tuple[dict[str, Way], bool]:
+def _options(loaded: LoadedScenario, experiment: Experiment) -> tuple[dict[str, Option], bool]:
     """What is compared with full recovery, and whether any of it loses samples.
 
     Raises ScenarioError where a system does not fit.
     """
     try:
-        ways = ways_of(experiment, {**WAYS, **loaded.scenario.sub_saves_of})
+        options = options_of(experiment)
     except ParameterError as error:
         raise _wrong(loaded, "recovery", str(error)) from None
     limited, problems = False, []
-    number_of = {entry.name: number for number, entry in enumerate(loaded.scenario.recovery)}
-    for name, way in ways.items():
+    names = [entry.name for entry in loaded.scenario.recovery]
+    for name, option in options.items():
         try:
-            limited |= loses(name, way, experiment)
+            limited |= option.loses(experiment)
         except ParameterError as error:
-            key = f"recovery.{number_of[name]}"
+            key = f"recovery.{names.index(name)}"
             problems.append(Problem(loaded.place(key), key, str(error)))
     if problems:
         raise ScenarioError(problems)
-    return ways, limited
+    return options, limited
 
 
 def limit_if_any(loaded: LoadedScenario) -> Limit | None:
@@ -133,7 +131,7 @@ def answered(asked: Question) -> Selection:
     varied = variants(loaded, experiment.simulation.replications or 0)
     with watch.progress("selecting") as on_progress:
         selection = select(
-            experiment, asked.curve, limit, asked.ways, on_progress, draws=varied, stand_ins=others
+            experiment, limit, asked.options, on_progress, draws=varied, stand_ins=others
         )
     bills = bills_of_selection(selection, prices_of(loaded.scenario))
     best = cheapest_of(bills) if bills else selection.chosen.strategy

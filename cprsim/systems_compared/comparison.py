@@ -29,7 +29,6 @@ from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
 from cprsim.systems_compared.after import Fate, content_every_h, fates
-from cprsim.systems_compared.best import entry_of
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
 ABOUT = "systems.json"
@@ -219,7 +218,7 @@ def facts_of_system(one: Entrant, experiment: Experiment) -> SystemFacts:
     return SystemFacts(
         strategy=one.entry.strategy,
         how=one.how,
-        text=entry_of(one, useful_h),
+        text=one.text(useful_h),
         not_counted=system.not_counted,
         unknown=system.unknown(one.entry.options or {}),
         runs_as=system.runs_as,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -20,6 +21,9 @@ from cprsim.recovery.policy import Reach, Scope
 from cprsim.scenario.job import Simulation
 from cprsim.scenario.reading import load_scenario
 from cprsim.selector.choice import Selection
+from cprsim.selector.deciding import bench_of
+from cprsim.selector.pricing import Bench
+from cprsim.selector.selecting import select
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.names import Metric
@@ -92,6 +96,18 @@ def curve_of(error: float = 0.0, degrees: float = 9.0, **slopes: float) -> Stale
             for name, slope in named.items()
         ),
     )
+
+
+def choose(
+    experiment: Experiment, curve: StalenessCurve | None, *args: Any, **how: Any
+) -> Selection:
+    """The selection by a curve, without what explains it."""
+    return select(replace(experiment, curve=curve), *args, **{"explain": False, **how})
+
+
+def bench_by(experiment: Experiment, curve: StalenessCurve | None, *args: Any) -> Bench:
+    """Where candidates are priced by a curve."""
+    return bench_of(replace(experiment, curve=curve), *args)
 
 
 def said_of(selection: Selection) -> str:

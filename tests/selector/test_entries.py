@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import inf
 from pathlib import Path
 
@@ -15,13 +15,14 @@ import cprsim
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.recovery.intervals import n_saves_due
-from cprsim.recovery.policy import RELOAD, ROLL_BACK, Policy
+from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.scenario.reading import load_scenario
+from cprsim.scenario.recovery import SubSavesSection
 from cprsim.selector.folder import load_selected
-from cprsim.selector.words import entry
+from cprsim.selector.option import strategy
 from cprsim.staleness.names import TRACKERS
 from tests.generated import sub_saves
-from tests.making import paper_policy, small_scenario
+from tests.making import small_scenario
 
 USEFUL_H = 20.0  # of the small scenario
 
@@ -50,19 +51,23 @@ def same(one: Policy, other: Policy) -> bool:
 
 @settings(max_examples=40)
 @given(
-    strategy=st.sampled_from(["full", "partial", *(f"cpr-{tracker}" for tracker in TRACKERS)]),
+    name=st.sampled_from(["full", "partial", *(f"cpr-{tracker}" for tracker in TRACKERS)]),
     parts=sub_saves,
     interval_h=st.floats(0.05, 100) | st.just(inf),
 )
 def test_an_entry_makes_the_policy_that_it_was_made_from(
-    tmp_path_factory, strategy, parts, interval_h
+    tmp_path_factory, name, parts, interval_h
 ) -> None:
-    tracker = strategy.removeprefix("cpr-")
-    way = ROLL_BACK if strategy == "full" else RELOAD
-    parts = replace(parts, tracker=tracker) if tracker != strategy else None
-    policy = paper_policy(strategy, way, interval_h, "selected", sub_saves=parts)
-    again = planned(tmp_path_factory.mktemp("entry"), entry(strategy, policy))
-    assert same(again, policy), (again, policy)
+    cut = {"large_tables": parts.n_large_tables, "latency_h": parts.extra_h}
+    cut |= {key: getattr(parts, key) for key in ("fraction", "small_tables", "sample_period")}
+    section = SubSavesSection().model_copy(update=cut) if name.startswith("cpr-") else None
+    option, experiment = (
+        strategy(name, section),
+        assemble(load_scenario("x", text=small_scenario())),
+    )
+    said = option.entry_at(interval_h, USEFUL_H)
+    again = planned(tmp_path_factory.mktemp("entry"), said)
+    assert same(again, option.policy_at(experiment, interval_h)), said
 
 
 CURVE = "strategy,pls,loss,standard_error\n" + "".join(

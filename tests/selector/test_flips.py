@@ -12,8 +12,7 @@ from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Stretched
 from cprsim.selector.choice import Flip
 from cprsim.selector.limit import Limit, LimitedQuantity
-from cprsim.selector.selecting import select
-from tests.selector.conftest import Job, curve_of
+from tests.selector.conftest import Job, choose, curve_of
 
 JOB = Job(useful_h=50.0, mtbf_h=10.0, save_h=0.2, n_replications=1000)
 LIMIT = Limit(LimitedQuantity.AUC, 0.04 * 0.01 * JOB.pls(0))
@@ -22,13 +21,13 @@ CURVE = curve_of(partial=0.01)
 
 @pytest.fixture(scope="module")
 def flips() -> dict[str, Flip]:
-    found = select(JOB.experiment(), CURVE, LIMIT)
+    found = choose(JOB.experiment(), CURVE, LIMIT, explain=True)
     assert found.chosen.strategy == "partial"
     return {flip.name: flip for flip in found.flips}
 
 
 def falls_back(experiment: Experiment, limit: Limit = LIMIT) -> bool:
-    return select(experiment, CURVE, limit, explain=False).fell_back
+    return choose(experiment, CURVE, limit).fell_back
 
 
 def test_the_limit_at_which_it_flips(flips: dict[str, Flip]) -> None:
@@ -77,7 +76,7 @@ def test_the_number_of_injected_failures_at_which_it_flips() -> None:
         return JOB.experiment(failures=Injected(JOB.useful_h, slots, count=count))
 
     limit = replace(LIMIT, most=LIMIT.most / 2)
-    found = {flip.name: flip for flip in select(with_failures(3), CURVE, limit).flips}
+    found = {flip.name: flip for flip in choose(with_failures(3), CURVE, limit, explain=True).flips}
     at = found["a number of failures per job"].at
     assert at is not None
     assert at == round(at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,7 @@ from cprsim.failures.distributions import Weibull
 from cprsim.scenario.reading import load_scenario
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.parameters import N_DRAWS, variants
-from cprsim.selector.selecting import select
-from tests.selector.conftest import Job, curve_of
+from tests.selector.conftest import Job, choose, curve_of
 
 TEXT = """\
 job: {useful: 100 h}
@@ -54,16 +54,14 @@ def test_what_is_known_for_sure_is_not_drawn(tmp_path: Path) -> None:
 
 
 def test_a_decision_says_in_which_share_of_the_draws_it_holds() -> None:
-    job = Job(n_replications=200)
+    job, curve = Job(n_replications=200), curve_of(partial=0.01)
     limit = Limit(LimitedQuantity.AUC, 0.06 * 0.01 * job.pls(0), confidence=0.5)
-    draws = [Job(mtbf_h=m, n_replications=200).experiment() for m in (5.0, 20.0, 60.0, 200.0)]
-    found = select(
-        job.experiment(), curve_of(partial=0.01), limit, explain=False, draws=draws
-    ).drawn
+    draws = [replace(job, mtbf_h=m).experiment(curve=curve) for m in (5.0, 20.0, 60.0, 200.0)]
+    selection = choose(job.experiment(), curve, limit, draws=draws)
+    found, best = selection.drawn, selection.best["partial"]
     assert found is not None
     assert found.n == 4
     assert found.kept_fraction == 0.5  # where failures are rarer than was thought
-    best = select(job.experiment(), curve_of(partial=0.01), limit, explain=False).best["partial"]
     assert best is not None
     assert found.low_h < best.policy.interval_h < found.high_h
 

@@ -15,13 +15,12 @@ from cprsim.present.answer import Answer
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.selector.choice import Flip, Selection
 from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.option import typed
 from cprsim.selector.pricing import interval_with
-from cprsim.selector.selecting import select as selection_of
-from cprsim.selector.words import typed
 from cprsim.units import TIME
 from tests.making import call, small_scenario
 from tests.present.conftest import made_selection
-from tests.selector.conftest import Job, curve_of, said_of
+from tests.selector.conftest import Job, choose, curve_of, said_of
 
 CURVE = """\
 strategy,pls,loss,standard_error
@@ -37,7 +36,7 @@ FEW = {"replications": 100}
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The small scenario and a curve of the user's own; without what would flip the decision."""
-    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: FLIPS)
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: FLIPS)
     monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(small_scenario(), "utf-8")
@@ -187,7 +186,7 @@ def test_the_page_of_a_selection_made_by_hand(folder: Path) -> None:
 def selection() -> Selection:
     limit = Limit(LimitedQuantity.AUC, 0.06 * 0.01 * Job().pls(0))
     experiment = Job(n_replications=200).experiment()
-    made = selection_of(experiment, curve_of(0.0005), limit, explain=False)
+    made = choose(experiment, curve_of(0.0005), limit)
     bench = {name: (one,) for name, one in made.best.items() if one is not None}
     return replace(made, flips=FLIPS, front=bench)
 

@@ -12,16 +12,14 @@ from scipy import special
 from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.failures.injected import Injected
-from cprsim.records import SubSaves
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD
-from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.option import strategy as strategy_option
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
-from cprsim.selector.selecting import select
 from cprsim.staleness.names import Metric
-from tests.selector.conftest import Job, curve_of
+from tests.selector.conftest import Job, bench_by, choose, curve_of
 
 EVEN = 0.5  # confidence: the estimate itself
 TIGHT = 0.06 * 0.01 * Job().pls(0)  # what about 16 saves lose at a slope of 0.01
@@ -41,7 +39,7 @@ def test_the_fewest_saves_that_keep_the_limit_are_those_of_the_closed_form(
     job: Job, n_saves: int
 ) -> None:
     limit = auc(between(job, n_saves, 0.01), confidence=EVEN)
-    found = select(job.experiment(), curve_of(partial=0.01), limit, explain=False)
+    found = choose(job.experiment(), curve_of(partial=0.01), limit)
     best = found.best["partial"]
     assert best is not None
     assert best.n_saves == n_saves
@@ -58,7 +56,7 @@ def test_the_limit_holds_at_the_upper_bound_of_the_curve(job: Job) -> None:
     limit = auc(0.07 * 0.01 * job.pls(0))
     # n + 1 >= upper T / (2 M N) / limit
     by_hand = ceil(upper * job.useful_h / (2 * job.mtbf_h * job.n_emb_ps) / limit.most) - 1
-    found = select(job.experiment(), curve_of(error, degrees, partial=slope), limit, explain=False)
+    found = choose(job.experiment(), curve_of(error, degrees, partial=slope), limit)
     best = found.best["partial"]
     assert best is not None
     assert by_hand <= best.n_saves <= by_hand + 1  # simulation noise adds to the bound
@@ -66,27 +64,22 @@ def test_the_limit_holds_at_the_upper_bound_of_the_curve(job: Job) -> None:
 
 
 def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
-    bench = bench_of(job.experiment(), curve_of(), auc(0.001))
+    bench = bench_by(job.experiment(), curve_of(), auc(0.001))
     best = best_full(bench)
     by_hand = min(job.full_overhead(n) for n in range(1, 400))
     assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
 
 
-def test_who_waits_is_told_of_each_simulation_and_nothing_is_simulated_twice(job: Job) -> None:
-    told: list[int] = []
-    few = job.experiment().simulated(replications=200)
-    bench = bench_of(few, curve_of(), auc(0.001), on_priced=lambda: told.append(1))
+def test_nothing_is_simulated_twice(job: Job) -> None:
+    bench = bench_by(job.experiment().simulated(replications=200), curve_of(), auc(0.001))
     once = bench.price("partial", [1.0])
-    assert len(told) == 1
     again = bench.price("partial", [1.0, 2.0])
-    assert len(told) == 2
     assert again[0] is once[0]
     assert bench.price("partial", [2.0, 1.0]) == again[::-1]
-    assert len(told) == 2
 
 
 def test_no_more_saves_are_tried_than_cost_some_times_what_full_recovery_does(job: Job) -> None:
-    bench = bench_of(job.experiment().simulated(replications=200), curve_of(), auc(0.001))
+    bench = bench_by(job.experiment().simulated(replications=200), curve_of(), auc(0.001))
     full = best_full(bench)
     budget_h = WORTH_TRYING * full.mean_overhead * job.useful_h
     assert most_writes(bench, "partial", full) == ceil(budget_h / job.save_h)
@@ -98,7 +91,7 @@ def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
     """Every number of saves, simulated one by one, on the same failures."""
     experiment, limit = job.experiment().simulated(replications=500), auc(TIGHT, confidence=0.8)
     curve = curve_of(0.0005, partial=0.01)
-    best = select(experiment, curve, limit, explain=False).best["partial"]
+    best = choose(experiment, curve, limit).best["partial"]
     costs, cluster = experiment.costs, experiment.cluster
     policies = tuple(
         strategy(str(n), RELOAD, costs, cluster, interval_with(n, job.useful_h)) for n in range(60)
@@ -115,7 +108,7 @@ def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
 
 
 def test_the_cheapest_that_surely_pays_is_recommended(job: Job) -> None:
-    found = select(job.experiment(), curve_of(), auc(TIGHT), explain=False)
+    found = choose(job.experiment(), curve_of(), auc(TIGHT))
     assert set(found.best) == {"partial", "cpr-mfu", "cpr-round-robin"}
     mfu, robin = found.best["cpr-mfu"], found.best["cpr-round-robin"]
     assert mfu is not None
@@ -131,17 +124,15 @@ def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
 ) -> None:
     curve = curve_of(error, partial=0.010, mfu=0.0060, ssu=0.0058)
     limit = Limit(LimitedQuantity.AUC, 0.05 * 0.01 * job.pls(0))
-    made = select(job.experiment(), curve, limit, explain=False)
+    made = choose(job.experiment(), curve, limit)
     assert made.best["cpr-ssu"].overhead.mean < made.best["cpr-mfu"].overhead.mean  # type: ignore[union-attr]
     assert made.recommended == chosen
     assert made.alike == (("cpr-mfu", "cpr-ssu") if chosen == "cpr-mfu" else ("cpr-ssu",))
 
 
 def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -> None:
-    mean = select(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN), explain=False)
-    tail = select(
-        job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN, risk=0.95), explain=False
-    )
+    mean = choose(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN))
+    tail = choose(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN, risk=0.95))
     a, b = mean.best["partial"], tail.best["partial"]
     assert a is not None
     assert b is not None
@@ -158,10 +149,10 @@ def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -
 def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: ())
     monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
     few = job.experiment().simulated(replications=200)
-    found = select(few, curve_of(partial=0.01), auc(TIGHT))
+    found = choose(few, curve_of(partial=0.01), auc(TIGHT), explain=True)
     best = found.best["partial"]
     assert best is not None
     numbers = [one.n_saves for one in found.front["partial"]]
@@ -175,14 +166,14 @@ def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
 
 
 def test_a_limit_of_nothing_leaves_full_recovery(job: Job) -> None:
-    found = select(job.experiment(), curve_of(), auc(0.0), explain=False)
+    found = choose(job.experiment(), curve_of(), auc(0.0))
     assert found.fell_back
     assert set(found.best.values()) == {None}
 
 
 def test_where_no_strategy_costs_less_it_is_full_recovery(job: Job) -> None:
     # so tight that partial recovery would save as often as full recovery does, and more
-    found = select(job.experiment(), curve_of(partial=0.01), auc(TIGHT / 8), explain=False)
+    found = choose(job.experiment(), curve_of(partial=0.01), auc(TIGHT / 8))
     best = found.best["partial"]
     assert best is not None
     assert best.keeps
@@ -191,7 +182,7 @@ def test_where_no_strategy_costs_less_it_is_full_recovery(job: Job) -> None:
 
 
 def test_a_loose_limit_needs_no_checkpoint(job: Job) -> None:
-    found = select(job.experiment(), curve_of(partial=0.01), auc(0.5), explain=False)
+    found = choose(job.experiment(), curve_of(partial=0.01), auc(0.5))
     assert found.chosen.strategy == "partial"
     assert found.chosen.n_saves == 0
     assert abs(found.chosen.pls.mean - job.pls(0)) < 0.03 * job.pls(0)
@@ -206,13 +197,13 @@ def test_one_embedding_server_loses_all_at_once(job: Job) -> None:
         return (n_saves + 1) * (w - m * (1 - np.exp(-w / m))) / alone.useful_h
 
     limit = auc(0.01 * (net(10) + net(9)) / 2, confidence=EVEN)
-    best = select(alone.experiment(), curve_of(partial=0.01), limit, explain=False).best["partial"]
+    best = choose(alone.experiment(), curve_of(partial=0.01), limit).best["partial"]
     assert best is not None
     assert best.n_saves == 10
 
 
 def test_free_saves_are_made_as_often_as_is_tried(job: Job) -> None:
-    found = select(Job(save_h=0.0).experiment(), curve_of(), auc(TIGHT), explain=False)
+    found = choose(Job(save_h=0.0).experiment(), curve_of(), auc(TIGHT))
     assert found.full.n_saves == 1000
     best = found.best["partial"]
     assert best is not None
@@ -221,14 +212,14 @@ def test_free_saves_are_made_as_often_as_is_tried(job: Job) -> None:
 
 def test_failures_every_few_minutes_are_decided_too() -> None:
     often = Job(useful_h=2.0, mtbf_h=0.1, recovery_h=0.02, save_h=0.01, n_replications=400)
-    found = select(often.experiment(), curve_of(partial=0.01), auc(TIGHT), explain=False)
+    found = choose(often.experiment(), curve_of(partial=0.01), auc(TIGHT))
     assert found.full.finished_fraction == 1
     assert found.chosen.strategy == "partial"
 
 
 def test_where_nothing_fails_nothing_is_recommended_but_no_saves(job: Job) -> None:
     never = Injected(job.useful_h, range(job.n_emb_ps), count=0)
-    found = select(job.experiment(failures=never), curve_of(), auc(0.001), explain=False)
+    found = choose(job.experiment(failures=never), curve_of(), auc(0.001))
     assert found.fell_back
     assert found.full.n_saves == 0
     assert found.full.overhead.mean == 0
@@ -239,7 +230,7 @@ def test_where_nothing_fails_nothing_is_recommended_but_no_saves(job: Job) -> No
 
 def test_the_papers_formula_is_always_a_candidate(job: Job) -> None:
     curve = curve_of(0.001, partial=0.01)
-    found = select(job.experiment(), curve, auc(TIGHT), explain=False)
+    found = choose(job.experiment(), curve, auc(TIGHT))
     (formula,) = found.formula  # one server at a time: both forms are one
     target = TIGHT / 0.01
     assert formula.policy.interval_h == pytest.approx(2 * target * job.n_emb_ps * job.mtbf_h)
@@ -248,9 +239,7 @@ def test_the_papers_formula_is_always_a_candidate(job: Job) -> None:
 
 def test_with_servers_that_fail_together_both_forms_are_there(job: Job) -> None:
     together = replace(job.experiment().failures, together=4)  # type: ignore[type-var]
-    found = select(
-        job.experiment(failures=together), curve_of(partial=0.01), auc(TIGHT), explain=False
-    )
+    found = choose(job.experiment(failures=together), curve_of(partial=0.01), auc(TIGHT))
     published, divided = found.formula
     assert (published.rule, divided.rule) == ("cpr-undivided", "cpr")
     ratio = published.policy.interval_h / divided.policy.interval_h
@@ -259,7 +248,7 @@ def test_with_servers_that_fail_together_both_forms_are_there(job: Job) -> None:
 
 
 def test_a_target_pls_needs_no_curve(job: Job) -> None:
-    found = select(job.experiment(), None, Limit(LimitedQuantity.PLS, 0.002), explain=False)
+    found = choose(job.experiment(), None, Limit(LimitedQuantity.PLS, 0.002))
     best = found.best["partial"]
     assert best is not None
     assert best.pls.mean <= 0.002
@@ -274,17 +263,17 @@ def test_a_target_pls_needs_no_curve(job: Job) -> None:
 
 def test_an_accuracy_limit_needs_a_curve(job: Job) -> None:
     with pytest.raises(ParameterError, match="needs a staleness curve"):
-        select(job.experiment(), None, auc(0.001))
+        choose(job.experiment(), None, auc(0.001))
 
 
 def test_a_curve_that_knows_none_of_the_strategies_is_refused(job: Job) -> None:
     with pytest.raises(ParameterError, match="knows none of"):
-        select(job.experiment(), curve_of(), Limit(LimitedQuantity.LOG_LOSS, 0.001))
+        choose(job.experiment(), curve_of(), Limit(LimitedQuantity.LOG_LOSS, 0.001))
 
 
 def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job) -> None:
-    ways = {"partial": None, "cpr-ssu": SubSaves("ssu")}
-    selection = select(job.experiment(), curve_of(), auc(0.001), ways, explain=False)
+    options = {name: strategy_option(name) for name in ("partial", "cpr-ssu")}
+    selection = choose(job.experiment(), curve_of(), auc(0.001), options)
     assert list(selection.best) == ["partial"]
     assert selection.left_out == ("cpr-ssu",)
 
@@ -293,7 +282,7 @@ def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job)
 def test_too_few_replications_are_refused(job: Job, n: int | None) -> None:
     said = f"^{n or 'a precision in place of'} replications"
     with pytest.raises(ParameterError, match=said):
-        select(job.experiment().simulated(replications=n), curve_of(), auc(0.001))
+        choose(job.experiment().simulated(replications=n), curve_of(), auc(0.001))
 
 
 @pytest.mark.parametrize(
@@ -317,6 +306,6 @@ def test_a_limit_is_a_limit(most: float, more: dict[str, float], said: str) -> N
 def test_nothing_is_recommended_by_a_curve_that_is_not_fit_for_use(job: Job) -> None:
     unfit = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
     with pytest.raises(ParameterError, match=r"hand is not fit for use.*3 seeds are too few"):
-        select(job.experiment(), unfit, auc(1e-5), explain=False)
+        choose(job.experiment(), unfit, auc(1e-5))
     by_pls = Limit(LimitedQuantity.PLS, 0.05)  # which asks nothing of the curve
-    assert select(job.experiment(), unfit, by_pls, explain=False).chosen
+    assert choose(job.experiment(), unfit, by_pls).chosen

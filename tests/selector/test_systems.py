@@ -30,13 +30,12 @@ from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
 from cprsim.selector.choice import DrawnDecisions, Selection
-from cprsim.selector.deciding import WAYS, bench_of, ways_of
 from cprsim.selector.folder import candidate_rows, load_selected
 from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
+from cprsim.selector.option import RELOADING, options_of
 from cprsim.selector.search import most_taken
-from cprsim.selector.selecting import select
 from tests.making import SCENARIOS, call, maker
-from tests.selector.conftest import curve_of, said_of
+from tests.selector.conftest import bench_by, choose, curve_of, said_of
 
 WORKERS = """\
 name: workers
@@ -109,7 +108,7 @@ def known(monkeypatch):
 
 def test_a_node_on_top_of_the_jobs_is_named(tmp_path) -> None:
     made = experiment(tmp_path, "full, {strategy: checkmate, options: {shadow_nodes: 1}}")
-    notes = select(made, None, NO_LIMIT, explain=False).notes
+    notes = choose(made, None, NO_LIMIT).notes
     assert notes == ("checkmate takes nodes on top of the job's, 1, whose hours are not counted.",)
 
 
@@ -119,7 +118,7 @@ def test_a_node_on_top_of_the_jobs_is_named(tmp_path) -> None:
 def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_path) -> None:
     known(disguised())
     made = experiment(tmp_path, "full, disguised")
-    found = select(made, None, NO_LIMIT, explain=False)
+    found = choose(made, None, NO_LIMIT)
     one = found.best["disguised"]
     assert one is not None
     assert one.option == "every"
@@ -127,7 +126,7 @@ def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_pat
     assert one.policy.interval_h == pytest.approx(young_h, rel=0.25)
     assert one.overhead.mean == pytest.approx(found.full.overhead.mean, rel=0.005)
     assert found.fell_back  # it does not surely cost less
-    bench = bench_of(made, None, NO_LIMIT)
+    bench = bench_by(made, None, NO_LIMIT)
     same = [bench.price(name, [0.5])[0].overhead for name in ("full", "disguised")]
     assert same[0] == pytest.approx(same[1], rel=1e-12)
 
@@ -139,7 +138,7 @@ def test_partial_recovery_in_disguise_saves_as_seldom_as_the_limit_allows(known,
         (Limit(LimitedQuantity.PLS, 0.02), None),
         (Limit(LimitedQuantity.AUC, 0.0002), curve_of(partial=0.01)),
     ):
-        found = select(made, curve, limit, {"partial": None, **ways_of(made, {})}, explain=False)
+        found = choose(made, curve, limit, options_of(made, ["partial"]))
         one, partial = found.best["disguised"], found.best["partial"]
         assert one is not None
         assert partial is not None
@@ -151,9 +150,9 @@ def test_partial_recovery_in_disguise_saves_as_seldom_as_the_limit_allows(known,
 def test_a_shortest_interval_is_kept(known, tmp_path) -> None:
     known(disguised())
     entry = "{strategy: disguised, options: {longest_part: 90 min}}"
-    bench = bench_of(experiment(tmp_path, f"full, {entry}"), None, NO_LIMIT)
+    bench = bench_by(experiment(tmp_path, f"full, {entry}"), None, NO_LIMIT)
     assert bench.saves("disguised") == (pytest.approx(1.5), pytest.approx(SAVE_H))
-    found = select(bench.experiment, None, NO_LIMIT, explain=False).best["disguised"]
+    found = choose(bench.experiment, None, NO_LIMIT).best["disguised"]
     assert found is not None
     assert 1.5 <= found.policy.interval_h < 1.65
 
@@ -161,7 +160,7 @@ def test_a_shortest_interval_is_kept(known, tmp_path) -> None:
 def test_never_saving_is_an_interval_as_long_as_the_job(known, tmp_path) -> None:
     known(disguised())
     made = experiment(tmp_path, "full, disguised", "failures.mtbf=100000 h")
-    one = select(made, None, NO_LIMIT, explain=False).best["disguised"]
+    one = choose(made, None, NO_LIMIT).best["disguised"]
     assert one is not None
     assert one.n_saves == 0
     assert one.policy.interval_h == inf
@@ -170,8 +169,8 @@ def test_never_saving_is_an_interval_as_long_as_the_job(known, tmp_path) -> None
 
 def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path) -> None:
     made = experiment(tmp_path, "full, gemini")
-    bench = bench_of(made, None, NO_LIMIT)
-    one = select(made, None, NO_LIMIT, explain=False).best["gemini"]
+    bench = bench_by(made, None, NO_LIMIT)
+    one = choose(made, None, NO_LIMIT).best["gemini"]
     n_most = most_taken(bench, "gemini")
     assert n_most > 1000, "as many as are written one after the other"
     most = bench.with_writes("gemini", [n_most])[0]
@@ -185,7 +184,7 @@ def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path
 def test_where_free_saves_guard_against_nothing_the_scenario_decides(tmp_path) -> None:
     entry = "{strategy: gemini, options: {remote_every: 7 h}}"
     made = experiment(tmp_path, f"full, {entry}", SCOPES, "failures.mtbf=40 h")
-    one = select(made, None, NO_LIMIT, explain=False).best["gemini"]
+    one = choose(made, None, NO_LIMIT).best["gemini"]
     assert one is not None
     assert one.policy.interval_h == pytest.approx(7.0)
     assert one.n_saves == 5
@@ -195,7 +194,7 @@ def test_where_free_saves_guard_against_nothing_the_scenario_decides(tmp_path) -
 def test_gemini_undercuts_full_recovery_of_a_language_model() -> None:
     overrides = ["simulation.replications=100", "recovery=[full, gemini]"]
     made = assemble(load_scenario(SCENARIOS / "llm.yaml", overrides), with_policies=False)
-    found = select(made, None, NO_LIMIT, explain=False)
+    found = choose(made, None, NO_LIMIT)
     assert found.chosen.strategy == "gemini"
     assert found.chosen.option == "remote_every"
     assert found.chosen.benefit.low > 0
@@ -205,7 +204,7 @@ def test_gemini_undercuts_full_recovery_of_a_language_model() -> None:
 def test_a_system_without_an_interval_is_priced_as_it_is(known, tmp_path) -> None:
     known(replace(disguised(), interval=None))
     entry = "{strategy: disguised, name: often, options: {every: 10 min}}"
-    found = select(experiment(tmp_path, f"full, {entry}"), None, NO_LIMIT, explain=False)
+    found = choose(experiment(tmp_path, f"full, {entry}"), None, NO_LIMIT)
     one = found.best["often"]
     assert one is not None
     assert one.option == ""
@@ -220,14 +219,14 @@ def test_free_saves_are_as_many_as_the_failures_of_a_long_job_ask_for(tmp_path) 
     made = experiment(
         tmp_path, f"{entry}, checkfreq", *long, "costs.save={stall: 1 s, background: 5 s}"
     )
-    one = select(made, None, NO_LIMIT, explain=False).best["checkfreq"]
+    one = choose(made, None, NO_LIMIT).best["checkfreq"]
     assert one is not None
     assert one.n_saves > 5000
 
 
 def test_varuna_is_searched_for_its_interval(tmp_path) -> None:
     made = experiment(tmp_path, "full, varuna")
-    one = select(made, None, NO_LIMIT, explain=False).best["varuna"]
+    one = choose(made, None, NO_LIMIT).best["varuna"]
     assert one is not None
     assert one.option == "every"
     # Young's, not the 100 s of 10 steps, at which saves of 2 min more than double the hours
@@ -240,7 +239,7 @@ def test_it_is_left_out_where_it_loses_too_much(known, tmp_path, most: float, ke
     known(replace(disguised(stale=True), interval=None))
     made = experiment(tmp_path, "full, disguised", text=SERVERS)
     limit = Limit(LimitedQuantity.PLS, most)
-    one = select(made, None, limit, ways_of(made, {}), explain=False).best["disguised"]
+    one = choose(made, None, limit, options_of(made, [])).best["disguised"]
     assert (one is not None) == kept
 
 
@@ -248,10 +247,10 @@ def test_it_is_left_out_where_it_loses_too_much(known, tmp_path, most: float, ke
 
 
 def test_workers_are_compared_with_the_listed_systems_alone(tmp_path) -> None:
-    assert list(ways_of(experiment(tmp_path, "full, gemini"))) == ["gemini"]
+    assert list(options_of(experiment(tmp_path, "full, gemini"))) == ["gemini"]
     servers = experiment(tmp_path, "full, ecrec", text=SERVERS)
-    assert list(ways_of(servers)) == [*WAYS, "ecrec"]
-    alone = select(experiment(tmp_path, "full"), None, NO_LIMIT)
+    assert list(options_of(servers)) == [*RELOADING, "ecrec"]
+    alone = choose(experiment(tmp_path, "full"), None, NO_LIMIT, explain=True)
     assert alone.best == {}
     assert alone.flips == ()
     assert "Nothing else is compared" in said_of(alone)
@@ -265,7 +264,7 @@ def test_all_meet_the_scopes(tmp_path) -> None:
     """A failure that is noticed late costs full recovery, too."""
     slow = experiment(tmp_path, "full", "scopes.0.detect=30 min")
     fast = experiment(tmp_path, "full")
-    found = [select(made, None, NO_LIMIT, explain=False).full for made in (slow, fast)]
+    found = [choose(made, None, NO_LIMIT).full for made in (slow, fast)]
     later_h = 0.5 * 29 / 60  # of half the failures
     apart = found[0].overhead.mean - found[1].overhead.mean
     assert apart == pytest.approx(later_h / MTBF_H, rel=0.3)
@@ -273,7 +272,7 @@ def test_all_meet_the_scopes(tmp_path) -> None:
 
 def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) -> None:
     whole, half = (
-        select(experiment(tmp_path, "full", *more), None, NO_LIMIT, explain=False)
+        choose(experiment(tmp_path, "full", *more), None, NO_LIMIT)
         for more in ((), ("job.horizon=20 h",))
     )
     assert half.full.finished_fraction == 1.0
@@ -283,15 +282,15 @@ def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) 
 
 def test_with_scopes_what_saves_rows_first_is_compared_too(tmp_path) -> None:
     made = experiment(tmp_path, "full, ecrec", SCOPES, text=SERVERS)
-    found = select(made, None, Limit(LimitedQuantity.PLS, 0.02), ways_of(made), explain=False)
-    assert list(found.best) == [*WAYS, "ecrec"]
+    found = choose(made, None, Limit(LimitedQuantity.PLS, 0.02), options_of(made))
+    assert list(found.best) == [*RELOADING, "ecrec"]
 
 
 def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     only = "recovery=[full, {strategy: hsdp, options: {group: 16}}]"
     loaded = load_scenario(SCENARIOS / "llm.yaml", [only, "cluster.replicas=8"])
     experiment = assemble(loaded, with_policies=False)
-    made = select(experiment.simulated(replications=200), None, NO_LIMIT, explain=False)
+    made = choose(experiment.simulated(replications=200), None, NO_LIMIT)
     hsdp = made.best["hsdp"]
     assert hsdp is not None
     assert hsdp.pays
@@ -302,7 +301,7 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
 
 def test_what_a_limit_does_not_know_is_said(tmp_path) -> None:
     made = experiment(tmp_path, "full, {strategy: moc, options: {experts: 4}}")
-    text = said_of(select(made, None, NO_LIMIT, explain=False))
+    text = said_of(choose(made, None, NO_LIMIT))
     assert "Warning: moc: what experts that go back further than the job cost in accuracy" in text
 
 
@@ -310,7 +309,7 @@ def test_a_system_can_not_have_the_name_of_what_is_compared(tmp_path) -> None:
     for name in ("full", "cpr-mfu"):
         made = experiment(tmp_path, f"{{strategy: ecrec, name: {name}}}", text=SERVERS)
         with pytest.raises(ParameterError, match="another `name`"):
-            ways_of(made)
+            options_of(made)
 
 
 # ----------------------------------------------------------------------------- how it is said
@@ -321,7 +320,7 @@ def whole(tmp_path_factory) -> Selection:
     """A selection with everything that is explained."""
     recovery = "full, gemini, {strategy: varuna, name: often}"
     made = experiment(tmp_path_factory.mktemp("whole"), recovery, "simulation.replications=100")
-    return select(made, None, NO_LIMIT)
+    return choose(made, None, NO_LIMIT, explain=True)
 
 
 @pytest.mark.long
@@ -372,7 +371,7 @@ def test_the_figures_and_the_rows_hold_it(whole: Selection) -> None:
 @pytest.fixture
 def program(tmp_path, monkeypatch):
     """Select in a scenario of workers, without what takes long."""
-    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: ())
     monkeypatch.setattr("cprsim.selector.selecting.N_LEVEL", 3)
     path = tmp_path / "workers.yaml"
 
