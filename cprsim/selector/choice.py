@@ -6,12 +6,16 @@ The records are what `selection.json` holds (`cprsim.files`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 
 from cprsim.files import OMITTED, Endless, Number, inlined
 from cprsim.records import Estimate
 from cprsim.recovery.policy import Policy
+from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
 from cprsim.results.sensitivity import Sensitivity
-from cprsim.selector.limit import Limit
+from cprsim.results.words import hours
+from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.staleness.names import strategy_key
 
 
 @inlined("policy")
@@ -23,7 +27,7 @@ class Candidate:
     policy: Policy
     rule: str = ""  # of the paper's formula, where the interval is its
     option: str = ""  # of a recovery system, that its interval is; none where it has no interval
-    entry: str = ""  # of a recovery system, in a scenario that runs it
+    entry: str = ""  # of `recovery` in a scenario that runs it
     n_saves: int = field(metadata={"alias": "saves"})  # whole ones that are due; 0: never
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
@@ -43,6 +47,17 @@ class Candidate:
     def pays(self) -> bool:
         """Whether it surely costs less than full recovery at its best."""
         return self.benefit.low > 0
+
+    @property
+    def saving(self) -> str:
+        """How often it saves, in words; of a recovery system, what its option says."""
+        if self.is_system and not self.option:
+            return "as the scenario has it"
+        if self.n_saves == 0:
+            as_option = f"never saving ({self.option} as long as the job)"
+            return as_option if self.option else "never saving"
+        every = hours(self.policy.interval_h)
+        return f"{self.option} {every}" if self.option else f"saving every {every}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +125,34 @@ class Selection:
         return self.full if best is None else best
 
     @property
+    def there(self) -> dict[str, Candidate]:
+        """Full recovery at its best, and all that keep the limit at theirs, by name."""
+        best = {name: one for name, one in self.best.items() if one is not None}
+        return {self.full.strategy: self.full, **best}
+
+    @property
     def has_systems(self) -> bool:
         """Whether a recovery system of the scenario is compared."""
-        return any(one is not None and one.is_system for one in self.best.values())
+        return any(one.is_system for one in self.there.values())
+
+    @property
+    def entries(self) -> dict[str, str]:
+        """What a scenario says under `recovery` to run each as selected, by name."""
+        return {name: one.entry for name, one in self.there.items()}
+
+    @property
+    def finishing(self) -> dict[str, Candidate]:
+        """Those under which all jobs finish."""
+        return {name: one for name, one in self.there.items() if one.finished_fraction == 1}
+
+    def bills(self, prices: JobPrices | None) -> Bills:
+        """The bill of each under which all jobs finish; none without prices."""
+        used = {name: (one.policy, self._use(one)) for name, one in self.finishing.items()}
+        return bills_of(prices, used)
+
+    def _use(self, one: Candidate) -> JobUse:
+        overhead = {OVERHEAD: one.overhead.mean * self.useful_h}
+        is_auc = self.limit.quantity is LimitedQuantity.AUC and isfinite(one.loss.mean)
+        known = 0.0 if strategy_key(one.policy) is None else None
+        loss = one.loss.mean if is_auc and one.policy.leaves_stale else known
+        return JobUse(self.useful_h, overhead, one.n_saves, loss)

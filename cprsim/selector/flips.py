@@ -19,7 +19,6 @@ from cprsim.selector.inputs import Input, inputs_of
 from cprsim.selector.option import FULL
 from cprsim.selector.pricing import FEWEST, Bench, affordable
 from cprsim.selector.search import last_that_pays
-from cprsim.selector.words import quantity_of
 
 STRIDE = 1.5  # from one value that is tried to the next
 STRIDES = (0.25, 1.25, 2.25, 3.25)  # tries, in strides from where the formulas see the flip
@@ -214,4 +213,4 @@ def _limit_flip(bench: Bench, decided: Decided) -> Flip:
         )
         last = [last_that_pays(bench, name, decided.full) for name in losing]
         at = min((limit.bound(one.lost) for one in last if one is not None), default=None)
-    return Flip(f"a limit of the {quantity_of(limit)}", "", limit.most, at)
+    return Flip(f"a limit of the {limit.words}", "", limit.most, at)

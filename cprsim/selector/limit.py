@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, nan, sqrt
+from math import inf, nan, sqrt
 from typing import Annotated, ClassVar
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.files import Stored
 from cprsim.records import Floats
 from cprsim.staleness.expected import MeanLoss, Prediction, pooled
@@ -48,19 +47,11 @@ class Limit:
     # single jobs
     risk: float | None = None
 
-    def __post_init__(self) -> None:
-        if not (isfinite(self.most) and self.most >= 0):
-            raise ParameterError(f"a limit of {self.most} is none: it is a number, 0 or more")
-        if self.quantity == LimitedQuantity.PLS and self.most > 1:
-            raise ParameterError(f"target PLS is {self.most}; it is a share between 0 and 1")
-        if not 0.5 <= self.confidence < 1:
-            raise ParameterError(
-                f"confidence is {self.confidence}; it lies between 0.5 and below 1, as 0.95"
-            )
-        if self.risk is not None and not 0 < self.risk < 1:
-            raise ParameterError(
-                f"risk is {self.risk}; it is `mean`, or a share of jobs between 0 and 1, as 0.95"
-            )
+    @property
+    def words(self) -> str:
+        """What is limited, in words."""
+        metric = self.quantity.metric
+        return "PLS" if metric is None else metric.loss_label
 
     def estimate(self, lost: Prediction) -> MeanLoss:
         """What is held to the limit, of the losses of some replications, with its error."""

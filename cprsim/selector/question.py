@@ -13,7 +13,6 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
-from cprsim.selector.bills import bills_of_selection
 from cprsim.selector.choice import Selection
 from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
 from cprsim.selector.option import Option, options_of
@@ -21,7 +20,6 @@ from cprsim.selector.parameters import variants
 from cprsim.selector.pricing import affordable
 from cprsim.selector.selecting import select
 from cprsim.selector.unknown import sensitivity_of
-from cprsim.selector.words import entries
 
 LIMITS = {
     "max_auc_loss": LimitedQuantity.AUC,
@@ -133,13 +131,12 @@ def answered(asked: Question) -> Selection:
         selection = select(
             experiment, limit, asked.options, on_progress, draws=varied, stand_ins=others
         )
-    bills = bills_of_selection(selection, prices_of(loaded.scenario))
+    bills = selection.bills(prices_of(loaded.scenario))
     best = cheapest_of(bills) if bills else selection.chosen.strategy
-    shown = [selection.full, *(one for one in selection.best.values() if one is not None)]
-    costs = {one.strategy: one.overhead.mean for one in shown if one.finished_fraction == 1}
+    costs = {name: one.overhead.mean for name, one in selection.finishing.items()}
     if bills:
         costs = {name: float(one.month.total_cents) for name, one in bills.items()}
-    unsure, accuracy = sensitivity_of(loaded, entries(selection), costs, best), ""
+    unsure, accuracy = sensitivity_of(loaded, selection.entries, costs, best), ""
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"

@@ -19,6 +19,7 @@ from cprsim.results.identity import Identity
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.folder import Selected, write_selection
 from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.option import strategy as option_of
 from tests.making import call, paper_policy, small_scenario
 
 SCENARIO = small_scenario("none, full, {strategy: cpr, target_pls: 0.1}", replications=60)
@@ -83,6 +84,7 @@ def candidate(strategy, interval_h, overhead, pls, *, keeps=True, rule=""):
         benefit=spread(0.12 - overhead),
         beyond_fraction=0.0,
         rule=rule,
+        entry=option_of(strategy).entry_at(interval_h, 20.0),
     )
 
 

@@ -285,24 +285,6 @@ def test_too_few_replications_are_refused(job: Job, n: int | None) -> None:
         choose(job.experiment().simulated(replications=n), curve_of(), auc(0.001))
 
 
-@pytest.mark.parametrize(
-    ("most", "more", "said"),
-    [
-        (-1.0, {}, "is none"),
-        (float("nan"), {}, "is none"),
-        (0.1, {"confidence": 1.0}, "confidence is 1.0"),
-        (0.1, {"confidence": 0.2}, "confidence is 0.2"),
-        (0.1, {"risk": 0.0}, "risk is 0.0"),
-        (0.1, {"risk": 1.5}, "risk is 1.5"),
-    ],
-)
-def test_a_limit_is_a_limit(most: float, more: dict[str, float], said: str) -> None:
-    with pytest.raises(ParameterError, match=said):
-        auc(most, **more)
-    with pytest.raises(ParameterError, match="share between 0 and 1"):
-        Limit(LimitedQuantity.PLS, 1.5)
-
-
 def test_nothing_is_recommended_by_a_curve_that_is_not_fit_for_use(job: Job) -> None:
     unfit = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
     with pytest.raises(ParameterError, match=r"hand is not fit for use.*3 seeds are too few"):
