@@ -15,9 +15,8 @@ from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
 from cprsim.errors import CurveError
 from cprsim.files import digest_of
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness.names import ALWAYS, STRATEGIES, Metric
+from cprsim.staleness.names import ALWAYS, Metric
 from cprsim.staleness.response import Response, Weight, mean_between
-from tests.generated import sub_saves
 
 
 def weight(end: float) -> Weight:
@@ -61,33 +60,6 @@ def same(one: Response, other: Response) -> bool:
     arrays += [(getattr(one.weight, n), getattr(other.weight, n)) for n in Weight.__slots__]
     plain = all(getattr(one, name) == getattr(other, name) for name in names)
     return plain and all(np.array_equal(a, b) for a, b in arrays)
-
-
-@st.composite
-def responses(draw):
-    """A response of any strategy, with ascending portions and whatever it may say besides."""
-    n = draw(st.integers(1, 4))
-    steps = draw(st.lists(st.floats(1e-6, 0.2), min_size=n, max_size=n))
-    numbers = st.lists(st.floats(0, 1), min_size=n, max_size=n)
-    errors = st.lists(st.floats(1e-9, 1), min_size=n, max_size=n)  # 0 for sure is no loss
-    pls, loss, error = (
-        np.array([0.0, *of]) for of in (np.cumsum(steps), sorted(draw(numbers)), draw(errors))
-    )
-    return Response(
-        draw(st.sampled_from(STRATEGIES)), draw(st.sampled_from(METRICS)), pls, loss, error,
-        weight=draw(st.sampled_from([Weight(), WEIGHT])),
-        interval_share=draw(st.floats(0, 1)),
-        degrees=draw(st.just(inf) | st.floats(0.1, 1e6)),
-        settings=draw(st.none() | sub_saves),
-    )  # fmt: skip
-
-
-@settings(max_examples=40)
-@given(responses())
-def test_whatever_response_reads_back_as_it_was_written(tmp_path_factory, response):
-    path = tmp_path_factory.mktemp("curves") / "made.json"
-    write_curve(path, replace(CURVE, responses=(response,)))
-    assert same(read_curve(path).responses[0], response)
 
 
 def test_a_curve_reads_back_as_it_was_written(path):
@@ -158,6 +130,3 @@ def test_a_damaged_byte_never_goes_unseen(path, data):
         return
     assert json.loads(damaged.read_bytes()) == json.loads(whole)  # white space, nothing else
     assert all(same(*pair) for pair in zip(found.responses, CURVE.responses, strict=True))
-
-
-# --------------------------------------------------------------------------- replicates, fitness

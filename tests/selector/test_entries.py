@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
@@ -11,14 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cprsim
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.recovery import SubSavesSection
-from cprsim.selector.folder import load_selected
 from cprsim.selector.option import strategy
 from cprsim.staleness.names import TRACKERS
 from tests.generated import sub_saves
@@ -68,38 +65,6 @@ def test_an_entry_makes_the_policy_that_it_was_made_from(
     said = option.entry_at(interval_h, USEFUL_H)
     again = planned(tmp_path_factory.mktemp("entry"), said)
     assert same(again, option.policy_at(experiment, interval_h)), said
-
-
-CURVE = "strategy,pls,loss,standard_error\n" + "".join(
-    f"{name},0.3,{loss},0.0001\n"
-    for name, loss in (("partial", 0.003), ("scar", 0.002), ("mfu", 0.001), ("ssu", 0.0015),
-                       ("round-robin", 0.0029))
-)  # fmt: skip
-
-
-def test_everything_that_is_said_can_be_pasted(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    recovery = "full, {strategy: cpr-ssu, target_pls: 0.1, sub_saves: {fraction: 0.25}}"
-    Path("small.yaml").write_text(small_scenario(recovery), "utf-8")
-    Path("mine.csv").write_text(CURVE, "utf-8")
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-    answer = cprsim.select(
-        "small.yaml", max_auc_loss=0.0009, curve="mine.csv", replications=200, folder="results"
-    )
-    block, recommended = answer.values["recovery"], answer.values["recommended"]
-    scenario = re.sub(r"recovery: .*\n", lambda _: block + "\n", small_scenario())
-    Path("pasted.yaml").write_text(scenario, "utf-8")
-    made = {policy.name: policy for policy in assemble(load_scenario(Path("pasted.yaml"))).policies}
-    assert answer.folder is not None
-    read = load_selected(answer.folder).selection
-    chosen = {"full": read.full} | {name: one for name, one in read.best.items() if one}
-    assert set(made) == set(chosen)
-    assert len(made) == 6
-    for name, one in chosen.items():
-        assert same(made[name], one.policy), name
-    assert block.count("# recommended") == 1
-    (line,) = [one for one in block.splitlines() if "# recommended" in one]
-    assert f"strategy: {recommended}," in line
 
 
 def test_a_priority_strategy_with_a_time_needs_no_target(tmp_path) -> None:

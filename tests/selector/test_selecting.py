@@ -181,13 +181,6 @@ def test_where_no_strategy_costs_less_it_is_full_recovery(job: Job) -> None:
     assert found.fell_back
 
 
-def test_a_loose_limit_needs_no_checkpoint(job: Job) -> None:
-    found = choose(job.experiment(), curve_of(partial=0.01), auc(0.5))
-    assert found.chosen.strategy == "partial"
-    assert found.chosen.n_saves == 0
-    assert abs(found.chosen.pls.mean - job.pls(0)) < 0.03 * job.pls(0)
-
-
 def test_one_embedding_server_loses_all_at_once(job: Job) -> None:
     alone = Job(n_emb_ps=1)
 
@@ -245,17 +238,6 @@ def test_with_servers_that_fail_together_both_forms_are_there(job: Job) -> None:
     ratio = published.policy.interval_h / divided.policy.interval_h
     assert ratio == pytest.approx(4.0)
     assert not published.keeps
-
-
-def test_a_target_pls_needs_no_curve(job: Job) -> None:
-    found = choose(job.experiment(), None, Limit(LimitedQuantity.PLS, 0.002))
-    best = found.best["partial"]
-    assert best is not None
-    assert best.pls.mean <= 0.002
-    assert best.held <= 0.002
-    assert found.formula[0].policy.interval_h == pytest.approx(
-        2 * 0.002 * job.n_emb_ps * job.mtbf_h
-    )
 
 
 # ----------------------------------------------------------------------------- bad input
