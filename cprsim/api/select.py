@@ -15,7 +15,7 @@ from cprsim.errors import ParameterError, one_line
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
     from cprsim.results.folder import ResultTarget
-    from cprsim.selector.folder import Selected
+    from cprsim.selector.choice import Selection
 
 Number = Annotated[float | str | None, Shell(metavar="NUMBER|PERCENT")]
 
@@ -101,14 +101,14 @@ def select(
     from cprsim.plots.save import drawing
     from cprsim.present.select import answer_of_select, document_of_select
     from cprsim.results.kept import kept
-    from cprsim.selector.folder import load_selected, write_selection
+    from cprsim.selector.folder import load_selection, write_selection
 
     draw = drawing(folder, lambda made: document_of_select(made).drawings)
 
-    def selected(target: ResultTarget) -> Selected:
+    def selected(target: ResultTarget) -> Selection:
         return write_selection(target, answered(asked), draw)
 
-    one = kept(folder, asked.loaded, load_selected, selected, kind="select")
+    one = kept(folder, asked.loaded, load_selection, selected, kind="select")
     return answer_of_select(one.made, **one.about())
 
 

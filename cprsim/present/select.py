@@ -34,7 +34,7 @@ from cprsim.results.words import (
     with_interval,
 )
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.folder import Selected, candidate_rows
+from cprsim.selector.folder import candidate_rows
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
 SURE_FRACTION = 0.95  # of the draws of parameters
@@ -44,10 +44,10 @@ VALUES = (
 )  # fmt: skip
 
 
-def answer_of_select(made: Selected, **about: Any) -> Answer:
+def answer_of_select(selection: Selection, **about: Any) -> Answer:
     """The answer that a results folder of a selection holds."""
-    selection, found = made.selection, made.selection.sensitivity
-    bills = selection.bills(prices_in(made.path))
+    found = selection.sensitivity
+    bills = selection.bills(prices_in(selection.path))
     rows = candidate_rows(selection)
     at_best = rows["part"].isin(["full", "best"])
     strategies = rows[at_best].drop(columns="part").reset_index(drop=True)
@@ -68,8 +68,8 @@ def answer_of_select(made: Selected, **about: Any) -> Answer:
         frames["unknown"] = pd.DataFrame(found.flips)
     return Answer(
         "selection",
-        made.name,
-        lambda: document_of_select(made),
+        selection.name,
+        lambda: document_of_select(selection),
         frames=frames,
         values={
             "recommended": selection.chosen.strategy,
@@ -96,31 +96,30 @@ def recovery_of(selection: Selection) -> str:
     return "\n".join(["recovery:", *lines])
 
 
-def document_of_select(made: Selected) -> Document:
+def document_of_select(selection: Selection) -> Document:
     """Everything about one selection. Raises ResultError for an unreadable file."""
-    selection = made.selection
-    bills = selection.bills(prices_in(made.path))
+    bills = selection.bills(prices_in(selection.path))
     over = selection.limit.words if selection.limited else "the number of saves"
     picture = Picture(
         f"Overhead over {over}",
         "A point per strategy and interval, the choice marked. The table has the best of each.",
-        lambda: selection_figure(selection, made.name),
+        lambda: selection_figure(selection, selection.name),
         "pareto",
     )
     entry = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
     return Document(
-        title=f"What to run: {made.name}",
+        title=f"What to run: {selection.name}",
         question=(
             f"How should a job of {hours(selection.useful_h)} of useful work recover from "
             "failures, and how often save?"
         ),
         answer=_decision(selection),
-        table=_table(selection, made.name),
+        table=_table(selection, selection.name),
         remarks=[*_remarks(selection, bills)],
         sections=[
             Section("How to run it", [ListingBlock("For the scenario", entry)]),
             Section("All candidates", [picture, *([money_table(bills)] if bills else [])]),
-            *origin(made.manifest, made.path),
+            *origin(selection.manifest, selection.path),
         ],
     )
 

@@ -5,10 +5,13 @@ The records are what `selection.json` holds (`cprsim.files`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
+from pathlib import Path
+from typing import Any
 
-from cprsim.files import OMITTED, Endless, Number, inlined
+from cprsim.files import NOT_STORED, OMITTED, Endless, Number, inlined
 from cprsim.records import Estimate
 from cprsim.recovery.policy import Policy
 from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
@@ -112,11 +115,18 @@ class Selection:
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
     # what would make another one the cheapest; None: no input is said to be unknown
     sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
+    path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder
+    manifest: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_STORED)
 
     def __post_init__(self) -> None:
         """Raise ValueError where the strategy that is recommended is not there."""
         if not self.fell_back and self.best.get(self.recommended) is None:
             raise ValueError(f"{self.recommended} is recommended, and not among the best")
+
+    @property
+    def name(self) -> str:
+        """Of the scenario."""
+        return str(self.manifest["name"]).removesuffix("-select")
 
     @property
     def chosen(self) -> Candidate:

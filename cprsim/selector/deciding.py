@@ -17,7 +17,7 @@ from cprsim.selector.limit import Limit
 from cprsim.selector.option import FULL, Option, options_of, strategy
 from cprsim.selector.pricing import Bench, Priced
 from cprsim.selector.search import WORTH_TRYING, best, best_full, best_tail
-from cprsim.staleness.expected import mean_loss
+from cprsim.staleness.expected import Prediction
 from cprsim.staleness.names import WHOLE
 
 FEWEST_REPLICATIONS = 100
@@ -141,7 +141,8 @@ def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
             continue
         lost, own = bench.price(name, [taken.policy.interval_h])[0].lost, taken.lost
         errors = np.hypot(lost.standard_error, own.standard_error)
-        more = mean_loss(lost.loss - own.loss, errors, min(lost.degrees, own.degrees))
-        if more.interval()[0] <= 0 and not one.more_than(taken).mean > hardly:
+        degrees = min(lost.degrees, own.degrees)
+        more = Prediction(lost.loss - own.loss, errors, lost.beyond, degrees)
+        if more.mean().interval()[0] <= 0 and not one.more_than(taken).mean > hardly:
             alike.append(name)
     return replace(decided, chosen=there[alike[0]]), tuple(alike)

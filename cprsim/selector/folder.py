@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -17,39 +16,20 @@ SELECTION = "selection.json"
 
 
 def write_selection(
-    target: ResultTarget, selection: Selection, draw: Callable[[Selected], object]
-) -> Selected:
+    target: ResultTarget, selection: Selection, draw: Callable[[Selection], object]
+) -> Selection:
     """Write a selection into its folder, whole or not at all; as read back from there."""
     with new_folder(target) as folder:
         write_record(folder / SELECTION, selection)
         write_csv(candidate_rows(selection), folder / "candidates.csv")
-        draw(Selected(folder, {"name": target.identity.name}, selection))
-    return load_selected(target.folder)
+        draw(replace(selection, path=folder, manifest={"name": target.identity.name}))
+    return load_selection(target.folder)
 
 
-def read_selection(folder: Path) -> Selection:
-    """The selection of a finished folder. Raises ResultError where it is none."""
-    return read_record(Selection, folder / SELECTION, "a selection")
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """A selection as read from its folder."""
-
-    path: Path
-    manifest: Mapping[str, Any]
-    selection: Selection
-
-    @property
-    def name(self) -> str:
-        """Of the scenario."""
-        return str(self.manifest["name"]).removesuffix("-select")
-
-
-def load_selected(folder: Path) -> Selected:
+def load_selection(folder: Path) -> Selection:
     """Read a finished selection. Raises ResultError where it is unfinished or damaged."""
-    manifest = read_manifest(folder)
-    return Selected(folder, manifest, read_selection(folder))
+    about = {"path": folder, "manifest": read_manifest(folder)}
+    return read_record(Selection, folder / SELECTION, "a selection", **about)
 
 
 def candidate_rows(selection: Selection) -> pd.DataFrame:

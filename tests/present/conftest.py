@@ -17,7 +17,7 @@ from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.folder import Selected, write_selection
+from cprsim.selector.folder import write_selection
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.option import strategy as option_of
 from tests.making import call, paper_policy, small_scenario
@@ -107,7 +107,7 @@ def made_selection(parent) -> Path:
     return kept_selection(parent, selection).path
 
 
-def kept_selection(parent, selection) -> Selected:
+def kept_selection(parent, selection) -> Selection:
     """A selection in a folder of its own."""
     identity = Identity("small-select", "name: small\n", {})
     about = {"command": ["cprsim", "select"], "seed": 1}

@@ -28,7 +28,7 @@ from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
 from cprsim.selector.choice import DrawnDecisions, Selection
-from cprsim.selector.folder import load_selected
+from cprsim.selector.folder import load_selection
 from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
 from cprsim.selector.option import RELOADING, options_of
 from cprsim.selector.search import most_taken
@@ -345,7 +345,7 @@ def test_entries_give_the_policies_that_were_selected(program, tmp_path, monkeyp
     result = program(recovery, "--json")
     assert result.exit_code == 0, result.output
     plain = json.loads(result.stdout)
-    read = load_selected(Path(plain["folder"])).selection
+    read = load_selection(Path(plain["folder"]))
     best = {one["strategy"]: one for one in plain["frames"]["strategies"]}
     assert best["peers"]["option"] == "remote_every"
     assert "options: {copies: 4, remote_every: " in best["peers"]["entry"]
