@@ -85,6 +85,7 @@ class Bench:
     _known: dict[tuple[str, float], Priced] = field(init=False, default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
+    _kinds: dict[str, object] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._failures = pipeline.FailureBlocks([self.experiment])
@@ -112,12 +113,15 @@ class Bench:
 
     def kind(self, name: str) -> object:
         """Equal for options that differ by nothing that a simulation sees."""
-        option = self.options[name]
-        if not option.is_strategy or option.entry.costs is not None:
-            return name
-        policy = self.policy(name, self.experiment.useful_h)
-        parts = policy.sub_saves
-        return policy.on_failure, parts and (parts.fraction, parts.bytes_share, parts.extra_h)
+        if name not in self._kinds:
+            option, kind = self.options[name], None
+            if option.is_strategy and option.entry.costs is None:
+                policy = self.policy(name, self.experiment.useful_h)
+                parts = policy.sub_saves
+                cut = parts and (parts.fraction, parts.bytes_share, parts.extra_h)
+                kind = policy.on_failure, cut
+            self._kinds[name] = kind or name
+        return self._kinds[name]
 
     def _simulate(self, name: str, intervals_h: list[float]) -> None:
         policies = tuple(

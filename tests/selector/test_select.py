@@ -90,21 +90,6 @@ def test_strategies_that_do_and_cost_the_same_share_a_row() -> None:
     assert len({tuple(row[1:]) for row in table.rows}) == len(names)
 
 
-def test_the_scenario_may_name_limit_and_curve() -> None:
-    accuracy = {"curve": "mine.csv", "max_auc_loss": 0.0005, "risk": 0.9, "confidence": 0.8}
-    answer = cprsim.select("small.yaml", {"accuracy": accuracy}, **FEW)
-    assert "for 90 % of the jobs, AUC loss at most 0.0005 at its 80 % upper" in str(answer)
-
-
-def test_a_shipped_curve_of_another_model_is_warned_of() -> None:
-    other = {"kernel": {"most_rows": 2000}}
-    answer = cprsim.select(
-        "small.yaml", other, max_auc_loss=0.001, curve="criteo-kaggle-linear", **FEW
-    )
-    assert "was measured for another model than this section `kernel`" in str(answer)
-    assert "most_rows (5000, here 2000)" in str(answer)
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

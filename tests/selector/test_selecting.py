@@ -17,7 +17,8 @@ from cprsim.recovery.policy import RELOAD
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.option import strategy as strategy_option
 from cprsim.selector.pricing import interval_with
-from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
+from cprsim.selector.search import best_full
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.names import Metric
 from tests.selector.conftest import Job, bench_by, choose, curve_of
 
@@ -76,15 +77,6 @@ def test_nothing_is_simulated_twice(job: Job) -> None:
     again = bench.price("partial", [1.0, 2.0])
     assert again[0] is once[0]
     assert bench.price("partial", [2.0, 1.0]) == again[::-1]
-
-
-def test_no_more_saves_are_tried_than_cost_some_times_what_full_recovery_does(job: Job) -> None:
-    bench = bench_by(job.experiment().simulated(replications=200), curve_of(), auc(0.001))
-    full = best_full(bench)
-    budget_h = WORTH_TRYING * full.mean_overhead * job.useful_h
-    assert most_writes(bench, "partial", full) == ceil(budget_h / job.save_h)
-    endless = replace(full, finished_fraction=0.5)
-    assert most_writes(bench, "partial", endless) == WORTH_TRYING * 10 * job.useful_h / job.save_h
 
 
 def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
@@ -243,14 +235,28 @@ def test_with_servers_that_fail_together_both_forms_are_there(job: Job) -> None:
 # ----------------------------------------------------------------------------- bad input
 
 
-def test_an_accuracy_limit_needs_a_curve(job: Job) -> None:
-    with pytest.raises(ParameterError, match="needs a staleness curve"):
-        choose(job.experiment(), None, auc(0.001))
+UNFIT = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
 
 
-def test_a_curve_that_knows_none_of_the_strategies_is_refused(job: Job) -> None:
-    with pytest.raises(ParameterError, match="knows none of"):
-        choose(job.experiment(), curve_of(), Limit(LimitedQuantity.LOG_LOSS, 0.001))
+@pytest.mark.parametrize(
+    ("n", "curve", "limit", "said"),
+    [
+        (2000, None, auc(0.001), "needs a staleness curve"),
+        (2000, curve_of(), Limit(LimitedQuantity.LOG_LOSS, 0.001), "knows none of"),
+        (2000, UNFIT, auc(0.001), "hand is not fit for use.*3 seeds are too few"),
+        (None, curve_of(), auc(0.001), "^a precision in place of replications"),
+        (99, curve_of(), auc(0.001), "^99 replications"),
+    ],
+)
+def test_what_can_not_be_decided_is_refused(
+    job: Job, n: int | None, curve: StalenessCurve | None, limit: Limit, said: str
+) -> None:
+    with pytest.raises(ParameterError, match=said):
+        choose(job.experiment().simulated(replications=n), curve, limit)
+
+
+def test_a_limit_of_pls_asks_nothing_of_the_curve(job: Job) -> None:
+    assert choose(job.experiment(), UNFIT, Limit(LimitedQuantity.PLS, 0.05)).chosen
 
 
 def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job) -> None:
@@ -258,18 +264,3 @@ def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job)
     selection = choose(job.experiment(), curve_of(), auc(0.001), options)
     assert list(selection.best) == ["partial"]
     assert selection.left_out == ("cpr-ssu",)
-
-
-@pytest.mark.parametrize("n", [None, 1, 99])
-def test_too_few_replications_are_refused(job: Job, n: int | None) -> None:
-    said = f"^{n or 'a precision in place of'} replications"
-    with pytest.raises(ParameterError, match=said):
-        choose(job.experiment().simulated(replications=n), curve_of(), auc(0.001))
-
-
-def test_nothing_is_recommended_by_a_curve_that_is_not_fit_for_use(job: Job) -> None:
-    unfit = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
-    with pytest.raises(ParameterError, match=r"hand is not fit for use.*3 seeds are too few"):
-        choose(job.experiment(), unfit, auc(1e-5))
-    by_pls = Limit(LimitedQuantity.PLS, 0.05)  # which asks nothing of the curve
-    assert choose(job.experiment(), unfit, by_pls).chosen
