@@ -30,7 +30,7 @@ class Candidate:
     policy: Policy
     rule: str = ""  # of the paper's formula, where the interval is its
     option: str = ""  # of a recovery system, that its interval is; none where it has no interval
-    entry: str = ""  # of `recovery` in a scenario that runs it
+    entry: str  # of `recovery` in a scenario that runs it
     n_saves: int = field(metadata={"alias": "saves"})  # whole ones that are due; 0: never
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful

@@ -43,7 +43,7 @@ class Question:
 def question_of(load: Load, replications: int | None) -> Question:
     """Check all that a selection needs. Raises CprsimError for what is wrong."""
     loaded = load([])
-    experiment, limit = assemble(loaded, with_policies=False), limit_of(loaded)
+    experiment, limit = assemble(loaded, with_policies=False), limit_of(loaded, priced=False)
     for number, entry in enumerate(loaded.scenario.recovery):
         if entry.costs is not None and entry.strategy in STRATEGIES:
             message = (
@@ -55,9 +55,7 @@ def question_of(load: Load, replications: int | None) -> Question:
     if limited and limit is None:
         message = f"there is no limit; say what may be lost with one of {HOW}"
         raise _wrong(loaded, "accuracy", message)
-    if limited:
-        limit_if_any(loaded)  # with a curve that prices it
-    limit = limit or NO_LIMIT
+    limit = limit_of(loaded, priced=limited) or NO_LIMIT
     n = replications
     if n is None:
         n = affordable(experiment, tail=limit.risk is not None)
@@ -88,24 +86,11 @@ def _options(loaded: LoadedScenario, experiment: Experiment) -> tuple[dict[str, 
     return options, limited
 
 
-def limit_if_any(loaded: LoadedScenario) -> Limit | None:
+def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
     """The limit that the section `accuracy` names; None where it names none.
 
-    Raises ScenarioError where it names several, or one of accuracy that no curve prices.
+    Raises ScenarioError where it names several, or, if it has to be priced, one that no curve does.
     """
-    limit = limit_of(loaded)
-    if limit and limit.quantity != LimitedQuantity.PLS and chosen_curve(loaded) is None:
-        message = (
-            "no staleness curve applies, so that an accuracy limit means nothing: name one with "
-            f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
-            f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
-        )
-        raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
-    return limit
-
-
-def limit_of(loaded: LoadedScenario) -> Limit | None:
-    """The same without a look at the curve."""
     section = loaded.scenario.accuracy
     if section is None:
         return None
@@ -114,8 +99,17 @@ def limit_of(loaded: LoadedScenario) -> Limit | None:
     found = [(what, most) for what, most in (known | named).items() if most is not None]
     if len(found) > 1:
         raise _wrong(loaded, "accuracy", f"there are {len(found)} limits: keep one of {HOW}")
+    if not found:
+        return None
+    if priced and found[0][0] != LimitedQuantity.PLS and chosen_curve(loaded) is None:
+        message = (
+            "no staleness curve applies, so that an accuracy limit means nothing: name one with "
+            f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
+            f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
+        )
+        raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
     risk = None if section.risk == "mean" else float(section.risk)
-    return Limit(*found[0], section.confidence, risk) if found else None
+    return Limit(*found[0], section.confidence, risk)
 
 
 def _wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:

@@ -314,9 +314,6 @@ def test_a_selection_with_systems_is_read_back(whole: Selection) -> None:
     again = decode(Selection, json.loads(text))
     assert again == whole
     assert said_of(again) == said_of(whole)
-    older = json.loads(text)
-    del older["limited"], older["full"]["option"], older["full"]["entry"]
-    assert decode(Selection, older).limited
 
 
 # ----------------------------------------------------------------------------- the program
