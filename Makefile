@@ -51,7 +51,7 @@ notebooks: $(VENV)/.has-check  ## Run the notebooks and store their outputs
 notebooks-check: $(VENV)/.has-check
 	@printf '%s\n' notebooks/*.ipynb | sort -r | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py --check
 oracle: $(VENV)/.has-oracle  ## Compare the training kernel with PyTorch, run docs/own-model.md (installs its CPU build)
-	@$(BIN)/pytest -q -m "not long" tests/kernel/test_torch.py tests/torch
+	@$(BIN)/pytest -q -m "not long" tests/torch
 torchrec: $(VENV)/.has-oracle  ## Try TorchRec's tables in `cprsim.torch` (installs its CPU build; outside CI)
 	@$(BIN)/pip install -q -c constraints.txt fbgemm-gpu-cpu==1.8.0 tensordict==0.15.3 torchmetrics==1.0.3 pyre-extensions==0.0.32 tqdm
 	@$(BIN)/pip install -q --no-deps torchrec==1.9.2

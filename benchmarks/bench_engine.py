@@ -111,7 +111,7 @@ def one_round(
 
 def bare_gaps(life: Distribution, n_nodes: int, rng: np.random.Generator) -> None:
     """The random numbers of one clock."""
-    life.sample_unchecked(rng, N_FAILURES + BARE)
+    life.sample(rng, N_FAILURES + BARE)
     rng.integers(0, n_nodes, N_FAILURES)
 
 
@@ -121,7 +121,7 @@ def bare_first_failures(life: Distribution, n_nodes: int, rng: np.random.Generat
     n = int(rng.binomial(n_nodes, p_fails, BARE).sum())
     life.quantile(p_fails * rng.random(n))
     rng.integers(0, n_nodes, n)
-    life.sample_unchecked(rng, n)
+    life.sample(rng, n)
 
 
 def seconds(work: Callable[..., object], *arguments: object) -> float:

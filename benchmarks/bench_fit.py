@@ -24,10 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cprsim.failures.traces import read_lanl
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.report import fit_failures
+from tests.failures.tidy import read_lanl
 
 N_TIMES, ROUNDS = 10_000, 3
 WITHIN_S = 20.0  # what the whole fit of LANL's system 2 may take
@@ -126,7 +126,7 @@ def main() -> None:
         print("LANL: CPRSIM_DATA is not set")
         return
     outages = read_lanl(Path(os.environ["CPRSIM_DATA"]) / LANL, system=2)
-    taken = seconds(lambda: fit_trace(outages), 1)
+    taken = seconds(lambda: fit_failures(outages), 1)
     print(f"LANL system 2, everything, 199 bootstrap samples: {taken:.1f} s (wanted: {WITHIN_S:g})")
 
 

@@ -52,7 +52,7 @@ def ours(shape: ModelShape, clicks: Clicks, batch: int, optimizer: str = "sgd") 
     trainer.initialise()
 
     def one_pass() -> None:
-        trainer.rewind(0)
+        trainer.arrays()["position"][:] = 0
         trainer.run()
 
     return one_pass

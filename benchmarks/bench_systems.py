@@ -111,7 +111,7 @@ def seconds(engine: Engine, block: Block, n: int) -> float:
 
 
 def block_of(number: int) -> Block:
-    source = JobClock(Exponential.from_mean(MTBF_H), range(N_NODES))
+    source = JobClock(Exponential(MTBF_H), range(N_NODES))
     return Block(BlockFailures(source, CLUSTER, 1, number, USEFUL_H), SHARES)
 
 

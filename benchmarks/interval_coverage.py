@@ -25,14 +25,14 @@ from scipy.stats import binom
 import cprsim
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import replay, simulate
+from cprsim.failures.coalescing import coalesced
 from cprsim.failures.outages import with_lives
 from cprsim.files import write_whole
-from cprsim.fitting.coalescing import coalesced
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import Lifetimes, gaps, uptimes
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.report import fit_failures
 from cprsim.fitting.trend import silences, trend
 from cprsim.records import Activity, EventLog
 from cprsim.scenario.reading import load_scenario
@@ -99,11 +99,11 @@ def warnings(seed: int, _: Path) -> Iterator[Seen]:
     at_h = np.cumsum(500 / gamma(1.5) * rng.weibull(2.0, (60, 40)), axis=1).ravel()
     for what, from_h in (("new", 0.0), ("of any age", 5000.0)):
         log = log_of(at_h - from_h, 2000.0, np.repeat(np.arange(60), 40), 60, 1e-4, given=True)
-        found = fit_trace(log, n_bootstrap=0).warnings
+        found = fit_failures(log, n_bootstrap=0).warnings
         yield f"ages matter: nodes of shape 2, {what}", any("ages" in one for one in found)
     for factor in (1.0, 3.0, 10.0):
         log = lemons(seed, mean_h=400 / factor, others_h=400.0, shape=0.8)
-        differ = fit_trace(log, n_bootstrap=0).asks_for_correlation
+        differ = fit_failures(log, n_bootstrap=0).asks_for_correlation
         yield f"nodes differ: three of 60 worse by {factor:g}", differ
 
 
@@ -118,8 +118,8 @@ def trends(seed: int, _: Path) -> Iterator[Seen]:
 def circle(seed: int, _: Path) -> Iterator[Seen]:
     """60 nodes with lemons and shocks, simulated, fitted, and simulated again from the fit."""
     fitted = fit_correlated(log := simulated(seed))
-    for one in check_by_simulation(log, fitted, n=100, seed=seed):
-        yield f"{one.name} lies outside", one.inside is False
+    for name, inside in check_by_simulation(log, fitted, n=100, seed=seed).items():
+        yield f"{name} lies outside", inside is False
 
 
 PARTS = ("useful", "lost", "save", "detect", "reschedule", "load")

@@ -46,7 +46,7 @@ from cprsim.measuring.runs import SeedRuns, read_seed, require_seen, run_seed
 from cprsim.records import NO_NUMBER, Floats, ShardLoss
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
-from cprsim.results.manifest import git_state
+from cprsim.results.folder import git_state
 from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity

@@ -7,6 +7,7 @@ CprsimError                 one clear message; the command line prints it and ex
 ├── ClickError              a click log can't be read: file, line, value
 ├── ParameterError          a number handed to a model lies outside its domain
 ├── ResultError             a results folder is unfinished, damaged or not a result
+│   └── WriteError              the system refuses to write a file; exits with 1
 ├── CheckpointError         no checkpoint of a training run can be used
 ├── BudgetError             what is asked for takes more memory or time than it may
 │   └── TooManyReplicationsError    at once; fewer may fit
@@ -44,6 +45,12 @@ class PolicyError(ParameterError):
 
 class ResultError(CprsimError):
     """A results folder is unfinished, damaged, or no result at all."""
+
+
+class WriteError(ResultError):
+    """The system refuses to write a file: a full disk, no permission."""
+
+    exit_code = 1
 
 
 class CheckpointError(CprsimError):

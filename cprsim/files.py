@@ -22,7 +22,7 @@ from operator import not_
 from pathlib import Path
 from typing import IO, Annotated, Any, TypeVar
 
-from cprsim.errors import ResultError
+from cprsim.errors import ResultError, WriteError
 from cprsim.version import PACKAGE
 
 UNFINISHED = ".unfinished"
@@ -190,11 +190,11 @@ def whole_file(
 
 @contextmanager
 def writes(what: object) -> Iterator[None]:
-    """Raise ResultError where the system can't write `what`, which the block does."""
+    """Raise WriteError where the system can't write `what`, which the block does."""
     try:
         yield
     except OSError as error:
-        raise ResultError(f"can't write {what}: {error.strerror or error}") from error
+        raise WriteError(f"can't write {what}: {error.strerror or error}") from error
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -117,12 +117,6 @@ CASES = {
         lambda: cprsim.fit(EXAMPLES / "saves.csv", bootstrap=0),
     ),
     "curve": Case(f"report {CURVE} --out page.html", lambda: cprsim.read(CURVE)),
-    "seeds": Case(
-        "measure small.yaml --limit 0.001", lambda: cprsim.measure("small.yaml", limit=1e-3)
-    ),
-    "plan": Case(
-        "measure small.yaml --plan plan", lambda: cprsim.measure("small.yaml", plan="plan")
-    ),
     "train": Case("train trained.yaml", lambda: cprsim.train("trained.yaml")),
     "backtest": Case(
         "backtest jobs.jsonl --recovery full,partial --draws 4 --set prices.node_hour=2",

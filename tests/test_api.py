@@ -7,7 +7,6 @@ import inspect
 import json
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ import cprsim
 from cprsim import events
 from cprsim.api import COMMANDS
 from cprsim.cli.command import docstring_of
-from cprsim.curves.curve_file import read_curve
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
 from tests.history.making import told, write_events
 from tests.making import call, small_scenario
@@ -213,12 +211,8 @@ def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*(are few|hardly learned)")
 def test_a_measurement_gives_a_curve(tmp_path: Path) -> None:
     file = tmp_path / "small.json"
-    measured = partial(cprsim.measure, MEASURED, seeds=3, workers=1, strategies=["partial", "mfu"])
-    paths = [tmp_path / f"{n}.json" for n in (1000, 1500)]
-    for path in paths:
-        measured({"kernel.samples": int(path.stem)}, file=path)
-    curve = measured({"kernel.samples": 2000}, shorter=paths, file=file)
-    assert [law.longest for law in read_curve(file).lengths.values()] == [1714, 1714]
+    named = {"file": file, "seeds": 3, "workers": 1, "strategies": ["partial", "mfu"]}
+    curve = cprsim.measure(MEASURED, {"kernel.samples": 2000}, **named)
     assert "partial" in set(curve.frames["strategies"]["strategy"])
     assert not curve.values["fit_for_use"]
     assert cprsim.read(file).to_json() == curve.to_json()

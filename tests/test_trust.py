@@ -83,7 +83,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 # What is killed, the function in which it kills itself, and what reads its folder.
 KILLED = {
-    "run": (("run", "small.yaml"), "cprsim.results.manifest._installed", load_result),
+    "run": (("run", "small.yaml"), "cprsim.results.folder._installed", load_result),
     "select": (
         ("select", "small.yaml", "--target-pls", 0.1, "--replications", 100),
         "cprsim.results.folder._put_in_place",

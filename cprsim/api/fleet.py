@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cprsim.scenario.sweep import Values
     from cprsim.scenario.yaml_text import Plain
 
-SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
+SHORT = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
 
 
 @command
@@ -96,7 +96,7 @@ def fleet(
     from cprsim.plots.fleet import fleet_figures
     from cprsim.plots.save import drawing
     from cprsim.present.fleet import answer_of_fleet
-    from cprsim.results.kept import kept
+    from cprsim.results.folder import kept
     from cprsim.results.store import PointStore
     from cprsim.workers import Workers as Pool
 

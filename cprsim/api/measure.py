@@ -17,7 +17,6 @@ from cprsim.api import command
 from cprsim.api.parameters import (
     AllowCode,
     Dask,
-    FileName,
     Overrides,
     ScenarioLike,
     Shell,
@@ -29,15 +28,11 @@ from cprsim.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cprsim.measuring.design import Design
     from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, MeasureRequest
     from cprsim.present.answer import Answer
-    from cprsim.scenario.reading import LoadedScenario
-    from cprsim.staleness.names import Metric
 
 CURVES = Path("results") / "curves"
-POWERS = (0.8, 0.9, 0.95)  # with which a loss is distinguished from nothing
 
 
 @command
@@ -51,11 +46,6 @@ def measure(
     budget: Annotated[str, Shell(metavar="TIME")] = "10 min",
     strategies: Annotated[Sequence[str], Shell("--strategy", "NAME", many=True)] = (),
     metrics: Annotated[Sequence[str], Shell("--metric", "NAME", many=True)] = (),
-    shorter: Annotated[Sequence[str | Path], Shell(metavar="FILE", many=True)] = (),
-    plan: FileName = None,
-    runs: FileName = None,
-    limit: float | None = None,
-    pilot: Annotated[str, Shell(metavar="FILE|NAME")] = "criteo-kaggle-linear",
     workers: Workers = None,
     dask: Dask = None,
     allow_code: AllowCode = False,
@@ -84,17 +74,6 @@ def measure(
     metrics : sequence of str, optional
         Further metrics that the curve holds, such as ne or calibration; may be repeated. Default:
         of a trainer of your own all, of the built-in model none.
-    shorter : sequence of str or Path, optional
-        Curves of the same model and seeds at two shorter lengths of training: where their law
-        predicts this one, it serves longer jobs.
-    plan : str or Path, optional
-        Write the runs to make elsewhere (.csv), and measure nothing.
-    runs : str or Path, optional
-        Fit the curve to these runs, which were made elsewhere by a plan.
-    limit : float, optional
-        Say how many seeds tell a loss of this size from nothing, and measure nothing.
-    pilot : str, default "criteo-kaggle-linear"
-        The curve whose scatter over the seeds 'limit' goes by: your pilot's.
     workers : int, optional
         Processes on this machine; default: one per core.
     dask : str, optional
@@ -107,8 +86,7 @@ def measure(
     Answer
         ``frames["strategies"]`` (loss per PLS), ``["losses"]`` at portions of lost samples,
         ``["weights"]`` by the time of the failure, ``["held_out"]`` (whether it predicts);
-        ``values["unfit"]`` says why `select` refuses the curve. Of `limit`: ``frames["seeds"]``;
-        of `plan`: ``rows["runs"]``.
+        ``values["unfit"]`` says why `select` refuses the curve.
 
     Raises
     ------
@@ -119,21 +97,15 @@ def measure(
     from cprsim.curves.curve_file import read_curve, write_curve
     from cprsim.measuring.curve import curve_file
     from cprsim.measuring.design import design_of
-    from cprsim.measuring.lengths import read_shorter, with_lengths
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.own_code import require_allowed
     from cprsim.present.curve import answer_of_curve
-    from cprsim.results.folder import require_writable
-    from cprsim.results.kept import Kept
+    from cprsim.results.folder import Kept, require_writable
     from cprsim.staleness.names import Metric
     from cprsim.units import SHARE, TIME
     from cprsim.workers import Workers as Pool
 
     design, named = design_of(strategies), tuple(map(Metric, metrics))
-    if plan is not None:
-        return _planned(loaded, design, seeds, Path(plan))
-    if limit is not None:
-        return _seeds_for(limit, pilot, named[0] if named else Metric.AUC, design, loaded)
     path = CURVES / f"{loaded.scenario.name}.json" if file is None else Path(file)
     if path.suffix.lower() != ".json":
         raise ParameterError(f"--out: {path}: the file of a curve ends in .json")
@@ -149,20 +121,14 @@ def measure(
         design=design,
         metrics=named or None,
     )
-    expected = None
-    if runs is None:
-        require_allowed(loaded, allow_code, Path.cwd())
-        watch.doing("training once, to say what can be expected")
-        request, expected = prepared(request)
-    others = read_shorter([Path(one) for one in shorter], request)
-    if expected is not None:
-        measured = _trained(request, expected, path)
-    else:
-        measured, request = _made_elsewhere(Path(str(runs)), request)
+    require_allowed(loaded, allow_code, Path.cwd())
+    watch.doing("training once, to say what can be expected")
+    request, expected = prepared(request)
+    measured = _trained(request, expected, path)
     words = shlex.join(watch.command() or ["cprsim.measure"])
     words = re.sub(r" --(workers|dask)[ =]\S+", "", words)  # where it ran changes no number
-    write_curve(path, with_lengths(curve_file(measured, request, path.stem, words), others))
-    written = Kept(read_curve(path), path, path, False, None)
+    write_curve(path, curve_file(measured, request, path.stem, words))
+    written = Kept(read_curve(path), path, path)
     return answer_of_curve(written.made, **written.about())
 
 
@@ -174,37 +140,6 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
     if not value > 0:
         raise ParameterError(f"{option}: must be positive, not {text!r}")
     return value
-
-
-# ------------------------------------------------------------------------------ before it
-
-
-def _planned(loaded: LoadedScenario, design: Design, n_seeds: int | None, path: Path) -> Answer:
-    """Write the runs to make elsewhere."""
-    from cprsim.measuring.elsewhere import plan, write_plan
-    from cprsim.present.curve import answer_of_plan
-    from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
-
-    first = 1 if loaded.scenario.kernel is None else loaded.scenario.kernel.seed
-    numbers = range(first, first + (n_seeds or FEWEST_SEEDS_TO_USE))
-    runs = plan(design, numbers, loaded.scenario.cluster.emb_ps)
-    write_plan(path, runs)
-    return answer_of_plan(loaded.scenario.name, runs, path)
-
-
-def _seeds_for(
-    limit: float, pilot: str, metric: Metric, design: Design, loaded: LoadedScenario
-) -> Answer:
-    """How many seeds tell a loss of this size from nothing."""
-    from cprsim.curves.choosing import shipped_names, shipped_path
-    from cprsim.curves.curve_file import read_curve
-    from cprsim.measuring.power import planned
-    from cprsim.present.curve import answer_of_seeds
-
-    of = read_curve(shipped_path(pilot) if pilot in shipped_names() else Path(pilot))
-    n_servers = loaded.scenario.cluster.emb_ps
-    found = {power: planned(of, metric, limit, power, design, n_servers) for power in POWERS}
-    return answer_of_seeds(found, metric, limit, of.name)
 
 
 # ------------------------------------------------------------------------------ the runs
@@ -265,17 +200,3 @@ def _trained(request: MeasureRequest, expected: Expected, path: Path) -> Measure
         finally:
             over.set()
             thread.join()
-
-
-def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, MeasureRequest]:
-    """The measurement that a table of runs is, and what it was asked for."""
-    from cprsim.measuring.elsewhere import read_runs
-    from cprsim.measuring.measure import fitted_to, with_further
-    from cprsim.results.identity import file_digest
-
-    read = read_runs(runs)
-    if read.n_unfinished:
-        rows = f"{read.n_unfinished:,} of {read.n_unfinished + len(read.runs):,} rows"
-        watch.warn(f"{rows} of {runs} have no result and are left out")
-    request = replace(request, elsewhere={"runs": runs.name, "sha256": file_digest(runs)})
-    return with_further(fitted_to(read.results(), read.observed()), request), request

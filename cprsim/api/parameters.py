@@ -5,10 +5,13 @@ Light to import: the help of the command line reads them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from textwrap import fill, indent
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from annotated_types import Ge, Le
 
@@ -92,3 +95,40 @@ SavesEvery = Annotated[
         help="Work between the saves of the jobs, such as '30 min', where their logs don't tell.",
     ),
 ]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def with_fields_of(record: type, **helps: str) -> Callable[[Function], Function]:
+    """Give a function that takes ``**said`` the fields of a record as keywords, with their help.
+
+    Or with that of `helps`.
+    """
+    types = get_type_hints(record)
+    options = [
+        inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default,
+            annotation=Annotated[types[one.name], Shell(**one.metadata["shell"])],
+        )
+        for one in fields(record)
+    ]  # fmt: skip
+    entries = [
+        f"    {one.name} : {str(one.type).removesuffix(' | None')}, optional\n"
+        + indent(fill(helps.get(one.name, one.metadata["help"]), 92), " " * 8)
+        for one in fields(record)
+    ]
+
+    def changed(function: Function) -> Function:
+        signature = inspect.signature(function)
+        first, *others = [
+            one for one in signature.parameters.values() if one.kind != one.VAR_KEYWORD
+        ]
+        kept = signature.replace(parameters=[first, *options, *others])
+        vars(function)["__signature__"] = kept
+        function.__annotations__ |= {one.name: one.annotation for one in options}
+        said = "\n" + "\n".join(entries)  # in place of the one entry that pages on the site show
+        entry = r"\n    \*\*said :[^\n]*(?:\n {8}[^\n]*)+"
+        function.__doc__ = re.sub(entry, lambda _: said, function.__doc__ or "")
+        return function
+
+    return changed

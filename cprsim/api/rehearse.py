@@ -78,9 +78,8 @@ def rehearse(
     from cprsim.present.rehearse import answer_of_rehearse
     from cprsim.present.run import drawings_of_run
     from cprsim.rehearsal import keeping, rehearsing
-    from cprsim.results.folder import require_writable, sole
+    from cprsim.results.folder import kept, require_writable, sole
     from cprsim.results.identity import identity_of
-    from cprsim.results.kept import kept
     from cprsim.results.run import load_result
 
     experiment = assemble(loaded)

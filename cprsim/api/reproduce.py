@@ -60,8 +60,9 @@ def reproduce(
     """
     from cprsim.files import SHIPPED
     from cprsim.present.reproduce import answer_of_list, answer_of_reproductions
-    from cprsim.studies import STUDIES, runner
-    from cprsim.studies.study import Effort, Work
+    from cprsim.studies import STUDIES
+    from cprsim.studies import study as studies
+    from cprsim.studies.study import Reproduced, Work
     from cprsim.workers import Workers as Pool
 
     for unknown in names:
@@ -75,20 +76,20 @@ def reproduce(
         return answer_of_list(STUDIES.values())
     out, log = Path(folder), None if clicks is None else Path(clicks)
     chosen = [STUDIES[name] for name in names or STUDIES]
-    made: list[runner.Reproduced] = []
+    made: list[Reproduced] = []
 
     def finished() -> str:
-        parts = f"the finished parts of {chosen[len(made)].name} in {out / 'parts'}"
+        parts = f"the finished parts of {chosen[len(made)].name}"
         return f"{len(made)} of {len(chosen)} results are finished and kept in {out}, and {parts}"
 
     watch.keeps(finished)
     for number, study in enumerate(chosen, 1):
         watch.doing(f"{study.name}, {number} of {len(chosen)}")
         of_clicks = log if study.trains else None
-        work = Work(study, Effort(effort), SHIPPED, out, Pool(workers), of_clicks)
-        made.append(runner.reproduce(work))
+        work = Work(study, effort, SHIPPED, out, Pool(workers), of_clicks)
+        made.append(studies.reproduce(work))
         if keep:
-            runner.record(made[-1], KEPT)
+            studies.record(made[-1], KEPT)
     if len(made) == 1:
         return answer_of_reproductions(made, folder=made[0].path)
     return answer_of_reproductions(made, files=[one.path for one in made])

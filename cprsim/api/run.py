@@ -65,8 +65,7 @@ def run(
     from cprsim.experiments import pipeline
     from cprsim.plots.save import drawing
     from cprsim.present.run import answer_of_run, drawings_of_run
-    from cprsim.results.folder import ResultTarget
-    from cprsim.results.kept import Kept, kept
+    from cprsim.results.folder import Kept, ResultTarget, kept
     from cprsim.results.run import load_result, price_of, write_run
 
     def simulated(target: ResultTarget) -> Result:
@@ -77,8 +76,8 @@ def run(
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
         return write_run(
-            target, loaded, experiment, outcome, replication=number or 0, price=price_of(loaded),
-            draw=drawing(folder, drawings_of_run),
+            target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
+            replication=number or 0, price=price_of(loaded),
         )  # fmt: skip
 
     def found(number: int | None) -> Kept[Result]:

@@ -97,7 +97,7 @@ def sweep(
     from cprsim.plots.save import drawing
     from cprsim.plots.sweep import sweep_figures
     from cprsim.present.sweep import answer_of_sweep
-    from cprsim.results.kept import kept
+    from cprsim.results.folder import kept
     from cprsim.results.store import PointStore
     from cprsim.results.words import count
     from cprsim.sweeps.folder import load_sweep, sweep_result, write_sweep

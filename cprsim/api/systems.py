@@ -91,8 +91,7 @@ def systems(
     from cprsim.experiments.assemble import assemble
     from cprsim.plots.save import save_figures
     from cprsim.present.systems import answer_of_systems, document_of_systems
-    from cprsim.results.folder import write_record
-    from cprsim.results.kept import kept
+    from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
     from cprsim.selector.pricing import affordable
     from cprsim.selector.question import limit_of
@@ -158,7 +157,7 @@ def systems(
                 watch.doing("drawing figures")
                 save_figures(document_of_systems(made).drawings, result.path)
 
-        return load_comparison(write_run(target, loaded, run, outcome, draw=finish).path)
+        return load_comparison(write_run(target, loaded, run, outcome, finish).path)
 
     one = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
     return answer_of_systems(one.made, **one.about())

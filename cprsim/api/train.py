@@ -53,17 +53,18 @@ def train(
         What is wrong with the scenario, its click log or its trainer.
     """
     loaded = source_of(scenario, overrides).read()
-    from cprsim.experiments.accuracy import built_in, measure
+    from cprsim.experiments.accuracy import measure, runs_of
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
     from cprsim.experiments.train_in_step import team_of
     from cprsim.measuring.own_code import require_allowed
-    from cprsim.measuring.training import own_runs
+    from cprsim.measuring.runs import own_setting
     from cprsim.present.train import answer_of_train
 
     require_allowed(loaded, allow_code, Path.cwd())
-    own = loaded.scenario.kernel is not None and loaded.scenario.kernel.trainer is not None
-    if own and loaded.scenario.sync is not None:
+    kernel = loaded.scenario.kernel
+    own = None if kernel is None or kernel.trainer is None else kernel
+    if own is not None and loaded.scenario.sync is not None:
         message = "trains replicas of the built-in model; remove it, or kernel.trainer"
         raise ScenarioError.at(loaded.place("sync"), message, "sync")
     experiment = assemble(loaded)
@@ -73,11 +74,12 @@ def train(
         def trained(run: str, done: int, n_samples: int) -> None:
             on_progress(names.index(run) * n_samples + done, len(names) * n_samples)
 
-        if own:
-            measured = measure(experiment, replay, *own_runs(loaded, experiment, trained))
+        if own is not None:
+            setting = own_setting(loaded, own.seed)
+            measured = measure(experiment, replay, setting, runs_of(experiment, setting, trained))
         else:
             what = proxy_model(loaded)
             team = None if loaded.scenario.sync is None else team_of(loaded, what)
-            runs = built_in(experiment, what, trained, team)
+            runs = runs_of(experiment, what, trained, team)
             measured = measure(experiment, replay, what, runs, team)
     return answer_of_train(measured, loaded.scenario.name, experiment.useful_h)

@@ -16,11 +16,10 @@ from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Distribution
 from cprsim.failures.streams import stream
-from cprsim.fitting.cost_fit import CostFit, Transfers, fit_costs
-from cprsim.fitting.cost_fragment import costs_fragment
-from cprsim.fitting.families import Fit
+from cprsim.fitting.cost_fit import CostFit, Transfers, costs_fragment, fit_costs
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
+from cprsim.fitting.likelihood import Fit
 from cprsim.history.ledger import JobLedger, total_hours
 from cprsim.records import Estimate, Floats
 from cprsim.scenario.yaml_text import read_yaml
@@ -164,7 +163,7 @@ def _text(
         "failures: {kind: job, role: "
         f"{'emb_ps' if strategy == 'partial' else 'worker'}, family: {fit.family}, "
         f"mtbf: {fit.mean.mean!r} h{shape}}}\n"
-        + costs_fragment(costs, "the logs")
+        + str(costs_fragment(costs, "the logs"))
         + f"recovery:\n  - {{strategy: {strategy}, name: as it ran, interval: {interval}}}\n"
         "simulation: {seed: 1, replications: 1000}\n"
     )

@@ -177,11 +177,10 @@ class EachItsOwn:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float], kept: range | None = None,
+        borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """One chunk with all failures; see `FailureSource`."""
-        within = range(n_replications) if kept is None else kept
-        mine = self.at_h[within.start : within.stop]
+        mine = self.at_h[:n_replications]
         at_h = np.concatenate(mine)
         rng = stream(seed, block, "backtest/slots")
         slot = random_slots(slots_array(self.given.slots), len(at_h), 1, rng).ravel()

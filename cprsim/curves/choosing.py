@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.trained_on import different_keys, kernel_block, other_files, other_version
 from cprsim.errors import ScenarioError, one_line
 from cprsim.files import CURVES as FOLDER
 from cprsim.files import digest_of
 from cprsim.scenario.quantities import choices
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.staleness.curve import StalenessCurve
+
+if TYPE_CHECKING:
+    from cprsim.curves.curve_file import CurveFile
+    from cprsim.staleness.curve import StalenessCurve
 
 KEY = "accuracy.curve"
 SOURCE = (
@@ -31,7 +34,7 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
     path = curve_path(loaded)
     if path is None:
         return None
-    file = read_curve(path)
+    file = _read(path)
     named = loaded.scenario.accuracy is not None and loaded.scenario.accuracy.curve is not None
     curve = file.curve(_origin(file, path, named), tuple(_notes(file, loaded)))
     n_samples = loaded.scenario.job.samples
@@ -41,7 +44,13 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
 def other_inputs(loaded: LoadedScenario) -> dict[str, str]:
     """Digests of the files that a curve's notes tell of: they are not those it was measured on."""
     path = curve_path(loaded)
-    return {} if path is None else other_files(read_curve(path), loaded)
+    return {} if path is None else other_files(_read(path), loaded)
+
+
+def _read(path: Path) -> CurveFile:
+    from cprsim.curves.curve_file import read_curve  # most scenarios have no curve
+
+    return read_curve(path)
 
 
 def curve_path(loaded: LoadedScenario) -> Path | None:
@@ -128,4 +137,4 @@ def stand_ins(loaded: LoadedScenario) -> tuple[StalenessCurve, ...]:
 @cache
 def shipped(name: str) -> CurveFile:
     """A shipped curve. Raises CurveError where there is none of that name."""
-    return read_curve(shipped_path(name))
+    return _read(shipped_path(name))

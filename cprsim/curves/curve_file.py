@@ -17,11 +17,9 @@ import numpy as np
 from cprsim.errors import UNUSABLE, CurveError, Place, one_line
 from cprsim.files import decode, digest_of, encode, json_text, write_whole
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.length import LengthLaw
 from cprsim.staleness.names import WHOLE, Metric
 from cprsim.staleness.response import Response
 
-LENGTHS = "lengths"  # in the checks: slopes of shorter runs beside those of the curve
 UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it
 KIND = "cprsim staleness curve"
 FORMAT = 3
@@ -63,7 +61,6 @@ class CurveFile:
             shares,
             self.unfit_metrics,
             self.n_samples,
-            self.lengths,
         )
 
     @property
@@ -72,15 +69,6 @@ class CurveFile:
         of_trainer = self.manifest.get("trainer") or {}
         found: int | None = self.manifest.get("n_samples", of_trainer.get("n_samples"))
         return found
-
-    @property
-    def lengths(self) -> dict[Metric, LengthLaw]:
-        """What was measured at other lengths of training, by metric."""
-        found = self.checks.get(LENGTHS) or {}
-        return {
-            Metric(name): LengthLaw(np.array(found["n_samples"], float), np.array(by_seed, float))
-            for name, by_seed in found.get("by_seed", {}).items()
-        }
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

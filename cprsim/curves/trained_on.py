@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cprsim.curves.curve_file import CurveFile
 from cprsim.errors import ScenarioError
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
+
+if TYPE_CHECKING:
+    from cprsim.curves.curve_file import CurveFile
 
 
 def kernel_block(section: Kernel) -> dict[str, Any]:

@@ -16,11 +16,12 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.experiments.train_in_step import Team, loss_curve, train_with_failures
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.replay import LossCurve, TracedTraining, losses_of_shards, replay
+from cprsim.kernel.playing import Course, LossCurve, losses_of_shards
 from cprsim.kernel.saving import Saver
+from cprsim.kernel.schedule import of_log
+from cprsim.kernel.shared_run import Runnable
 from cprsim.records import EventKind, EventLog, Floats
 from cprsim.recovery.policy import Policy
 
@@ -102,42 +103,34 @@ def measure(
     return TrainingOutcome(what, replication, whole, tuple(strategies), team)
 
 
-def replayed(
-    log: EventLog, experiment: Experiment, course: TracedTraining, saver: Saver
-) -> LossCurve:
-    """Train to the end of a log, with the losses of its shards."""
-    cluster = experiment.cluster
-    slots = cluster.shard_slots, cluster.replica_slots
-    return replay(log, experiment.useful_h, *slots, course, saver)
-
-
-def built_in(
-    experiment: Experiment, what: ProxyModel, on_progress: OnProgress, team: Team | None = None
+def runs_of(
+    experiment: Experiment, setting: Runnable, on_progress: OnProgress, team: Team | None = None
 ) -> Train:
-    """Runs of the built-in model, or of a team of its replicas.
+    """Runs of a model, or of a team of its replicas.
 
     A save under full recovery holds every replica, so that rolling back changes none.
     """
+    useful_h, cluster = experiment.useful_h, experiment.cluster
 
     def alone(policy: Policy | None, log: EventLog | None) -> Run:
-        trainer, name = what.trainer(), "no failures" if policy is None else policy.name
-        course = TracedTraining(trainer, lambda done: on_progress(name, done, trainer.n_samples))
+        model, name = setting.trainer(), "no failures" if policy is None else policy.name
+        course = Course(model, lambda done: on_progress(name, done, model.n_samples))
         if policy is None or log is None:
-            course.go_to(trainer.n_samples)
-            return Trained(what.evaluate(trainer), course.curve()), None, ()
-        saver = Saver(trainer, what.shards, policy.sub_saves)
-        curve = replayed(log, experiment, course, saver)
-        return Trained(what.evaluate(trainer), curve), saver, ()
+            course.go_to(model.n_samples)
+            return Trained(model.evaluate(), course.curve()), None, ()
+        saver = Saver(model, setting.shards, policy.sub_saves)
+        course.play(saver, of_log(log, useful_h, cluster.shard_slots, cluster.replica_slots))
+        return Trained(model.evaluate(), course.curve()), saver, ()
 
     def in_step(policy: Policy | None, log: EventLog | None) -> Run:
         assert team is not None
-        saver, useful_h, cluster = None, experiment.useful_h, experiment.cluster
+        saver = None
         if policy is None or log is None:
             replicas = team.replicas()
             replicas.train(team.log())
         else:
             replicas, saver = train_with_failures(team, log, useful_h, cluster, policy.sub_saves)
-        trained = Trained(replicas.evaluate(what.test), loss_curve(replicas))
+        trained = Trained(replicas.evaluate(team.what.test), loss_curve(replicas))
         return trained, saver, tuple(replicas.lost_iterations)
 
     return alone if team is None else in_step

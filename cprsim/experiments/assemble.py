@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cprsim.curves.choosing import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
@@ -42,7 +42,9 @@ from cprsim.scenario.schema import Scenario
 from cprsim.scenario.system_options import options_of
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
-from cprsim.staleness.curve import StalenessCurve
+
+if TYPE_CHECKING:
+    from cprsim.staleness.curve import StalenessCurve
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +26,9 @@ from cprsim.records import (
 )
 from cprsim.recovery.policy import Policy
 from cprsim.simulate.blocks import Block, Engine, Rows, expect
-from cprsim.staleness.curve import StalenessCurve
+
+if TYPE_CHECKING:
+    from cprsim.staleness.curve import StalenessCurve
 
 N_KEPT = 4  # blocks of failures
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
@@ -45,7 +48,9 @@ class StrategyOutcome:
 
     policy: Policy
     costs: CostBreakdown
-    losses: ShardLoss
+    losses: ShardLoss  # none where they are not kept, then their sums are:
+    # share x work since the last save, and since the later of save and own reload
+    stale_h: tuple[Floats, Floats] | None = None
 
     @property
     def gave_up(self) -> bool:
@@ -91,41 +96,40 @@ def simulate(
     experiment: Experiment,
     on_progress: Callable[[int, int], None] | None = None,
     failures: FailureBlocks | None = None,
+    *,
+    keep_losses: bool = True,
 ) -> Outcome:
     """Simulate all replications under all strategies.
 
     Replication i meets the same failures under every strategy. Where a precision is asked for,
     replications are added until the 95 % interval of every strategy's mean overhead is that narrow.
+    Without their losses they take less time.
     """
     expect_all([experiment])
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
     row_bytes, n_losses = ROW_BYTES * len(kept), 0
     _require_room(experiment.simulation.replications or 0, row_bytes)
-    for batch in batches(experiment, failures or FailureBlocks([experiment])):
-        for all_rows, rows in zip(kept, batch.rows, strict=True):
+    blocks = failures or FailureBlocks([experiment])
+    for batch, n_done, n_wanted in _batches(experiment, blocks, keep_losses):
+        for all_rows, rows in zip(kept, batch, strict=True):
             if rows is not None:
                 all_rows.append(rows)
                 n_losses += len(rows.losses.slot)
-        _require_room(batch.n_done, row_bytes + LOSS_BYTES * n_losses / batch.n_done)
+        _require_room(n_done, row_bytes + LOSS_BYTES * n_losses / n_done)
         if on_progress is not None:
-            on_progress(batch.n_done, batch.n_wanted)
-    return _outcome(experiment, kept)
+            on_progress(n_done, n_wanted)
+    return _outcome(experiment, kept, keep_losses=keep_losses)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The next replications under every strategy; None for those that were given up before."""
-
-    rows: tuple[Rows | None, ...]
-    n_done: int  # replications, these included
-    n_wanted: int  # as far as the ones so far tell
+Batch = tuple[Rows | None, ...]  # replications by strategy; None for those that were given up
 
 
-def batches(
-    experiment: Experiment, blocks: FailureBlocks, *, keep_losses: bool = True
-) -> Iterator[Batch]:
+def _batches(
+    experiment: Experiment, blocks: FailureBlocks, keep_losses: bool
+) -> Iterator[tuple[Batch, int, int]]:
     """Simulate block after block until there are enough replications.
 
+    The next replications, how many are done with them, and how many are wanted as far as they tell.
     The first look at them is early, to see whether jobs finish at all. A precision is looked at
     where it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
     """
@@ -149,7 +153,7 @@ def batches(
                     engines = [one if finished[i] else None for i, one in enumerate(engines)]
                     going_h = [some for i, some in enumerate(walls_h) if finished[i]]
                     n_wanted = _n_wanted(experiment, n_done, n_wanted, going_h)
-                yield Batch(rows, n_done, n_wanted)
+                yield rows, n_done, n_wanted
         if n_done >= n_wanted:
             return
 
@@ -182,7 +186,7 @@ def _n_wanted(
 
 def _parts(
     experiment: Experiment, block: Block, replications: range, engines: Sequence[Engine | None]
-) -> Iterator[tuple[int, tuple[Rows | None, ...]]]:
+) -> Iterator[tuple[int, Batch]]:
     """What some replications of a block cost, in parts where not all fit in memory, and their ends.
 
     A part draws its failures alone.
@@ -294,10 +298,20 @@ def _require_room(n: int, row_bytes: float) -> None:
     require_room(n * row_bytes, f"the results of {n:,} replications", fit, share=ROWS_SHARE)
 
 
-def _outcome(experiment: Experiment, kept: Sequence[Sequence[Rows]]) -> Outcome:
+def _outcome(
+    experiment: Experiment, kept: Sequence[Sequence[Rows]], *, keep_losses: bool = True
+) -> Outcome:
     strategies = [
         StrategyOutcome(
-            policy, stacked([one.costs for one in rows]), stacked([one.losses for one in rows])
+            policy,
+            stacked([one.costs for one in rows]),
+            stacked([one.losses for one in rows]),
+            None
+            if keep_losses
+            else (
+                np.concatenate([one.stale_h for one in rows]),
+                np.concatenate([one.stale_net_h for one in rows]),
+            ),
         )
         for policy, rows in zip(experiment.policies, kept, strict=True)
     ]

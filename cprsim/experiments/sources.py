@@ -6,11 +6,10 @@ from pathlib import Path
 
 from cprsim.errors import ParameterError
 from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, Lemons
+from cprsim.failures.frailty import ALIKE, Lemons, Shocks
 from cprsim.failures.injected import Injected
-from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Cluster
@@ -97,36 +96,16 @@ def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> I
 
 def replay_of(section: TraceFailures, path: Path) -> Replay:
     """The outages of a file. Raises as `source_of` does."""
-    outages = _outages(section, path)
-    if section.cause is not None:
-        outages = outages.of_cause(section.cause)
+    from cprsim.failures.traces.formats import read_log
+
+    try:
+        outages = read_log(path, section.spec)
+        outages = outages.where(outages.chosen)
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("--", "")) from None  # keys have no dashes
     if section.begins == "random" and outages.n_outages < FEWEST_OUTAGES:
         raise ParameterError(
             f"the trace has {outages.n_outages} outage: what lies between outages can't be "
             f"told; replay needs {FEWEST_OUTAGES} at least"
         )
     return Replay(outages, from_first=section.begins == "first")
-
-
-def _outages(section: TraceFailures, path: Path) -> Outages:
-    from cprsim.failures.traces.asked import LogOptions  # pandas comes: most need none
-    from cprsim.failures.traces.formats import FORMATS
-    from cprsim.failures.traces.formats.lanl import lanl_lives
-    from cprsim.failures.traces.node_file import lives_in_log
-    from cprsim.failures.traces.reading import csv_pieces
-
-    period, columns = section.period, section.columns or {}
-    asked = LogOptions(
-        n_nodes=section.nodes,
-        system=section.system,
-        period=(None, None) if period is None else (period.first, period.last),
-        time_unit=section.time_unit,
-        columns={ours: theirs for ours, theirs in columns.items() if ours != theirs},
-        repair_h=section.repair_h,
-    )
-    log = FORMATS[section.format].read(path, asked)
-    if not section.node_dates:
-        return log
-    if section.system is not None:  # of lanl alone
-        return with_lives(log, lanl_lives(path, section.system, log))
-    return with_lives(log, lives_in_log(path, csv_pieces(path), log, asked))

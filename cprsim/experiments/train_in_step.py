@@ -18,9 +18,10 @@ from cprsim.in_step.setting import ALL, SyncEvent, SyncLog, SyncSetting
 from cprsim.in_step.simulation import run_log
 from cprsim.in_step.trainers import Outage
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.replay import N_MARKS, STARTS, LossCurve, act, moments
+from cprsim.kernel.playing import N_MARKS, LossCurve
 from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.saving import Saver
+from cprsim.kernel.schedule import Lose, SaveEvent, SaveStage, of_log
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario.reading import LoadedScenario
@@ -137,19 +138,19 @@ def train_with_failures(
     """Train the rest of the clicks with the failures of a simulated job under partial recovery."""
     replicas, batch = team.replicas(), team.what.plan.batch
     saver, start = Saver(replicas, team.what.shards, sub_saves), replicas.position
-    to_do, per_h = deque(moments(log, cluster.replica_slots)), team.n_trained / useful_h
+    to_do = deque(of_log(log, 1.0, cluster.shard_slots, cluster.replica_slots))  # at hours
+    per_h = team.n_trained / useful_h
 
     def up_to(position: int) -> None:
         """Save and lose what the job did up to a position in the data."""
         while to_do:
-            if start + round(to_do[0].progress_h * per_h / batch) * batch > position:
+            if start + round(to_do[0].at * per_h / batch) * batch > position:
                 return
-            moment = to_do.popleft()
-            if moment.kind in STARTS:
+            event = to_do.popleft()
+            if isinstance(event, SaveEvent) and event.stage is SaveStage.STARTS:
                 replicas.gather()
-            act(moment, saver, cluster.shard_slots.start)
-            all_went_back = len(set(moment.slots)) == saver.shards.n_servers
-            if moment.kind is EventKind.REVERTED and not moment.keeps_layers and all_went_back:
+            saver.do(event)
+            if isinstance(event, Lose) and saver.takes_layers(event):
                 replicas.restart_from_central()
 
     run_h = float(team.log().at_h[-1])

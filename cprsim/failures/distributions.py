@@ -1,16 +1,16 @@
 """Distributions of lifetimes, repairs and other durations, in hours.
 
-Each is a frozen value with its functions (survival, hazard, quantile) and its samplers. A lifetime
-is one cumulative hazard; survival follows from it. Every sample passes one guard, so that no NaN,
-infinite or negative time ever enters a simulation.
+A lifetime is one cumulative hazard; survival follows from it. Every sample passes one guard, so
+that no NaN, infinite or negative time ever enters a simulation.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from math import exp, inf, isfinite, log, sqrt
-from typing import ClassVar, NoReturn, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,10 +33,31 @@ def _floats(values: ArrayLike) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Always the same time; zero is allowed, for costs that a scenario leaves out."""
+
+    mean_h: float
+    family: ClassVar[str] = "constant"
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.mean_h) and self.mean_h >= 0):
+            raise ParameterError(f"a time must be finite and not negative, not {self.mean_h!r}")
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """`size` times the same [h]."""
+        return np.full(size, self.mean_h)
+
+
 class Distribution(ABC):
     """A time that varies, in hours. Satisfies `records.Duration`."""
 
+    __slots__ = ()
     family: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            positive(field.name.removesuffix("_h"), getattr(self, field.name))
 
     @property
     @abstractmethod
@@ -77,24 +98,13 @@ class Distribution(ABC):
         return _floats(np.exp(-self.cumulative_hazard(age_h)))
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """`size` lifetimes [h] of fresh nodes.
-
-        Raises
-        ------
-        ParameterError
-            where the spread is beyond simulation, or a draw is negative, infinite or NaN.
-        """
-        return self._checked(self.sample_unchecked(rng, size))
-
-    def sample_unchecked(self, rng: np.random.Generator, size: int) -> Floats:
-        """As `sample`, for who looks at every draw in any case, and then has to `refuse`."""
-        return self.simulable()._draw(rng, size)
+        """`size` lifetimes [h] of fresh nodes, each finite and not negative."""
+        return self._checked(self.simulable()._draw(rng, size))
 
     def sample_residual(self, rng: np.random.Generator, size: int) -> Floats:
         """`size` remaining lifetimes [h] of nodes that have been renewed for very long.
 
-        Exact: an observer who comes at a random instant meets a lifetime with probability in
-        proportion to its length, at a uniform place in it.
+        A random instant meets a lifetime in proportion to its length, at a uniform place in it.
         """
         return self._checked(rng.random(size) * self.simulable()._draw_length_biased(rng, size))
 
@@ -108,21 +118,11 @@ class Distribution(ABC):
     def _checked(self, drawn_h: Floats) -> Floats:
         # both are NaN where there is one
         if not (drawn_h.min(initial=0.0) >= 0 and drawn_h.max(initial=0.0) < inf):
-            self.refuse()
+            raise ParameterError(f"{self!r} draws times that are negative or not finite")
         return drawn_h
 
-    def refuse(self) -> NoReturn:
-        """Raise ParameterError: a draw is negative, infinite or NaN."""
-        raise ParameterError(f"{self!r} draws times that are negative or not finite")
-
     def simulable(self) -> Self:
-        """Itself, where samples can show its mean; a fit may spread further than that.
-
-        Raises
-        ------
-        ParameterError
-            where the standard deviation is above ``sqrt(MOST_SQUARED_CV)`` means.
-        """
+        """Itself, where samples can show its mean; a fit may spread further: ParameterError."""
         if not (isfinite(self.mean_h) and self.squared_cv <= MOST_SQUARED_CV):
             raise ParameterError(
                 f"{self!r} spreads too far to be simulated: its standard deviation is over "
@@ -137,14 +137,6 @@ class Exponential(Distribution):
 
     mean_h: float
     family: ClassVar[str] = "exponential"
-
-    def __post_init__(self) -> None:
-        positive("mean", self.mean_h)
-
-    @classmethod
-    def from_mean(cls, mean_h: float) -> Exponential:
-        """The one with this mean [h]."""
-        return cls(mean_h)
 
     @property
     def squared_cv(self) -> float:
@@ -174,19 +166,10 @@ class Weibull(Distribution):
     scale_h: float
     family: ClassVar[str] = "weibull"
 
-    def __post_init__(self) -> None:
-        positive("shape", self.shape)
-        positive("scale", self.scale_h)
-
     @classmethod
     def from_mean(cls, mean_h: float, shape: float) -> Weibull:
-        """The one with this mean [h] and shape. Raises ParameterError outside the domain."""
-        positive("mean", mean_h)
-        positive("shape", shape)
-        unit_mean = float(special.gamma(1 + 1 / shape))
-        if not isfinite(unit_mean):
-            raise ParameterError(f"a Weibull shape of {shape!r} spreads too far to be simulated")
-        return cls(shape, mean_h / unit_mean).simulable()
+        """The one with this mean [h] and shape."""
+        return cls(shape, mean_h / float(special.gamma(1 + 1 / shape))).simulable()
 
     @property
     def mean_h(self) -> float:
@@ -223,15 +206,9 @@ class Gamma(Distribution):
     scale_h: float
     family: ClassVar[str] = "gamma"
 
-    def __post_init__(self) -> None:
-        positive("shape", self.shape)
-        positive("scale", self.scale_h)
-
     @classmethod
     def from_mean(cls, mean_h: float, shape: float) -> Gamma:
-        """The one with this mean [h] and shape. Raises ParameterError outside the domain."""
-        positive("mean", mean_h)
-        positive("shape", shape)
+        """The one with this mean [h] and shape."""
         return cls(shape, mean_h / shape).simulable()
 
     @property
@@ -284,9 +261,7 @@ class LogNormal(Distribution):
 
     @classmethod
     def from_mean(cls, mean_h: float, sigma: float) -> LogNormal:
-        """The one with this mean [h] and sigma. Raises ParameterError outside the domain."""
-        positive("mean", mean_h)
-        positive("sigma", sigma)
+        """The one with this mean [h] and sigma."""
         return cls(log(mean_h) - sigma**2 / 2, sigma).simulable()
 
     @property
@@ -322,123 +297,32 @@ class LogNormal(Distribution):
 
 
 @dataclass(frozen=True, slots=True)
-class Constant(Distribution):
-    """Always the same time; zero is allowed, for costs that a scenario leaves out."""
-
-    mean_h: float
-    family: ClassVar[str] = "constant"
-
-    def __post_init__(self) -> None:
-        if not (isfinite(self.mean_h) and self.mean_h >= 0):
-            raise ParameterError(f"a time must be finite and not negative, not {self.mean_h!r}")
-
-    @property
-    def squared_cv(self) -> float:
-        return 0.0
-
-    def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
-        return np.where(_floats(age_h) < self.mean_h, 0.0, inf)
-
-    def log_density(self, age_h: ArrayLike) -> Floats:
-        return np.where(_floats(age_h) == self.mean_h, inf, -inf)
-
-    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
-        return np.where(_floats(age_h) == self.mean_h, inf, 0.0)
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        return np.full(np.shape(p), self.mean_h)
-
-    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
-        return np.full(size, self.mean_h)
-
-    def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
-        return np.full(size, self.mean_h)
-
-
-def with_mean(family: str, mean_h: float, shape: float | None = None) -> Distribution:
-    """The member of a family with this mean.
-
-    Parameters
-    ----------
-    family : exponential, weibull, gamma, lognormal or constant
-    mean_h : mean [h]
-    shape : shape of Weibull and gamma, sigma of lognormal; None for the others
-
-    Raises
-    ------
-    ParameterError
-        for an unknown family, a missing or a superfluous shape, or a value outside the domain.
-    """
-    if family in _WITH_SHAPE:
-        if shape is None:
-            raise ParameterError(f"{family} needs its shape beside its mean")
-        return _WITH_SHAPE[family].from_mean(mean_h, shape)
-    if family not in _WITHOUT_SHAPE:
-        known = ", ".join([*_WITHOUT_SHAPE, *_WITH_SHAPE])
-        raise ParameterError(f"unknown family {family!r}; known are {known}")
-    if shape is not None:
-        raise ParameterError(f"{family} has no shape")
-    return _WITHOUT_SHAPE[family](mean_h)
-
-
-_WITH_SHAPE: dict[str, type[Weibull] | type[Gamma] | type[LogNormal]] = {
-    "weibull": Weibull,
-    "gamma": Gamma,
-    "lognormal": LogNormal,
-}
-_WITHOUT_SHAPE: dict[str, type[Exponential] | type[Constant]] = {
-    "exponential": Exponential,
-    "constant": Constant,
-}
-
-
-# -------------------------------------------------------------------------------- piecewise hazards
-
-
-@dataclass(frozen=True, slots=True)
 class PiecewiseHazard(Distribution):
-    """Constant hazard between ages; the last piece has no end.
+    """Constant hazard between ages; the last piece has no end."""
 
-    Parameters
-    ----------
-    from_h : ages [h] at which the pieces begin, the first of them 0, increasing
-    rates_per_h : hazard [1/h] of each piece
-    """
-
-    from_h: tuple[float, ...]
-    rates_per_h: tuple[float, ...]
+    from_h: tuple[float, ...]  # at which the pieces begin, the first of them 0
+    rates_per_h: tuple[float, ...]  # hazard of each piece
     family: ClassVar[str] = "piecewise"
 
     def __post_init__(self) -> None:
         if len(self.from_h) != len(self.rates_per_h) or not self.from_h:
             raise ParameterError("each piece needs the age where it begins, and its hazard")
-        if (
-            self.from_h[0] != 0
-            or (np.diff(self.from_h) <= 0).any()
-            or not isfinite(self.from_h[-1])
-        ):
+        is_bad = self.from_h[0] != 0 or not isfinite(self.from_h[-1])
+        if is_bad or (np.diff(self.from_h) <= 0).any():
             raise ParameterError(f"pieces begin at 0 and then ever later, not at {self.from_h} h")
         for rate_per_h in self.rates_per_h:
             positive("hazard", rate_per_h)
 
     @property
-    def _begins_h(self) -> Floats:
-        return np.array(self.from_h)
-
-    @property
-    def _rates(self) -> Floats:
-        return np.array(self.rates_per_h)
-
-    @property
     def _hazard_at_begin(self) -> Floats:
         """Cumulative hazard where each piece begins, (n_pieces,)."""
-        return np.append(0.0, np.cumsum(np.diff(self._begins_h) * self._rates[:-1]))
+        return np.append(0.0, np.cumsum(np.diff(self.from_h) * self.rates_per_h[:-1]))
 
     @property
     def _time_in_piece_h(self) -> Floats:
         """Mean time [h] that a lifetime spends in each piece, (n_pieces,)."""
         survival = np.exp(-np.append(self._hazard_at_begin, np.inf))
-        return np.asarray(-np.diff(survival) / self._rates, dtype=np.float64)
+        return _floats(-np.diff(survival) / self.rates_per_h)
 
     @property
     def mean_h(self) -> float:
@@ -448,41 +332,63 @@ class PiecewiseHazard(Distribution):
     def squared_cv(self) -> float:
         # E[T^2] is twice the integral of t S(t), piece by piece
         survival = np.exp(-np.append(self._hazard_at_begin, np.inf))
-        ends_h = np.append(self._begins_h[1:], 0.0)  # at the last one nobody survives
-        in_piece = self._begins_h * survival[:-1] - ends_h * survival[1:] + self._time_in_piece_h
-        return float(2 * (in_piece / self._rates).sum() / self.mean_h**2 - 1)
+        ends_h = np.append(self.from_h[1:], 0.0)  # at the last one nobody survives
+        in_piece = self.from_h * survival[:-1] - ends_h * survival[1:] + self._time_in_piece_h
+        return float(2 * (in_piece / self.rates_per_h).sum() / self.mean_h**2 - 1)
 
-    def _piece(self, age_h: Floats) -> Ints:
-        return np.asarray(np.searchsorted(self._begins_h, age_h, side="right") - 1)
+    def _piece(self, age_h: ArrayLike) -> Ints:
+        return np.asarray(np.searchsorted(self.from_h, age_h, side="right") - 1)
 
     def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
-        age = np.asarray(age_h, dtype=np.float64)
-        piece = self._piece(age)
-        since_h = age - self._begins_h[piece]
-        hazard = self._hazard_at_begin[piece] + self._rates[piece] * since_h
-        return np.asarray(hazard, dtype=np.float64)
+        age, piece = _floats(age_h), self._piece(age_h)
+        since_h = age - np.array(self.from_h)[piece]
+        return _floats(self._hazard_at_begin[piece] + np.array(self.rates_per_h)[piece] * since_h)
 
     def log_density(self, age_h: ArrayLike) -> Floats:
-        age = np.asarray(age_h, dtype=np.float64)
-        return np.log(self._rates[self._piece(age)]) - self.cumulative_hazard(age)
+        rate_per_h = np.array(self.rates_per_h)[self._piece(age_h)]
+        return _floats(np.log(rate_per_h) - self.cumulative_hazard(age_h))
 
     def quantile(self, p: ArrayLike) -> Floats:
-        return self._age_of(-np.log1p(-np.asarray(p, dtype=np.float64)))
+        return self._age_of(-np.log1p(-_floats(p)))
 
     def _age_of(self, hazard: Floats) -> Floats:
         """Age [h] by which the cumulative hazard has come to `hazard`."""
         piece = np.searchsorted(self._hazard_at_begin, hazard, side="right") - 1
-        since = (hazard - self._hazard_at_begin[piece]) / self._rates[piece]
-        return np.asarray(self._begins_h[piece] + since, dtype=np.float64)
+        since = (hazard - self._hazard_at_begin[piece]) / np.array(self.rates_per_h)[piece]
+        return _floats(np.array(self.from_h)[piece] + since)
 
     def _draw(self, rng: np.random.Generator, size: int) -> Floats:
         return self._age_of(rng.exponential(size=size))
 
     def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
         # the age at a random instant has density survival / mean; the lifetime goes on from there
-        share = self._time_in_piece_h / self.mean_h
+        share, begin_h = self._time_in_piece_h / self.mean_h, np.array(self.from_h)
         piece = rng.choice(len(share), size, p=share)
-        lengths_h = np.append(np.diff(self._begins_h), np.inf)[piece]
-        p_within = -np.expm1(-self._rates[piece] * lengths_h)
-        age_h = self._begins_h[piece] - np.log1p(-rng.random(size) * p_within) / self._rates[piece]
+        length_h, rate_per_h = np.append(np.diff(begin_h), inf), np.array(self.rates_per_h)[piece]
+        p_within = -np.expm1(-rate_per_h * length_h[piece])
+        age_h = begin_h[piece] - np.log1p(-rng.random(size) * p_within) / rate_per_h
         return self._age_of(self.cumulative_hazard(age_h) + rng.exponential(size=size))
+
+
+FROM_MEAN: dict[str, Callable[..., Distribution]] = {
+    "exponential": Exponential,
+    "weibull": Weibull.from_mean,
+    "gamma": Gamma.from_mean,
+    "lognormal": LogNormal.from_mean,
+}
+
+
+def with_mean(family: str, mean_h: float, shape: float | None = None) -> Distribution:
+    """The member of a family with this mean. Raises ParameterError outside the domain.
+
+    Parameters
+    ----------
+    family : of `FROM_MEAN`
+    mean_h : mean [h]
+    shape : shape of Weibull and gamma, sigma of lognormal; None for exponential
+    """
+    positive("mean", mean_h)
+    if shape is None:
+        return FROM_MEAN[family](mean_h)
+    positive("shape", shape)
+    return FROM_MEAN[family](mean_h, shape)

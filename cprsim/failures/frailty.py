@@ -1,4 +1,4 @@
-"""Nodes that differ: each has its own factor on the hazard ("lemons" have a large one).
+"""Nodes that differ, each with its own factor on the hazard ("lemons": a large one); and shocks.
 
 The factor stays with the node through its repairs. Lifetimes are Weibull with the hazard times the
 node's factor z, which is a Weibull with the scale times ``z**(-1 / shape)``.
@@ -6,47 +6,35 @@ node's factor z, which is a Weibull with the scale times ``z**(-1 / shape)``.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from math import log
+from math import comb, log
 
 import numpy as np
 from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import positive
+from cprsim.failures.distributions import Weibull, positive
+from cprsim.failures.renewal import renewals_by_lives
 from cprsim.records import Floats
 
 N_POINTS = 32  # of the quadrature over gamma factors
-
-
-class Frailty(ABC):
-    """How the factors on the hazard are spread over the nodes."""
-
-    @abstractmethod
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Factors of `size` nodes."""
-
-    @abstractmethod
-    def quadrature(self) -> tuple[Floats, Floats]:
-        """Some factors and their weights, for means over the nodes."""
-
-    @abstractmethod
-    def log_likelihood(self, n_failures: Floats, cumulative_hazard: Floats) -> Floats:
-        """What each node's own factor adds, (n_nodes,): log of the mean of ``z**d exp(-z H)``."""
+STARTS = (np.arange(64) + 0.5) / 64  # instants of the watched time, for means over them
 
 
 @dataclass(frozen=True, slots=True)
-class Alike(Frailty):
+class Alike:
     """All nodes have the factor 1."""
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Factors of `size` nodes."""
         return np.ones(size)
 
     def quadrature(self) -> tuple[Floats, Floats]:
+        """Some factors and their weights, for means over the nodes."""
         return np.ones(1), np.ones(1)
 
     def log_likelihood(self, n_failures: Floats, cumulative_hazard: Floats) -> Floats:
+        """What each node's own factor adds, (n_nodes,): log of the mean of ``z**d exp(-z H)``."""
         return -cumulative_hazard
 
 
@@ -54,7 +42,7 @@ ALIKE = Alike()
 
 
 @dataclass(frozen=True, slots=True)
-class GammaFrailty(Frailty):
+class GammaFrailty:
     """Every node has a factor on its hazard, drawn from a gamma distribution with mean 1."""
 
     shape: float = field(
@@ -87,7 +75,7 @@ class GammaFrailty(Frailty):
 
 
 @dataclass(frozen=True, slots=True)
-class Lemons(Frailty):
+class Lemons:
     """A share of the nodes has a larger factor; beyond that, nodes differ as `others` says."""
 
     share: float
@@ -113,3 +101,47 @@ class Lemons(Frailty):
         lemon = self.others.log_likelihood(n_failures, self.factor * cumulative_hazard)
         lemon = lemon + n_failures * log(self.factor) + log(self.share)
         return np.asarray(np.logaddexp(usual + np.log1p(-self.share), lemon), dtype=np.float64)
+
+
+Frailty = Alike | GammaFrailty | Lemons
+"""How the factors on the hazard are spread over the nodes."""
+
+
+def failures_of_a_node(
+    lifetime: Weibull, frailty: Frailty, useful_h: float, watched_h: float = 0.0
+) -> float:
+    """Expected failures of one node within `useful_h` hours of a job.
+
+    It was new at 0; the job starts at a random instant within `watched_h` hours since.
+    """
+    factors, weights = frailty.quadrature()
+    stretch = factors ** (-1 / lifetime.shape)
+    begins_h = watched_h * STARTS if watched_h > 0 else np.zeros(1)
+    lives = renewals_by_lives(Weibull.from_mean(1.0, lifetime.shape))
+    scale = lifetime.mean_h * stretch[:, None]
+    seen = lives((begins_h + useful_h) / scale) - lives(begins_h / scale)
+    return float(weights @ seen.mean(axis=1))
+
+
+def p_strikes(n_struck: int, n_marked: int, n_slots: int) -> float:
+    """Probability that `n_struck` random ones of `n_slots` include a marked one."""
+    return 1.0 - comb(n_slots - n_marked, n_struck) / comb(n_slots, n_struck)
+
+
+@dataclass(frozen=True, slots=True)
+class Shocks:
+    """Events that strike several nodes of a cluster at once, as a Poisson process."""
+
+    rate_per_h: float  # of all sizes together
+    sizes: tuple[int, ...]  # nodes that an event may strike
+    shares: tuple[float, ...]  # probability of each size
+    n_nodes: int  # of the cluster in which this was observed; a job has some of them at random
+
+    def striking(self, n_slots: int) -> tuple[float, float]:
+        """Rate [1/h] of events that strike any of `n_slots` nodes, and of nodes struck."""
+        events = sum(
+            share * p_strikes(size, n_slots, self.n_nodes)
+            for size, share in zip(self.sizes, self.shares, strict=True)
+        )
+        mean_size = float(np.dot(self.sizes, self.shares))
+        return float(self.rate_per_h * events), self.rate_per_h * mean_size * n_slots / self.n_nodes

@@ -7,14 +7,7 @@ with their units. A test compares the two.
 from __future__ import annotations
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import (
-    Distribution,
-    Exponential,
-    Gamma,
-    LogNormal,
-    PiecewiseHazard,
-    Weibull,
-)
+from cprsim.failures.distributions import Distribution, PiecewiseHazard
 from cprsim.failures.frailty import Frailty, GammaFrailty, Lemons
 
 Bounds = tuple[float, float]  # both included
@@ -46,10 +39,7 @@ def within(what: str, value: float, bounds: Bounds, unit: str = "") -> None:
 def writable(distribution: Distribution, mean_h: Bounds = MTBF_H) -> None:
     """Raise ParameterError for a distribution that a scenario can't name or simulate.
 
-    Parameters
-    ----------
-    distribution : of one of the fitted families
-    mean_h : bounds of its mean [h]
+    `mean_h` are the bounds of its mean [h].
     """
     distribution.simulable()
     if isinstance(distribution, PiecewiseHazard):
@@ -58,12 +48,8 @@ def writable(distribution: Distribution, mean_h: Bounds = MTBF_H) -> None:
         within("the last age", distribution.from_h[-1], (0.0, MTBF_H[1]), "h")
         return
     within("the mean", distribution.mean_h, mean_h, "h")
-    if isinstance(distribution, Weibull | Gamma):
-        within("the shape", distribution.shape, SHAPE)
-    elif isinstance(distribution, LogNormal):
-        within("sigma", distribution.sigma, SIGMA)
-    elif not isinstance(distribution, Exponential):
-        raise ParameterError(f"a scenario has no family {distribution.family}")
+    within("the shape", getattr(distribution, "shape", 1.0), SHAPE)
+    within("sigma", getattr(distribution, "sigma", 1.0), SIGMA)
 
 
 def writable_factors(frailty: Frailty) -> None:

@@ -5,84 +5,45 @@ from __future__ import annotations
 import numpy as np
 
 from cprsim.compiling import compiled_for_much
-from cprsim.records import Bools, Floats, Ints
-
-
-@compiled_for_much
-def due(until_h: float, next_at_h: Floats, begin: int) -> tuple[int, float]:
-    """How many clocks from `begin` on fail before an instant; hours from then to it, in all."""
-    n_due, to_come_h = 0, 0.0
-    for clock in range(begin, len(next_at_h)):
-        if next_at_h[clock] < until_h:
-            n_due += 1
-            to_come_h += until_h - next_at_h[clock]
-    return n_due, to_come_h
+from cprsim.records import Floats, Ints
 
 
 @compiled_for_much
 def renew(
-    from_h: float, until_h: float, next_at_h: Floats, stretch: Floats, kept: Bools, gap_h: Floats,
+    until_h: float, next_at_h: Floats, stretch: Floats, gap_h: Floats,
     begin: int, n_before: int, first: Ints, at_h: Floats,
-) -> tuple[int, int, int, bool]:  # fmt: skip
+) -> tuple[int, int]:  # fmt: skip
     """Take the clocks from `begin` on beyond an instant, as far as the gaps reach.
 
     Parameters
     ----------
-    from_h : no failure is before this instant [h]
     next_at_h : (n_clocks,) next failure of each [h]; moved on in place
     stretch : (n_clocks,) by what its gaps are longer; none for 1
-    kept : (n_clocks,) whether the failures of each are kept; none for all
     gap_h : (n_gaps,) to use one after the other [h]
     n_before : failures of the clocks before, and of the first one if it was not done
     first : (n_clocks + 1,) where the failures of each clock begin; filled
-    at_h : (n_gaps,) where the instants of the failures that are kept go [h]
+    at_h : (n_gaps,) where the instants of the failures go [h]
 
     Returns
     -------
-    the first clock that is not done; how many gaps are used: as many as there are failures; how
-    many of those are kept; whether all lifetimes are numbers that a lifetime can have
+    the first clock that is not done; how many gaps are used: as many as there are failures
     """
-    used = n_kept = 0
+    used = 0
     for clock in range(begin, len(next_at_h)):
-        keeps = 1 if len(kept) == 0 or kept[clock] else 0
         now_h = next_at_h[clock]
-        sound = now_h >= from_h
         while now_h < until_h:
             if used == len(gap_h):
                 next_at_h[clock] = now_h
-                return clock, used, n_kept, True
-            at_h[n_kept] = now_h
-            n_kept += keeps
+                return clock, used
+            at_h[used] = now_h
             gap = gap_h[used] * stretch[clock] if len(stretch) else gap_h[used]
             next_h = now_h + gap
-            if next_h <= now_h:  # the gap rounds off: always later than the last
-                sound = sound and gap >= 0.0
-                next_h = np.nextafter(now_h, np.inf)
-            now_h = next_h
+            # where the gap rounds off: always later than the last
+            now_h = np.nextafter(now_h, np.inf) if next_h <= now_h else next_h
             used += 1
-        if not (sound and now_h < np.inf):  # nor where it is NaN
-            return clock, used, n_kept, False
         next_at_h[clock] = now_h
         first[clock + 1] = n_before + used
-    return len(next_at_h), used, n_kept, True
-
-
-@compiled_for_much
-def give_way(place: Ints, n_places: int) -> None:
-    """Floyd's sampling without replacement: a place that is taken gives way to the last one.
-
-    Parameters
-    ----------
-    place : (n, together) drawn for each; the nth of them from the first ``n_places - together + n +
-        1`` places. Distinct afterwards.
-    """
-    taken_by = np.full(n_places, -1, np.int64)
-    n, together = place.shape
-    for row in range(n):
-        for i in range(together):
-            if taken_by[place[row, i]] == row:
-                place[row, i] = n_places - together + i
-            taken_by[place[row, i]] = row
+    return len(next_at_h), used
 
 
 @compiled_for_much
@@ -121,37 +82,3 @@ def settle(first: Ints, clock: Ints, marks: Ints, missing: Ints, place: Ints) ->
             marks[place[i]] = mark
             clock[missing[i]] = replication * n_slots + place[i]
     return n_left
-
-
-@compiled_for_much
-def in_order(replication: Ints, at_h: Floats, slot: Ints, n_replications: int) -> Ints:
-    """Places of some failed nodes in order of replication, instant [h] and slot: (n,) of each."""
-    begin = np.zeros(n_replications + 1, np.int64)
-    for number in replication:
-        begin[number + 1] += 1
-    for number in range(n_replications):
-        begin[number + 1] += begin[number]
-    end = begin.copy()
-    order = np.empty(len(replication), np.int64)
-    for i in range(len(replication)):
-        order[end[replication[i]]] = i
-        end[replication[i]] += 1
-    for number in range(n_replications):
-        first, n = begin[number], begin[number + 1] - begin[number]
-        step = 1
-        while 3 * step < n:
-            step = 3 * step + 1
-        while step > 0:  # Shell's sort; numba's own takes ten times as long to compile
-            for i in range(step, n):
-                one, j = order[first + i], i
-                while j >= step:
-                    before = order[first + j - step]
-                    if at_h[before] < at_h[one] or (
-                        at_h[before] == at_h[one] and slot[before] <= slot[one]
-                    ):
-                        break
-                    order[first + j] = before
-                    j -= step
-                order[first + j] = one
-            step //= 3
-    return order

@@ -2,264 +2,140 @@
 
 Three exact ways, by what the lifetimes allow:
 
-    Superposed  exponential: the role is one Poisson process, each failure of a random node
-    Lazy        other lifetimes longer than a chunk: how many nodes fail for the first time in it is
+    superposed  exponential: the role is one Poisson process, each failure of a random node
+    lazy        other lifetimes longer than a chunk: how many nodes fail for the first time in it is
                 binomial, when is a draw from the lifetime cut to the chunk, which is a random one
                 of those left; only nodes that have failed have a clock
-    Each        lifetimes shorter than a chunk: a clock per node, for nearly all of them fail
+    each        lifetimes shorter than a chunk: a clock per node, for nearly all of them fail
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from itertools import chain
 
 import numpy as np
 
-from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Distribution, Exponential
-from cprsim.failures.partial_draws import Kept, integers
-from cprsim.failures.renewal import LifetimeQueue, numbers, renewals_until
-from cprsim.failures.sources import clocks_of, firsts_of, rows_of
-from cprsim.records import Bools, Floats, Ints
+from cprsim.failures.renewal import Clocks, numbers
+from cprsim.records import Floats, Ints
 
-BYTES_OF_A_CLOCK = 80  # of a node that has one, while it is drawn
-
-
-class Struck(NamedTuple):
-    """Some failures of one role: those of the replications that are kept, numbered from 0 on."""
-
-    replication: Ints  # (n_kept,)
-    at_h: Floats  # (n_kept,)
-    slot: Ints  # (n_kept,)
-    n_all: int  # of all replications
-    kept: Kept | None  # which of them these are
+Rows = tuple[Ints, Floats, Ints]
+"""Replication, instant [h] and slot of some failures, (n,) each."""
 
 
-class NodeClockSampler(Protocol):
-    """The nodes of one role in all replications of a block."""
-
-    def until(self, until_h: float) -> Struck:
-        """The failures since the last call."""
-        ...
-
-
-def nodes_of(
-    slots: range,
-    lifetime: Distribution,
-    stationary: bool,
-    n_replications: int,
-    chunk_h: float,
-    rng: np.random.Generator,
-    kept: range | None = None,
-) -> NodeClockSampler:
-    """The cheapest exact way for these nodes.
+def failures_of_nodes(
+    slots: range, lifetime: Distribution, stationary: bool, n_replications: int,
+    borders_h: Iterable[float], rng: np.random.Generator,
+) -> Iterator[Rows]:  # fmt: skip
+    """The failures up to each border, by the cheapest exact way for these nodes.
 
     Parameters
     ----------
     slots : of the role
     lifetime : of each node
     stationary : whether the nodes have been up and renewed for long, or all are new
-    chunk_h : hours that are drawn at first [h]
-    kept : the replications whose failures are wanted; default all
     """
-    lifetime.simulable()
-    if not slots:
-        return Nobody()
+    borders_h = iter(borders_h)
+    chunk_h = next(borders_h)
+    borders_h = chain([chunk_h], borders_h)
     if isinstance(lifetime, Exponential):
-        return Superposed.begin(slots, lifetime, n_replications, rng, kept)
-    if chunk_h < lifetime.mean_h:
-        return Lazy(slots, lifetime, stationary, n_replications, rng, kept)
-    return Each.begin(slots, lifetime, stationary, n_replications, rng, kept)
+        return superposed(slots, lifetime, n_replications, borders_h, rng)
+    way = lazy if chunk_h < lifetime.mean_h else each
+    return way(slots, lifetime, stationary, n_replications, borders_h, rng)
 
 
-class Nobody:
-    """A role without nodes."""
-
-    def until(self, until_h: float) -> Struck:
-        none = np.zeros(0, dtype=np.int64)
-        return Struck(none, np.zeros(0), none, 0, None)
-
-
-@dataclass(slots=True)
-class Superposed:
+def superposed(
+    slots: range, lifetime: Exponential, n_replications: int,
+    borders_h: Iterable[float], rng: np.random.Generator,
+) -> Iterator[Rows]:  # fmt: skip
     """Exponential lifetimes: as age does not matter, n nodes fail at n times the rate of one."""
-
-    slots: range
-    lives: LifetimeQueue  # of all together
-    next_at_h: Floats  # (n_replications,)
-    kept: range | None
-
-    @classmethod
-    def begin(
-        cls, slots: range, lifetime: Exponential, n_replications: int, rng: np.random.Generator,
-        kept: range | None,
-    ) -> Superposed:  # fmt: skip
-        together = Exponential(lifetime.mean_h / len(slots))
-        next_at_h = together.sample_unchecked(rng, n_replications)
-        return cls(slots, LifetimeQueue(together, rng), next_at_h, kept)
-
-    def until(self, until_h: float) -> Struck:
-        keeps = clocks_of(self.kept, len(self.next_at_h))
-        first, at_h = renewals_until(until_h, self.next_at_h, self.lives, kept=keeps)
-        n_all, mine = int(first[-1]), rows_of(first, self.kept)
-        slots = integers(self.lives.rng, self.slots.start, self.slots.stop, n_all, mine)
-        return Struck(numbers(firsts_of(first, self.kept)), at_h, slots, n_all, mine)
+    together = Exponential(lifetime.mean_h / len(slots))
+    clocks = Clocks(together, rng, together.sample(rng, n_replications))
+    for until_h in borders_h:
+        first, at_h = clocks.until(until_h)
+        yield numbers(first), at_h, rng.integers(slots.start, slots.stop, len(at_h))
 
 
-@dataclass(slots=True)
-class Each:
+def each(
+    slots: range, lifetime: Distribution, stationary: bool, n_replications: int,
+    borders_h: Iterable[float], rng: np.random.Generator,
+) -> Iterator[Rows]:  # fmt: skip
     """A clock per node and replication."""
-
-    slots: range
-    lives: LifetimeQueue
-    next_at_h: Floats  # (n_replications * n_slots,)
-    kept: range | None
-
-    @classmethod
-    def begin(
-        cls, slots: range, lifetime: Distribution, stationary: bool, n_replications: int,
-        rng: np.random.Generator, kept: range | None,
-    ) -> Each:  # fmt: skip
-        n_clocks = n_replications * len(slots)
-        require_clocks(n_clocks)
-        first = lifetime.sample_residual if stationary else lifetime.sample
-        return cls(slots, LifetimeQueue(lifetime, rng), first(rng, n_clocks), kept)
-
-    def until(self, until_h: float) -> Struck:
-        n_slots = len(self.slots)
-        keeps = clocks_of(self.kept, len(self.next_at_h) // n_slots, n_slots)
-        first, at_h = renewals_until(until_h, self.next_at_h, self.lives, kept=keeps)
-        n_all, mine = int(first[-1]), rows_of(first, self.kept, n_slots)
-        clock = numbers(firsts_of(first, self.kept, n_slots))
-        replication, place = np.divmod(clock, n_slots)
-        return Struck(replication, at_h, place + self.slots.start, n_all, mine)
+    first_life = lifetime.sample_residual if stationary else lifetime.sample
+    clocks = Clocks(lifetime, rng, first_life(rng, n_replications * len(slots)))
+    for until_h in borders_h:
+        first, at_h = clocks.until(until_h)
+        replication, place = np.divmod(numbers(first), len(slots))
+        yield replication, at_h, slots.start + place
 
 
-@dataclass(slots=True)
-class Lazy:
+def lazy(
+    slots: range, lifetime: Distribution, stationary: bool, n_replications: int,
+    borders_h: Iterable[float], rng: np.random.Generator,
+) -> Iterator[Rows]:  # fmt: skip
     """Nodes get a clock when they fail for the first time; before that they are alike.
 
     A first failure is at age t with the density of the lifetime where nodes are new, and with
     ``survival(t) / mean`` where they have been renewed for long.
     """
+    from cprsim.failures.loops import settle
 
-    slots: range
-    lifetime: Distribution
-    stationary: bool
-    n_replications: int
-    rng: np.random.Generator
-    kept: range | None = None
-    _unused: Ints = field(init=False)  # (n_replications,) nodes that have not failed yet
-    _clock: Ints = field(init=False)  # (n_clocks,) replication * n_slots + place
-    # by chunk, (n_replications + 1,): where the clocks of each replication begin that it began
-    _first: list[Ints] = field(init=False, default_factory=list)
-    _marks: Ints = field(init=False)  # (n_slots,) for `settle`
-    _next_at_h: Floats = field(init=False)  # (n_clocks,)
-    _lives: LifetimeQueue = field(init=False)
-    _from_h: float = field(init=False, default=0.0)  # end of the last chunk
-    _survived: float = field(init=False, default=1.0)  # share that has no failure so far
-
-    def __post_init__(self) -> None:
-        self._unused = np.full(self.n_replications, len(self.slots))
-        self._clock, self._next_at_h = np.zeros(0, dtype=np.int64), np.zeros(0)
-        self._lives = LifetimeQueue(self.lifetime, self.rng)
-        self._marks = np.zeros(len(self.slots), dtype=np.int64)
-
-    def until(self, until_h: float) -> Struck:
-        from_h, self._from_h = self._from_h, until_h
-        p_first = self._p_first(from_h, until_h)
-        n_first = self.rng.binomial(self._unused, p_first)
-        self._unused -= n_first
-        require_clocks(len(self._clock) + int(n_first.sum()))
-        first_at_h = self._first_at_h(from_h, until_h, p_first, int(n_first.sum()))
-        self._begin_clocks(n_first)
-        self._next_at_h = np.concatenate([self._next_at_h, first_at_h])
-        keeps, begin = self._kept_clocks()
-        first, at_h = renewals_until(until_h, self._next_at_h, self._lives, kept=keeps)
-        n_of, mine = np.diff(first), None
-        clock = np.repeat(self._clock, n_of) if keeps is None else self._clock[keeps]
-        if keeps is not None:
-            clock = np.repeat(clock, n_of[keeps])
-            mine = np.flatnonzero(np.repeat(keeps, n_of))
-        replication, slot = np.divmod(clock, len(self.slots))
-        return Struck(replication - begin, at_h, slot + self.slots.start, int(first[-1]), mine)
-
-    def _kept_clocks(self) -> tuple[Bools | None, int]:
-        """Whether each clock is of a replication that is kept, and the first of these."""
-        if self.kept is None:
-            return None, 0
-        replication = self._clock // len(self.slots)
-        keeps = (replication >= self.kept.start) & (replication < self.kept.stop)
-        return keeps, self.kept.start
-
-    def _p_first(self, from_h: float, until_h: float) -> float:
-        """Probability of a first failure in a chunk, given none before it."""
-        if self.stationary:
-            failing = _survived_h(self.lifetime, from_h, until_h) / self.lifetime.mean_h
+    n_slots, from_h, survived = len(slots), 0.0, 1.0  # share of nodes without a failure so far
+    n_unused, marks = np.full(n_replications, n_slots), np.zeros(n_slots, dtype=np.int64)
+    node = np.zeros(0, dtype=np.int64)  # of each clock: replication * n_slots + place
+    begins: list[Ints] = []  # by chunk: where the clocks of each replication begin that it began
+    clocks = Clocks(lifetime, rng, np.zeros(0))
+    for until_h in borders_h:
+        if stationary:
+            failing = _survived_h(lifetime, from_h, until_h) / lifetime.mean_h
         else:
-            failing = float(self.lifetime.survival(from_h) - self.lifetime.survival(until_h))
-        p_first = 1.0 if self._survived <= failing else failing / self._survived
-        self._survived = max(0.0, self._survived - failing)
-        return p_first
-
-    def _first_at_h(self, from_h: float, until_h: float, p_first: float, n: int) -> Floats:
-        """Instants of `n` first failures within a chunk [h], in no order."""
-        if self.stationary:
-            at_h = self._where_survived(from_h, until_h, n)
-        else:
-            survived = float(self.lifetime.survival(from_h))
-            p = 1.0 - survived + survived * p_first * self.rng.random(n)
-            at_h = self.lifetime.quantile(p)
-        return np.clip(at_h, from_h, np.nextafter(until_h, 0.0))
-
-    def _where_survived(self, from_h: float, until_h: float, n: int) -> Floats:
-        """Instants with a density as the survival, by rejection: it is highest at the start."""
-        highest = self.lifetime.survival(from_h)
-        at_h = np.zeros(n)
-        missing = np.arange(n)
+            failing = float(lifetime.survival(from_h) - lifetime.survival(until_h))
+        p_first = 1.0 if survived <= failing else failing / survived
+        survived = max(0.0, survived - failing)
+        n_first = rng.binomial(n_unused, p_first)
+        n_unused -= n_first
+        n_before, n_clocks = len(node), len(node) + int(n_first.sum())
+        first_at_h = _first_at_h(lifetime, stationary, from_h, until_h, p_first, n_first.sum(), rng)
+        clocks.next_at_h = np.concatenate([clocks.next_at_h, first_at_h])
+        # which nodes: by rejection, which treats all alike, so each choice is equally likely
+        begins.append(n_before + np.concatenate([[0], n_first.cumsum()]))
+        node = np.concatenate([node, np.full(n_clocks - n_before, -1)])
+        missing = np.arange(n_before, n_clocks)
         while len(missing) > 0:
-            tried_h = from_h + (until_h - from_h) * self.rng.random(len(missing))
-            taken = self.rng.random(len(missing)) * highest < self.lifetime.survival(tried_h)
-            at_h[missing[taken]] = tried_h[taken]
-            missing = missing[~taken]
-        return at_h
-
-    def _begin_clocks(self, n_first: Ints) -> None:
-        """Clocks for so many nodes of each replication that have none yet, all different.
-
-        By rejection, which treats all nodes alike, so each choice is equally likely.
-        """
-        from cprsim.failures.loops import settle
-
-        n_before, n_slots = len(self._clock), len(self.slots)
-        self._first.append(n_before + np.concatenate([[0], n_first.cumsum()]))
-        self._clock = np.concatenate([self._clock, np.full(n_first.sum(), -1)])
-        first, missing = np.stack(self._first), np.arange(n_before, len(self._clock))
-        while len(missing) > 0:
-            place = self.rng.integers(0, n_slots, len(missing))
-            n_missing = settle(first, self._clock, self._marks, missing, place)
-            missing = missing[:n_missing]
+            place = rng.integers(0, n_slots, len(missing))
+            missing = missing[: settle(np.stack(begins), node, marks, missing, place)]
+        first, at_h = clocks.until(until_h)
+        replication, place = np.divmod(np.repeat(node, np.diff(first)), n_slots)
+        yield replication, at_h, slots.start + place
+        from_h = until_h
 
 
-def require_clocks(n_clocks: int) -> None:
-    """Refuse clocks of the nodes of a block that would take more memory than there may be."""
-    require_room(
-        BYTES_OF_A_CLOCK * float(n_clocks),
-        f"the clocks of {n_clocks} nodes that fail in a block of replications",
-        "{} times fewer nodes, or as many times longer lives, would fit",
-        # no fewer_fit: the stream is of the whole block
-    )
+def _first_at_h(
+    lifetime: Distribution, stationary: bool, from_h: float, until_h: float, p_first: float,
+    n: int, rng: np.random.Generator,
+) -> Floats:  # fmt: skip
+    """Instants of `n` first failures within a chunk [h], in no order."""
+    at_first = lifetime.survival(from_h)
+    if not stationary:
+        p = 1.0 - at_first + at_first * p_first * rng.random(n)
+        return np.clip(lifetime.quantile(p), from_h, np.nextafter(until_h, 0.0))
+    at_h, missing = np.zeros(n), np.arange(n)
+    while len(missing) > 0:  # by rejection: the density is the survival, highest at the start
+        tried_h = from_h + (until_h - from_h) * rng.random(len(missing))
+        taken = rng.random(len(missing)) * at_first < lifetime.survival(tried_h)
+        at_h[missing[taken]] = tried_h[taken]
+        missing = missing[~taken]
+    return np.clip(at_h, from_h, np.nextafter(until_h, 0.0))
 
 
 @lru_cache(maxsize=1024)
 def _survived_h(lifetime: Distribution, from_h: float, until_h: float) -> float:
     """Integral of the survival between two ages [h]."""
+    from scipy import integrate  # slow to load, and few sources need it
 
     def survival(age_h: float) -> float:
         return float(lifetime.survival(age_h))
-
-    from scipy import integrate  # slow to load, and few sources need it
 
     return float(integrate.quad(survival, from_h, until_h, limit=200)[0])

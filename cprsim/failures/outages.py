@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import inf
 from typing import NamedTuple, Self
@@ -14,14 +14,6 @@ from cprsim.errors import ParameterError
 from cprsim.records import Bools, Floats, Ints
 
 ROUNDING_H = 1e-9  # 4 us: what a start and a length since 1970, added up, may be off
-
-
-class Ends(NamedTuple):
-    """The end of every outage."""
-
-    end_h: Floats  # (n,)
-    guessed: Bools  # (n,) True where the log does not say that the node was down until then
-    notes: tuple[str, ...]  # how many ends are no ends of the log
 
 
 def next_failure_h(node: Ints, start_h: Floats) -> Floats:
@@ -53,14 +45,14 @@ def ends_said(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> Floats
 
 def with_ends(
     node: Ints, start_h: Floats, end_h: Floats, window_h: float, unended_h: float | None
-) -> Ends:
-    """Give every outage an end.
+) -> tuple[Floats, Bools, tuple[str, ...]]:
+    """Give every outage an end; a node's next failure closes an outage at the latest.
 
-    A node that fails again was up before: its next failure closes an outage at the latest.
+    Returns ends [h], which of them the log does not say, (n,) each; how many are no ends of it.
     """
     none = np.isnan(end_h)
     if not none.any():
-        return Ends(end_h, none, ())
+        return end_h, none, ()
     next_h = next_failure_h(node, start_h)
     closed = none & (next_h <= window_h)
     if unended_h is None:
@@ -79,7 +71,7 @@ def with_ends(
     notes_in_words = tuple(
         f"{n} outage(s) without an end, {what}" for what, n in notes.items() if n
     )
-    return Ends(np.where(none, until_h, end_h), guessed, notes_in_words)
+    return np.where(none, until_h, end_h), guessed, notes_in_words
 
 
 # ------------------------------------------------------------------------------------------ the log
@@ -123,6 +115,8 @@ class Outages:
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
     # of nodes that join and leave: when each was of age 0, entered, left [h], (n_nodes,) each
     lives: tuple[Floats, Floats, Floats] | None = None
+    # n_nodes, begins, ends, ages: given, read or inferred, and how
+    facts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def n_outages(self) -> int:
@@ -154,8 +148,10 @@ class Outages:
         return self if mask.all() else self._taken(np.flatnonzero(mask))
 
     def in_order(self) -> Outages:
-        """By start and node, where the nodes' numbers have changed."""
-        return _sorted(self)
+        """By start and node."""
+        before = np.diff(self.start_h) < 0
+        before |= (np.diff(self.start_h) == 0) & (np.diff(self.node) < 0)
+        return self._taken(np.lexsort((self.node, self.start_h))) if before.any() else self
 
     def _taken(self, index: Ints) -> Outages:
         """The outages of these numbers, in this order."""
@@ -181,43 +177,59 @@ class Outages:
             lives=self.lives and (self.lives[0][one], self.lives[1][one], self.lives[2][one]),
         )
 
-    def choosing(self, text: str) -> Outages:
-        """All outages, those `chosen` whose cause contains a text, in whatever case.
+    def choosing(self, text: str, but: str | None = None) -> Outages:
+        """All outages, those `chosen` whose cause contains a text and not another, in any case.
 
         Raises ParameterError where there is none within the window.
         """
-        named = np.array([text.lower() in name.lower() for name in self.cause_names], dtype=bool)
+        lower = [name.lower() for name in self.cause_names]
+        out = [but is not None and but.lower() in name for name in lower]
+        named = np.array(
+            [text.lower() in name and not not_it for name, not_it in zip(lower, out, strict=True)],
+            dtype=bool,
+        )
         chosen = named[self.cause_code]
+        there = np.unique(self.cause_code).tolist()
+        known = ", ".join(sorted({self.cause_names[code] for code in there} - {""})[:12]) or "none"
+        if but is not None and not any(out[code] for code in there):
+            raise ParameterError(f"no outage has a cause with {but!r}; there are: {known}")
         if not (chosen & self.in_window).any():
-            there = np.unique(self.cause_code)
-            names = sorted({self.cause_names[code] for code in there.tolist()} - {""})
-            known = ", ".join(names[:12]) or "none"
-            raise ParameterError(f"no outage has a cause with {text!r}; there are: {known}")
-        return replace(self, chosen=chosen)
+            which = f"with {text!r}" if text else "but that"
+            raise ParameterError(f"no outage has a cause {which}; there are: {known}")
+        if but is None:
+            return replace(self, chosen=chosen)
+        n_out = int(np.array(out)[self.cause_code].sum())
+        note = f"{n_out} outage(s) of a cause with {but!r} count as none, but end up-times"
+        return replace(self, chosen=chosen, notes=(*self.notes, note))
 
-    def of_cause(self, text: str) -> Outages:
-        """The outages whose cause contains a text, without the others; see `choosing`."""
-        choosing = self.choosing(text)
-        return choosing.where(choosing.chosen)
-
-    def merged(self) -> Outages:
+    def merged(self, within_h: float | None = None) -> Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.
 
         Outages without length are kept; an outage that begins where another of the same node
         begins, or before that one ends, joins it, and the first one's cause stands for both (of
         those that begin together a chosen one's). Where none overlap, these outages themselves.
+
+        With `within_h`, so does one that begins no later than that after the end of another.
         """
-        order, up_to_h, begins = _merging(self)
+        order = by_node(self)
+        node, start_h = self.node[order], self.start_h[order]
+        new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
+        if not (new_node | later).all():  # some of a node begin together
+            order = np.lexsort((self.end_h, ~self.chosen, self.start_h, self.node))
+        up_to_h = _running_end(node, self.end_h[order])
+        begins = np.ones(len(order), dtype=bool)
+        apart_h = start_h[1:] - up_to_h[:-1]
+        begins[1:] = apart_h >= -ROUNDING_H if within_h is None else apart_h > within_h
+        begins[1:] = new_node | (begins[1:] & later)
         if begins.all():
             return self
         firsts = np.flatnonzero(begins)
-        lasts = np.append(firsts[1:], self.n_outages) - 1 if self.n_outages else firsts
         kept = order[firsts]
         end_h, ended, guessed = self.end_h.copy(), self.ended.copy(), self.guessed.copy()
-        end_h[kept] = up_to_h[lasts]
-        ended[kept] = ~_any_of(~self.ended[order], firsts, lasts)
-        guessed[kept] = _any_of(self.guessed[order], firsts, lasts)
-        del order, up_to_h, firsts, lasts  # they are long
+        end_h[kept] = up_to_h[np.append(firsts[1:], self.n_outages) - 1]
+        ended[kept] = np.logical_and.reduceat(self.ended[order], firsts)
+        guessed[kept] = np.logical_or.reduceat(self.guessed[order], firsts)
+        del order, up_to_h, firsts, node, start_h, apart_h, begins, new_node, later  # they are long
         merged = replace(self, end_h=end_h, ended=ended, guessed=guessed)
         return merged._taken(np.sort(kept))  # by start and node, as they were
 
@@ -249,13 +261,13 @@ def outages_of(
         raise ParameterError("an outage ends before it begins")
     causes = cause if isinstance(cause, Causes) else Causes.of(cause)
     end_h = ends_said(node, start_h, end_h, causes.code)
-    ends = with_ends(node, start_h, end_h, window_h, unended_h)
+    until_h, guessed, ends = with_ends(node, start_h, end_h, window_h, unended_h)
     whole = Outages(
         node=node,
         start_h=start_h,
-        end_h=ends.end_h,
+        end_h=until_h,
         ended=~np.isnan(end_h),
-        guessed=ends.guessed,
+        guessed=guessed,
         cause_code=causes.code,
         chosen=np.ones(len(node), dtype=bool),
         cause_names=causes.names,
@@ -263,14 +275,16 @@ def outages_of(
         window_h=window_h,
         origin=origin,
         node_names=node_names,
-        notes=(*notes, *ends.notes),
+        notes=(*notes, *ends),
         window_given=window_given,
     )
-    kept = (start_h <= window_h) & ((start_h >= 0) | (ends.end_h > 0))
-    rows = _sorted(whole.where(kept))
+    kept = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
+    n_outside = int((~kept).sum())
+    rows = whole.where(kept).in_order()
+    del whole, node, start_h, end_h, until_h, guessed, cause, causes, kept  # they are long
     outages = rows.merged()
     counted = {
-        "outage(s) outside the observation left out": int((~kept).sum()),
+        "outage(s) outside the observation left out": n_outside,
         "outage(s) of nodes that were down already, merged into the outage under way": (
             rows.n_outages - outages.n_outages
         ),
@@ -279,35 +293,17 @@ def outages_of(
     return replace(outages, notes=(*outages.notes, *more))
 
 
-def _sorted(outages: Outages) -> Outages:
-    before = np.diff(outages.start_h) < 0
-    before |= (np.diff(outages.start_h) == 0) & (np.diff(outages.node) < 0)
-    if not before.any():
-        return outages
-    return outages._taken(np.lexsort((outages.node, outages.start_h)))
-
-
-def _merging(outages: Outages) -> tuple[Ints, Floats, Bools]:
-    """How outages of a node join.
-
-    Returns order of the outages by node and start; in it, until when the node of each is down by
-    then [h]; in it, which strike a node that is up.
-    """
-    order = by_node(outages)
-    node, start_h = outages.node[order], outages.start_h[order]
-    new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
-    if not (new_node | later).all():  # some of a node begin together
-        order = np.lexsort((outages.end_h, ~outages.chosen, outages.start_h, outages.node))
-    up_to_h = _running_end(node, outages.end_h[order])
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = new_node | ((start_h[1:] >= up_to_h[:-1] - ROUNDING_H) & later)
-    return order, up_to_h, begins
-
-
 def by_node(outages: Outages) -> Ints:
     """Their order by node and start, (n_outages,); they are sorted by start."""
     small = outages.n_nodes <= np.iinfo(np.uint16).max  # numbers of 16 bits sort much faster
     return np.argsort(outages.node.astype(np.uint16) if small else outages.node, kind="stable")
+
+
+def n_repeats(outages: Outages, within_h: float) -> int:
+    """How many outages begin within a window of the begin of the one before on their node."""
+    order = by_node(outages)
+    node, start_h = outages.node[order], outages.start_h[order]
+    return int(((node[1:] == node[:-1]) & (np.diff(start_h) <= within_h)).sum())
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:
@@ -325,12 +321,6 @@ def _running_end(node: Ints, end_h: Floats) -> Floats:
     return up_to_h
 
 
-def _any_of(flags: Bools, firsts: Ints, lasts: Ints) -> Bools:
-    """Whether a flag is up anywhere from each first to its last, (n_groups,)."""
-    up = np.append(0, np.cumsum(flags))
-    return np.asarray(up[lasts + 1] > up[firsts], dtype=bool)
-
-
 # ------------------------------------------------------------------------ nodes that join and leave
 
 
@@ -342,15 +332,6 @@ class NodeLives:
     born_h: Floats  # (n_nodes,) when its age was 0; before 0 where it was installed earlier
     enters_h: Floats  # (n_nodes,) from when on its failures are in the log; at least `born_h`
     leaves_h: Floats  # (n_nodes,) until when
-
-    def __post_init__(self) -> None:
-        """Raise ParameterError for a node that leaves before it enters."""
-        wrong = np.flatnonzero(~(self.born_h <= self.enters_h) | ~(self.enters_h < self.leaves_h))
-        if len(wrong):
-            name = self.names[int(wrong[0])]
-            raise ParameterError(
-                f"node {name!r} does not enter after its installation, and leave after that"
-            )
 
 
 def with_lives(outages: Outages, lives: NodeLives) -> Outages:
@@ -364,17 +345,20 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
     """
     enters_h = np.maximum(lives.enters_h, 0.0)
     leaves_h = np.minimum(lives.leaves_h, outages.window_h)
-    there = enters_h < leaves_h
     number = {name: place for place, name in enumerate(lives.names)}
     if unknown := [name for name in outages.node_names if name not in number]:
         raise ParameterError(
             f"the log names node {unknown[0]!r} (and {len(unknown) - 1} more), of which the list "
             "of nodes says nothing"
         )
-    if not there.any():
-        raise ParameterError("no node was there within the observation: are both on one clock?")
     place = np.array([number[name] for name in outages.node_names], dtype=np.int64)
     node = place[outages.node] if outages.n_outages else outages.node
+    # a failure at a node's exit took it out: the node was there until just after
+    out = node[(outages.start_h == lives.leaves_h[node]) & (outages.start_h >= 0)]
+    leaves_h[out] = np.nextafter(leaves_h[out], inf)
+    there = enters_h < leaves_h
+    if not there.any():
+        raise ParameterError("no node was there within the observation: are both on one clock?")
     present = there[node] & (outages.start_h < leaves_h[node])
     present &= (outages.start_h >= enters_h[node]) | (outages.start_h < 0)
     kept = replace(outages, node=node).where(present)

@@ -10,10 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Distribution, with_mean
-
-Mark = Literal["published", "secondary", "derived", "recalled", "fitted"]
 DAY_H = 24.0
 
 
@@ -26,60 +22,49 @@ class FailurePreset:
     family: str
     mean_h: float
     shape: float | None  # of Weibull and gamma, sigma of lognormal
-    mark: Mark
+    mark: Literal["published", "secondary", "derived", "recalled", "fitted"]
     source: str
     note: str
-
-    @property
-    def distribution(self) -> Distribution:
-        return with_mean(self.family, self.mean_h, self.shape)
 
 
 CPR = "Maeng et al., MLSys 2021, arXiv 2011.02999"
 
-PRESETS = (
-    FailurePreset(
+ROWS = (
+    (
         "cpr-frequent", "job", "gamma", 14.0, 0.67, "secondary", CPR,
         "MTBF of training jobs 14 to 30 h (secondary), this the lower end; shape 0.67 derived from "
         "recalled medians",
     ),
-    FailurePreset(
+    (
         "cpr", "job", "gamma", 28.0, 0.67, "recalled", CPR,
         "MTBF of the emulation (recalled); shape 0.67 derived from recalled medians",
     ),
-    FailurePreset(
+    (
         "cpr-rare", "job", "gamma", 30.0, 0.67, "secondary", CPR,
         "MTBF of training jobs 14 to 30 h (secondary), this the upper end",
     ),
-    FailurePreset(
+    (
         "kokolis-rsc1", "node", "exponential", 1000 * DAY_H / 6.50, None, "published",
         "Kokolis et al. 2025", "6.50 failures per 1000 node-days",
     ),
-    FailurePreset(
+    (
         "kokolis-rsc2", "node", "exponential", 1000 * DAY_H / 2.34, None, "published",
         "Kokolis et al. 2025", "2.34 failures per 1000 node-days",
     ),
-    FailurePreset(
+    (
         "llama3", "job", "exponential", 54 * DAY_H / 419, None, "derived",
         "Llama 3 (2024)", "419 interruptions in 54 days of a job on 16,384 GPUs",
     ),
-    FailurePreset(
+    (
         "infinitehbd", "job", "gamma", 0.4897 * 32.0749, 0.4897, "fitted",
         "InfiniteHBD's fault trace (StepFun)",
         "gaps between failures of all 400 servers; 9.3 % more gaps are zero",
     ),
-    FailurePreset(
+    (
         "lanl-system-2", "job", "weibull", 16.03, 0.8248, "fitted",
         "Los Alamos, LA-UR-05-7318",
         "gaps between failures of all 49 nodes of system 2, 2000 to 2005; its rate falls",
     ),
 )  # fmt: skip
 
-
-def preset(name: str) -> FailurePreset:
-    """One preset. Raises ParameterError for a name that there is not."""
-    for one in PRESETS:
-        if one.name == name:
-            return one
-    known = ", ".join(one.name for one in PRESETS)
-    raise ParameterError(f"there is no preset {name!r}; there are {known}")
+PRESETS = {one.name: one for one in (FailurePreset(*row) for row in ROWS)}

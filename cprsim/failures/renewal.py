@@ -14,15 +14,12 @@ from math import ceil, floor, sqrt
 import numpy as np
 from scipy import special
 
-from cprsim.errors import BudgetError
 from cprsim.failures.budget import require_room
-from cprsim.failures.distributions import Constant, Distribution, Exponential, Gamma
-from cprsim.records import Bools, Floats, Ints
+from cprsim.failures.distributions import Distribution, Exponential, Gamma
+from cprsim.records import Floats, Ints
 
 N_STEPS = 4096  # of the grid on which the renewal equation is solved
-MOST_FAILURES_OF_A_CHUNK = 5e7  # of all clocks; beyond: too fast to simulate
-BYTES_OF_A_FAILURE = 32  # while it is drawn: its instant twice, its slot, where that is
-PIECE = 2**20  # lifetimes that are drawn at once
+BYTES_OF_A_FAILURE = 24  # while it is drawn: its instant twice, the gap after it
 FEWEST_RENEWALS = 1e-15  # over a horizon: of the size of rounding
 SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
 
@@ -31,21 +28,15 @@ SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
 def expected_renewals(distribution: Distribution, horizon_h: float) -> float:
     """Mean number of failures before `horizon_h` [h] on a clock that starts fresh at 0.
 
-    Each failure is followed at once by a fresh lifetime.
-
-    Notes
-    -----
-    Exact for exponential and constant lifetimes, and for gamma ones (the n-th failure is gamma
-    again). For the others the renewal equation ``m(t) = F(t) + integral m(t - s) dF(s)`` is solved
-    on a grid by the midpoint rule for Riemann-Stieltjes sums (Xie 1989), to about 1e-4 of its
-    value; beyond `SOLVED_LIVES` mean lives its asymptote ``slope 1 / mean`` continues it.
+    Exact for exponential lifetimes, and for gamma ones (the n-th failure is gamma again). For the
+    others the renewal equation ``m(t) = F(t) + integral m(t - s) dF(s)`` is solved on a grid by the
+    midpoint rule for Riemann-Stieltjes sums (Xie 1989), to about 1e-4 of its value; beyond
+    `SOLVED_LIVES` mean lives its asymptote ``slope 1 / mean`` continues it.
     """
     if horizon_h <= 0:
         return 0.0
     if isinstance(distribution, Exponential):
         return horizon_h / distribution.mean_h
-    if isinstance(distribution, Constant):
-        return float(ceil(horizon_h / distribution.mean_h) - 1)
     solved_h = min(horizon_h, SOLVED_LIVES * distribution.mean_h)
     beyond = (horizon_h - solved_h) / distribution.mean_h
     if isinstance(distribution, Gamma):
@@ -55,14 +46,8 @@ def expected_renewals(distribution: Distribution, horizon_h: float) -> float:
 
 @lru_cache(maxsize=64)
 def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]:
-    """Expected renewals as a function of the horizon in mean lives, interpolated.
+    """Expected renewals of a lifetime with the mean 1 h by the horizon, interpolated.
 
-    Parameters
-    ----------
-    unit_lifetime : with a mean of 1 h; others of its shape follow by scaling
-
-    Notes
-    -----
     Between horizons of 1e-9 and 1e6 mean lives, where the logarithm of the function is almost
     straight between points; proportional to time beyond. Where fewer than `FEWEST_RENEWALS` are
     solved for, rounding may leave 0, or less: there the chance of the first renewal stands alone.
@@ -120,114 +105,52 @@ def _reciprocal(series: Floats) -> Floats:
 
 
 @dataclass(slots=True)
-class LifetimeQueue:
-    """Lifetimes to come, drawn many at a time and handed out in order."""
+class Clocks:
+    """Clocks that each failure renews. Lifetimes are drawn many at a time, and used in order."""
 
-    lifetime: Distribution
+    lifetime: Distribution  # of what a failure renews
     rng: np.random.Generator
-    _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))
+    next_at_h: Floats  # (n_clocks,) next failure of each; moved on in place
+    stretch: Floats = field(default_factory=lambda: np.ones(0))  # of each one's lifetimes; none: 1
+    _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))  # not used yet
 
-    @property
-    def n_ahead(self) -> int:
-        """How many are drawn and not used yet."""
-        return len(self._ahead_h)
+    def until(self, until_h: float) -> tuple[Ints, Floats]:
+        """All failures before an instant [h], clock after clock, each in order.
 
-    def some(self, n: int) -> Floats:
-        """The next ones, at least `n` [h]; those that are not used have to be given back."""
-        n_ahead = self.n_ahead
-        if n > n_ahead:
-            more_h = self.lifetime.sample_unchecked(self.rng, n - n_ahead)
-            self._ahead_h = np.concatenate([self._ahead_h, more_h]) if n_ahead else more_h
-        return self._ahead_h
+        Returns
+        -------
+        (n_clocks + 1,) where those of each clock begin; (n_failures,) their instants [h]
+        """
+        from cprsim.failures.loops import renew  # with numba, for which only who draws waits
 
-    def used(self, n: int) -> None:
-        """Take note that the first `n` are gone."""
-        self._ahead_h = self._ahead_h[n:]
-
-
-def renewals_until(
-    until_h: float,
-    next_at_h: Floats,
-    lives: LifetimeQueue,
-    stretch: Floats | None = None,
-    *,
-    kept: Bools | None = None,
-    from_h: float = 0.0,
-) -> tuple[Ints, Floats]:
-    """All failures of some clocks before an instant.
-
-    Parameters
-    ----------
-    until_h : the instant [h]
-    next_at_h : (n_clocks,) next failure [h] of each clock; moved on beyond `until_h` in place
-    lives : of what a failure renews
-    stretch : (n_clocks,) by what the lifetimes of each clock are longer; default 1
-    kept : (n_clocks,) whether the failures of each clock are kept; default all
-    from_h : no failure is before this instant [h]
-
-    Returns
-    -------
-    (n_clocks + 1,) where the failures of each clock begin among all; (n_kept,) instants [h] of
-    those that are kept, clock after clock, each in order
-
-    Raises
-    ------
-    ParameterError
-        where a lifetime is negative, infinite or NaN.
-    BudgetError
-        where there are too many failures.
-    """
-    from cprsim.failures.loops import due, renew  # with numba, for which only who draws waits
-
-    stretch = np.ones(0) if stretch is None else stretch
-    keeps = np.ones(0, dtype=bool) if kept is None else kept
-    kept_fraction = 1.0 if kept is None else float(kept.sum()) / max(len(kept), 1)
-    first = np.zeros(len(next_at_h) + 1, dtype=np.int64)
-    instants_h, clock, n_failures = [], 0, 0
-    while clock < len(next_at_h):
-        n_due, to_come_h = due(until_h, next_at_h, clock)
-        # by the asymptote of the renewal function
-        n_expected = to_come_h / lives.lifetime.mean_h
-        n_expected += n_due * (1.0 + lives.lifetime.squared_cv) / 2
-        require_affordable(n_failures + n_expected, kept_fraction, until_h)
-        n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), lives.n_ahead)
-        while True:
-            gap_h = lives.some(min(n_gaps, PIECE))
-            at_h = np.empty(len(gap_h))
-            clock, n_used, n_kept, sound = renew(
-                from_h, until_h, next_at_h, stretch, keeps, gap_h, clock, n_failures, first, at_h
+        first = np.zeros(len(self.next_at_h) + 1, dtype=np.int64)
+        instants_h, clock, n_failures = [np.zeros(0)], 0, 0
+        while clock < len(self.next_at_h):
+            to_come_h = until_h - self.next_at_h[clock:]
+            to_come_h = to_come_h[to_come_h > 0]
+            # by the asymptote of the renewal function; the sum one after the other
+            n_expected = float(np.cumsum(to_come_h)[-1:].sum()) / self.lifetime.mean_h
+            n_expected += len(to_come_h) * (1.0 + self.lifetime.squared_cv) / 2
+            n_all = n_failures + n_expected
+            require_room(
+                BYTES_OF_A_FAILURE * n_all,
+                f"about {n_all:.3g} failures before {until_h:g} h",
+                "an MTBF {} times as long would fit",
+                share=1.0,
             )
-            if not sound:
-                lives.lifetime.refuse()
-            lives.used(n_used)
-            n_gaps -= n_used
+            n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), len(self._ahead_h))
+            more_h = self.lifetime.sample(self.rng, n_gaps - len(self._ahead_h))
+            gap_h = np.concatenate([self._ahead_h, more_h])
+            at_h = np.empty(n_gaps)
+            clock, n_used = renew(
+                until_h, self.next_at_h, self.stretch, gap_h, clock, n_failures, first, at_h
+            )
+            self._ahead_h = gap_h[n_used:].copy()  # not a view of them all
             n_failures += n_used
-            # not a view of room for many where few are kept
-            instants_h.append(at_h[:n_kept] if 2 * n_kept > len(at_h) else at_h[:n_kept].copy())
-            if clock == len(next_at_h) or n_gaps == 0:
-                break
-        lives.some(n_gaps)  # as if drawn at once: what else is drawn from this stream comes after
-    return first, instants_h[0] if len(instants_h) == 1 else np.concatenate(
-        [np.zeros(0), *instants_h]
-    )
+            instants_h.append(at_h[:n_used])
+        return first, np.concatenate(instants_h)
 
 
 def numbers(first: Ints) -> Ints:
     """The number of each one's group, from where the groups begin: (n_groups + 1,) to (n,)."""
     return np.repeat(np.arange(len(first) - 1), np.diff(first))
-
-
-def require_affordable(n_failures: float, kept_fraction: float, until_h: float) -> None:
-    """Raise BudgetError where a chunk has more failures than time or memory allow."""
-    if n_failures > MOST_FAILURES_OF_A_CHUNK:
-        raise BudgetError(
-            f"failures come too fast to simulate: about {n_failures:.3g} before {until_h:g} h, "
-            f"where {MOST_FAILURES_OF_A_CHUNK:.0g} are the limit; raise the MTBF (or the shape) "
-            f"{n_failures / MOST_FAILURES_OF_A_CHUNK:.3g} times"
-        )
-    require_room(
-        BYTES_OF_A_FAILURE * kept_fraction * n_failures,
-        f"about {kept_fraction * n_failures:.3g} failures before {until_h:g} h",
-        "an MTBF {} times as long would fit",
-        fewer_fit=True,
-    )

@@ -11,10 +11,10 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.budget import require_room
+from cprsim.failures.frailty import p_strikes
 from cprsim.failures.outages import Outages
-from cprsim.failures.partial_draws import PIECE
 from cprsim.failures.presence import Presence
-from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
+from cprsim.failures.sources import BYTES_OF_A_ROW, replications_for, trace_of
 from cprsim.failures.streams import stream
 from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 
@@ -91,31 +91,31 @@ class Replay:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float], kept: range | None = None,
+        borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """A chunk up to each border; see `FailureSource`."""
         self._check_slots(cluster)
-        kept = range(n_replications) if kept is None else kept
         rng = stream(seed, block, "failures/trace/window")
-        begin_h = rng.random(n_replications)[kept.start : kept.stop] * self.outages.window_h
+        begin_h = rng.random(n_replications) * self.outages.window_h
         if self.from_first:
-            begin_h = np.zeros(len(kept))
+            begin_h = np.zeros(n_replications)
         assigning = stream(seed, block, "failures/trace/nodes")
         presence = self._presence()
         n_placed = cluster.n_nodes if presence is None else self.outages.n_nodes
-        slot_of = self._assignment(assigning, kept, n_placed)
-        rows = _Rows.of(self._failures(), self.outages.window_h)
+        slot_of = self._assignment(assigning, n_replications, n_placed)
+        failures = self._failures()
+        row_h = np.repeat(failures.at_h, np.diff(failures.first_slot))
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
-            replication, at_h, row = rows.between(begin_h, from_h, until_h)
+            replication, at_h, row = _met(row_h, self.outages.window_h, begin_h, from_h, until_h)
             if presence is None:
-                slot = slot_of[replication, rows.node[row]]
+                slot = slot_of[replication, failures.slot[row]]
             else:
-                epoch = presence.epoch(rows.at_h[row])
-                slot = presence.slots(slot_of, replication, epoch, rows.node[row])
+                epoch = presence.epoch(row_h[row])
+                slot = presence.slots(slot_of, replication, epoch, failures.slot[row])
             in_job = (slot >= 0) & (slot < cluster.n_nodes)
             yield trace_of(
-                until_h, len(kept),
-                replication[in_job], at_h[in_job], slot[in_job], rows.repair_h[row[in_job]],
+                until_h, n_replications,
+                replication[in_job], at_h[in_job], slot[in_job], failures.repair_h[row[in_job]],
             )  # fmt: skip
 
     @property
@@ -176,69 +176,41 @@ class Replay:
         begins = outages.in_window | self.from_first
         return np.asarray(begins & (outages.start_h < outages.window_h), dtype=bool)
 
-    def _assignment(self, rng: np.random.Generator, kept: range, n_slots: int) -> Ints:
-        """Slot of each trace node, -1 for none, (n_kept, n_trace_nodes)."""
+    def _assignment(self, rng: np.random.Generator, n_replications: int, n_slots: int) -> Ints:
+        """Slot of each trace node, -1 for none, (n_replications, n_trace_nodes)."""
         require_room(
-            BYTES_OF_AN_ASSIGNMENT * float(len(kept)) * self.outages.n_nodes,
+            BYTES_OF_AN_ASSIGNMENT * float(n_replications) * self.outages.n_nodes,
             f"a table of the trace's {self.outages.n_nodes} nodes",
             "a trace of {} times fewer nodes would fit",
-            fewer_fit=True,
         )
         slot_of = np.full(self.outages.n_nodes, -1, dtype=np.int64)
         slot_of[:n_slots] = np.arange(n_slots)
-        step = max(1, PIECE // len(slot_of))
-        table = np.empty((len(kept), len(slot_of)), dtype=np.int64)
-        for begin in range(0, kept.stop, step):  # those before the kept ones are drawn too
-            end = min(begin + step, kept.stop)
-            some = rng.permuted(np.tile(slot_of, (end - begin, 1)), axis=1)
-            mine = max(kept.start, begin)
-            table[max(mine - kept.start, 0) : max(end - kept.start, 0)] = some[mine - begin :]
-        return table
+        return rng.permuted(np.tile(slot_of, (n_replications, 1)), axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """The failed nodes of the trace in order of time, a row each."""
+def _met(
+    row_h: Floats, window_h: float, begin_h: Floats, from_h: float, until_h: float
+) -> tuple[Ints, Floats, Ints]:
+    """Replication, instant since its start [h] and row of the trace, (n_met,) each.
 
-    window_h: float
-    at_h: Floats  # (n_rows,)
-    node: Ints  # (n_rows,)
-    repair_h: Floats  # (n_rows,)
+    Replications begin at `begin_h` (n_replications,) of the trace, which is repeated for ever and
+    whose rows are at `row_h` (n_rows,); they meet rows from `from_h` to `until_h` of their own.
+    """
 
-    @classmethod
-    def of(cls, failures: FailureTrace, window_h: float) -> _Rows:
-        at_h = np.repeat(failures.at_h, np.diff(failures.first_slot))
-        return cls(window_h, at_h, failures.slot, failures.repair_h)
+    def passed(trace_h: Floats) -> Ints:
+        rounds, rest_h = np.divmod(trace_h, window_h)
+        return rounds.astype(np.int64) * len(row_h) + np.searchsorted(row_h, rest_h, side="left")
 
-    def between(self, begin_h: Floats, from_h: float, until_h: float) -> tuple[Ints, Floats, Ints]:
-        """Rows that each replication meets within hours of its own.
-
-        Parameters
-        ----------
-        begin_h : (n_replications,) where in the trace each replication starts [h]
-        from_h, until_h : hours since the replication's start
-
-        Returns
-        -------
-        replication, instant [h] since its start, row; (n_met,) each
-        """
-        first, last = self._passed(begin_h + from_h), self._passed(begin_h + until_h)
-        n_met = last - first
-        require_room(
-            BYTES_OF_A_ROW * float(n_met.sum()),
-            f"{n_met.sum()} outages before {until_h:g} h",
-            "a job {} times as short would fit",
-            fewer_fit=True,
-        )
-        replication = np.repeat(np.arange(len(begin_h)), n_met)
-        within = np.arange(n_met.sum()) - np.repeat(np.cumsum(n_met) - n_met, n_met)
-        round_, row = np.divmod(first[replication] + within, len(self.at_h))
-        at_h = round_ * self.window_h + self.at_h[row] - begin_h[replication]
-        # an instant at a border is of the chunk that counts it, whatever the subtraction rounds
-        return replication, np.clip(at_h, from_h, np.nextafter(until_h, 0)), row
-
-    def _passed(self, trace_h: Floats) -> Ints:
-        """How many rows come before an instant of the endlessly repeated trace."""
-        rounds, rest_h = np.divmod(trace_h, self.window_h)
-        before = np.searchsorted(self.at_h, rest_h, side="left")
-        return rounds.astype(np.int64) * len(self.at_h) + before
+    first, last = passed(begin_h + from_h), passed(begin_h + until_h)
+    n_met = last - first
+    require_room(
+        BYTES_OF_A_ROW * float(n_met.sum()),
+        f"{n_met.sum()} outages before {until_h:g} h",
+        "a job {} times as short would fit",
+    )
+    replication = np.repeat(np.arange(len(begin_h)), n_met)
+    within = np.arange(n_met.sum()) - np.repeat(np.cumsum(n_met) - n_met, n_met)
+    round_, row = np.divmod(first[replication] + within, len(row_h))
+    at_h = round_ * window_h + row_h[row] - begin_h[replication]
+    # an instant at a border is of the chunk that counts it, whatever the subtraction rounds
+    return replication, np.clip(at_h, from_h, np.nextafter(until_h, 0)), row

@@ -1,42 +1,30 @@
-"""Several sources of failures in one job: such as nodes that fail, and racks that lose power.
-
-The sources are independent, and age on one clock. Each draws from streams of its own: the failures
-of one do not depend on which others there are.
-"""
+"""Sources made of others: several in one job, such as nodes and racks, or one at another pace."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import tee
 from math import inf
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from cprsim.errors import ParameterError
-from cprsim.failures.sources import FailureSource, are_no_hours, firsts, joined_hours, no_hours
-from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace, Ints
+from cprsim.failures.sources import FailureSource, trace_of
+from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace
 
 SEED_BITS = 64  # a name's number stands before the seed
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralSources:
-    """The failures of all sources; `FailureTrace.source` says which one each is of.
+    """The failures of independent sources on one clock, each with random streams of its own.
 
-    Parameters
-    ----------
-    sources : by name, one or more; one that is named "" draws what it draws alone
+    `FailureTrace.source` says which one each failure is of.
     """
 
-    sources: tuple[tuple[str, FailureSource], ...]
-
-    def __post_init__(self) -> None:
-        clocks = {source.clock for _, source in self.sources}
-        if len(clocks) > 1:
-            names = " and ".join(sorted(f"`{clock.value}`" for clock in clocks))
-            raise ParameterError(f"failures of one job age on one clock; these age on {names}")
+    sources: tuple[tuple[str, FailureSource], ...]  # by name; "" draws what it draws alone
 
     @property
     def clock(self) -> Clock:
@@ -51,12 +39,13 @@ class SeveralSources:
     def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
         """Rates add up."""
         each = [source.expected(cluster, useful_h) for _, source in self.sources]
+        rate = sum(1.0 / one.mtbf_h for one in each)
         of_shards = np.array([1.0 / one.mtbf_shard_h for one in each])
-        together = np.array([one.n_shards_together for one in each])
-        mean = float(of_shards @ together / of_shards.sum()) if of_shards.any() else 0.0
-        return ExpectedFailures(
-            _mtbf_h([one.mtbf_h for one in each]), _mtbf_h([one.mtbf_shard_h for one in each]), mean
-        )
+        rate_of_shards = sum(of_shards.tolist())
+        if not rate_of_shards:
+            return ExpectedFailures(1.0 / rate if rate else inf, inf, 0.0)
+        together = of_shards @ np.array([one.n_shards_together for one in each])
+        return ExpectedFailures(1.0 / rate, 1.0 / rate_of_shards, float(together / of_shards.sum()))
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """As many as every source can draw at once."""
@@ -64,85 +53,81 @@ class SeveralSources:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float], kept: range | None = None,
+        borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
-        """A chunk up to each border, or one with all failures; see `FailureSource`."""
+        """A chunk up to each border; see `FailureSource`."""
+        borders, *own_borders = tee(borders_h, 1 + len(self.sources))
         drawn = [
             source.draw(
-                cluster, (crc32(name.encode()) << SEED_BITS) + seed, block, n_replications,
-                borders, kept,
+                cluster, (crc32(name.encode()) << SEED_BITS) + seed, block, n_replications, own
             )
-            for (name, source), borders in zip(
-                self.sources, tee(borders_h, len(self.sources)), strict=True
-            )
-        ]  # fmt: skip
-        known: list[FailureTrace | None] = [None] * len(drawn)  # drawn, and not given yet
-        until_h = 0.0
-        while until_h < inf:
+            for (name, source), own in zip(self.sources, own_borders, strict=True)
+        ]
+        known: dict[int, FailureTrace] = {}  # of each source, the last chunk
+        from_h = 0.0
+        for until_h in borders:
             for number, chunks in enumerate(drawn):
-                there = known[number]
-                if there is None or there.until_h <= until_h:
-                    known[number] = next(chunks, None)
-            rest = [chunk for chunk in known if chunk is not None]
-            if not rest:
-                return
-            from_h, until_h = until_h, min(chunk.until_h for chunk in rest)
-            yield _merged(
-                [(number, _between(chunk, from_h, until_h))
-                 for number, chunk in enumerate(known) if chunk is not None],
-                until_h,
-            )  # fmt: skip
+                if number not in known or known[number].until_h <= from_h:
+                    known[number] = next(chunks)
+            rows = [_rows(number, chunk, from_h, until_h) for number, chunk in known.items()]
+            yield trace_of(until_h, n_replications, *map(np.concatenate, zip(*rows, strict=True)))
+            from_h = until_h
 
 
-def _mtbf_h(each: Sequence[float]) -> float:
-    rate = sum(1.0 / mtbf_h for mtbf_h in each)
-    return 1.0 / rate if rate else inf
+def _rows(number: int, chunk: FailureTrace, from_h: float, until_h: float) -> tuple[Any, ...]:
+    """A source's failed nodes from an instant on and before another, as columns of `trace_of`."""
+    n_struck = np.diff(chunk.first_slot)
+    at_h = np.repeat(chunk.at_h, n_struck)
+    (here,) = np.nonzero((at_h >= from_h) & (at_h < until_h))
+    columns = np.repeat(chunk.replication, n_struck), at_h, chunk.slot, chunk.repair_h
+    return *(column[here] for column in columns), np.full(len(here), number)
 
 
-def _between(chunk: FailureTrace, from_h: float, until_h: float) -> FailureTrace:
-    """The failures of a chunk from an instant on and before another."""
-    return _chosen(chunk, np.flatnonzero((chunk.at_h >= from_h) & (chunk.at_h < until_h)))
+@dataclass(frozen=True, slots=True)
+class Stretched:
+    """Every instant of a source, times `factor`; who fails, and their repairs, stay as they are.
 
-
-def _chosen(trace: FailureTrace, order: Ints, replication: Ints | None = None) -> FailureTrace:
-    """Some failures of a trace in an order that has those of a replication together.
-
-    Parameters
-    ----------
-    replication : (n_failures,) of each; default: as `trace.first` says
+    Both sources draw the same random numbers, so that what changes is the pace alone. Not for
+    failures put at given instants of the job: those belong to a job of that length.
     """
-    if replication is None:
-        replication = trace.replication
-    n_nodes = np.diff(trace.first_slot)
-    n = n_nodes[order]
-    first_slot = np.concatenate([[0], np.cumsum(n)])
-    nodes = np.repeat(trace.first_slot[:-1][order] - first_slot[:-1], n) + np.arange(n.sum())
-    hours = trace.repair_h
-    return replace(
-        trace,
-        first=firsts(replication[order], len(trace.first) - 1),
-        at_h=trace.at_h[order],
-        first_slot=first_slot,
-        slot=trace.slot[nodes],
-        repair_h=no_hours(len(nodes)) if are_no_hours(hours) else hours[nodes],
-        source=None if trace.source is None else trace.source[order],
-    )
+
+    source: FailureSource
+    factor: float
+
+    @property
+    def clock(self) -> Clock:
+        """That of the source."""
+        return self.source.clock
+
+    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+        """Those of the source over the hours that become `useful_h`."""
+        of_source = self.source.expected(cluster, useful_h / self.factor)
+        return replace(
+            of_source,
+            mtbf_h=of_source.mtbf_h * self.factor,
+            mtbf_shard_h=of_source.mtbf_shard_h * self.factor,
+        )
+
+    def block_replications(self, cluster: Cluster, useful_h: float) -> int:
+        """Those of the source, unless faster failures make a block too large."""
+        return self.source.block_replications(cluster, useful_h / min(self.factor, 1.0))
+
+    def draw(
+        self, cluster: Cluster, seed: int, block: int, n_replications: int,
+        borders_h: Iterable[float],
+    ) -> Iterator[FailureTrace]:  # fmt: skip
+        """The chunks that the source has up to these borders and beyond, each stretched."""
+        beyond_h = _and_beyond(borders_h)
+        for chunk in self.source.draw(cluster, seed, block, n_replications, beyond_h):
+            until_h, at_h = chunk.until_h * self.factor, chunk.at_h * self.factor
+            yield replace(chunk, until_h=until_h, at_h=at_h)
 
 
-def _merged(chunks: Sequence[tuple[int, FailureTrace]], until_h: float) -> FailureTrace:
-    """The failures of some sources, those of one instant in the order of the sources."""
-    numbers, traces = zip(*chunks, strict=True)
-    n_nodes = np.concatenate([np.diff(trace.first_slot) for trace in traces])
-    replication = np.concatenate([trace.replication for trace in traces])
-    at_h = np.concatenate([trace.at_h for trace in traces])
-    source = np.repeat(numbers, [trace.n_failures for trace in traces])
-    one_after_another = FailureTrace(
-        until_h,
-        firsts(replication, len(traces[0].first) - 1),
-        at_h,
-        np.concatenate([[0], np.cumsum(n_nodes)]),
-        np.concatenate([trace.slot for trace in traces]),
-        joined_hours([trace.repair_h for trace in traces]),
-        source,
-    )
-    return _chosen(one_after_another, np.lexsort((source, at_h, replication)), replication)
+def _and_beyond(borders_h: Iterable[float]) -> Iterator[float]:
+    """Borders, and endlessly further ones: what is pressed together has to reach as far."""
+    border_h = 0.0
+    for border_h in borders_h:
+        yield border_h
+    while True:
+        border_h *= 1.5
+        yield border_h

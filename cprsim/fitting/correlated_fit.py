@@ -2,183 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import exp, inf, log, sqrt
+from math import exp, log
 
 import numpy as np
-from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
+from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons, Shocks
 from cprsim.failures.outages import Outages
-from cprsim.failures.sources import Start
-from cprsim.fitting.correlation import begins_instant, group_sizes
+from cprsim.fitting.families import WEIBULL, log_mean, nearer
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, uptimes
-from cprsim.fitting.likelihood import NotConvergedError, Parameter, covariances, maximum
-from cprsim.records import Bools, Duration, Floats, Ints
+from cprsim.fitting.likelihood import (
+    Fit,
+    Likelihood,
+    NotConvergedError,
+    Scale,
+    share,
+)
+from cprsim.fitting.observation import begins_instant, group_sizes
+from cprsim.records import Bools, Floats, Ints
 
 FEW = 5_000  # up-times that are quick to fit
 KEPT_HAZARDS = 3  # a slope's steps of the frailty alone leave the hazards as they are
 MOST_FITTED = 200_000  # up-times that are fitted; of more, those of every n-th node
+UNDECIDED = 1e6  # ratio of an interval's ends, beyond which the log says nothing of the number
 
 
 @dataclass(frozen=True, slots=True)
-class FrailtyFit:
-    """Weibull lifetimes of nodes that may differ."""
+class FrailtyFit(Fit):
+    """Weibull lifetimes of nodes that may differ; the distribution is that of factor 1."""
 
-    name: str  # alike, gamma, lemons, or lemons and gamma
-    lifetime: Weibull  # of a node with the factor 1
     frailty: Frailty
-    log_likelihood: float
-    parameters: tuple[Parameter, ...]  # shape, scale_h, then those of the frailty
-    lemon_scale_h: Parameter | None = None  # of a lemon's lifetime, where there are lemons
-    fitted_every: int = 1  # fitted to every n-th of the nodes alone
 
     @property
-    def aic(self) -> float:
-        """Akaike's criterion: smaller is better."""
-        return 2 * len(self.parameters) - 2 * self.log_likelihood
-
-    def extrapolates(self, window_h: float) -> bool:
-        """Whether the mean lies beyond what a log of so many hours watched."""
-        return self.lifetime.mean_h > window_h
-
-    def by_lemons(self) -> FrailtyFit | None:
-        """The same fit, said so that lemons have the factor 1; None where there are none.
-
-        A few failures of the other nodes leave their mean open to any height; that of the lemons
-        is then the one that the log knows.
-        """
-        if not isinstance(self.frailty, Lemons) or self.lemon_scale_h is None:
-            return None
-        shape, _, logit, factor, *others = self.parameters
-        frailty = Lemons(1 - self.frailty.share, 1 / self.frailty.factor, self.frailty.others)
-        odds = replace(logit, mean=-logit.mean, low=-logit.high, high=-logit.low)
-        inverse = 1 / factor.mean
-        smaller = replace(
-            factor,
-            mean=inverse,
-            standard_error=factor.standard_error * inverse**2,
-            low=1 / factor.high,
-            high=1 / factor.low if factor.low > 0 else inf,
-            clustered_error=factor.clustered_error * inverse**2,
-        )
-        return replace(
-            self,
-            lifetime=Weibull(self.lifetime.shape, self.lemon_scale_h.mean),
-            frailty=frailty,
-            parameters=(shape, self.lemon_scale_h, odds, smaller, *others),
-            lemon_scale_h=None,
-        )
+    def lifetime(self) -> Weibull:
+        assert isinstance(self.distribution, Weibull)
+        return self.distribution
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
     name: str
-    parameters: tuple[str, ...]
-    is_logarithm: tuple[bool, ...]
-    make: Callable[[Floats], Frailty]
-    start: tuple[float, ...]
+    scales: Mapping[str, Scale]  # of the frailty's numbers, as `make` takes them
+    make: Callable[..., Frailty]
+    start: tuple[float, ...] = ()
+
+    def unpack(self, at: Floats) -> tuple[Weibull, Frailty]:
+        """What search numbers mean."""
+        numbers = [scale(x) for scale, x in zip(self.scales.values(), at[2:].tolist(), strict=True)]
+        return Weibull(exp(at[0]), exp(at[1])), self.make(*numbers)
 
 
+GAMMA, LEMONS = {"frailty_shape": exp}, {"lemon_share": share, "lemon_factor": exp}
 _FORMS = (
-    _Form("alike", (), (), lambda at: ALIKE, ()),
-    _Form("gamma", ("frailty_shape",), (True,), lambda at: GammaFrailty(exp(at[0])), (0.0,)),
+    _Form("alike", {}, lambda: ALIKE),
+    _Form("gamma", GAMMA, GammaFrailty, (0.0,)),
+    _Form("lemons", LEMONS, Lemons, (-2.0, log(3.0))),
     _Form(
-        "lemons",
-        ("lemon_logit", "lemon_factor"),
-        (False, True),
-        lambda at: Lemons(float(special.expit(at[0])), exp(at[1])),
-        (-2.0, log(3.0)),
-    ),
-    _Form(
-        "lemons and gamma",
-        ("lemon_logit", "lemon_factor", "frailty_shape"),
-        (False, True, True),
-        lambda at: Lemons(float(special.expit(at[0])), exp(at[1]), GammaFrailty(exp(at[2]))),
+        "lemons and gamma", LEMONS | GAMMA,
+        lambda share, factor, shape: Lemons(share, factor, GammaFrailty(shape)),
         (-2.0, log(3.0), 2.0),
     ),
-)
+)  # fmt: skip
 
 
 def fit_frailty(lifetimes: Lifetimes) -> tuple[FrailtyFit, ...]:
     """Weibull lifetimes with nodes alike, gamma factors, and lemons; the best by AIC first.
 
-    Of more than `MOST_FITTED` times, those of every n-th node are fitted.
-
-    Raises NotConvergedError where not even equal nodes can be fitted. Forms that don't converge are
-    left out.
+    Forms that don't converge, or of whose numbers the log says nothing, are left out. Raises
+    NotConvergedError where not even equal nodes can be fitted.
     """
     fits = []
-    fitted_every = -(-lifetimes.n // MOST_FITTED)
-    if fitted_every > 1:
-        lifetimes = lifetimes.of_units(fitted_every)
+    if (nth := -(-lifetimes.n // MOST_FITTED)) > 1:
+        lifetimes = lifetimes.of_units(nth)
     for form in _FORMS:
         try:
-            fits.append(replace(_fit(form, lifetimes), fitted_every=fitted_every))
+            found = _fit(form, lifetimes)
         except NotConvergedError:
             if form.name == "alike":
                 raise
+            continue
+        shapes = [one for one in found.parameters if one.name in GAMMA]
+        if all(one.high < UNDECIDED * one.low for one in shapes):  # else the nodes are alike
+            fits.append(found)
     return tuple(sorted(fits, key=lambda one: one.aic))
 
 
-def _near(form: _Form, lifetimes: Lifetimes) -> Floats | None:
-    """Where to begin: for many times, at the maximum of those of every n-th node."""
-    if lifetimes.n < 2 * FEW:
-        return None
-    some = lifetimes.of_units(lifetimes.n // FEW)
-    try:
-        each, _ = _likelihood(form, some)
-        start = np.array([0.0, log(some.total_h / some.n_observed), *form.start])
-        return maximum(form.name, each, start, some.n_observed)
-    except (NotConvergedError, ZeroDivisionError, ValueError):
-        return None
-
-
 def _fit(form: _Form, lifetimes: Lifetimes) -> FrailtyFit:
-    each, unpack = _likelihood(form, lifetimes)
-    mean = log(lifetimes.total_h / lifetimes.n_observed)
-    start = _near(form, lifetimes)
-    start = np.array([0.0, mean, *form.start]) if start is None else start
-    point = maximum(form.name, each, start, lifetimes.n_observed)
-    there = each(point)
-    covariance, _ = covariances(form.name, each, point, there=there)
-    errors = np.sqrt(np.diag(covariance))
-    names = ("shape", "scale_h", *form.parameters)
-    logarithms = (True, True, *form.is_logarithm)
-    lifetime, frailty = unpack(point)
+    likelihood = _likelihood(form, lifetimes)
+    start = np.array([0.0, log_mean(lifetimes), *form.start])
+    if lifetimes.n >= 2 * FEW:  # begin at the maximum of those of every n-th node
+        start = nearer(_likelihood(form, lifetimes.of_units(lifetimes.n // FEW)), start)
+    found = likelihood.at_maximum(likelihood.maximum(start))
+    # nodes are the units already: both errors are the same
+    found = replace(found, clustered=found.covariance)
+    lifetime, frailty = form.unpack(found.point)
     return FrailtyFit(
-        form.name,
-        lifetime,
-        frailty,
-        float(there.sum()),
-        tuple(
-            # nodes are the units already: both errors are the same
-            Parameter.of_search(name, float(at), float(error), float(error), logarithm=is_log)
-            for name, at, error, is_log in zip(names, point, errors, logarithms, strict=True)
-        ),
-        _lemon_scale(point, covariance) if isinstance(frailty, Lemons) else None,
-    )
+        form.name, lifetime, found.log_likelihood, len(found.point), lifetimes.n_observed,
+        found.parameters({**WEIBULL.scales, **form.scales}.items()),
+        found.derived("mean_h", lambda at: form.unpack(at)[0].mean_h), frailty,
+    )  # fmt: skip
 
 
-def _lemon_scale(point: Floats, covariance: Floats) -> Parameter:
-    """Scale [h] of a lemon's lifetime, ``scale * factor**(-1 / shape)``, by the delta method."""
-    shape, log_factor = exp(point[0]), float(point[3])
-    at = float(point[1]) - log_factor / shape
-    slope = np.zeros(len(point))
-    slope[[0, 1, 3]] = log_factor / shape, 1.0, -1 / shape
-    error = sqrt(max(float(slope @ covariance @ slope), 0.0))
-    return Parameter.of_search("scale_h", at, error, error, logarithm=True)
-
-
-def _likelihood(
-    form: _Form, lifetimes: Lifetimes
-) -> tuple[Callable[[Floats], Floats], Callable[[Floats], tuple[Weibull, Frailty]]]:
-    """Log-likelihood of each node from the search numbers, and what the numbers mean."""
+def _likelihood(form: _Form, lifetimes: Lifetimes) -> Likelihood:
+    """Of each node, whose own factor is integrated out."""
     lifetimes, node, stands_for = _distinct(lifetimes)
     order = np.argsort(node, kind="stable")
     lifetimes = lifetimes.where(order)
@@ -193,9 +123,6 @@ def _likelihood(
     late = np.flatnonzero(lifetimes.entry_h > 0)
     log_entry = np.log(lifetimes.entry_h[late])
 
-    def unpack(at: Floats) -> tuple[Weibull, Frailty]:
-        return Weibull(exp(at[0]), exp(at[1])), form.make(at[2:])
-
     @lru_cache(maxsize=KEPT_HAZARDS)
     def hazards(shape: float, log_scale: float) -> Floats:
         """Cumulative hazard of each node: most of the work of large logs."""
@@ -206,22 +133,19 @@ def _likelihood(
         return of_nodes(hazard)
 
     def each(at: Floats) -> Floats:
-        lifetime, frailty = unpack(at)
+        lifetime, frailty = form.unpack(at)
         shape, log_scale = lifetime.shape, log(lifetime.scale_h)
         log_hazards = (shape - 1) * log_ages + n_failures * (log(shape) - shape * log_scale)
         of_frailty = frailty.log_likelihood(n_failures, hazards(shape, log_scale))
-        return (log_hazards + of_frailty)[stands_for]
+        return np.asarray((log_hazards + of_frailty)[stands_for], dtype=np.float64)
 
-    return each, unpack
+    return Likelihood(form.name, each, lambda at: float(each(at).sum()), int(ended.sum()))
 
 
 def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
-    """Of nodes with a single time, equal in all that a likelihood looks at, one for all of them.
+    """One of all nodes with the same single time, as most nodes of a large cluster never fail.
 
-    Most nodes of a large cluster never fail: they need not be reckoned one by one.
-
-    Returns the times that are left; (n,) number of the node of each; (n_nodes,) which of these
-    numbers stands for each of all nodes.
+    Returns its times, the number of the node of each, and which number stands for each node.
     """
     _, node, n_times = np.unique(lifetimes.unit, return_inverse=True, return_counts=True)
     alone = np.flatnonzero(n_times[node] == 1)
@@ -243,37 +167,16 @@ class CorrelatedFit:
 
     forms: tuple[FrailtyFit, ...]  # of the single failures' up-times, the best by AIC first
     shocks: Shocks | None
-    watched_h: float  # length of the log
-    n_nodes: int
-    hours_per_failure: float  # time that nodes were watched, for each failure of a single one [h]
-    # of nodes that join and leave: when each was new, entered, left [h], (n_nodes,) each
-    lives: tuple[Floats, Floats, Floats] | None = None
+    ages_h: float  # how old nodes became in the log: all, or the mean over those that changed
 
     @property
-    def ages_h(self) -> float:
-        """How old nodes became in the log [h]: that of all, or the mean over those that changed."""
-        return (
-            self.watched_h if self.lives is None else float((self.lives[2] - self.lives[0]).mean())
-        )
-
-    def source(self, *, watched: bool = True, repair: Duration | None = None) -> CorrelatedNodes:
-        """The source that this fit describes."""
-        best = self.forms[0]
-        return CorrelatedNodes(
-            lifetime=best.lifetime,
-            frailty=best.frailty,
-            shocks=self.shocks,
-            start=Start.FRESH,
-            watched_h=self.ages_h if watched else 0.0,
-            repair=repair,
-        )
+    def left_out(self) -> list[str]:
+        """Forms of whose numbers the log says nothing."""
+        return [one.name for one in _FORMS if one.name not in {form.family for form in self.forms}]
 
 
 def fit_correlated(outages: Outages) -> CorrelatedFit:
-    """Fit shocks to the groups of a trace, and nodes that differ to its single failures.
-
-    Every node counts as new when the log begins: that describes the time that was watched, and
-    lets `CorrelatedFit.source` place a job into it. Repairs are part of no clock.
+    """Fit shocks to the groups of a trace, and nodes that differ, all new at first, to the rest.
 
     Raises ParameterError where hardly any node failed alone.
     """
@@ -284,28 +187,20 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
         raise ParameterError(
             f"only {singles.n_observed} nodes failed alone; three are needed to fit their clocks"
         )
-    return CorrelatedFit(
-        fit_frailty(singles),
-        _shocks(sizes, outages),
-        outages.window_h,
-        outages.n_nodes,
-        singles.hours_per_end,
-        outages.lives,
-    )
+    lives = outages.lives
+    ages_h = outages.window_h if lives is None else float((lives[2] - lives[0]).mean())
+    return CorrelatedFit(fit_frailty(singles), _shocks(sizes, outages), ages_h)
 
 
 def _alone(outages: Outages) -> tuple[Bools, Ints]:
-    """Which outages begin at an instant of their own, (n_outages,), and all groups' sizes.
-
-    Outages of other causes than the chosen one are in no group: they stay, as they censor.
-    """
+    """Which outages begin alone (of other causes all, as they censor), and all groups' sizes."""
     begins = begins_instant(outages.start_h[outages.chosen])
     alone = np.ones(outages.n_outages, dtype=bool)
     alone[outages.chosen] = begins & np.append(begins[1:], True)
     return alone, group_sizes(begins)
 
 
-def _shocks(sizes: np.ndarray, outages: Outages) -> Shocks | None:
+def _shocks(sizes: Ints, outages: Outages) -> Shocks | None:
     larger, counts = np.unique(sizes[sizes > 1], return_counts=True)
     if len(larger) == 0:
         return None

@@ -8,11 +8,12 @@ times the resolution. So the two can be compared by AIC.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from math import exp, isfinite, log, nan, sqrt
-from pathlib import Path
+from os import PathLike
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,9 @@ from scipy import special
 from cprsim.errors import ParameterError
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
-from cprsim.fitting.goodness import Judged, Ranking, rank
-from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
+from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
+from cprsim.fitting.goodness import Judged, Ranking, Subject, rank
+from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
 from cprsim.units import SIZE
 
@@ -55,38 +57,51 @@ class Bandwidth:
 
     n: int
     rate: Estimate  # bytes/h; the interval is symmetric in the logarithm, NaN for one alone
-    standard_error: float  # of the rate; NaN for one alone
     mean_bytes: float
     duration_cv: float  # standard deviation over mean of the durations
     per_byte_cv: float  # and of the durations per byte
 
     @property
-    def verdict(self) -> str:
-        """Whether bytes explain the durations: `better`, `worse`, or `alike`."""
+    def gbit_s(self) -> Estimate:
+        """The rate in the unit of a scenario."""
+        return self.rate.times(8 / 3600e9)
+
+    def in_words(self, kind: str) -> str:
+        """What it is, and of how much."""
+        rate, low, high = (f"{one:.4g}" for one in self.gbit_s.triple)
+        sure = f"95 %: {low} to {high}" if self.rate.has_interval else "no interval: one alone"
+        return (
+            f"{count(self.n, kind)} with bytes, {self.mean_bytes / 1e9:.4g} GB on average: "
+            f"{rate} Gbit/s ({sure})"
+        )
+
+    def compared(self, kind: str) -> str:
+        """The same, and whether bytes or a time describe the log better."""
+        if self.n < 2:
+            return self.in_words(kind)
+        judged = "a time describes them as well as bytes (transfer) do"
         if self.per_byte_cv * SIMILAR < self.duration_cv:
-            return "better"
-        return "worse" if self.per_byte_cv > self.duration_cv * SIMILAR else "alike"
+            judged = "bytes (transfer) describe them better than a time does"
+        elif self.per_byte_cv > self.duration_cv * SIMILAR:
+            judged = "a time describes them better than bytes (transfer) do"
+        spreads = f"{100 * self.duration_cv:.3g} %, per byte by {100 * self.per_byte_cv:.3g} %"
+        return f"{self.in_words(kind)}; {kind}s vary by {spreads}: {judged}"
 
 
-@dataclass(frozen=True, slots=True)
-class CostFit:
+@dataclass(frozen=True, kw_only=True)
+class CostFit(Subject):
     """The duration of one kind, fixed or a distribution."""
 
-    name: str  # of its kind
-    lifetimes: Lifetimes
     resolution_h: float
     fixed: Estimate | None  # where one time explains the log, or nothing else can be said
     fixed_aic: float  # as if it had a density; NaN where no fixed time explains the log
-    ranking: Ranking | None  # of the families; None where there was nothing to fit
     bandwidth: Bandwidth | None
-    notes: tuple[str, ...]
+    n_overlapping: int = 0  # that began before an earlier one had ended
 
     @property
     def best(self) -> Judged | None:
         """The best family that a scenario takes; None where a fixed time is better."""
-        if self.fixed is not None or self.ranking is None:
-            return None
-        return next(one for one in self.ranking.judged if _can_be_named(one))
+        return None if self.fixed is not None else next(iter(_named(self.ranking)), None)
 
     @property
     def family(self) -> str:
@@ -94,36 +109,69 @@ class CostFit:
 
     @property
     def mean(self) -> Estimate:
-        if self.best is None:
-            assert self.fixed is not None
-            return self.fixed
-        return mean_of(self.best)
+        mean = self.fixed if self.best is None else self.mean_of(self.best)
+        assert mean is not None
+        return mean
+
+    def mean_of(self, judged: Judged) -> Estimate:
+        """The mean of a fit; as for a normal mean, Student's t widens the interval of a few."""
+        mean, n = judged.fit.mean, judged.fit.n_observed
+        wider = float(special.stdtrit(n - 1, HIGH)) / Z_95 * sqrt(n / (n - 1))
+        low, high = (mean.mean * (end / mean.mean) ** wider for end in (mean.low, mean.high))
+        return Estimate(mean.mean, low, high, n)
 
     @property
-    def not_fitted(self) -> str:
-        """Why some families were not fitted."""
-        return self.ranking.why_not if self.ranking else ""
+    def fitted(self) -> list[tuple[str, dict[str, Any], dict[str, Estimate]]]:
+        families = super().fitted
+        if self.fixed is None:
+            return families
+        numbers = {"log_likelihood": 1 - self.fixed_aic / 2, "aic": self.fixed_aic}
+        return [("fixed", numbers, {"time_h": self.fixed}), *families]
 
+    @property
+    def row(self) -> dict[str, Any]:
+        found, of = super().row | {"resolution_h": self.resolution_h}, self.bandwidth
+        if of is not None:
+            found |= {"n_with_bytes": of.n, **of.rate.columns("bytes_per_h")}
+            found |= {"mean_bytes": of.mean_bytes, "duration_cv": of.duration_cv}
+            found["per_byte_cv"] = of.per_byte_cv
+        return found
 
-def mean_of(judged: Judged) -> Estimate:
-    """The mean of a fit, with an interval that holds for few durations too.
-
-    That of the likelihood holds for many. As for a normal mean, Student's quantile with n - 1
-    degrees of freedom takes the normal one's place, and n - 1 that of n under the root.
-    """
-    mean, n = judged.fit.mean, judged.fit.n_observed
-    wider = float(special.stdtrit(n - 1, HIGH)) / Z_95 * sqrt(n / (n - 1))
-    low, high = (mean.mean * (end / mean.mean) ** wider for end in (mean.low, mean.high))
-    return Estimate(mean.mean, low, high, n)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of this fit."""
+        kind, n, n_zero = self.name, self.lifetimes.n, self.lifetimes.n_zero
+        mean, step, low, high = (
+            f"{3600 * one:.3g}" for one in
+            (self.mean.mean, self.resolution_h, self.mean.low, self.mean.high)
+        )  # fmt: skip
+        best = self.ranking.best if self.ranking else None
+        passed_over = self.best is not None and self.best is not best
+        notes = {
+            f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
+            f"varies; {FEWEST} are the fewest to fit, {FEW} to trust": n < FEWEST,
+            f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
+            "(95 %), and the intervals of other parameters are too narrow with so few":
+                n < FEW and self.best is not None,
+            f"no family could be fitted to the {kind}s, which vary by "
+            f"{100 * _cv(self.lifetimes.duration_h):.3g} %: their mean is taken":
+                n >= FEWEST and self.best is None and not isfinite(self.fixed_aic),
+            f"{best.fit.family if best else ''} describes the {kind}s best, but spreads further "
+            f"than can be simulated: {self.family} is taken": passed_over,
+            f"{count(n_zero, kind)} of no time at all left out": n_zero > 0,
+            f"the log writes the times of its {kind}s in steps of {step} s, which is coarse for a "
+            f"mean of {mean} s": self.resolution_h > COARSE * self.mean.mean,
+            f"{self.n_overlapping} of the {kind}s began before another had ended: one row should "
+            f"be one {kind} of the whole job, from the first server's start to the last one's end":
+                self.n_overlapping > 0,
+        }  # fmt: skip
+        return tuple(note for note, holds in notes.items() if holds)
 
 
 def fit_costs(
     transfers: Transfers, *, n_bootstrap: int = 199, seed: int = 0
 ) -> tuple[CostFit, ...]:
-    """Fit the durations of each kind that the log has.
-
-    Raises ParameterError where a kind has only durations of zero, or the log no row with an end.
-    """
+    """Fit the durations of each kind; raises ParameterError where there is nothing to fit."""
     kinds = np.array(transfers.kind)
     if len(kinds) == 0:
         raise ParameterError("no row of the log has an end: there is nothing to fit")
@@ -135,7 +183,8 @@ def fit_costs(
 
 
 def _fit(kind: str, transfers: Transfers, of_kind: Bools, n_bootstrap: int, seed: int) -> CostFit:
-    durations = lifetimes_of(transfers.duration_h[of_kind])
+    start_h, all_h = transfers.start_h[of_kind], transfers.duration_h[of_kind]
+    durations = lifetimes_of(all_h)
     if durations.n == 0:
         raise ParameterError(f"every {kind} of the log takes no time at all")
     resolution_h = float(transfers.resolution_h[of_kind].min())
@@ -143,42 +192,40 @@ def _fit(kind: str, transfers: Transfers, of_kind: Bools, n_bootstrap: int, seed
     ranking = None
     if durations.n >= FEWEST and np.ptp(durations.duration_h) > ROUNDING * resolution_h:
         ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
-    named = [one for one in (ranking.judged if ranking else ()) if _can_be_named(one)]
-    if not named or _is_for_want_of_others(ranking, durations.duration_h):
+    named = _named(ranking)
+    # the exponential alone is left, for times that hardly vary: then their mean says more
+    left = ranking is not None and len(ranking.failed) and ranking.best.fit.family == "exponential"
+    if not named or (left and _cv(durations.duration_h) < LIKE_EXPONENTIAL):
         fixed = fixed or _undecided(durations.duration_h)
     elif fixed is not None and named[0].fit.aic < fixed_aic:
         fixed = None
-    found = CostFit(
-        kind, durations, resolution_h, fixed, fixed_aic, ranking,
-        bandwidth_of(transfers.n_bytes[of_kind], transfers.duration_h[of_kind]), (),
+    order = np.argsort(start_h, kind="stable")
+    end_h = np.maximum.accumulate((start_h + all_h)[order])
+    return CostFit(
+        name=kind, lifetimes=durations, ranking=ranking, resolution_h=resolution_h, fixed=fixed,
+        fixed_aic=fixed_aic, bandwidth=bandwidth_of(transfers.n_bytes[of_kind], all_h),
+        n_overlapping=int((start_h[order][1:] < end_h[:-1] - 1e-9).sum()),
     )  # fmt: skip
-    overlapping = n_overlapping(transfers.start_h[of_kind], transfers.duration_h[of_kind])
-    return replace(found, notes=tuple(_notes(found, overlapping)))
 
 
-def _can_be_named(judged: Judged) -> bool:
-    """Whether a scenario takes this member of the family."""
-    shapes = [p.mean for p in judged.fit.parameters if p.name == "shape"]
-    try:
-        judged.fit.distribution.simulable()
-    except ParameterError:
-        return False
-    return all(shape >= SMALLEST_SHAPE for shape in shapes)
-
-
-def _is_for_want_of_others(ranking: Ranking | None, duration_h: Floats) -> bool:
-    """Exponential alone is left, for times that hardly vary: then their mean says more."""
-    if ranking is None or ranking.best.fit.family != "exponential":
-        return False
-    return len(ranking.failed) > 0 and _cv(duration_h) < LIKE_EXPONENTIAL
+def _named(ranking: Ranking | None) -> list[Judged]:
+    """The families that a scenario takes, the best first."""
+    found = []
+    for one in ranking.judged if ranking else ():
+        spread = one.fit.spread
+        try:
+            one.fit.distribution.simulable()
+        except ParameterError:
+            continue
+        if spread is None or spread.name != "shape" or spread.mean >= SMALLEST_SHAPE:
+            found.append(one)
+    return found
 
 
 def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Estimate | None, float]:
     """The one time that explains all durations, and its AIC; (None, NaN) where none does.
 
-    A time d that begins anywhere between two marks of the log spans ``floor(d)`` marks or one more,
-    the latter with probability ``d - floor(d)``: what was written lies on two neighbouring marks,
-    and d within one mark of each.
+    A time that begins anywhere between two marks of the log spans one of two neighbouring marks.
     """
     low_h, high_h = float(duration_h.min()), float(duration_h.max())
     if high_h - low_h > (1 + ROUNDING) * resolution_h:
@@ -186,8 +233,7 @@ def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Estimate | None, fl
     if len(duration_h) < FEWEST:
         return _undecided(duration_h), nan
     n, n_longer = len(duration_h), int((duration_h > (low_h + high_h) / 2).sum())
-    shares = np.array([n - n_longer, n_longer]) / n
-    log_likelihood = n * float(np.sum(shares[shares > 0] * np.log(shares[shares > 0])))
+    log_likelihood = -n * float(special.entr(np.array([n - n_longer, n_longer]) / n).sum())
     bounds = max(high_h - resolution_h, 0.0), low_h + resolution_h
     mean = Estimate(float(duration_h.mean()), *bounds, n)
     return mean, 2 - 2 * (log_likelihood - n * log(resolution_h))
@@ -203,100 +249,80 @@ def _undecided(duration_h: Floats) -> Estimate:
 
 
 def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
-    """Bytes per hour over all rows that name their bytes and take some time (ratio estimator).
-
-    Returns None where no row is left.
-    """
+    """Bytes per hour over all rows that name their bytes and take some time (ratio estimator)."""
     known = ~np.isnan(n_bytes) & (duration_h > 0)
     n_bytes, duration_h = n_bytes[known], duration_h[known]
     n = len(n_bytes)
     if n == 0:
         return None
     rate = float(n_bytes.sum() / duration_h.sum())
-    error, factor = nan, nan
+    factor = nan
     if n > 1:
         residual = n_bytes - rate * duration_h
         error = sqrt(float((residual**2).sum()) / (n - 1) / n) / float(duration_h.mean())
         factor = exp(Z_95 * error / rate)
-    per_byte = duration_h / n_bytes
-    interval = Estimate(rate, rate / factor, rate * factor, n)
-    return Bandwidth(n, interval, error, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
+    interval, per_byte = Estimate(rate, rate / factor, rate * factor, n), duration_h / n_bytes
+    return Bandwidth(n, interval, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
 
 
 def _cv(values: Floats) -> float:
     return float(values.std(ddof=1) / values.mean()) if len(values) > 1 else nan
 
 
-def count(n: int, kind: str) -> str:
-    """``1 save``, ``60 saves``."""
-    return f"{n} {kind}{'' if n == 1 else 's'}"
+# --------------------------------------------------------------------- the section of a scenario
 
 
-def n_overlapping(start_h: Floats, duration_h: Floats) -> int:
-    """How many begin before an earlier one has ended."""
-    order = np.argsort(start_h, kind="stable")
-    end_h = np.maximum.accumulate((start_h + duration_h)[order])
-    return int((start_h[order][1:] < end_h[:-1] - 1e-9).sum())
-
-
-def _notes(found: CostFit, overlapping: int) -> list[str]:
-    """What a user should know of this fit."""
-    kind, n, mean = found.name, found.lifetimes.n, found.mean
-    notes = []
-    if n < FEWEST:
-        notes.append(
-            f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
-            f"varies; {FEWEST} are the fewest to fit, {FEW} to trust"
-        )
-    elif n < FEW and mean.has_interval and found.best is not None:
-        notes.append(
-            f"only {n} {kind}s: their mean of {mean.mean * 3600:.3g} s may be anything from "
-            f"{mean.low * 3600:.3g} to {mean.high * 3600:.3g} s (95 %), and the intervals of other "
-            "parameters are too narrow with so few"
-        )
-    elif found.best is None and not isfinite(found.fixed_aic):
-        notes.append(
-            f"no family could be fitted to the {kind}s, which vary by "
-            f"{100 * _cv(found.lifetimes.duration_h):.3g} %: their mean is taken"
-        )
-    if found.best is not None and found.ranking and found.best is not found.ranking.best:
-        notes.append(
-            f"{found.ranking.best.fit.family} describes the {kind}s best, but spreads further than "
-            f"can be simulated: {found.family} is taken"
-        )
-    if found.lifetimes.n_zero:
-        notes.append(f"{count(found.lifetimes.n_zero, kind)} of no time at all left out")
-    if found.resolution_h > COARSE * mean.mean:
-        notes.append(
-            f"the log writes the times of its {kind}s in steps of "
-            f"{found.resolution_h * 3600:.3g} s, which is coarse for a mean of "
-            f"{mean.mean * 3600:.3g} s"
-        )
-    if overlapping:
-        notes.append(
-            f"{overlapping} of the {kind}s began before another had ended: one row should be one "
-            f"{kind} of the whole job, from the first server's start to the last one's end"
-        )
-    return notes
+def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
+    """The section `costs`, with `storage` as an alternative where the log names bytes."""
+    section: dict[str, Any] = {}
+    remarks, known = {}, []
+    for one in fits:
+        mean, (per_hour, unit) = one.mean, unit_of(one.mean.mean)
+        cost: Any = f"{mean.mean * per_hour:.6g} {unit}"
+        cost = cost if one.best is None else duration(one.best, cost)
+        section[one.name] = {"stall": cost} if one.name == "save" else cost
+        said = [f"{count(one.lifetimes.n, one.name)}, {one.family}", "no interval: too few"]
+        if mean.has_interval:
+            shown = mean.times(per_hour)
+            bounds = f"between {shown.low:.4g} and {shown.high:.4g}"
+            said[1] = f"{bounds if one.best is None else f'mean {interval(shown)}'} {unit}"
+        if one.best is not None and (spread := one.best.fit.spread) is not None:
+            said.append(f"{spread.name} {interval(spread)}")
+        remarks[one.name] = "; ".join(said)
+        if one.bandwidth is not None and one.name in ("save", "load"):
+            known.append((one.name, one.bandwidth))
+    below = [f"{kind}: not in the log, say it" for kind in ("save", "load") if kind not in section]
+    for kind in ("detect", "reschedule"):
+        if kind not in section:
+            section[kind], remarks[kind] = "0 s", "not in the log: put yours here"
+    if known:
+        kind, first = known[0]
+        below += [
+            f"or from the bytes: `{kind}: transfer`, {first.mean_bytes / 1e9:.6g} GB over `emb_ps` "
+            "as `shard_size`, and",
+            f"storage: {{bandwidth: {first.gbit_s.mean:.6g} Gbit/s}}",
+            *(bandwidth.in_words(name) for name, bandwidth in known),
+        ]
+    return Fragment({"costs": section}, [f"fitted to {origin}"], remarks, below)
 
 
 # ---------------------------------------------------------------------------- the reader of the log
 
 COLUMNS = ("kind", "start", "end", "bytes")
 FINEST_H = 1e-6 / 3600  # hours since 1970 are no finer as floats
-_TIME_OF_DAY = re.compile(r"\d\d(?P<minute>:?\d\d(?P<second>:?\d\d(?P<fraction>[.,]\d+)?)?)?")
+_TIME_OF_DAY = re.compile(r"[T ]\d\d(?P<minute>:?\d\d(?P<second>:?\d\d(?P<fraction>[.,]\d+)?)?)?")
 
 
 def read_transfers(
-    path: Path | str, *, columns: Mapping[str, str] | None = None, time_unit: str | None = None
+    path: PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
 ) -> Transfers:
     """Saves and loads (also detections and reschedulings) from a CSV with a row for each.
 
-    Returns Rows that are the same from end to end count once; those without an end are left out.
-
     Raises TraceError with file and line, for anything that can't be read.
     """
-    path = Path(path)
     table = read_csv(path)
     rows = named_columns(table.drop_duplicates(), columns or {}, path, COLUMNS, {"bytes"})
     kind = rows["kind"].fillna("").str.strip().str.lower()
@@ -313,60 +339,54 @@ def read_transfers(
         (end.hours - start.hours)[ended],
         _bytes(rows, path)[ended],
         start.hours[ended],
-        _resolution_h(rows, start, time_unit)[ended],
+        _resolution_h(rows, start)[ended],
         _notes_on_rows(len(table) - len(rows), ended, kind),
     )
 
 
-def _bytes(rows: pd.DataFrame, path: Path) -> Floats:
+def _bytes(rows: pd.DataFrame, path: PathLike[str]) -> Floats:
     """Bytes of each row, NaN where it names none."""
     if "bytes" not in rows:
         return np.full(len(rows), np.nan)
     text = rows["bytes"].fillna("").str.strip()
-    empty = (text == "").to_numpy(dtype=bool)
     numbers = np.array([_size(cell) for cell in text])
-    bad = ~empty & ~(np.isfinite(numbers) & (numbers > 0))
+    bad = (text != "").to_numpy() & ~(np.isfinite(numbers) & (numbers > 0))
     no_row_where(bad, rows, path, "bytes", "{value} is no number of bytes above 0")
     return numbers
 
 
 def _size(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        pass
-    try:
-        return SIZE.parse(cell)
-    except ParameterError:
-        return float("nan")
+    for read in (float, SIZE.parse):
+        try:
+            return read(cell)
+        except (ValueError, ParameterError):
+            pass
+    return nan
 
 
-def _resolution_h(rows: pd.DataFrame, times: Times, time_unit: str | None) -> Floats:
+def _resolution_h(rows: pd.DataFrame, times: Times) -> Floats:
     """How finely each row writes its times [h]: the finer of start and end."""
-    step = _step_of_stamp_h if times.dated else _step_of_number_h
-    unit_h = 1.0 if time_unit is None else HOURS[time_unit]
-    both = [
-        np.array([step(cell.strip(), unit_h) for cell in rows[key].fillna("")])
-        for key in ("start", "end")
-    ]
+    unit_h = HOURS.get(times.unit or "", 1.0)
+    step = _step_of_stamp_h if times.dated else lambda cell: unit_h * 10.0 ** -_decimals(cell)
+    both = (
+        np.array([step(cell.strip()) for cell in rows[key].fillna("")]) for key in ("start", "end")
+    )
     return np.asarray(np.maximum(np.minimum(*both), FINEST_H), dtype=np.float64)
 
 
-def _step_of_number_h(cell: str, unit_h: float) -> float:
-    try:
-        exponent = Decimal(cell).as_tuple().exponent
-    except InvalidOperation:
-        return unit_h
-    return unit_h * 10.0 ** min(int(exponent), 0) if isinstance(exponent, int) else unit_h
+def _decimals(cell: str) -> int:
+    """Digits behind the point of a number."""
+    exponent = Decimal(cell).as_tuple().exponent if cell else 0
+    return max(-exponent, 0) if isinstance(exponent, int) else 0
 
 
-def _step_of_stamp_h(cell: str, unit_h: float) -> float:
-    time_of_day = _TIME_OF_DAY.match(re.split(r"[T ]", cell, maxsplit=1)[-1])
-    if len(re.split(r"[T ]", cell)) == 1 or time_of_day is None:
-        return 24.0 * unit_h  # a day alone
+def _step_of_stamp_h(cell: str) -> float:
+    time_of_day = _TIME_OF_DAY.search(cell)
+    if time_of_day is None:
+        return 24.0  # a day alone
     if time_of_day["fraction"]:
-        return unit_h / 3600 * 10.0 ** (1 - len(time_of_day["fraction"]))
-    return unit_h / (3600 if time_of_day["second"] else 60 if time_of_day["minute"] else 1)
+        return 10.0 ** (1 - len(time_of_day["fraction"])) / 3600
+    return 1 / (3600 if time_of_day["second"] else 60 if time_of_day["minute"] else 1)
 
 
 def _notes_on_rows(n_twice: int, ended: Bools, kind: pd.Series[str]) -> tuple[str, ...]:

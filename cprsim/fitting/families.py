@@ -1,12 +1,8 @@
-"""Maximum likelihood for lifetimes, with right-censoring and left truncation.
-
-A family is a few numbers and the distribution that they make. The likelihood follows from its
-density and cumulative hazard alone; standard errors, intervals, AIC and BIC from the likelihood.
-"""
+"""Families of lifetimes, with right-censoring and left truncation, by maximum likelihood."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import exp, log, pi, sqrt
 
@@ -23,40 +19,17 @@ from cprsim.failures.distributions import (
     Weibull,
 )
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.fitting.likelihood import FLAT, STEP, NotConvergedError, Parameter, covariances, maximum
+from cprsim.fitting.likelihood import (
+    FLAT,
+    Fit,
+    Likelihood,
+    Maximum,
+    NotConvergedError,
+    Scale,
+)
 from cprsim.records import Floats
 
 FEW = 500  # times that are quick to fit
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What maximum likelihood says of one family."""
-
-    family: str
-    distribution: Distribution
-    log_likelihood: float  # with times in hours
-    n_parameters: int
-    n_observed: int
-    parameters: tuple[Parameter, ...]
-    mean: Parameter  # of the lifetime [h]
-
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion: smaller is better."""
-        return 2 * self.n_parameters - 2 * self.log_likelihood
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion, by the number of observed ends: smaller is better."""
-        return self.n_parameters * log(self.n_observed) - 2 * self.log_likelihood
-
-    def parameter(self, name: str) -> Parameter:
-        """One parameter. Raises KeyError for a name that the family does not have."""
-        for parameter in self.parameters:
-            if parameter.name == name:
-                return parameter
-        raise KeyError(name)
 
 
 class _Ended:
@@ -71,209 +44,147 @@ class _Ended:
 
 @dataclass(frozen=True, slots=True)
 class SearchFamily:
-    """How a family is searched: its numbers, and where the search starts.
-
-    Positive parameters are searched by their logarithm, so every point of the search is allowed.
-    """
+    """A family: its numbers and their scales, and where a search of them starts."""
 
     name: str
-    parameters: tuple[str, ...]
-    is_logarithm: tuple[bool, ...]
-    make: Callable[[Floats], Distribution]
-    start: Callable[[Lifetimes], Floats]
-    ended: Callable[[_Ended, Floats], float]  # log-likelihood of times that ended
+    scales: Mapping[str, Scale]  # by parameter, as `make` takes them
+    make: Callable[..., Distribution]
+    start: Callable[[Lifetimes], list[float]]  # search numbers
+    ended: Callable[..., float]  # log-likelihood of `_Ended` times at the search numbers
 
+    def distribution(self, at: Floats) -> Distribution:
+        """The member at search numbers."""
+        return self.make(
+            *(scale(x) for scale, x in zip(self.scales.values(), at.tolist(), strict=True))
+        )
 
-def log_likelihoods(lifetimes: Lifetimes) -> Callable[[Distribution], Floats]:
-    """Contribution of each time to a log-likelihood, (n,): density, or survival, given entry.
+    def likelihood(self, lifetimes: Lifetimes) -> Likelihood:
+        """Density of times that ended, survival of others (equal ones once), given their entry."""
+        ended, censored = np.flatnonzero(lifetimes.observed), np.flatnonzero(~lifetimes.observed)
+        ended_h, late = lifetimes.duration_h[ended], lifetimes.entry_h > 0
+        censored_h, which = np.unique(lifetimes.duration_h[censored], return_inverse=True)
+        late_ended_h = lifetimes.entry_h[ended][late[ended]]
+        late_censored_h = lifetimes.entry_h[censored][late[censored]]
+        summed = _Ended(ended_h)
 
-    Nodes that never failed were all watched as long: equal censored times are reckoned once.
-    """
-    ended, censored = np.flatnonzero(lifetimes.observed), np.flatnonzero(~lifetimes.observed)
-    ended_h = lifetimes.duration_h[ended]
-    censored_h, which = np.unique(lifetimes.duration_h[censored], return_inverse=True)
-    late = np.flatnonzero(lifetimes.entry_h > 0)
-    entry_h = lifetimes.entry_h[late]
+        def survived(distribution: Distribution) -> Floats:
+            """Contribution of each time that had not ended."""
+            found = -distribution.cumulative_hazard(censored_h)[which]
+            if len(late_censored_h):
+                found[late[censored]] += distribution.cumulative_hazard(late_censored_h)
+            return found
 
-    def each(distribution: Distribution) -> Floats:
-        found = np.empty(lifetimes.n)
-        found[ended] = distribution.log_density(ended_h)
-        found[censored] = -distribution.cumulative_hazard(censored_h)[which]
-        if len(late):
-            found[late] += distribution.cumulative_hazard(entry_h)
-        return found
+        def each(at: Floats) -> Floats:
+            distribution = self.distribution(at)
+            found = np.empty(lifetimes.n)
+            found[ended], found[censored] = (
+                distribution.log_density(ended_h),
+                survived(distribution),
+            )
+            found[late & lifetimes.observed] += distribution.cumulative_hazard(late_ended_h)
+            return found
 
-    return each
+        def total(at: Floats) -> float:
+            distribution = self.distribution(at)  # which refuses what is outside the domain
+            seen = self.ended(summed, *at.tolist())
+            if len(late_ended_h):
+                seen += float(distribution.cumulative_hazard(late_ended_h).sum())
+            return float(np.append(survived(distribution), seen).sum()) if len(censored) else seen
+
+        return Likelihood(self.name, each, total, len(ended))
+
+    def search(self, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Distribution:
+        """The most likely member, to a slope."""
+        return self.distribution(self.likelihood(lifetimes).maximum(start, slope))
 
 
 def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
     """The member of a family under which these times are most likely.
 
-    Raises
-    ------
-    ParameterError
-        where no end was observed.
-    NotConvergedError
-        where the search does not come to a maximum, e.g. as all times are the same.
+    Raises ParameterError where no end was observed, NotConvergedError where no maximum is found.
     """
+    require_ends(lifetimes)
+    start, likelihood = np.array(family.start(lifetimes)), family.likelihood(lifetimes)
+    if lifetimes.n >= 2 * FEW:  # begin at the maximum of every n-th of them
+        some = lifetimes.where(slice(None, None, lifetimes.n // FEW))
+        start = nearer(family.likelihood(some), start, 1 / FEW)
+    found = likelihood.at_maximum(likelihood.maximum(start), lifetimes.unit)
+    return Fit(
+        family.name, family.distribution(found.point), found.log_likelihood,
+        len(family.scales), lifetimes.n_observed, found.parameters(family.scales.items()),
+        found.derived("mean_h", lambda at: family.distribution(at).mean_h),
+    )  # fmt: skip
+
+
+def nearer(likelihood: Likelihood, start: Floats, slope: float = FLAT) -> Floats:
+    """The maximum of a likelihood of some times; the start where it has none."""
+    try:
+        return likelihood.maximum(start, slope)
+    except NotConvergedError:
+        return start
+
+
+def require_ends(lifetimes: Lifetimes) -> None:
+    """Raise ParameterError where nothing ended."""
     if lifetimes.n_observed == 0:
         raise ParameterError("no failure was observed: nothing can be fitted")
-    each = _each(family, lifetimes)
-    point = search(family, lifetimes, _near(family, lifetimes))
-    there = each(point)
-    covariance, clustered = covariances(family.name, each, point, lifetimes.unit, there)
-    return Fit(
-        family=family.name,
-        distribution=family.make(point),
-        log_likelihood=float(there.sum()),
-        n_parameters=len(point),
-        n_observed=lifetimes.n_observed,
-        parameters=_estimates(family, point, covariance, clustered),
-        mean=_mean(family, point, covariance, clustered),
-    )
-
-
-def _each(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
-    """Contribution of each time from the search numbers."""
-    of = log_likelihoods(lifetimes)
-    return lambda at: of(family.make(at))
-
-
-def _summed(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
-    """The same contributions, those of times that ended as one number."""
-    ended = _Ended(lifetimes.duration_h[lifetimes.observed])
-    rest = lifetimes.where(~lifetimes.observed)
-    of_rest = log_likelihoods(rest)
-    late_h = lifetimes.entry_h[lifetimes.observed & (lifetimes.entry_h > 0)]
-
-    def summed(at: Floats) -> Floats:
-        distribution = family.make(at)  # which refuses what is outside the domain
-        seen = family.ended(ended, at)
-        if len(late_h):
-            seen += distribution.cumulative_hazard(late_h).sum()
-        return np.append(of_rest(distribution), seen) if rest.n else np.array([seen])
-
-    return summed
-
-
-def _near(family: SearchFamily, lifetimes: Lifetimes) -> Floats:
-    """Where to begin: for many times, at the maximum of every n-th of them."""
-    start = family.start(lifetimes)
-    if lifetimes.n < 2 * FEW:
-        return start
-    some = lifetimes.where(slice(None, None, lifetimes.n // FEW))
-    try:
-        return search(family, some, start, slope=1 / FEW)
-    except (NotConvergedError, ZeroDivisionError):
-        return start
-
-
-def search(
-    family: SearchFamily, lifetimes: Lifetimes, start: Floats, slope: float = FLAT
-) -> Floats:
-    """Search numbers of the most likely member; see `likelihood.maximum`."""
-    return maximum(family.name, _summed(family, lifetimes), start, lifetimes.n_observed, slope)
-
-
-def _estimates(
-    family: SearchFamily, point: Floats, covariance: Floats, clustered: Floats
-) -> tuple[Parameter, ...]:
-    errors, clustered_errors = np.sqrt(np.diag(covariance)), np.sqrt(np.diag(clustered))
-    return tuple(
-        Parameter.of_search(name, float(at), float(error), float(clustered_error), logarithm=is_log)
-        for name, is_log, at, error, clustered_error in zip(
-            family.parameters, family.is_logarithm, point, errors, clustered_errors, strict=True
-        )
-    )
-
-
-def _mean(family: SearchFamily, point: Floats, covariance: Floats, clustered: Floats) -> Parameter:
-    """The mean lifetime [h], its errors by the delta method on the logarithm."""
-    steps = STEP * np.eye(len(point))
-    slope = np.array(
-        [log(family.make(point + h).mean_h / family.make(point - h).mean_h) for h in steps]
-    ) / (2 * STEP)
-    error, clustered_error = (sqrt(float(slope @ m @ slope)) for m in (covariance, clustered))
-    at = log(family.make(point).mean_h)
-    return Parameter.of_search("mean_h", at, error, clustered_error, logarithm=True)
 
 
 # ------------------------------------------------------------------------------- the families
 
 
-def _log_mean(lifetimes: Lifetimes) -> float:
+def log_mean(lifetimes: Lifetimes) -> float:
+    """Logarithm of the hours watched for each end."""
     return log(lifetimes.total_h / lifetimes.n_observed)
 
 
-def _start_with_shape(lifetimes: Lifetimes) -> Floats:
-    return np.array([0.0, _log_mean(lifetimes)])
-
-
-def _start_lognormal(lifetimes: Lifetimes) -> Floats:
+def _start_lognormal(lifetimes: Lifetimes) -> list[float]:
     logarithms = np.log(lifetimes.duration_h)
-    return np.array([logarithms.mean(), log(max(float(logarithms.std()), 0.05))])
+    return [float(logarithms.mean()), log(max(float(logarithms.std()), 0.05))]
 
 
-def _start_gamma(lifetimes: Lifetimes) -> Floats:
+def _start_gamma(lifetimes: Lifetimes) -> list[float]:
     """Minka's approximation of the shape, good where nothing is censored."""
     mean_h = lifetimes.duration_h.mean()
     spread = max(float(np.log(mean_h) - np.log(lifetimes.duration_h).mean()), 1e-6)
     shape = (3 - spread + sqrt((spread - 3) ** 2 + 24 * spread)) / (12 * spread)
-    return np.array([log(shape), _log_mean(lifetimes) - log(shape)])
+    return [log(shape), log_mean(lifetimes) - log(shape)]
 
 
-def _weibull_ended(ended: _Ended, at: Floats) -> float:
-    shape, log_scale = exp(at[0]), at[1]
+def _weibull_ended(ended: _Ended, log_shape: float, log_scale: float) -> float:
+    shape = exp(log_shape)
     hazard = float(np.exp(shape * (ended.log - log_scale)).sum())
-    return float(ended.n * (at[0] - shape * log_scale) + (shape - 1) * ended.total_log - hazard)
+    return ended.n * (log_shape - shape * log_scale) + (shape - 1) * ended.total_log - hazard
 
 
-def _gamma_ended(ended: _Ended, at: Floats) -> float:
-    shape = exp(at[0])
-    norm = ended.n * (float(special.gammaln(shape)) + shape * at[1])
-    return float((shape - 1) * ended.total_log - ended.total_h / exp(at[1]) - norm)
+def _gamma_ended(ended: _Ended, log_shape: float, log_scale: float) -> float:
+    shape = exp(log_shape)
+    norm = ended.n * (float(special.gammaln(shape)) + shape * log_scale)
+    return (shape - 1) * ended.total_log - ended.total_h / exp(log_scale) - norm
 
 
-def _lognormal_ended(ended: _Ended, at: Floats) -> float:
-    squares = ended.squares + ended.n * (ended.mean_log - at[0]) ** 2
-    norm = ended.n * (at[1] + log(2 * pi) / 2) + ended.total_log
-    return float(-squares / (2 * exp(2 * at[1])) - norm)
+def _lognormal_ended(ended: _Ended, mu: float, log_sigma: float) -> float:
+    squares = ended.squares + ended.n * (ended.mean_log - mu) ** 2
+    norm = ended.n * (log_sigma + log(2 * pi) / 2) + ended.total_log
+    return -squares / (2 * exp(2 * log_sigma)) - norm
 
 
 EXPONENTIAL = SearchFamily(
-    "exponential",
-    ("scale_h",),
-    (True,),
-    lambda at: Exponential(exp(at[0])),
-    lambda lifetimes: np.array([_log_mean(lifetimes)]),
-    lambda ended, at: -ended.n * at[0] - ended.total_h / exp(at[0]),
-)
+    "exponential", {"scale_h": exp}, Exponential,
+    lambda lifetimes: [log_mean(lifetimes)],
+    lambda ended, log_scale: -ended.n * log_scale - ended.total_h / exp(log_scale),
+)  # fmt: skip
 WEIBULL = SearchFamily(
-    "weibull",
-    ("shape", "scale_h"),
-    (True, True),
-    lambda at: Weibull(exp(at[0]), exp(at[1])),
-    _start_with_shape,
-    _weibull_ended,
-)
+    "weibull", {"shape": exp, "scale_h": exp}, Weibull,
+    lambda lifetimes: [0.0, log_mean(lifetimes)], _weibull_ended,
+)  # fmt: skip
 GAMMA = SearchFamily(
-    "gamma",
-    ("shape", "scale_h"),
-    (True, True),
-    lambda at: Gamma(exp(at[0]), exp(at[1])),
-    _start_gamma,
-    _gamma_ended,
-)
+    "gamma", {"shape": exp, "scale_h": exp}, Gamma, _start_gamma, _gamma_ended
+)  # fmt: skip
 LOGNORMAL = SearchFamily(
-    "lognormal",
-    ("mu", "sigma"),
-    (False, True),
-    lambda at: LogNormal(float(at[0]), exp(at[1])),
-    _start_lognormal,
-    _lognormal_ended,
+    "lognormal", {"mu": float, "sigma": exp}, LogNormal, _start_lognormal, _lognormal_ended
 )
 FAMILIES = {family.name: family for family in (EXPONENTIAL, WEIBULL, GAMMA, LOGNORMAL)}
-
 
 # -------------------------------------------------------------------------------- piecewise hazards
 
@@ -281,57 +192,32 @@ N_PIECES = 5
 FEWEST_ENDS = 4  # of each piece, below which there are fewer pieces
 
 
-def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
-    """Most likely hazards of pieces that hold equally many of the observed ends.
+def fit_piecewise(lifetimes: Lifetimes) -> Fit:
+    """Hazards of pieces with equally many ends, each its ends over the time spent in it.
 
-    Exact: each hazard is the piece's ends over the time spent in it. AIC and BIC count the borders
-    too, as they come from the same data.
-
-    Raises
-    ------
-    ParameterError
-        where no end was observed.
-    NotConvergedError
-        where the ends are too few, or too much the same, for two pieces.
+    AIC and BIC count the borders too. Raises NotConvergedError for too few different times.
     """
-    if lifetimes.n_observed == 0:
-        raise ParameterError("no failure was observed: nothing can be fitted")
+    require_ends(lifetimes)
     ends_h = np.sort(lifetimes.duration_h[lifetimes.observed])
-    n_pieces = min(n_pieces, len(ends_h) // FEWEST_ENDS)
+    n_pieces = min(N_PIECES, len(ends_h) // FEWEST_ENDS)
     borders = ends_h[[len(ends_h) * i // n_pieces for i in range(1, n_pieces)]]
     from_h = np.append(0.0, np.unique(borders))
     n_ends = np.histogram(ends_h, np.append(from_h, np.inf))[0]
-    at_risk_h = lifetimes.at_risk_h(np.append(from_h, np.inf))
+    watched_h = lifetimes.at_risk_h(np.append(from_h, np.inf))
     # times that differ by rounding alone leave no time between them
-    if len(from_h) < 2 or (n_ends == 0).any() or (at_risk_h <= 1e-9 * lifetimes.total_h).any():
+    if len(from_h) < 2 or (n_ends == 0).any() or (watched_h <= 1e-9 * lifetimes.total_h).any():
         raise NotConvergedError("piecewise: too few different times for two pieces")
-    rates = n_ends / at_risk_h
-    distribution = PiecewiseHazard(tuple(from_h.tolist()), tuple(rates.tolist()))
+    rates, ages_h = n_ends / watched_h, tuple(from_h.tolist())
+
+    def hazards(at: Floats) -> PiecewiseHazard:
+        return PiecewiseHazard(ages_h, tuple(np.exp(at).tolist()))
+
+    variance = np.diag(1 / n_ends)  # of the logarithms
     log_likelihood = float((n_ends * np.log(rates)).sum() - n_ends.sum())
-    errors = 1 / np.sqrt(n_ends)  # of the logarithms
-    parameters = tuple(
-        Parameter.of_search(f"hazard_from_{begin:.4g}_h", log(rate), error, error, logarithm=True)
-        for begin, rate, error in zip(from_h, rates, errors, strict=True)
-    )
-    n_numbers = len(rates) + len(from_h) - 1
-    mean_error = _log_mean_error(distribution, errors)
-    mean = Parameter.of_search(
-        "mean_h", log(distribution.mean_h), mean_error, mean_error, logarithm=True
-    )
-    return Fit("piecewise", distribution, log_likelihood, n_numbers, len(ends_h), parameters, mean)
-
-
-def _log_mean_error(distribution: PiecewiseHazard, errors: Floats) -> float:
-    """Standard error of the mean's logarithm, by the delta method on each hazard's logarithm."""
-    step, squared = 1e-4, 0.0
-    for piece, error in enumerate(errors):
-        moved = np.zeros(len(errors))
-        moved[piece] = step
-        up, down = (
-            PiecewiseHazard(
-                distribution.from_h, tuple(distribution.rates_per_h * np.exp(by))
-            ).mean_h
-            for by in (moved, -moved)
-        )
-        squared += (log(up / down) / (2 * step) * error) ** 2
-    return sqrt(squared)
+    found = Maximum(np.log(rates), log_likelihood, variance, variance)
+    return Fit(
+        "piecewise", PiecewiseHazard(ages_h, tuple(rates.tolist())), log_likelihood,
+        2 * len(rates) - 1, len(ends_h),
+        found.parameters((f"hazard_from_{begin:.4g}_h", exp) for begin in ages_h),
+        found.derived("mean_h", lambda at: hazards(at).mean_h),
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Fits as YAML to paste into a scenario, each number with its interval and its origin.
+"""Fits as sections of a scenario: data with remarks, and one writer of both as YAML.
 
 Whatever is written here, a scenario takes: see `failures.limits`. What is not, gives way to the
 next best fit that is, and a comment says so.
@@ -6,251 +6,212 @@ next best fit that is, and a comment says so.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.failures import limits
 from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
-from cprsim.failures.frailty import GammaFrailty, Lemons
-from cprsim.fitting.correlated_fit import CorrelatedFit, FrailtyFit
-from cprsim.fitting.families import Fit
-from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
-from cprsim.fitting.likelihood import Parameter
-from cprsim.fitting.trace_fit import TraceFit
-from cprsim.records import MAX_NODES, Cluster, Estimate, Holds, Role
+from cprsim.failures.frailty import GammaFrailty, Lemons, failures_of_a_node
+from cprsim.fitting.correlated_fit import FrailtyFit
+from cprsim.fitting.goodness import P_REJECTED, Judged
+from cprsim.fitting.lifetimes import Lifetimes
+from cprsim.fitting.report import Fitted
+from cprsim.records import Estimate
 
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
+WIDEST = 100  # characters of a line that has its remark behind it
+MOST_LINE = 300  # characters of a comment
+UNITS = ((3600.0, "s"), (60.0, "min"))
+T = TypeVar("T")
 
 
-def fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) -> str:
-    """The section `failures` that the data ask for.
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Sections of a scenario, and what is said of them."""
 
-    Nodes that differ and shocks (kind `correlated`) where nodes failed together or differ; else,
-    or where a scenario does not take those, the gaps of the cluster (kind `job`).
+    sections: Mapping[str, Any]  # as a scenario reads them
+    above: Sequence[str] = ()
+    remarks: Mapping[str, str] = field(default_factory=dict)  # by key of a section
+    below: Sequence[str] = ()
 
-    Raises ParameterError where nothing that a scenario can simulate was fitted, or the job has more
-    nodes than the log.
+    def __str__(self) -> str:
+        """As YAML, with the remarks as comments."""
+        lines = [f"# {one_line(one, MOST_LINE)}" for one in self.above]
+        for name, section in self.sections.items():
+            lines.append(f"{name}:")
+            if isinstance(section, list):
+                for one in section:
+                    first, *rest = _block(one, {}, "    ")
+                    lines += [f"  - {first.strip()}", *rest]
+            else:
+                lines += _block(section, self.remarks, "  ")
+        return "\n".join([*lines, *(f"# {one_line(one, MOST_LINE)}" for one in self.below)]) + "\n"
+
+
+def _block(section: Mapping[str, Any], remarks: Mapping[str, str], indent: str) -> Iterator[str]:
+    for key, value in section.items():
+        if key == "failures":  # of a scope
+            yield f"{indent}{key}:"
+            yield from _block(value, {}, indent + "  ")
+            continue
+        line, remark = f"{indent}{key}: {_flow(value)}", remarks.get(key, "")
+        if remark and len(line) + len(remark) > WIDEST:
+            yield f"{indent}# {remark}"
+            remark = ""
+        yield f"{line}  # {remark}" if remark else line
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_flow(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow, value))}]"
+    return str(value)
+
+
+def _digits(value: float) -> float:
+    """As many as are written."""
+    return float(f"{value:.6g}")
+
+
+def failures_fragment(fitted: Fitted) -> Fragment:
+    """Kind `correlated` where nodes failed together or differ, and a scenario takes it; else `job`.
+
+    Raises ParameterError where nothing that a scenario can simulate was fitted.
     """
     if not fitted.asks_for_correlation:
-        return job_fragment(fitted, origin, n_job_nodes)
+        return job_fragment(fitted)
     try:
-        return correlated_fragment(fitted, origin, n_job_nodes)
-    except UnwritableError as error:
-        note = f"# nodes that differ are asked for, but can't be written: {error}\n"
-        return note + job_fragment(fitted, origin, n_job_nodes)
-
-
-class UnwritableError(ParameterError):
-    """A fit that a scenario does not take."""
-
-
-# ------------------------------------------------------------------------------ kind correlated
-
-
-def correlated_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) -> str:
-    """Nodes that differ, and shocks.
-
-    Parameters and errors as in `fragment`; `UnwritableError` where no form that was fitted can
-    stand in a scenario.
-    """
-    correlated = fitted.correlated
-    if correlated is None:
-        raise ParameterError(f"nodes that differ could not be fitted: {fitted.why_not_correlated}")
-    n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
-    best, passed_over = _writable_form(correlated)
-    mean_h = best.lifetime.mean_h
-    scale_h = best.parameters[1]
-    lines = [
-        *opening(fitted, origin),
-        f"# {fitted.outages.n_outages} outages of {correlated.n_nodes} nodes in "
-        f"{correlated.watched_h:.6g} h; nodes: {best.name}, AIC {best.aic:.1f}",
-        *passed_over,
-        *_correlated_share(replace(correlated, forms=(best,)), n_job),
-        *_correlated_support(correlated, best),
-        "failures:",
-        "  kind: correlated",
-        f"  mtbf: {_exactly(mean_h)} h  # of a node with factor 1",
-        *_time_interval(scale_h, mean_h / scale_h.mean, "as the scale's"),
-        f"  shape: {_exactly(best.lifetime.shape)}",
-        *_spread_interval(best.parameters[0]),
-        *_frailty_lines(best),
-        *_shock_lines(correlated),
-        "  start: fresh  # every node counts as new when the log begins",
-        f"  watched: {_exactly(correlated.ages_h)} h  # the job starts somewhere in the log",
-        "  clock: wall",
-    ]
-    return "\n".join([*lines, *repair_lines(fitted)]) + "\n"
-
-
-def _writable_form(correlated: CorrelatedFit) -> tuple[FrailtyFit, list[str]]:
-    """The best form by AIC that a scenario takes, and comments on those that it does not."""
-    comments = []
-    limit = (0.0, limits.MOST_WATCHED_H)
-    try:
-        limits.within("the length of the log", correlated.ages_h, limit, "h")
-        limits.within("the number of nodes", correlated.n_nodes, (1, MAX_NODES))
-        if correlated.shocks is not None:
-            limits.within("different sizes", len(correlated.shocks.sizes), (1, limits.MOST_SIZES))
-            limits.within("between shocks,", 1 / correlated.shocks.rate_per_h, limits.MTBF_H, "h")
+        return _correlated_fragment(fitted)
     except ParameterError as error:
-        raise UnwritableError(str(error)) from None
-    for form in correlated.forms:
-        reasons = []
-        for candidate in (form, form.by_lemons()):
-            if candidate is None:
-                continue
-            try:
-                limits.writable(candidate.lifetime)
-                limits.writable_factors(candidate.frailty)
-            except ParameterError as error:
-                reasons.append(str(error))
-                continue
-            if candidate is not form:
-                comments.append(
-                    f"# lemons have the factor 1 here, the others a smaller one: {reasons[0]}"
-                )
-            return candidate, comments
-        comments.append(f"# not {form.name} (AIC {form.aic:.1f}): {reasons[0]}")
-    raise UnwritableError("; ".join(comment.removeprefix("# not ") for comment in comments))
+        found, note = job_fragment(fitted), "nodes that differ are asked for, but can't be written:"
+        return replace(found, above=[f"{note} {error}", *found.above])
 
 
-def _correlated_share(correlated: CorrelatedFit, n_job: int) -> list[str]:
-    job = Cluster((Role("node", n_job, Holds.NOTHING),))
-    mtbf_h = correlated.source().expected(job, FIRST_H).mtbf_h
-    n_nodes = correlated.n_nodes
-    return [
-        f"# holds for any job on up to {n_nodes} of these nodes: each has its own clock. A job on "
-        f"{n_job} of {n_nodes}",
-        f"# ({n_job / n_nodes:.4g} of the nodes) fails every {mtbf_h:.4g} h on average "
-        f"over its first {FIRST_H:g} h",
-    ]
+def fragment_of(fitted: Fitted) -> Fragment | str:
+    """The section that a scenario takes, or why there is none."""
+    try:
+        return failures_fragment(fitted)
+    except ParameterError as error:
+        return str(error)
 
 
-def _correlated_support(correlated: CorrelatedFit, best: FrailtyFit) -> list[str]:
+def _correlated_fragment(fitted: Fitted) -> Fragment:
+    """Kind `correlated`: nodes that differ, and shocks. Raises as `failures_fragment`."""
+    correlated, outages = fitted.correlated, fitted.outages
+    assert correlated is not None  # nodes that differ were asked for
+    forms = [(one.family, one) for one in correlated.forms]
+    best, passed_over = _first(forms, _check_form)
+    shape, scale_h, *others = best.parameters
     mean_h = best.lifetime.mean_h
-    if isinstance(best.frailty, Lemons):
-        # either kind of node may be the one that lives longer
-        mean_h *= max(1.0, best.frailty.factor ** (-1 / best.lifetime.shape))
-    if mean_h <= correlated.watched_h:
-        return []
-    return [
-        f"# the mean of {mean_h:.4g} h is extrapolated: nothing was watched for "
-        f"longer than {correlated.watched_h:.4g} h;",
-        f"# the log supports one failure of a single node in {correlated.hours_per_failure:.4g} "
-        "node-hours, within the time that was watched",
-    ]
-
-
-def _frailty_lines(best: FrailtyFit) -> list[str]:
-    frailty, lines = best.frailty, []
-    by_name = {parameter.name: parameter for parameter in best.parameters}
+    mean = scale_h.times(mean_h / scale_h.mean)
+    section: dict[str, Any] = {
+        "kind": "correlated", **_time(mean), "shape": _digits(shape.mean), **_spread(shape)
+    }  # fmt: skip
+    remarks = {
+        "mtbf": "of a node with factor 1; the interval is the scale's",
+        "start": "every node counts as new when the log begins",
+        "watched": "the job starts somewhere in the log",
+    }
+    frailty, by_name = best.frailty, {one.name: one for one in others}
     if isinstance(frailty, Lemons):
-        factor = _interval(by_name["lemon_factor"])
-        share = f"{_exactly(100 * frailty.share)} %"
-        lines.append(
-            f"  lemons: {{share: {share}, factor: {_exactly(frailty.factor)}}}  # factor {factor}"
-        )
+        share = f"{100 * frailty.share:.6g} %"
+        section["lemons"] = {"share": share, "factor": _digits(frailty.factor)}
+        remarks["lemons"] = f"factor {interval(by_name['lemon_factor'])}"
         frailty = frailty.others
     if isinstance(frailty, GammaFrailty):
-        interval = _interval(by_name["frailty_shape"])
-        lines.append(f"  frailty: {{shape: {_exactly(frailty.shape)}}}  # {interval}")
-    return lines
+        section["frailty"] = {"shape": _digits(frailty.shape)}
+        remarks["frailty"] = interval(by_name["frailty_shape"])
+    if (shocks := correlated.shocks) is not None:
+        counts = zip(shocks.sizes, shocks.shares, strict=True)
+        seen = shocks.rate_per_h * outages.window_h  # how often each size was
+        sizes = {size: float(round(share * seen)) for size, share in counts}
+        every = f"{1 / shocks.rate_per_h:.6g} h"
+        section["shocks"] = {"every": every, "sizes": sizes, "nodes": shocks.n_nodes}
+    section |= {"start": "fresh", "watched": f"{correlated.ages_h:.6g} h", "clock": "wall"}
+    n_job, n_nodes = fitted.n_job_nodes, outages.n_nodes
+    own = failures_of_a_node(best.lifetime, best.frailty, FIRST_H, correlated.ages_h)
+    events = 0.0 if shocks is None else shocks.striking(n_job)[0]
+    mtbf_h = FIRST_H / (n_job * own + events * FIRST_H)
+    part = f" ({n_job / n_nodes:.4g} of the nodes)" if n_job < n_nodes else ""
+    above = [
+        f"{outages.n_outages} outages of {n_nodes} nodes in {outages.window_h:.6g} h; nodes: "
+        f"{best.family}, AIC {best.aic:.1f}",
+        *passed_over,
+        f"holds for any job on up to {n_nodes} of these nodes: each has its own clock. A job on "
+        f"{n_job} of {n_nodes}{part}",
+        f"fails every {mtbf_h:.4g} h on average over its first {FIRST_H:g} h",
+        *_support(fitted.uptimes.lifetimes, mean_h, "node-hours"),
+    ]
+    return _of_failures(fitted, section, above, remarks)
 
 
-def _shock_lines(correlated: CorrelatedFit) -> list[str]:
-    shocks = correlated.shocks
-    if shocks is None:
-        return []
-    seen = shocks.rate_per_h * correlated.watched_h  # how often each size was
-    counts = zip(shocks.sizes, shocks.shares, strict=True)
-    sizes = ", ".join(f"{size}: {float(round(share * seen))}" for size, share in counts)
-    every = f"every: {_exactly(1 / shocks.rate_per_h)} h"
-    return [f"  shocks: {{{every}, sizes: {{{sizes}}}, nodes: {shocks.n_nodes}}}"]
+def _check_form(form: FrailtyFit) -> None:
+    """Raise ParameterError where a scenario does not take nodes that differ so."""
+    limits.writable(form.lifetime)
+    limits.writable_factors(form.frailty)
 
 
-# ------------------------------------------------------------------------------------- kind job
+def job_fragment(fitted: Fitted) -> Fragment:
+    """Kind `job`: gaps between failures of the cluster, over the share that strikes the job.
 
-
-def job_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) -> str:
-    """Gaps between failures of the whole cluster that was observed, or of a job's share of it.
-
-    Parameters and errors as in `fragment`.
-
-    A job of n of the N nodes meets those failures that strike one of its nodes: with groups of s
-    nodes a share ``1 - C(N - s, n) / C(N, n)`` of them. Its times are the log's over that share
-    (hazards: times it); the shape stays.
+    Raises as `failures_fragment`.
     """
-    ranking = fitted.gaps.ranking
-    if ranking is None:
-        raise ParameterError(f"there is no fit of the gaps to write: {fitted.gaps.why_not}")
-    n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
-    share = fitted.together.share_of_job(n_job, fitted.outages.n_nodes)
-    judged, distribution = best_for_scenario(ranking, limits.MTBF_H, stretch=1 / share)
-    n_nodes, zero = fitted.outages.n_nodes, fitted.together.share_of_zero_gaps
-    lines = [
-        *opening(fitted, origin),
-        f"# {judged.fit.n_observed} gaps between failures of {n_nodes} nodes, "
-        f"{judged.fit.family}: AIC {judged.fit.aic:.1f}, KS {judged.ks:.3f}",
-        *_passed_over(ranking, judged),
-        f"# {zero:.1%} of all gaps are zero (nodes that failed together) and not part of the fit",
-        *_job_share(n_job, n_nodes, share),
-        *_job_support(fitted, judged, share),
-        "failures:",
-        "  kind: job",
-        f"  nodes: {n_job}  # of the job with this rate",
-        *_family_lines(judged.fit, distribution, 1 / share),
-        "  role: any",
-        "  start: stationary",
-        "  clock: wall",
+    gaps, n_nodes, n_job = fitted.gaps, fitted.outages.n_nodes, fitted.n_job_nodes
+    if gaps.ranking is None:
+        raise ParameterError(f"there is no fit of the gaps to write: {gaps.why_not}")
+    longer = 1 / fitted.job_share
+    judged, passed_over = best_for_scenario(gaps.ranking.judged, limits.MTBF_H, longer)
+    fit, distribution = judged.fit, stretched(judged.fit.distribution, longer)
+    mean, spread = fit.mean.times(longer), fit.spread
+    section: dict[str, Any] = {"kind": "job", "nodes": n_job, "family": fit.family}
+    remarks = {"nodes": "of the job with this rate"}
+    if isinstance(distribution, PiecewiseHazard):
+        remarks["family"] = f"mean {mean.mean:.6g} h, {interval(mean)} h"
+        section["ages"] = [f"{age_h} h" for age_h in _apart(distribution.from_h, 6)]
+        section["hazards"] = [f"{rate:.6g} failures/h" for rate in distribution.rates_per_h]
+    else:
+        section |= _time(mean)
+        section |= {} if spread is None else {spread.name: _digits(spread.mean), **_spread(spread)}
+    section |= {"role": "any", "start": "stationary", "clock": "wall"}
+    scaled = f": times are the log's times {longer:.4g}, hazards over it" if longer > 1 else ""
+    above = [
+        f"{fit.n_observed} gaps between failures of {n_nodes} nodes, {fit.family}: AIC "
+        f"{fit.aic:.1f}, KS {judged.ks:.3f}",
+        *passed_over,
+        f"{fitted.together.share_of_zero_gaps:.1%} of all gaps are zero (nodes that failed "
+        "together) and not part of the fit",
+        f"for a job on {n_job} of the {n_nodes} nodes of the log, whose share of the failures is "
+        f"{fitted.job_share:.4g}{scaled}",
+        *_support(gaps.lifetimes, mean.mean, "h", longer),
     ]
-    return "\n".join([*lines, *repair_lines(fitted)]) + "\n"
-
-
-def _job_share(n_job: int, n_nodes: int, share: float) -> list[str]:
-    if n_job == n_nodes:
-        return [
-            f"# for a job on all {n_nodes} nodes of the log, whose share is 1: it meets every "
-            "failure. On fewer it meets",
-            "# fewer: `cprsim fit --job-nodes N` writes them (times over the share, hazards times "
-            "it)",
-        ]
-    return [
-        f"# for a job on {n_job} of the {n_nodes} nodes of the log: its share of the failures is "
-        f"{share:.4g};",
-        f"# times are the log's times {1 / share:.4g}, hazards over it; the shape stays, though "
-        "failures that strike",
-        "# nodes at random would come to a small job more like a Poisson process",
-    ]
-
-
-def _job_support(fitted: TraceFit, judged: Judged, share: float) -> list[str]:
-    times = fitted.gaps.lifetimes
-    if not times.extrapolates(judged.fit.mean.mean):
-        return []
-    return [
-        f"# the mean of {judged.fit.mean.mean / share:.4g} h is extrapolated: the longest gap "
-        f"seen is {times.longest_h:.4g} h (of the log);",
-        f"# the log supports one failure in {times.hours_per_end / share:.4g} h",
-    ]
+    return _of_failures(fitted, section, above, remarks)
 
 
 def best_for_scenario(
-    ranking: Ranking, mean_h: limits.Bounds = limits.MTBF_H, *, stretch: float = 1.0
-) -> tuple[Judged, Distribution]:
-    """The best family that a scenario takes, and its distribution with all times stretched.
+    judged: Sequence[Judged], mean_h: limits.Bounds = limits.MTBF_H, longer: float = 1.0
+) -> tuple[Judged, list[str]]:
+    """The best family that a scenario takes with times so much longer, and why not better ones."""
 
-    Raises UnwritableError where there is none.
-    """
+    def check(one: Judged) -> None:
+        limits.writable(stretched(one.fit.distribution.simulable(), longer), mean_h)
+
+    return _first(((one.fit.family, one) for one in judged), check)
+
+
+def _first(candidates: Iterable[tuple[str, T]], check: Callable[[T], None]) -> tuple[T, list[str]]:
+    """The first that a check does not refuse, and why those before it were."""
     reasons = []
-    for judged in ranking.judged:
+    for name, one in candidates:
         try:
-            distribution = stretched(judged.fit.distribution.simulable(), stretch)
-            limits.writable(distribution, mean_h)
+            check(one)
         except ParameterError as error:
-            reasons.append(f"{judged.fit.family}: {error}")
+            reasons.append(f"not {name}: {error}")
             continue
-        return judged, distribution
-    raise UnwritableError("no fitted family can stand in a scenario: " + "; ".join(reasons))
+        return one, reasons
+    raise ParameterError("no fitted family can stand in a scenario: " + "; ".join(reasons))
 
 
 def stretched(distribution: Distribution, factor: float) -> Distribution:
@@ -266,131 +227,94 @@ def stretched(distribution: Distribution, factor: float) -> Distribution:
     return with_mean(distribution.family, distribution.mean_h * factor, shape)
 
 
-def _passed_over(ranking: Ranking, judged: Judged) -> list[str]:
-    better = ranking.judged[: ranking.judged.index(judged)]
-    if not better:
-        return []
-    names = ", ".join(f"{one.fit.family} (AIC {one.fit.aic:.1f})" for one in better)
-    return [f"# not {names}: beyond what a scenario takes"]
-
-
-def _family_lines(fit: Fit, distribution: Distribution, stretch: float) -> list[str]:
-    if isinstance(distribution, PiecewiseHazard):
-        ages = ", ".join(f"{age_h} h" for age_h in _apart(distribution.from_h))
-        hazards = ", ".join(f"{_exactly(rate)} failures/h" for rate in distribution.rates_per_h)
-        mean = f"mean {distribution.mean_h:.6g} h, {_interval(fit.mean, stretch)} h"
-        return [f"  family: piecewise  # {mean}", f"  ages: [{ages}]", f"  hazards: [{hazards}]"]
-    mtbf = [f"  mtbf: {_exactly(distribution.mean_h)} h", *_time_interval(fit.mean, stretch)]
-    lines = [f"  family: {fit.family}", *mtbf]
-    shape = _shape(fit)
-    if shape is not None:
-        lines.append(f"  {shape.name}: {_exactly(shape.mean)}")
-        lines += _spread_interval(shape)
-    return lines
-
-
-def _shape(fit: Fit) -> Parameter | None:
-    """Shape of Weibull and gamma, sigma of lognormal."""
-    for parameter in fit.parameters:
-        if parameter.name in ("shape", "sigma"):
-            return parameter
-    return None
-
-
-# --------------------------------------------------------------------------------- what both say
-
-
-def nodes_of_job(n_job_nodes: int | None, n_nodes: int) -> int:
-    """Nodes of the job that a fragment is for; raises ParameterError for more than the log has."""
-    if n_job_nodes is None:
-        return n_nodes
-    if not 1 <= n_job_nodes <= n_nodes:
-        raise ParameterError(
-            f"a job of {n_job_nodes} nodes: the log has {n_nodes} (a log says nothing of more "
-            "nodes than were watched; --nodes says how many were)"
-        )
-    return n_job_nodes
-
-
-def opening(fitted: TraceFit, origin: str) -> list[str]:
-    """From which log, which part of it, and what speaks against a fit of it."""
-    lines = [f"# fitted to {_plain(origin)}"]
-    cause = fitted.observation.cause
+def _of_failures(
+    fitted: Fitted, section: Mapping[str, Any], above: list[str], remarks: Mapping[str, str]
+) -> Fragment:
+    """With the log that it is of, what speaks against a fit of it, and the repairs."""
+    cause, facts, lines = fitted.cause, fitted.observation, [f"fitted to {fitted.origin}"]
     if cause is not None:
-        lines.append(f"# only causes with {_plain(cause)!r}; other outages censor up-times")
-    lines += [f"# {_plain(line)}" for line in fitted.observation.lines()]
+        lines.append(f"only causes with {cause!r}; other outages censor up-times")
+    lines += [
+        f"nodes: {facts['n_nodes']}",
+        f"window: {fitted.outages.window_h:.6g} h, from {facts['begins']} to {facts['ends']}",
+        f"ages: {facts['ages']}",
+    ]
     if fitted.gaps.ranking is not None and fitted.gaps.ranking.none_fits:
         lines.append(
-            f"# none fits: of the gaps, every family's p-value is below {P_REJECTED:g}; "
+            f"none fits: of the gaps, every family's p-value is below {P_REJECTED:g}; "
             "what stands here is the least bad"
         )
     if fitted.trend.differs:
-        lines.append(f"# {_plain(fitted.trend.in_words())}")
-    return lines
+        lines.append(fitted.trend.in_words())
+    return Fragment({"failures": section}, [*lines, *above], remarks, [_repairs(fitted)])
 
 
-def _plain(text: str) -> str:
-    """Text for a comment: on one line, nothing that a terminal would obey."""
-    return "".join(char if char.isprintable() else "?" for char in text)[:300]
-
-
-def repair_lines(fitted: TraceFit) -> list[str]:
+def _repairs(fitted: Fitted) -> str:
     """The repair times as a comment: they belong to another section."""
     ranking = fitted.repairs.ranking
     if ranking is None:
-        return [f"# no repair times: {_plain(fitted.repairs.why_not)}"]
-    named = [one for one in ranking.judged if not isinstance(one.fit.distribution, PiecewiseHazard)]
+        return f"no repair times: {fitted.repairs.why_not}"
+    named = [one for one in ranking.judged if one.fit.family != PiecewiseHazard.family]
     try:
-        best = best_for_scenario(Ranking(tuple(named), ()), limits.REPAIR_H)[0].fit
+        best, _ = best_for_scenario(named, limits.REPAIR_H)
     except ParameterError as error:
-        return [f"# no repair times: {error}"]
-    text = f"family: {best.family}, mean: {_exactly(best.mean.mean)} h"
-    shape = _shape(best)
-    if shape is not None:
-        text += f", {shape.name}: {_exactly(shape.mean)}"
+        return f"no repair times: {error}"
     doubt = "; none fits the repair times" if ranking.none_fits else ""
-    return [f"# under cluster, with spares: repair: {{{text}}}{doubt}"]
+    repair = duration(best, f"{best.fit.mean.mean:.6g} h")
+    return f"under cluster, with spares: repair: {_flow(repair)}{doubt}"
 
 
-def _exactly(value: float) -> str:
-    return f"{value:.6g}"
+def _support(times: Lifetimes, mean_h: float, unit: str, longer: float = 1.0) -> list[str]:
+    """What the log itself supports, where the mean lies beyond all that was watched."""
+    if not times.extrapolates(mean_h / longer):
+        return []
+    return [
+        f"the mean of {mean_h:.4g} h is extrapolated: nothing was watched for longer than "
+        f"{times.longest_h * longer:.4g} h;",
+        f"the log supports one failure in {times.hours_per_end * longer:.4g} {unit}",
+    ]
 
 
-def _apart(values: tuple[float, ...]) -> list[str]:
-    """Increasing numbers in as few digits, six at least, as keep them apart."""
-    for n_digits in range(6, 17):
-        texts = [f"{value:.{n_digits}g}" for value in values]
-        if len(set(texts)) == len(texts):
-            return texts
-    return [repr(value) for value in values]
+def duration(judged: Judged, mean: str) -> dict[str, Any]:
+    """A duration as a scenario names it."""
+    spread = judged.fit.spread
+    shape = {} if spread is None else {spread.name: _digits(spread.mean)}
+    return {"family": judged.fit.family, "mean": mean} | shape
 
 
-def _interval(estimate: Estimate, factor: float = 1.0) -> str:
-    return f"95 %: {estimate.low * factor:.4g} to {estimate.high * factor:.4g}"
+def _apart(values: Sequence[float], n_digits: int) -> list[str]:
+    """Increasing numbers in as few digits, `n_digits` at least, as keep them apart; or nothing."""
+    written = ([f"{value:.{n}g}" for value in values] for n in range(n_digits, 18))
+    return next((texts for texts in written if len(set(texts)) == len(texts)), [])
 
 
-def _time_interval(estimate: Estimate, factor: float = 1.0, remark: str = "") -> list[str]:
-    """Its 95 % interval as a scenario reads times."""
-    low_h, high_h = estimate.low * factor, estimate.high * factor
-    return _interval_line("mtbf_95", low_h, high_h, limits.MTBF_H, " h", remark)
+def interval(estimate: Estimate) -> str:
+    """The 95 % interval in a comment."""
+    return f"95 %: {estimate.low:.4g} to {estimate.high:.4g}"
 
 
-def _spread_interval(estimate: Estimate) -> list[str]:
-    """Its 95 % interval as a scenario reads numbers."""
-    return _interval_line("spread_95", estimate.low, estimate.high, limits.SPREAD_95, "", "")
+def _time(mean: Estimate) -> dict[str, Any]:
+    """An MTBF, with its interval where that is none for a scenario cut."""
+    ends = _ends(mean, limits.MTBF_H)
+    known = {"mtbf_95": [f"{end} h" for end in ends]} if ends else {}
+    return {"mtbf": f"{mean.mean:.6g} h", **known}
 
 
-def _interval_line(
-    key: str, low: float, high: float, bounds: limits.Bounds, unit: str, remark: str
-) -> list[str]:
-    """An interval cut at what a scenario takes, with a comment where it was."""
-    ends = [min(max(end, bounds[0]), bounds[1]) for end in (low, high)]
-    if ends != [low, high]:
-        remark = f"cut; fitted {low:.4g} to {high:.4g}{unit}" + (f", {remark}" if remark else "")
-    digits = next(
-        (n for n in range(4, 17) if float(f"{ends[0]:.{n}g}") < float(f"{ends[1]:.{n}g}")), 0
-    )
-    if digits == 0:
-        return [f"  # no {key}: the interval is a point, or lies beyond what a scenario takes"]
-    text = ", ".join(f"{end:.{digits}g}{unit}" for end in ends)
-    return [f"  {key}: [{text}]" + (f"  # {remark}" if remark else "")]
+def _spread(spread: Estimate) -> dict[str, Any]:
+    ends = _ends(spread, limits.SPREAD_95)
+    return {"spread_95": [float(end) for end in ends]} if ends else {}
+
+
+def _ends(estimate: Estimate, bounds: limits.Bounds) -> list[str]:
+    """The ends of an interval, cut at what a scenario takes; none where that leaves a point."""
+    return _apart([min(max(end, bounds[0]), bounds[1]) for end in estimate.triple[1:]], 4)
+
+
+def count(n: int, kind: str) -> str:
+    """``1 save``, ``60 saves``."""
+    return f"{n} {kind}{'' if n == 1 else 's'}"
+
+
+def unit_of(time_h: float) -> tuple[float, str]:
+    """Units in an hour, and the unit in which people say a time: up to 120 s, up to 120 min, h."""
+    return next((each for each in UNITS if not time_h * each[0] >= 120), (1.0, "h"))

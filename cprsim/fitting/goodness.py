@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf, log, nan
+from typing import Any
 
 import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, PiecewiseHazard
 from cprsim.failures.streams import stream
-from cprsim.fitting.families import FAMILIES, Fit, fit, fit_piecewise, search
+from cprsim.fitting.families import FAMILIES, fit, fit_piecewise, require_ends
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.fitting.likelihood import NotConvergedError
-from cprsim.records import Floats
+from cprsim.fitting.likelihood import Fit, NotConvergedError
+from cprsim.records import Estimate, Floats
 
 ALL_FAMILIES = (*FAMILIES, PiecewiseHazard.family)
 P_REJECTED = 0.01  # a family with a smaller p-value does not fit
@@ -34,6 +36,11 @@ class SurvivalCurve:
     age_h: Floats  # (n_ages,) increasing
     survival: Floats  # (n_ages,) just after each age
     standard_error: Floats  # (n_ages,) of the survival (Greenwood 1926)
+
+    @property
+    def before(self) -> Floats:
+        """The survival just before each age, (n_ages,)."""
+        return np.append(1.0, self.survival[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +68,84 @@ class Ranking:
         return self.judged[0]
 
     @property
-    def why_not(self) -> str:
-        """Why other families could not be fitted."""
-        return "; ".join(why for _, why in self.failed)
+    def none_fits(self) -> bool:
+        """Whether every family is rejected, which takes a bootstrap of a hundred samples."""
+        return all(judged.p_value < P_REJECTED for judged in self.judged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One kind of times from a log, and the families fitted to it."""
+
+    name: str
+    lifetimes: Lifetimes
+    ranking: Ranking | None
+    why_not: str = ""  # where there is no ranking
 
     @property
-    def none_fits(self) -> bool:
-        """Whether every family is rejected; not where there are no p-values so small.
+    def best(self) -> Judged | None:
+        """The family that stands for it, by AIC."""
+        return self.ranking.best if self.ranking else None
 
-        A p-value below `P_REJECTED` takes a bootstrap of a hundred samples.
-        """
-        return all(judged.p_value < P_REJECTED for judged in self.judged)
+    @property
+    def family(self) -> str:
+        return self.best.fit.family if self.best else "none"
+
+    @property
+    def mean(self) -> Estimate | None:
+        return self.mean_of(self.best) if self.best else None
+
+    def mean_of(self, judged: Judged) -> Estimate:
+        """The mean time by a family [h]."""
+        return judged.fit.mean
+
+    @property
+    def not_fitted(self) -> str:
+        """Why some families, or all, were not fitted."""
+        return "; ".join(why for _, why in self.ranking.failed) if self.ranking else self.why_not
+
+    @property
+    def fitted(self) -> list[tuple[str, dict[str, Any], dict[str, Estimate]]]:
+        """Each family, the best by AIC first: how well it fits, and its parameters by name."""
+        return [
+            (
+                one.fit.family,
+                {
+                    "log_likelihood": one.fit.log_likelihood, "aic": one.fit.aic,
+                    "bic": one.fit.bic, "ks": one.ks, "p_value": one.p_value,
+                    "rmse_survival": one.rmse_survival,
+                    "extrapolated": self.lifetimes.extrapolates(one.fit.mean.mean),
+                },
+                {**one.fit.by_name, "mean_h": self.mean_of(one)},
+            )
+            for one in (self.ranking.judged if self.ranking else ())
+        ]  # fmt: skip
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """These times, with the family that describes them best."""
+        times, best, none = self.lifetimes, self.best, Estimate(nan)
+        return {
+            "times": self.name,
+            "n_observed": times.n_observed,
+            "n_censored": times.n - times.n_observed,
+            "n_zero": times.n_zero,
+            "longest_h": times.longest_h,
+            "hours_per_end": times.hours_per_end,
+            "family": self.family,
+            "p_value": best.p_value if best else nan,
+            **(self.mean or none).columns("mean_h"),
+            **((best.fit.spread if best else None) or none).columns("shape"),
+            "none_fits": self.ranking.none_fits if self.ranking else None,
+            "not_fitted": self.not_fitted,
+        }
 
 
 def survival_curve(lifetimes: Lifetimes) -> SurvivalCurve:
     """Share that survives beyond each age, with censoring and late entry."""
     ages, ends = np.unique(lifetimes.duration_h[lifetimes.observed], return_counts=True)
-    left = np.searchsorted(np.sort(lifetimes.duration_h), ages, side="left")
-    entered = np.searchsorted(np.sort(lifetimes.entry_h), ages, side="left")
-    at_risk = entered - left
-    survival = np.cumprod(1 - ends / at_risk)
+    at_risk = lifetimes.n_at_risk(ages)
+    survival = np.cumprod(1 - ends / at_risk, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.cumsum(ends / (at_risk * (at_risk - ends)))
         error = np.where(survival > 0, survival * np.sqrt(variance), 0.0)
@@ -90,18 +155,12 @@ def survival_curve(lifetimes: Lifetimes) -> SurvivalCurve:
 def distances(
     distribution: Distribution, lifetimes: Lifetimes, curve: SurvivalCurve | None = None
 ) -> tuple[float, float]:
-    """KS distance and RMSE between the fitted and the empirical survival.
-
-    The distance is taken on both sides of each step, the RMSE midway on each step, weighted by
-    the number of ends. The curve is that of the lifetimes, where it is known already.
-    """
+    """KS distance and RMSE (midway on each step, weighted by ends) from the empirical survival."""
     curve = curve or survival_curve(lifetimes)
-    fitted = distribution.survival(curve.age_h)
-    before = np.append(1.0, curve.survival[:-1])
-    ks = max(np.abs(fitted - before).max(), np.abs(fitted - curve.survival).max())
-    weights = before - curve.survival
-    squared = (fitted - (before + curve.survival) / 2) ** 2
-    return float(ks), float(np.sqrt(np.average(squared, weights=weights)))
+    fitted, before, after = distribution.survival(curve.age_h), curve.before, curve.survival
+    ks = max(np.abs(fitted - before).max(), np.abs(fitted - after).max())
+    squared = (fitted - (before + after) / 2) ** 2
+    return float(ks), float(np.sqrt(np.average(squared, weights=before - after)))
 
 
 def rank(
@@ -111,45 +170,30 @@ def rank(
     seed: int = 0,
     families: Sequence[str] = ALL_FAMILIES,
 ) -> Ranking:
-    """Fit every family, judge it, and sort by AIC.
+    """Fit every family that converges, judge it by so many samples, and sort by AIC.
 
-    A family that does not converge is reported; the others go on. Of more than `MOST_FITTED` times
-    every n-th is fitted, and of more than `MOST_RESAMPLED` every n-th is resampled, so that the
-    time that it takes is bounded.
-
-    Parameters
-    ----------
-    lifetimes : what to fit
-    n_bootstrap : samples behind each p-value; 0 for none
-    seed : of the bootstrap
-    families : which ones
-
-    Raises
-    ------
-    ParameterError
-        where no end was observed, or no family converges.
+    Raises ParameterError where no end was observed, or no family converges.
     """
     judged, failed = [], []
     lifetimes, fitted_every = lifetimes.at_most(MOST_FITTED)
+    require_ends(lifetimes)
     some, resampled_every = lifetimes.at_most(MOST_RESAMPLED)
     some = _with_competitors(some, stream(seed, 0, "fit/bootstrap/competitors"))
-    curve = survival_curve(lifetimes) if lifetimes.n_observed else None
+    curve = survival_curve(lifetimes)
     for name in families:
         try:
-            fitted = (
-                fit_piecewise(lifetimes)
-                if name == PiecewiseHazard.family
-                else fit(FAMILIES[name], lifetimes)
-            )
+            piecewise = name == PiecewiseHazard.family
+            found = fit_piecewise(lifetimes) if piecewise else fit(FAMILIES[name], lifetimes)
         except NotConvergedError as error:
             failed.append((name, str(error)))
             continue
-        ks, rmse = distances(fitted.distribution, lifetimes, curve)
-        p_value = float("nan")
+        ks, rmse = distances(found.distribution, lifetimes, curve)
+        p_value = nan
         if n_bootstrap > 0:
-            ks_of_some = ks if resampled_every == 1 else _ks_again(fitted, some)
-            p_value = _p_value(fitted, some, ks_of_some, n_bootstrap, seed)
-        judged.append(Judged(fitted, ks, p_value, rmse))
+            ks_of_some = ks if resampled_every == 1 else _ks_again(found, some)
+            p_value = _p_value(found, some, inf if ks_of_some is None else ks_of_some,
+                               n_bootstrap, seed)  # fmt: skip
+        judged.append(Judged(found, ks, p_value, rmse))
     if not judged:
         raise ParameterError("no family can be fitted: " + "; ".join(why for _, why in failed))
     ranked = tuple(sorted(judged, key=lambda one: one.fit.aic))
@@ -158,43 +202,27 @@ def rank(
 
 def _p_value(fitted: Fit, lifetimes: Lifetimes, ks: float, n_bootstrap: int, seed: int) -> float:
     rng = stream(seed, 0, f"fit/bootstrap/{fitted.family}")
-    larger, n_fitted = 0, 0
-    for _ in range(n_bootstrap):
-        sample = resampled(fitted.distribution, lifetimes, rng)
-        try:
-            again = _fit_again(fitted, sample)
-        except (NotConvergedError, ParameterError):
-            continue
-        n_fitted += 1
-        larger += distances(again, sample)[0] >= ks
-    return (1 + larger) / (1 + n_fitted) if n_fitted > 0 else float("nan")
+    samples = (resampled(fitted.distribution, lifetimes, rng) for _ in range(n_bootstrap))
+    found = [again for one in samples if (again := _ks_again(fitted, one)) is not None]
+    return (1 + sum(again >= ks for again in found)) / (1 + len(found)) if found else nan
 
 
-def _ks_again(fitted: Fit, some: Lifetimes) -> float:
-    """Distance of some of the times to the fit of those alone; infinite where there is none."""
+def _ks_again(fitted: Fit, sample: Lifetimes) -> float | None:
+    """Distance of a sample to its own fit, from where the first search ended; None without one."""
     try:
-        return distances(_fit_again(fitted, some), some)[0]
+        require_ends(sample)
+        if fitted.family == PiecewiseHazard.family:
+            return distances(fit_piecewise(sample).distribution, sample)[0]
+        family = FAMILIES[fitted.family]
+        numbers = zip(fitted.parameters, family.scales.values(), strict=True)
+        start = np.array([p.mean if scale is float else log(p.mean) for p, scale in numbers])
+        return distances(family.search(sample, start, ROUGHLY_FLAT), sample)[0]
     except (NotConvergedError, ParameterError):
-        return float("inf")
-
-
-def _fit_again(fitted: Fit, sample: Lifetimes) -> Distribution:
-    """The same family fitted to a sample, from where the first search ended."""
-    if sample.n_observed == 0:
-        raise ParameterError("nothing was observed")
-    if fitted.family == PiecewiseHazard.family:
-        return fit_piecewise(sample).distribution
-    family = FAMILIES[fitted.family]
-    numbers = zip(fitted.parameters, family.is_logarithm, strict=True)
-    start = np.array([np.log(p.mean) if is_log else p.mean for p, is_log in numbers])
-    return family.make(search(family, sample, start, ROUGHLY_FLAT))
+        return None
 
 
 def _with_competitors(lifetimes: Lifetimes, rng: np.random.Generator) -> Lifetimes:
-    """When another kind of end would have censored the times that it did not, drawn once.
-
-    From the product-limit estimate of the other kind's times, given that it comes later.
-    """
+    """When another kind of end would have censored times that ended before, drawn once."""
     if not lifetimes.competed.any():
         return lifetimes
     other = survival_curve(replace(lifetimes, observed=lifetimes.competed))
@@ -213,8 +241,5 @@ def resampled(
 ) -> Lifetimes:
     """Times drawn from a distribution, entered and censored as the real ones would be."""
     drawn_h = distribution.sample_beyond(rng, lifetimes.entry_h)
-    return replace(
-        lifetimes,
-        duration_h=np.minimum(drawn_h, lifetimes.limit_h),
-        observed=drawn_h <= lifetimes.limit_h,
-    )
+    limit_h = lifetimes.limit_h
+    return replace(lifetimes, duration_h=np.minimum(drawn_h, limit_h), observed=drawn_h <= limit_h)

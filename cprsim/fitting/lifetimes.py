@@ -8,7 +8,6 @@ from math import inf
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, by_node
 from cprsim.records import Bools, Floats, Ints
 
@@ -22,11 +21,7 @@ class FirstUptime(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Times until something ended, or until nobody looked any more.
-
-    Times of zero are left out of every fit (no density explains them) and counted: they say that
-    things happen together.
-    """
+    """Times until something ended, or nobody looked any more; those of zero are but counted."""
 
     duration_h: Floats  # (n,) above 0
     observed: Bools  # (n,) False where it had not ended yet (right-censored)
@@ -77,15 +72,17 @@ class Lifetimes:
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
     def at_risk_h(self, borders_h: Floats) -> Floats:
-        """Time [h] that all of them spent under observation between ages.
-
-        Returns (n,) hours.
-        """
+        """Time [h] that all of them spent under observation between ages, (n_borders - 1,)."""
         younger_h = [
             np.minimum(self.duration_h, border).sum() - np.minimum(self.entry_h, border).sum()
             for border in borders_h
         ]
         return np.diff(np.array(younger_h, dtype=np.float64))
+
+    def n_at_risk(self, age_h: Floats) -> Ints:
+        """How many were under observation just before ages, (n_ages,)."""
+        left = np.searchsorted(np.sort(self.duration_h), age_h, side="left")
+        return np.searchsorted(np.sort(self.entry_h), age_h, side="left") - left
 
 
 _COLUMNS = ("duration_h", "observed", "entry_h", "limit_h", "unit", "competed")
@@ -100,37 +97,26 @@ def lifetimes_of(
     unit: Ints | None = None,
     competed: Bools | None = None,
 ) -> Lifetimes:
-    """Lifetimes from columns, times of zero left out and counted.
-
-    Raises ParameterError for times that are negative, not finite, or end before their entry.
-    """
+    """Lifetimes from columns, without those of zero."""
     duration_h = np.asarray(duration_h, dtype=np.float64)
     n = len(duration_h)
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
     entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
     limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
-    unit = np.arange(n) if unit is None else unit
-    competed = np.zeros(n, dtype=bool) if competed is None else competed
-    if not (np.isfinite(duration_h).all() and (entry_h >= 0).all()):
-        raise ParameterError("times must be finite and not negative")
-    if (duration_h < entry_h).any():
-        raise ParameterError("a time ends before its observation began")
     seen = duration_h > entry_h
-    all_of_them = Lifetimes(
-        duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64), unit, competed,
+    return Lifetimes(
+        duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64),
+        np.arange(n) if unit is None else unit,
+        np.zeros(n, dtype=bool) if competed is None else competed,
         int((~seen & observed).sum()),
-    )  # fmt: skip
-    return all_of_them if seen.all() else all_of_them.where(seen)
+    ).where(seen)  # fmt: skip
 
 
 def gaps(outages: Outages) -> Lifetimes:
-    """Hours between one failure of the cluster and the next, of whatever node.
+    """Hours between (chosen) failures of the cluster, of whatever node.
 
-    Of the chosen cause's failures, where one was chosen: those of other causes do not end a gap.
-    Where the window is the log's own, only gaps between two of its failures count, and nothing is
-    censored. Where its end was given, the gap that is open then is censored there; where its begin
-    was given, the first failure's gap counts from there, which is exact if that gap is exponential.
-    Gaps of zero (nodes that failed together) are counted and left out.
+    The gap at a given end of the window is censored; that from a given begin on counts, which is
+    exact if it is exponential.
     """
     from_given, to_given = outages.window_given
     at_h = outages.failed_at_h
@@ -141,35 +127,17 @@ def gaps(outages: Outages) -> Lifetimes:
 
 
 def repair_times(outages: Outages) -> Lifetimes:
-    """Length of each outage that began in the window; censored where the node was still down.
-
-    Outages of which the log has no end, though they did end, are left out.
-    """
+    """Length of each outage of the window whose end is known, or censored as it was still down."""
     chosen = outages.in_window & outages.chosen & ~outages.guessed
     return lifetimes_of(outages.down_h[chosen], outages.ended[chosen], unit=outages.node[chosen])
-
-
-def _lives(outages: Outages) -> tuple[Floats, Floats, Floats]:
-    """When each node was new, entered and left [h], (n_nodes,) each."""
-    if outages.lives is not None:
-        return outages.lives
-    begin_h = np.zeros(outages.n_nodes)
-    return begin_h, begin_h, np.full(outages.n_nodes, outages.window_h)
 
 
 def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes:
     """How long each node stayed up, from the end of an outage to the start of the next.
 
-    A node that is up at the end of the window, or never failed, is censored there. Left out is the
-    up-time after an outage that the node's next failure closed, as the log has no end of it.
-
-    Where a cause was chosen, an up-time that ends with an outage of another cause is censored
-    there: the node would have lived on (competing risks). Assumed: the causes do not depend on each
-    other, and every outage renews the node, whatever its cause.
-
-    Of nodes that join and leave (`outages.lives`), the first up-time counts from the installation,
-    seen from the entry on (left truncation, which assumes no failure in between), and the last is
-    censored where the node leaves.
+    Censored at the end of the window, where the node leaves, and by outages of causes that were not
+    chosen (competing risks: independent, and each renews the node). The first up-time counts from
+    the installation, where that is known, seen from the entry on (left truncation).
     """
     order = by_node(outages)
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
@@ -178,8 +146,13 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     is_first[np.cumsum(n_each) - n_each] = True
     last = np.append(is_first[1:], True)
     node = np.repeat(np.arange(outages.n_nodes), n_each)
-    born_h, enters_h, leaves_h = _lives(outages)
-    until_h, begin_h = leaves_h[node], enters_h[node]
+    if outages.lives is None:
+        entry_h = None
+        begin_h, until_h = np.zeros(len(node)), np.full(len(node), outages.window_h)
+    else:
+        born_h, enters_h, leaves_h = outages.lives
+        entry_h = np.where(is_first, (enters_h - born_h)[node], 0.0)
+        begin_h, until_h = enters_h[node], leaves_h[node]
     end_h = until_h.copy()
     begin_h[~is_first] = outages.end_h[order]
     end_h[~last] = outages.start_h[order]
@@ -194,9 +167,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
         kept &= ~is_first
     competed = ~(last | ended)
     until_h[competed] = end_h[competed]
-    entry_h = None
-    if outages.lives is not None:
-        entry_h = np.where(is_first, (enters_h - born_h)[node], 0.0)
+    if entry_h is not None:
         begin_h -= entry_h
     end_h -= begin_h  # since the renewal, as all columns are
     until_h -= begin_h

@@ -1,17 +1,18 @@
-"""Maxima of likelihoods: where they are, and how sure that is."""
+"""One kit for maximum likelihood: where the maximum is, and how sure each number of it is."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from math import exp, isfinite, nan
+from math import exp, isfinite, log, sqrt
 from typing import Self
 
 import numpy as np
-from scipy import linalg, optimize
+from scipy import linalg, optimize, special
 
 from cprsim.errors import CprsimError, ParameterError
+from cprsim.failures.distributions import Distribution
 from cprsim.records import Z_95, Estimate, Floats, Ints
 
 STEP = 1e-4  # of numerical derivatives, in search numbers
@@ -19,8 +20,19 @@ SMALL_STEP = float(np.finfo(float).eps ** 0.5)  # of those during the search
 IMPOSSIBLE = 1e10  # mean minus log-likelihood of parameters outside the domain
 FLAT = 1e-6  # slope of the mean log-likelihood at which the search ends
 STEEPEST = 1e-4  # and at which it may end, where it can't come nearer
+LARGEST = 700.0  # exponent
 
-LogLikelihoods = Callable[[Floats], Floats]  # search numbers to contributions, (n,)
+Scale = Callable[[float], float]
+"""From a search number, which may be any, to the parameter: `exp`, `share`, or `float` itself."""
+
+
+def share(at: float) -> float:
+    """A share from the logarithm of its odds."""
+    return float(special.expit(at))
+
+
+SLOPES: dict[Scale, Scale] = {exp: float, share: lambda p: p * (1 - p), float: lambda _: 1.0}
+"""Of the parameter over its search number, by the parameter."""
 
 
 class NotConvergedError(CprsimError):
@@ -38,154 +50,173 @@ class Parameter(Estimate):
 
     @classmethod
     def of_search(
-        cls, name: str, at: float, error: float, clustered: float, *, logarithm: bool
+        cls, name: str, at: float, error: float, clustered: float, scale: Scale = exp
     ) -> Self:
-        """The parameter that belongs to a search number: that number itself, or its exponential.
-
-        Parameters
-        ----------
-        name : of the parameter
-        at, error, clustered : search number and its two standard errors
-        logarithm : whether it is the parameter's logarithm; the interval is then symmetric in it
-        """
-        value, low, high = at, at - Z_95 * error, at + Z_95 * error
-        slope = 1.0  # of the parameter over the search number
-        if logarithm:
-            value, low, high = (exp(min(end, 700.0)) for end in (value, low, high))
-            slope = value
+        """The parameter of a search number and its two errors; the interval is symmetric there."""
+        value, low, high = (
+            scale(min(end, LARGEST)) for end in (at, at - Z_95 * error, at + Z_95 * error)
+        )
+        slope = SLOPES[scale](value)
         return cls(
-            value,
-            low,
-            high,
-            name=name,
-            standard_error=slope * error,
+            value, low, high, name=name, standard_error=slope * error,
             clustered_error=slope * clustered,
-        )
+        )  # fmt: skip
 
 
-def maximum(
-    name: str, each: LogLikelihoods, start: Floats, n_observed: int, slope: float = FLAT
-) -> Floats:
-    """Where the sum of log-likelihoods is largest.
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What maximum likelihood says of one family."""
 
-    Parameters
-    ----------
-    name : of what is searched, for the message
-    each : contributions to the log-likelihood
-    start : where to begin
-    n_observed : what the sum is divided by, so that slopes mean the same for any size
-    slope : of the mean log-likelihood, below which the search ends
+    family: str
+    distribution: Distribution
+    log_likelihood: float  # with times in hours
+    n_parameters: int
+    n_observed: int
+    parameters: tuple[Parameter, ...]
+    mean: Parameter  # of the lifetime [h]
 
-    Raises
-    ------
-    NotConvergedError
-        where scipy's BFGS does not come to a flat place within the domain.
-    """
-    loss = _Loss(each, n_observed)
-    with np.errstate(all="ignore"):
-        found = optimize.minimize(
-            loss.value, start, method="BFGS", jac=loss.slope, options={"gtol": slope}
-        )
-    if found.fun >= IMPOSSIBLE or not np.abs(found.jac).max() < STEEPEST:
-        reason = found.message.rstrip(".")
-        raise NotConvergedError(f"{name}: no maximum of the likelihood found ({reason})")
-    return np.asarray(found.x, dtype=np.float64)
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion: smaller is better."""
+        return 2 * self.n_parameters - 2 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, by the number of observed ends: smaller is better."""
+        return self.n_parameters * log(self.n_observed) - 2 * self.log_likelihood
+
+    @property
+    def by_name(self) -> dict[str, Parameter]:
+        """The parameters by their names."""
+        return {one.name: one for one in self.parameters}
+
+    @property
+    def spread(self) -> Parameter | None:
+        """Shape of Weibull and gamma, sigma of lognormal."""
+        return next((one for one in self.parameters if one.name in ("shape", "sigma")), None)
 
 
-class _Loss:
-    """Mean minus log-likelihood of a point, and its slope.
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """A log-likelihood of search numbers, (p,), to be made largest."""
 
-    The slope is that which BFGS itself would take without one, to the last bit: scipy's way to it
-    costs more than the likelihood of a few hundred times.
-    """
+    name: str
+    each: Callable[[Floats], Floats]  # contributions, (n,)
+    total: Callable[[Floats], float]  # their sum, where there is a quicker way to it
+    n_observed: int
 
-    def __init__(self, each: LogLikelihoods, n_observed: int) -> None:
-        self._each, self._n = each, n_observed
-        self._at: Floats = np.empty(0)  # where BFGS looked last, and the value there
-        self._there = nan
-
-    def _of(self, point: Floats) -> float:
+    def mean_loss(self, point: Floats) -> float:
+        """Minus the mean for each end, so that slopes mean the same for any number of times."""
         try:
-            mean = -self._each(point).sum() / self._n
-        except (ParameterError, OverflowError):
+            mean = -self.total(point) / self.n_observed
+        except (ParameterError, OverflowError, ZeroDivisionError):
             return IMPOSSIBLE
         return float(mean) if isfinite(mean) else IMPOSSIBLE
 
-    def value(self, point: Floats) -> float:
-        self._at, self._there = point, self._of(point)
-        return self._there
+    def maximum(self, start: Floats, slope: float = FLAT) -> Floats:
+        """Where it is largest, to a slope of the mean.
 
-    def slope(self, point: Floats) -> Floats:
-        """Forward differences, (p,)."""
-        value = self._there if np.array_equal(point, self._at) else self._of(point)
-        return np.array([self._along(point, i, value) for i in range(len(point))])
+        Raises NotConvergedError where scipy's BFGS does not come to a flat place.
+        """
+        loss, last = self.mean_loss, dict[bytes, float]()
 
-    def _along(self, point: Floats, i: int, value: float) -> float:
-        beyond = point.copy()
-        beyond[i] += SMALL_STEP
-        if beyond[i] == point[i]:  # so far out that the step is lost
-            beyond[i] += SMALL_STEP * point[i]
-        return (self._of(beyond) - value) / float(beyond[i] - point[i])
+        def value(point: Floats) -> float:
+            last.clear()
+            last[point.tobytes()] = there = loss(point)
+            return there
+
+        def slopes(point: Floats) -> Floats:
+            """As BFGS takes them itself, to the last bit, at a fraction of the time."""
+            there = last.get(point.tobytes())
+            there = loss(point) if there is None else there
+            found = np.empty(len(point))
+            for i in range(len(point)):
+                beyond = point.copy()
+                beyond[i] += SMALL_STEP
+                if beyond[i] == point[i]:  # so far out that the step is lost
+                    beyond[i] += SMALL_STEP * point[i]
+                found[i] = (loss(beyond) - there) / float(beyond[i] - point[i])
+            return found
+
+        with np.errstate(all="ignore"):
+            found = optimize.minimize(
+                value, start, method="BFGS", jac=slopes, options={"gtol": slope}
+            )
+        if found.fun >= IMPOSSIBLE or not np.abs(found.jac).max() < STEEPEST:
+            reason = found.message.rstrip(".")
+            raise NotConvergedError(f"{self.name}: no maximum of the likelihood found ({reason})")
+        return np.asarray(found.x, dtype=np.float64)
+
+    def at_maximum(self, point: Floats, units: Ints | None = None) -> Maximum:
+        """What the likelihood says around its maximum, its contributions clustered by units.
+
+        Raises NotConvergedError where it is flat in some direction.
+        """
+        n = len(point)
+        steps = STEP * np.eye(n)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", linalg.LinAlgWarning)
+            there = self.each(point)
+            try:
+                sides = [(self.each(point + h), self.each(point - h)) for h in steps]
+                scores = np.array([up - down for up, down in sides]) / (2 * STEP)
+                covariance = linalg.inv(-self._curvature(point, sides, there))
+            except (
+                ParameterError, OverflowError, ValueError, linalg.LinAlgError, linalg.LinAlgWarning
+            ):  # fmt: skip
+                covariance = np.full((n, n), np.nan)
+        if not (np.isfinite(covariance).all() and (np.diag(covariance) > 0).all()):
+            raise NotConvergedError(f"{self.name}: the likelihood is flat, no parameter stands out")
+        if units is not None:
+            seen = np.bincount(units) > 0
+            scores = np.array([np.bincount(units, weights=score)[seen] for score in scores])
+        n_units = scores.shape[1]
+        few = n_units / (n_units - 1) if n_units > 1 else np.nan
+        clustered = few * covariance @ (scores @ scores.T) @ covariance
+        return Maximum(point, float(there.sum()), covariance, clustered)
+
+    def _curvature(
+        self, point: Floats, sides: list[tuple[Floats, Floats]], middle: Floats
+    ) -> Floats:
+        """Second derivatives (p, p) of the sum, given its terms, and those a step up and down."""
+        n = len(point)
+        curvature = np.diag([float((up + down - 2 * middle).sum()) for up, down in sides])
+        for i in range(n):
+            for j in range(i):
+                both = np.zeros(n)
+                both[[i, j]] = STEP
+                ends = self.each(point + both) + self.each(point - both)
+                along = float((ends - 2 * middle).sum())
+                curvature[i, j] = curvature[j, i] = (along - curvature[i, i] - curvature[j, j]) / 2
+        return curvature / STEP**2
 
 
-def covariances(
-    name: str,
-    each: LogLikelihoods,
-    point: Floats,
-    units: Ints | None = None,
-    there: Floats | None = None,
-) -> tuple[Floats, Floats]:
-    """Covariance of the search numbers at a maximum, plain and clustered.
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """A point of search numbers, and their covariances, plain and with the units' scores in it."""
 
-    Parameters
-    ----------
-    name, each : see `maximum`
-    point : the maximum, (p,)
-    units : (n,) what each contribution belongs to; default: each to its own
-    there : (n,) the contributions at the maximum, where they are known already
+    point: Floats  # (p,)
+    log_likelihood: float
+    covariance: Floats  # (p, p) from the observed information
+    clustered: Floats  # (p, p)
 
-    Returns
-    -------
-    (p, p) from the observed information; (p, p) the sandwich with the units' scores in it
+    def parameters(self, scales: Iterable[tuple[str, Scale]]) -> tuple[Parameter, ...]:
+        """The search numbers as parameters."""
+        errors = (np.sqrt(np.diag(one)).tolist() for one in (self.covariance, self.clustered))
+        return tuple(
+            Parameter.of_search(name, at, error, clustered, scale)
+            for (name, scale), at, error, clustered in zip(
+                scales, self.point.tolist(), *errors, strict=True
+            )
+        )
 
-    Raises
-    ------
-    NotConvergedError
-        where the likelihood is flat in some direction.
-    """
-    n = len(point)
-    steps = STEP * np.eye(n)
-    try:
-        sides = [(each(point + h), each(point - h)) for h in steps]
-        scores = np.array([up - down for up, down in sides]) / (2 * STEP)
-        middle = each(point) if there is None else there
-        curvature = _curvature(each, point, sides, middle)
-        with warnings.catch_warnings(action="error", category=linalg.LinAlgWarning):
-            covariance = linalg.inv(-curvature)
-    except (
-        ParameterError, OverflowError, linalg.LinAlgError, linalg.LinAlgWarning, ValueError
-    ):  # fmt: skip
-        covariance = np.full((n, n), np.nan)
-    if not (np.isfinite(covariance).all() and (np.diag(covariance) > 0).all()):
-        raise NotConvergedError(f"{name}: the likelihood is flat, no parameter stands out")
-    if units is not None:
-        seen = np.bincount(units) > 0
-        scores = np.array([np.bincount(units, weights=score)[seen] for score in scores])
-    n_units = scores.shape[1]
-    few = n_units / (n_units - 1) if n_units > 1 else np.nan
-    return covariance, few * covariance @ (scores @ scores.T) @ covariance
-
-
-def _curvature(
-    each: LogLikelihoods, point: Floats, sides: list[tuple[Floats, Floats]], middle: Floats
-) -> Floats:
-    """Second derivatives (p, p) of the sum, given its terms, and those a step up and down."""
-    n = len(point)
-    curvature = np.diag([float((up + down - 2 * middle).sum()) for up, down in sides])
-    for i in range(n):
-        for j in range(i):
-            both = np.zeros(n)
-            both[[i, j]] = STEP
-            along = float((each(point + both) + each(point - both) - 2 * middle).sum())
-            curvature[i, j] = curvature[j, i] = (along - curvature[i, i] - curvature[j, j]) / 2
-    return curvature / STEP**2
+    def derived(self, name: str, positive: Callable[[Floats], float]) -> Parameter:
+        """A positive number that follows, by the delta method on its logarithm."""
+        steps = STEP * np.eye(len(self.point))
+        slope = np.array(
+            [log(positive(self.point + h) / positive(self.point - h)) for h in steps]
+        ) / (2 * STEP)
+        error, clustered = (
+            sqrt(max(float(slope @ one @ slope), 0.0)) for one in (self.covariance, self.clustered)
+        )
+        return Parameter.of_search(name, log(positive(self.point)), error, clustered)

@@ -1,66 +1,352 @@
-"""All that is said of a log of failures: its fit, how often a job fails, and the fragments."""
+"""All that is said of a log of failures: fits, how often a job fails, and contradictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import exp, inf, isfinite, log, nan, sqrt
+from typing import Any
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages
-from cprsim.fitting.causes import ByCause, taken_apart
-from cprsim.fitting.fragments import fragment, job_fragment, nodes_of_job
-from cprsim.fitting.lifetimes import FirstUptime
-from cprsim.fitting.observation import Observation
-from cprsim.fitting.trace_fit import FitVerdict, TraceFit, fit_trace, verdict
+from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
+from cprsim.fitting.families import WEIBULL, fit
+from cprsim.fitting.goodness import MOST_FITTED, Subject, rank
+from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
+from cprsim.fitting.likelihood import NotConvergedError, Parameter
+from cprsim.fitting.observation import (
+    WEEK_H,
+    WORST_FRACTION,
+    Observation,
+    Togetherness,
+    concentration,
+    dispersion,
+    job_rate_per_h,
+    observation,
+    togetherness,
+    weekly_counts,
+)
+from cprsim.fitting.trend import Trend, silences, trend
+from cprsim.records import ROUNDED_Z_95, Estimate
+
+FEW = 20  # gaps or failures
+FEW_WEEKS = 8  # below, the bunching of failures can't be told
+N_WORST = 3  # nodes that are named
+WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
+WORTH_SAYING = 1.1  # factor between two estimates
+Z99 = 2.807  # 1 % at two sides, for two numbers
+FACTS = {
+    "n_nodes": "how many nodes there are", "begins": "when it begins", "ends": "when it ends"
+}  # fmt: skip
+Row = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fitted:
     """What a log says of a job on some of its nodes."""
 
-    trace: TraceFit
+    outages: Outages
+    observation: Observation
+    origin: str  # the log's name
+    cause: str | None  # the only one that is asked about
     n_job_nodes: int
-    origin: str
-    verdict: FitVerdict
-    fragment: str | None  # for what was asked for
-    why_no_fragment: str
-    job_fragment: str | None  # kind job, where it can be written
-    by_cause: ByCause | None  # where it was asked for
+    gaps: Subject
+    uptimes: Subject
+    repairs: Subject
+    together: Togetherness
+    trend: Trend
+    correlated: CorrelatedFit | None
+    why_not_correlated: str  # empty where there is a fit
+    open_ages: str  # a warning where the ages at the beginning are unknown, and matter
 
     @property
+    def subjects(self) -> tuple[Subject, ...]:
+        return self.gaps, self.uptimes, self.repairs
+
+    @property
+    def n_failures(self) -> int:
+        return len(self.outages.failed_at_h)
+
+    @property
+    def job_share(self) -> float:
+        """Share of the failures that strike the job."""
+        return self.together.share_of_job(self.n_job_nodes, self.outages.n_nodes)
+
+    @property
+    def weekly_dispersion(self) -> float:
+        """Variance over mean of the failures per week."""
+        return dispersion(weekly_counts(self.outages.failed_at_h, self.outages.window_h))
+
+    @property
+    def _node(self) -> list[int]:
+        """The node of each failure."""
+        found: list[int] = self.outages.node[self.outages.in_window & self.outages.chosen].tolist()
+        return found
+
+    @property
+    def share_of_worst(self) -> float:
+        """Share of the failures on the worst tenth of the nodes."""
+        return concentration(self._node, self.outages.n_nodes)
+
+    @property
+    def worst_nodes(self) -> dict[str, int]:
+        """The nodes that fail most, with their failures; nothing where the log names no two."""
+        names, worst = self.outages.node_names, Counter(self._node).most_common(N_WORST)
+        return {names[node]: n for node, n in worst} if len(names) > 1 else {}
+
+    @property
+    def differ(self) -> bool:
+        """Whether nodes differ by more than one distribution can say."""
+        if self.correlated is None or self.outages.n_nodes < 2:
+            return False
+        aic = {form.family: form.aic for form in self.correlated.forms}
+        return aic["alike"] - min(aic.values()) > WORTH_AIC
+
+    @property
+    def asks_for_correlation(self) -> bool:
+        """Whether nodes differ, or failed together."""
+        shocks = self.correlated is not None and self.correlated.shocks is not None
+        return self.differ or (shocks and self.outages.n_nodes > 1)
+
+    # ------------------------------------------------------------------------- in words
+
+    @property
+    def wider(self) -> float:
+        """Times the variance of a Poisson number that of the failures is; NaN if that is open."""
+        known = isfinite(self.weekly_dispersion) and self.outages.window_h >= FEW_WEEKS * WEEK_H
+        return max(self.weekly_dispersion, 1.0) if known else nan
+
+    @property
+    def mtbf_h(self) -> Estimate:
+        """Of the events that strike the job while its nodes are there, allowing for bunching."""
+        rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.together.sizes)
+        mtbf_h = 1 / rate if rate > 0 else inf
+        error = sqrt((self.wider if isfinite(self.wider) else 1.0) / n_events)
+        low_h, high_h = (mtbf_h * exp(sign * ROUNDED_Z_95 * error) for sign in (-1, 1))
+        return Estimate(mtbf_h, low_h, high_h, n_events)
+
+    @property
+    def answer(self) -> tuple[str, str]:
+        """How often the job fails, and how sure that is."""
+        mtbf, wider = self.mtbf_h, f"{self.wider:.2g}"
+        bunching = {
+            "1": "as if failures did not bunch",
+            "nan": f"as if failures did not bunch, which a log under {FEW_WEEKS} weeks can't tell",
+        }.get(wider, f"allowing for failures that bunch ({wider} times a Poisson variance)")
+        return (
+            f"A job on {self.n_job_nodes} of the {self.outages.n_nodes} nodes meets a failure "
+            f"every {_time(mtbf.mean)} on average.",
+            f"With 95 % it is between {_time(mtbf.low)} and {_time(mtbf.high)}, from "
+            f"{'only ' if mtbf.n < FEW else ''}{mtbf.n} failures, {bunching}.",
+        )
+
+    @property
+    def contradictions(self) -> list[str]:
+        """What in the log contradicts one distribution."""
+        none_fit = [one.name for one in self.subjects if one.ranking and one.ranking.none_fits]
+        groups = self.together.larger
+        found = {
+            "the rate changes over the log": self.trend.differs,
+            f"no family fits the {' and the '.join(none_fit)}": none_fit,
+            f"nodes fail together ({len(groups)} times, up to {max(groups, default=0)} at once)":
+                self.asks_for_correlation and len(groups),
+            f"nodes differ (the worst {WORST_FRACTION:.0%} have {self.share_of_worst:.1%} of the "
+            "failures)": self.differ,
+        }  # fmt: skip
+        return [text for text, holds in found.items() if holds]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What contradicts the fit, what had to be inferred, the worst nodes, and warnings."""
+        said = "Nothing in the log contradicts the fit."
+        if self.contradictions:
+            said = f"What does not fit one distribution: {'; '.join(self.contradictions)}."
+        facts = self.observation
+        guessed = [text for name, text in FACTS.items() if facts[name].source == "inferred"]
+        if guessed:
+            listed = " and ".join(filter(None, (", ".join(guessed[:-1]), guessed[-1])))
+            said += f" The log does not say {listed}: that is inferred from its failures alone."
+        worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())
+        most = (
+            [f"The worst nodes by count: {worst} of {self.n_failures} failures."] if worst else []
+        )
+        return [said, *most, *sentences(self.warnings)]
+
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to be careful about, the most important first."""
-        beyond = (
-            f"{one.name}: the mean is extrapolated beyond {one.lifetimes.longest_h:,.6g} h, the "
-            "longest time watched"
-            for one in self.trace.subjects
-            if one.mean is not None and one.lifetimes.extrapolates(one.mean.mean)
+        halves = (
+            f"the first half of the log has {self.trend.first_half} failures, the second "
+            f"{self.trend.second_half}; {self.trend.in_words()}; choose a period"
         )
-        return *beyond, *self.trace.warnings
+        found = [
+            *(f"{one.name}: the mean is extrapolated beyond {one.lifetimes.longest_h:,.6g} h, the "
+              "longest time watched"
+              for one in self.subjects
+              if one.mean is not None and one.lifetimes.extrapolates(one.mean.mean)),
+            halves if self.trend.differs else "",
+            *silences(self.outages),
+            *(warning for one in self.subjects for warning in _warnings_of(one)),
+            self.open_ages,
+            *self.outages.notes,
+        ]  # fmt: skip
+        return tuple(one for one in found if one)
+
+    # ------------------------------------------------------------------------- as tables
+
+    @cached_property
+    def frames(self) -> dict[str, list[Row]]:
+        """All numbers, a row of each table as a mapping."""
+        found = frames_of(self.subjects)
+        for form in self.correlated.forms if self.correlated else ():
+            beyond = form.lifetime.mean_h > self.outages.window_h
+            numbers = {"log_likelihood": form.log_likelihood, "aic": form.aic}
+            numbers["extrapolated"] = beyond
+            mean = Estimate(form.lifetime.mean_h)
+            _add(found, "nodes", form.family, numbers, {**form.by_name, "mean_h": mean})
+        found["observation"] = [
+            {"fact": name, **fact._asdict()} for name, fact in self.observation.items()
+        ]
+        return found
 
 
 def fit_failures(
-    outages: Outages, observed: Observation, origin: str, *, n_job_nodes: int | None,
-    first: FirstUptime = FirstUptime.NEW, n_bootstrap: int, causes: bool = False,
+    outages: Outages, observed: Observation | None = None, origin: str = "the log", *,
+    n_job_nodes: int | None = None, first: FirstUptime = FirstUptime.NEW, n_bootstrap: int = 199,
+    cause: str | None = None,
 ) -> Fitted:  # fmt: skip
-    """Fit a log, and each of its causes where asked for.
+    """Fit everything that can be fitted to a log.
 
     Raises ParameterError for more nodes than the log has, or nothing that can be fitted.
     """
-    n_job = nodes_of_job(n_job_nodes, outages.n_nodes)
-    trace = fit_trace(outages, first=first, n_bootstrap=n_bootstrap, observed=observed)
-    by_cause = taken_apart(outages, n_job, first, origin, observed) if causes else None
-    written, why_not = _or_reason(lambda: fragment(trace, origin, n_job))
-    of_job, _ = _or_reason(lambda: job_fragment(trace, origin, n_job))
+    n_job, nothing = n_job_nodes or outages.n_nodes, "nothing can be fitted to this log"
+    if not 1 <= n_job <= outages.n_nodes:
+        raise ParameterError(
+            f"a job of {n_job} nodes: the log has {outages.n_nodes} (a log says nothing of more "
+            "nodes than were watched; --nodes says how many were)"
+        )
+    together = togetherness(outages)
+    if len(together.sizes) < 2:
+        raise ParameterError(
+            f"{nothing}: its {int(outages.in_window.sum())} failure(s) all begin at the same "
+            f"instant; two instants at least are needed"
+        )
+    observed = observed or observation(outages, first)
+    times = {"gaps": gaps(outages), "uptimes": uptimes(outages, first)}
+    times["repairs"] = repair_times(outages)
+    subjects = {name: _subject(name, one, n_bootstrap) for name, one in times.items()}
+    if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
+        raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
+    correlated, why_not = None, ""
+    try:
+        correlated = fit_correlated(outages)
+    except (ParameterError, NotConvergedError) as error:
+        why_not = str(error)
     return Fitted(
-        trace, n_job, origin, verdict(trace, n_job),
-        written if by_cause is None else by_cause.fragment, why_not, of_job or written, by_cause,
+        outages, observed, origin, cause, n_job, **subjects, together=together,
+        trend=trend(outages), correlated=correlated, why_not_correlated=why_not,
+        open_ages=_open_ages(outages, observed, first, subjects["uptimes"]),
     )  # fmt: skip
 
 
-def _or_reason(write: Callable[[], str]) -> tuple[str | None, str]:
-    """What is written, or why it can't be."""
+def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int) -> Subject:
+    ranking, why_not = None, ""
     try:
-        return write(), ""
+        ranking = rank(lifetimes, n_bootstrap=n_bootstrap)
     except ParameterError as error:
-        return None, str(error)
+        zeros = f" ({lifetimes.n_zero} of zero length)" if lifetimes.n_zero else ""
+        why_not = f"{error}{zeros}"
+    return Subject(name=name, lifetimes=lifetimes, ranking=ranking, why_not=why_not)
+
+
+def _warnings_of(subject: Subject) -> Iterable[str]:
+    ranking, times = subject.ranking, subject.lifetimes
+    if ranking is None:
+        return
+    if subject.name == "gaps" and times.n_observed < FEW:
+        yield f"only {times.n_observed} gaps: the intervals are wide"
+    if ranking.none_fits:
+        yield f"{subject.name}: none fits, every family is rejected"
+    if (nth := ranking.fitted_every) > 1:
+        yield f"{subject.name}: fitted to every {nth}th of {times.n} times, for speed"
+    if ranking.resampled_every > 1:
+        n = times.n // (ranking.fitted_every * ranking.resampled_every)
+        yield f"{subject.name}: p-values by {n} of the {times.n} times, for speed"
+
+
+def _open_ages(
+    outages: Outages, observed: Observation, first: FirstUptime, of_uptimes: Subject
+) -> str:
+    """A warning where the ages at the beginning are unknown, and matter to Weibull up-times.
+
+    If the fits with both ages were right, the variance of their difference would be that of the
+    less precise one less that of the other (Hausman 1978), here of the logarithms and for times of
+    one node that may resemble each other.
+    """
+    judged = of_uptimes.ranking.judged if of_uptimes.ranking else ()
+    mine = [one.fit for one in judged if one.fit.family == WEIBULL.name]
+    if not mine or observed["ages"].source != "inferred":
+        return ""
+    (other,) = set(FirstUptime) - {first}
+    fits = {first: mine[0]}
+    try:
+        fits[other] = fit(WEIBULL, uptimes(outages, other).at_most(MOST_FITTED)[0])
+    except (ParameterError, NotConvergedError):
+        return ""
+    new, unknown = fits[FirstUptime.NEW], fits[FirstUptime.UNKNOWN]
+    if not any(map(_disagree, new.parameters, unknown.parameters)):
+        return ""
+    said = (
+        f"shape {one.parameters[0].mean:.3g}, mean {one.mean.mean:.4g} h" for one in (new, unknown)
+    )
+    return (
+        "the nodes' ages when the log begins are unknown, and matter: Weibull up-times have {} "
+        "where nodes count as new, {} where their first up-times are left out; say which with "
+        "--age new or --age unknown".format(*said)
+    )
+
+
+def _disagree(one: Parameter, other: Parameter) -> bool:
+    variances = [(each.clustered_error / each.mean) ** 2 for each in (one, other)]
+    apart = abs(log(other.mean / one.mean))
+    return apart > max(Z99 * sqrt(abs(variances[1] - variances[0])), log(WORTH_SAYING))
+
+
+def _time(hours: float) -> str:
+    if hours >= 10_000:
+        return f"{hours / 8766:.3g} years"
+    return f"{hours * 60:.3g} min" if hours < 1 else f"{hours:.3g} h"
+
+
+def sentences(warnings: Iterable[str]) -> list[str]:
+    """Each with a capital and a full stop."""
+    return [f"{one[:1].upper()}{one[1:].rstrip('.')}." for one in warnings]
+
+
+# ------------------------------------------------------------------------------ rows of tables
+
+
+def frames_of(subjects: Sequence[Subject]) -> dict[str, list[Row]]:
+    """Kinds of times, the families fitted to each, and their parameters."""
+    found: dict[str, list[Row]] = {"times": [], "families": [], "parameters": []}
+    for one in subjects:
+        found["times"].append(one.row)
+        for family, numbers, by_name in one.fitted:
+            _add(found, one.name, family, numbers, by_name)
+    return found
+
+
+def _add(
+    frames: dict[str, list[Row]], times: str, family: str, numbers: Row,
+    by_name: dict[str, Estimate],
+) -> None:  # fmt: skip
+    """A family, and its parameters (times in hours)."""
+    which = {"times": times, "family": family}
+    frames["families"].append(which | numbers)
+    for name, one in by_name.items():
+        errors = {
+            error: getattr(one, error, nan) for error in ("standard_error", "clustered_error")
+        }
+        frames["parameters"].append(which | {"parameter": name} | one.columns("value") | errors)

@@ -3,13 +3,13 @@
 What is assumed where there is no trend: the gaps between failures may be of any distribution (not
 only exponential), and any order of them is as likely as any other. Failures that come in bursts
 break this; hence blocks of successive gaps are shuffled, which keeps bursts whole that are short
-beside a block (a twentieth of the failures or less). Bursts that last longer are taken for a trend.
+beside a block (a twentieth of the failures or less).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import nan, sqrt
 
 import numpy as np
 
@@ -28,22 +28,19 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Whether failures come as often at all times of a log.
+    """Whether failures come as often at all times: the smaller p of two, by shuffled logs.
 
-    Two statistics are held against those of shuffled logs: Laplace's, the distance of the mean
-    instant from the middle, which sees a rate that rises or falls; and the likelihood ratio of
-    three pieces with a rate each, which sees a rate that rises and falls again. The p-value is
-    that of the smaller of the two, among the smaller ones of shuffled logs.
+    Laplace's sees a rate that rises or falls, the ratio of three pieces one that does both.
     """
 
     first_half: int  # groups of failures
     second_half: int
-    p_value: float  # NaN where there are too few gaps
-    laplace_z: float  # over its error for gaps of this spread (Lewis & Robinson 1974)
-    p_laplace: float
-    p_pieces: float
-    borders_h: tuple[float, ...]  # (4,) of the most likely pieces, both ends included
-    rates_per_h: tuple[float, ...]  # (3,)
+    p_value: float = nan  # NaN where there are too few gaps
+    laplace_z: float = nan  # over its error for gaps of this spread (Lewis & Robinson 1974)
+    p_laplace: float = nan
+    p_pieces: float = nan
+    borders_h: tuple[float, ...] = ()  # (4,) of the most likely pieces, both ends included
+    rates_per_h: tuple[float, ...] = ()  # (3,)
 
     @property
     def differs(self) -> bool:
@@ -61,153 +58,87 @@ class Trend:
 
 
 def trend(outages: Outages) -> Trend:
-    """Look for a trend in the instants at which nodes of the cluster failed.
-
-    Parameters
-    ----------
-    outages : of the log; nodes that fail at the same instant count once
-
-    Notes
-    -----
-    The test is conditional on the gaps, those before the first and after the last failure
-    included (see `silences` for those that are long), and random in the shuffled logs, whose seed
-    is fixed.
-    """
-    at_h = np.unique(outages.failed_at_h)
-    n_first = int((at_h < outages.window_h / 2).sum())
-    gaps_h = np.diff(at_h, prepend=0.0, append=outages.window_h)
+    """Look for a trend in the instants at which nodes failed, those of one instant counted once."""
+    at_h, window_h = np.unique(outages.failed_at_h), outages.window_h
+    halves = int((at_h < window_h / 2).sum()), int((at_h >= window_h / 2).sum())
+    gaps_h = np.diff(at_h, prepend=0.0, append=window_h)
     inner_h = gaps_h[1:-1]
     if len(inner_h) < FEWEST_GAPS:
-        nan = float("nan")
-        return Trend(n_first, len(at_h) - n_first, nan, nan, nan, nan, (), ())
+        return Trend(*halves)
     # a log that begins or ends with a failure, or with a silence, has no gap there to shuffle
-    whole = (gaps_h > 0) & (gaps_h <= SILENT * inner_h.max())
-    first_h, last_h = (
-        (0.0 if whole[0] else gaps_h[0]),
-        outages.window_h - (0.0 if whole[-1] else gaps_h[-1]),
-    )
-    tested_h = gaps_h[(0 if whole[0] else 1) : (None if whole[-1] else -1)]
-    blocks = _Blocks.of(tested_h)
-    orders = blocks.shuffled(stream(SEED, 0, "fit/trend"))
-    p_each = _p_values(np.stack([blocks.laplace(orders), blocks.pieces(orders)[0]]))
+    ends_h = gaps_h[[0, -1]]
+    left_out = (ends_h <= 0) | (ends_h > SILENT * inner_h.max())
+    first_h, last_h = left_out * ends_h * (1, -1) + (0.0, window_h)
+    tested_h = gaps_h[int(left_out[0]) : len(gaps_h) - int(left_out[1])]
+    begins_h, n_before = _shuffled_blocks(tested_h)
+    ratios, best = _three_pieces(begins_h, n_before, float(tested_h.sum()), len(tested_h))
+    p_each = _p_values(np.stack([_laplace(begins_h), ratios]))
     smaller = p_each.min(axis=0)
-    first, last = blocks.pieces(orders[:1])[1][0]
-    starts_h, n_before = blocks.begins(orders[0])
-    inner = (float(first_h + starts_h[first]), float(first_h + starts_h[last]))
-    borders_h = (float(first_h), *inner, float(last_h))
-    counts = np.diff([0, n_before[first], n_before[last], len(tested_h)])
+    borders_h = np.array([first_h, *(first_h + begins_h[0, best]), last_h])
+    counts = np.diff([0, *n_before[best], len(tested_h)])
+    spread = max(float(inner_h.std(ddof=1) / inner_h.mean()), 1e-9)
+    (p_laplace, p_pieces), rates_per_h = p_each[:, 0], counts / np.diff(borders_h)
     return Trend(
-        first_half=n_first,
-        second_half=len(at_h) - n_first,
-        p_value=float((smaller <= smaller[0]).mean()),
-        laplace_z=_lewis_robinson(at_h, inner_h, outages.window_h),
-        p_laplace=float(p_each[0, 0]),
-        p_pieces=float(p_each[1, 0]),
-        borders_h=borders_h,
-        rates_per_h=tuple((counts / np.diff(borders_h)).tolist()),
-    )
+        *halves, float((smaller <= smaller[0]).mean()),
+        float((at_h.mean() / window_h - 0.5) * sqrt(12 * len(at_h)) / spread),
+        float(p_laplace), float(p_pieces), tuple(borders_h.tolist()), tuple(rates_per_h.tolist()),
+    )  # fmt: skip
 
 
 def silences(outages: Outages) -> list[str]:
-    """What to ask where nothing fails at a given end of the window for longer than anywhere else.
-
-    An end that is the log's own first or last instant has no silence of its own.
-    """
+    """What to ask where nothing fails at a given end of the window for too long."""
     at_h = np.unique(outages.failed_at_h)
     if len(at_h) <= FEWEST_GAPS:
         return []
     longest_h = float(np.diff(at_h).max())
     ends = (("first", at_h[0]), ("last", outages.window_h - at_h[-1]))
-    given = outages.window_given
     return [
         f"no failure in the {which} {silent_h:.5g} h of the window, where the longest gap between "
         f"failures is {longest_h:.4g} h: was it watched then? --period says so otherwise"
-        for (which, silent_h), is_given in zip(ends, given, strict=True)
+        for (which, silent_h), is_given in zip(ends, outages.window_given, strict=True)
         if is_given and silent_h > SILENT * longest_h
     ]
 
 
-def _lewis_robinson(at_h: Floats, inner_h: Floats, window_h: float) -> float:
-    """Laplace's statistic over the gaps' standard deviation in units of their mean."""
-    spread = float(inner_h.std(ddof=1) / inner_h.mean())
-    return float((at_h.mean() / window_h - 0.5) * sqrt(12 * len(at_h)) / max(spread, 1e-9))
+def _shuffled_blocks(gaps_h: Floats) -> tuple[Floats, Ints]:
+    """When blocks of gaps begin and end [h] in each order, the true one first; the gaps before."""
+    n_each = max(1, len(gaps_h) // N_BLOCKS)
+    n = len(gaps_h) // n_each
+    length_h = gaps_h[: n * n_each].reshape(n, n_each).sum(axis=1)
+    orders = np.tile(np.arange(n), (1 + N_SHUFFLED, 1))
+    orders[1:] = stream(SEED, 0, "fit/trend").permuted(orders[1:], axis=1)
+    begins_h = np.cumsum(np.pad(length_h[orders], ((0, 0), (1, 0))), axis=1)
+    return begins_h, np.arange(n + 1) * n_each
+
+
+def _laplace(begins_h: Floats) -> Floats:
+    """Distance of the mean begin of a block from its mean over all orders, (n_orders,)."""
+    n = begins_h.shape[1] - 1
+    places = np.arange(n)[::-1] - (n - 1) / 2  # how often a block comes before others
+    return np.asarray(np.abs(np.diff(begins_h) @ places), dtype=np.float64)
+
+
+def _three_pieces(
+    begins_h: Floats, n_before: Ints, total_h: float, n_gaps: int
+) -> tuple[Floats, Ints]:
+    """Log-likelihood ratio of the best three pieces, (n_orders,), and their borders' blocks."""
+    i, j = np.triu_indices(len(n_before), 1)
+    n = np.stack([n_before[i], n_before[j] - n_before[i], n_gaps - n_before[j]])
+    enough = n.min(axis=0) >= max(SMALLEST_PIECE * n_gaps, 1)
+    i, j, n = i[enough], j[enough], n[:, enough]
+    ratio = sum(
+        count * np.log(count / np.maximum(length_h, 1e-300))
+        for count, length_h in zip(
+            n, (begins_h[:, i], begins_h[:, j] - begins_h[:, i], total_h - begins_h[:, j]),
+            strict=True,
+        )
+    )  # fmt: skip
+    best = int(ratio[0].argmax())
+    return ratio.max(axis=1) - n_gaps * np.log(n_gaps / total_h), np.array([i[best], j[best]])
 
 
 def _p_values(statistics: Floats) -> Floats:
     """Share of the columns that are as large, for each entry of each row."""
-    ordered = np.sort(statistics, axis=1)
     n = statistics.shape[1]
-    below = [
-        np.searchsorted(row, values * (1 - 1e-12), side="left")
-        for row, values in zip(ordered, statistics, strict=True)
-    ]
+    below = [np.searchsorted(np.sort(row), row * (1 - 1e-12), side="left") for row in statistics]
     return np.asarray((n - np.stack(below)) / n, dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class _Blocks:
-    """Successive gaps in blocks of as many; what is left over stays at the end."""
-
-    n_each: int
-    length_h: Floats  # (n_blocks,)
-    rest_h: float
-    n_rest: int
-
-    @classmethod
-    def of(cls, gaps_h: Floats) -> _Blocks:
-        n_each = max(1, len(gaps_h) // N_BLOCKS)
-        n_blocks = len(gaps_h) // n_each
-        whole = gaps_h[: n_blocks * n_each].reshape(n_blocks, n_each)
-        rest = gaps_h[n_blocks * n_each :]
-        return cls(n_each, whole.sum(axis=1), float(rest.sum()), len(rest))
-
-    @property
-    def n(self) -> int:
-        return len(self.length_h)
-
-    def shuffled(self, rng: np.random.Generator) -> Ints:
-        """Orders of the blocks, the true one first, (1 + N_SHUFFLED, n_blocks)."""
-        orders = np.tile(np.arange(self.n), (1 + N_SHUFFLED, 1))
-        orders[1:] = rng.permuted(orders[1:], axis=1)
-        return orders
-
-    def begins(self, orders: Ints) -> tuple[Floats, Ints]:
-        """When each block begins [h], and how many gaps lie before it; the end too, (..., n+1)."""
-        lengths_h = self.length_h[orders]
-        before = np.concatenate([np.zeros((*orders.shape[:-1], 1)), lengths_h], axis=-1)
-        return np.cumsum(before, axis=-1), np.arange(self.n + 1) * self.n_each
-
-    def laplace(self, orders: Ints) -> Floats:
-        """Distance of the mean begin of a block from its mean over all orders, (n_orders,)."""
-        places = np.arange(self.n)[::-1] - (self.n - 1) / 2  # how often a block comes before others
-        return np.asarray(np.abs(self.length_h[orders] @ places), dtype=np.float64)
-
-    def pieces(self, orders: Ints) -> tuple[Floats, Ints]:
-        """Log-likelihood ratio of the best three pieces, and the two blocks where they meet.
-
-        Returns
-        -------
-        (n_orders,) ratios; (n_orders, 2) numbers of blocks
-        """
-        at_h, n_before = self.begins(orders)
-        n_gaps = int(n_before[-1]) + self.n_rest
-        total_h = at_h[:, -1] + self.rest_h
-        smallest = max(SMALLEST_PIECE * n_gaps, 1)
-        i, j = np.triu_indices(self.n + 1, 1)
-        enough = np.minimum(
-            np.minimum(n_before[i], n_before[j] - n_before[i]), n_gaps - n_before[j]
-        )
-        i, j = i[enough >= smallest], j[enough >= smallest]
-        # the whole log-likelihood for each pair is a sum of three terms of one piece each
-        ratio = (
-            _term(n_before[i], at_h[:, i])
-            + _term(n_before[j] - n_before[i], at_h[:, j] - at_h[:, i])
-            + _term(n_gaps - n_before[j], total_h[:, None] - at_h[:, j])
-        )
-        best = ratio.argmax(axis=1)
-        whole = n_gaps * np.log(n_gaps / total_h)
-        return ratio[np.arange(len(best)), best] - whole, np.stack([i[best], j[best]], axis=1)
-
-
-def _term(n: Ints, time_h: Floats) -> Floats:
-    return np.asarray(n * np.log(n / np.maximum(time_h, 1e-300)), dtype=np.float64)

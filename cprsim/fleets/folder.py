@@ -12,8 +12,14 @@ import pandas as pd
 from cprsim.files import NOT_STORED
 from cprsim.fleets.options import Axes, FleetDecision, FleetOption, Knee
 from cprsim.fleets.population import fleet_of
-from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
-from cprsim.results.manifest import read_manifest
+from cprsim.results.folder import (
+    ResultTarget,
+    new_folder,
+    read_manifest,
+    read_record,
+    write_csv,
+    write_record,
+)
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.sweep import values_along
 

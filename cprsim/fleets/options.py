@@ -28,14 +28,13 @@ from cprsim.fleets.course import (
 from cprsim.fleets.population import fleet_of, table_of
 from cprsim.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
-from cprsim.results.identity import file_digest, source_digest
+from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.scenario.prices import Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
 from cprsim.scenario.sweep import Values
 from cprsim.scenario.yaml_text import Plain
-from cprsim.version import __version__
 from cprsim.workers import Workers
 
 BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
@@ -215,17 +214,14 @@ def _bodies(one: _History) -> list[Body]:
 def _histories(loaded: LoadedScenario, strategy: int) -> Iterator[_History]:
     """The histories of one strategy, each with the digest of what decides its numbers."""
     scenario, fleet = loaded.scenario, fleet_of(loaded)
-    files = [] if fleet.table is None else [table_of(loaded, fleet.table)]
-    files += [] if loaded.trace_path is None else [loaded.trace_path]
-    common = {
-        "scenario": scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
-        "strategy": scenario.recovery[strategy].model_dump(mode="json"),
-        "inputs": {path.name: file_digest(path) for path in files},
-        "version": __version__,
-        "source": source_digest(),
-    }
+    table = None if fleet.table is None else table_of(loaded, fleet.table)
+    common = digest_by_this_source(
+        scenario=scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
+        strategy=scenario.recovery[strategy].model_dump(mode="json"),
+        inputs=[*trace_digest(loaded).values(), table and file_digest(table)],
+    )
     for history in range(fleet.histories):
-        yield _History(loaded, strategy, history, digest_of({**common, "history": history}))
+        yield _History(loaded, strategy, history, digest_of([common, history]))
 
 
 # ------------------------------------------------------------------------------ the decision

@@ -1,10 +1,9 @@
 """A small real DLRM that can be failed: it trains on clicks, saves, and loses shards.
 
-    clicks ──> Trainer (Dlrm, optimiser) ──> metrics
+    clicks ──> ProxyTrainer (Dlrm, optimiser) ──> metrics
                   │ rows changed, rows accessed
-                  v
-               Saver (tracker, shards) ──> SavedState ──> shards that failed revert to it
+    schedule ──> Saver (tracker, shards) ──> rows as last saved ──> shards that failed revert to it
 
-The kernel counts rows and samples, not hours: `replay` turns the progress of a simulated job into
-positions in the data.
+The kernel counts rows and samples, not hours: `schedule.of_log` turns the progress of a simulated
+job into shares of the run. `playing.play` is the one loop over a schedule.
 """

@@ -1,18 +1,17 @@
-"""Saves and failures acting on a trainer: which rows a save writes, how many bytes, what is lost.
+"""Saves and failures acting on a model: which rows a save writes, how many bytes, what is lost.
 
 Without priority a save writes every server's whole shard and the layers. With it, an interval is
 cut into 1 / r sub-saves: each writes up to r x N rows of each large table, the ones that a tracker
 finds most urgent. The sub-save that ends the interval also writes the layers and the small tables
 (an option writes the small tables with every sub-save, at more bytes).
 
-`SavedState` holds a copy of the rows as the last committed save of each left them; the start of
-the run counts as a save. Saving and reverting touch only rows that changed: all others equal their
-copy.
+A saver holds a copy of the rows as the last committed save of each left them; the start of the run
+counts as a save. Saving and reverting touch only rows that changed: all others equal their copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,32 +19,15 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
+from cprsim.kernel.schedule import Event, Lose, SaveEvent, SaveStage
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
-from cprsim.kernel.weights import Parcel, Sliced, Weights
+from cprsim.kernel.weights import Parcel, Weights
 from cprsim.records import Ints, SmallTables, SubSaves
 
 
-class Stateful(Protocol):
-    """A part of a run, such as a trainer or a tracker."""
-
-    def state(self) -> dict[str, Array]:
-        """The arrays that decide how it goes on, by name, live."""
-
-
-def copy_state(source: Stateful, target: Stateful) -> None:
-    """Make `target` what `source` is: it then goes on bit by bit as that does."""
-    arrays, live = source.state(), target.state()
-    for name in sorted(arrays.keys() | live.keys()):
-        shapes = [state[name].shape if name in state else None for state in (arrays, live)]
-        if shapes[0] != shapes[1]:
-            raise ParameterError(f"`{name}` is {shapes[0]} there and {shapes[1]} in this run")
-    for name, array in arrays.items():
-        np.copyto(live[name], array, casting="no")
-
-
 class Savable(Protocol):
-    """What trains and can be saved: a trainer, or replicas with their central copy."""
+    """What can be saved: a model in training, or replicas with their central copy."""
 
     changed: Array  # (n_rows,) marks the rows that moved; a save clears it
     observe: Callable[[Array], None] | None  # sees the rows of each batch after its update
@@ -66,61 +48,150 @@ class _Content:
     rows: Ints  # (m,)
     parcel: Parcel
     dense: Any  # the layers and their optimiser state; None where the save does not hold them
+    n_bytes: int
 
 
-class SavedState:
-    """The store that a trainer's shards revert to.
+class Saver:
+    """Saves a model, and takes its shards back to what was saved. Made where a run starts.
 
     One save is under way at a time: `start` fixes its content, `commit` makes it valid, `abandon`
-    forgets it. Reverting needs that no save is under way, as a failure abandons it.
+    forgets it. Losing servers needs that no save is under way, as a failure abandons it.
+
+    Parameters
+    ----------
+    sub_saves : how an interval is cut into sub-saves; None: every save is whole
+    follows : one of several savers of a run: its owner marks in `changed` what moved and shows the
+        tracker what was looked up
+    like : the saver that this one goes on from, on the same run
     """
 
-    def __init__(self, trainer: Savable, like: SavedState | None = None) -> None:
-        # the trainer as it is counts as saved, unless the store goes on from another's
-        self._trainer = trainer
+    def __init__(
+        self,
+        model: Savable,
+        shards: Shards,
+        sub_saves: SubSaves | None = None,
+        *,
+        follows: bool = False,
+        like: Saver | None = None,
+    ) -> None:
+        self.model, self.shards, self.sub_saves = model, shards, sub_saves
+        self.changed = np.zeros_like(model.changed) if follows else model.changed
+        self.changed[:] = 0 if like is None else like.changed
+        self.stored: Weights = (model.weights if like is None else like.stored).copy()
+        self.tracker = self._tracker()  # what chooses rows; None where every save is whole
+        self.bytes_written: int = 0 if like is None else like.bytes_written  # by committed saves
         self._pending: _Content | None = None
-        self.weights: Weights = (trainer if like is None else like).weights.copy()
-        if like is None:
-            trainer.changed[:] = 0
+        if self.tracker is not None:
+            if not follows:
+                model.observe = self.tracker.observe
+            if like is not None and like.tracker is not None:
+                for name, array in like.tracker.state().items():
+                    np.copyto(self.tracker.state()[name], array)
 
-    def fork(self, trainer: Savable) -> SavedState:
-        """The same store, for a run that branched off. Raises RuntimeError during a save."""
-        self._require_idle()
-        return SavedState(trainer, like=self)
+    def _tracker(self) -> Tracker | None:
+        how, shards = self.sub_saves, self.shards
+        if how is None:
+            return None
+        if how.tracker not in TRACKERS:
+            known = ", ".join(TRACKERS)
+            raise ParameterError(f"unknown tracker `{how.tracker}`; one of {known}")
+        segments = shards.of_tables(shards.layout.largest(how.n_large_tables))
+        live, stored = self.model.weights.table, self.stored.table
+        return TRACKERS[how.tracker](
+            Tracked(
+                shards.layout, segments, how.fraction, live, stored, self.model.seed,
+                how.sample_period,
+            )
+        )  # fmt: skip
 
-    def start(self, parts: Iterable[slice | Ints], dense: bool) -> None:
-        """Fix the content of a save: the changed rows among `parts`, and the layers if `dense`."""
+    def fork(self) -> Saver:
+        """The same saver, which goes on alone with the run. Raises RuntimeError during a save."""
         self._require_idle()
-        live = self._trainer.weights
+        return Saver(self.model, self.shards, self.sub_saves, like=self)
+
+    def do(self, event: Event) -> None:
+        """What an event does to saves and rows; going back in the data is the run's affair."""
+        if isinstance(event, Lose):
+            self.lose(event.servers, self.takes_layers(event))
+        elif isinstance(event, SaveEvent):
+            if event.stage in (SaveStage.STARTS, SaveStage.WHOLE):
+                self.start(event.ends_interval)
+            if event.stage in (SaveStage.COMMITS, SaveStage.WHOLE):
+                self.commit()
+            elif event.stage is SaveStage.ABANDONED:
+                self.abandon()
+
+    def start(self, ends_interval: bool = True) -> None:
+        """Fix the content of a save: a whole one or, with priority, one of an interval's parts."""
+        self._require_idle()
+        parts, live = self._parts(ends_interval), self.model.weights
         rows = np.concatenate(
-            [np.zeros(0, np.int64), *(changed_rows(self._trainer.changed, part) for part in parts)]
+            [np.zeros(0, np.int64), *(changed_rows(self.changed, part) for part in parts)]
         )
-        self._pending = _Content(rows, live.read(rows), live.read_dense() if dense else None)
-        self._trainer.changed[rows] = 0
+        n_bytes = sum(live.bytes_of(part) for part in parts) + ends_interval * live.dense_bytes
+        dense = live.read_dense() if ends_interval else None
+        self._pending = _Content(rows, live.read(rows), dense, n_bytes)
+        self.changed[rows] = 0
+
+    def _parts(self, ends_interval: bool) -> list[slice | Ints]:
+        """What the save that starts now may write."""
+        layout, how = self.shards.layout, self.sub_saves
+        if how is None or self.tracker is None:
+            return [slice(0, layout.n_rows)]
+        if not ends_interval and how.small_tables is SmallTables.EACH_INTERVAL:
+            return [self.tracker.choose()]
+        small = set(range(layout.n_tables)) - set(layout.largest(how.n_large_tables))
+        return [self.tracker.choose(), *(layout.of(table) for table in sorted(small))]
 
     def commit(self) -> None:
-        """The save is valid: what it holds is now what was last saved."""
+        """The save under way counts: what it holds is now what was last saved."""
         content = self._take_pending()
-        self.weights.write(content.rows, content.parcel)
+        self.stored.write(content.rows, content.parcel)
         if content.dense is not None:
-            self.weights.write_dense(content.dense)
+            self.stored.write_dense(content.dense)
+        if self.tracker is not None:
+            self.tracker.committed()
+        self.bytes_written += content.n_bytes
 
     def abandon(self) -> None:
-        """The save does not count: its rows are unsaved again."""
-        self._trainer.changed[self._take_pending().rows] = 1
+        """The save under way does not count: its rows are unsaved again."""
+        self.changed[self._take_pending().rows] = 1
+        if self.tracker is not None:
+            self.tracker.abandoned()
 
-    def revert(self, parts: Iterable[slice]) -> None:
-        """The rows of `parts`, and their optimiser rows, go back to what was last saved."""
-        self._require_idle()
-        for part in parts:
-            rows = changed_rows(self._trainer.changed, part)
-            self._trainer.weights.write(rows, self.weights.read(rows))
-            self._trainer.changed[rows] = 0
+    def save(self, ends_interval: bool = True) -> None:
+        """A save that nothing interrupts."""
+        self.start(ends_interval)
+        self.commit()
 
-    def revert_dense(self) -> None:
-        """The layers and their optimiser state go back: no trainer is left."""
+    def takes_layers(self, event: Lose) -> bool:
+        """Whether the layers go back too: no server is left, and no trainer that has them."""
+        return len(set(event.servers)) == self.shards.n_servers and not event.keeps_layers
+
+    def lose(self, servers: Sequence[int], takes_layers: bool = False) -> None:
+        """Servers fail: their rows go back to what was last saved, all others go on."""
         self._require_idle()
-        self._trainer.weights.write_dense(self.weights.read_dense())
+        live = self.model.weights
+        for segment in self.shards.of_servers(servers):
+            rows = changed_rows(self.changed, segment.rows)
+            live.write(rows, self.stored.read(rows))
+            self.changed[rows] = 0
+        if self.tracker is not None:
+            for server in set(servers):
+                self.tracker.forget(server)
+        if takes_layers:
+            live.write_dense(self.stored.read_dense())
+
+    @property
+    def tracker_fraction(self) -> float:
+        """Memory of the tracker, on all servers together, over that of the rows it tracks."""
+        if self.tracker is None or self.sub_saves is None:
+            return 0.0
+        n_bytes, layout = 0, self.shards.layout
+        for table in layout.largest(self.sub_saves.n_large_tables):
+            first = layout.of(table).start
+            n_bytes += layout.rows[table] * self.stored.table[first : first + 1].nbytes
+        return self.tracker.memory_bytes / n_bytes
 
     def _take_pending(self) -> _Content:
         if self._pending is None:
@@ -141,156 +212,3 @@ def changed_rows(changed: Array, part: slice | Ints) -> Ints:
         return start + step * positions
     rows: Ints = part[changed[part] != 0]
     return rows
-
-
-class Priorities:
-    """Which parts of the rows each save writes.
-
-    Parameters
-    ----------
-    sub_saves : how an interval is cut into sub-saves; None: every save is whole
-    table, saved_table : vectors of the rows, live, and as last saved
-    seed : of what a tracker draws at random
-    """
-
-    def __init__(
-        self, shards: Shards, sub_saves: SubSaves | None, table: Sliced, saved_table: Sliced,
-        seed: int,
-    ) -> None:  # fmt: skip
-        self._layout, self._sub_saves = shards.layout, sub_saves
-        self.tracker: Tracker | None = None
-        if sub_saves is None:
-            return
-        if sub_saves.tracker not in TRACKERS:
-            known = ", ".join(TRACKERS)
-            raise ParameterError(f"unknown tracker `{sub_saves.tracker}`; one of {known}")
-        segments = shards.of_tables(shards.layout.largest(sub_saves.n_large_tables))
-        self.tracker = TRACKERS[sub_saves.tracker](
-            Tracked(
-                shards.layout, segments, sub_saves.fraction, table, saved_table, seed,
-                sub_saves.sample_period,
-            )
-        )  # fmt: skip
-
-    @property
-    def observe(self) -> Callable[[Array], None] | None:
-        """To be called with the rows of each batch; None where every save is whole."""
-        return None if self.tracker is None else self.tracker.observe
-
-    def parts(self, ends_interval: bool) -> list[slice | Ints]:
-        """What the save that starts now may write."""
-        layout, how = self._layout, self._sub_saves
-        if how is None or self.tracker is None:
-            return [slice(0, layout.n_rows)]
-        if not ends_interval and how.small_tables is SmallTables.EACH_INTERVAL:
-            return [self.tracker.choose()]
-        small = set(range(layout.n_tables)) - set(layout.largest(how.n_large_tables))
-        return [self.tracker.choose(), *(layout.of(table) for table in sorted(small))]
-
-    def committed(self) -> None:
-        """The save that `parts` was asked for counts."""
-        if self.tracker is not None:
-            self.tracker.committed()
-
-    def abandoned(self) -> None:
-        """It does not count."""
-        if self.tracker is not None:
-            self.tracker.abandoned()
-
-    def forget(self, servers: Iterable[int]) -> None:
-        """Servers are lost, and with them what was known of their rows."""
-        for server in servers:
-            if self.tracker is not None:
-                self.tracker.forget(server)
-
-    def memory_fraction(self, stored: Sliced) -> float:
-        """Memory of the tracker, on all servers together, over that of the rows it tracks."""
-        if self.tracker is None or self._sub_saves is None:
-            return 0.0
-        n_bytes = 0
-        for table in self._layout.largest(self._sub_saves.n_large_tables):
-            first = self._layout.of(table).start
-            n_bytes += self._layout.rows[table] * stored[first : first + 1].nbytes
-        return self.tracker.memory_bytes / n_bytes
-
-
-class Saver:
-    """Saves a trainer's state, and takes shards back to it. Made where a run starts.
-
-    `sub_saves` says how an interval is cut into sub-saves; None: every save is whole. An unknown
-    tracker raises ParameterError.
-    """
-
-    def __init__(
-        self,
-        trainer: Savable,
-        shards: Shards,
-        sub_saves: SubSaves | None = None,
-        saved: SavedState | None = None,
-    ) -> None:
-        self.shards, self.sub_saves = shards, sub_saves
-        self.saved = SavedState(trainer) if saved is None else saved
-        self._priorities = Priorities(
-            shards, sub_saves, trainer.weights.table, self.saved.weights.table, trainer.seed
-        )
-        self._bytes = np.zeros(1, np.int64)  # of committed saves
-        self._pending_bytes = 0
-        if self.tracker is not None:
-            trainer.observe = self.tracker.observe
-
-    @property
-    def tracker(self) -> Tracker | None:
-        """What chooses rows; None where every save is whole."""
-        return self._priorities.tracker
-
-    def fork(self, trainer: Savable) -> Saver:
-        """The same saver for a run that branched off; marks of changed rows stay as they are."""
-        other = Saver(trainer, self.shards, self.sub_saves, self.saved.fork(trainer))
-        other._bytes[:] = self._bytes
-        if self.tracker is not None and other.tracker is not None:
-            copy_state(self.tracker, other.tracker)
-        return other
-
-    @property
-    def bytes_written(self) -> int:
-        """Bytes of all saves that committed: rows, their optimiser rows, the layers."""
-        return int(self._bytes[0])
-
-    def start(self, ends_interval: bool = True) -> None:
-        """Fix the content of a save: a whole one or, with priority, one of an interval's parts."""
-        parts = self._priorities.parts(ends_interval)
-        self.saved.start(parts, dense=ends_interval)
-        store = self.saved.weights
-        n_bytes = sum(store.bytes_of(part) for part in parts)
-        self._pending_bytes = n_bytes + ends_interval * store.dense_bytes
-
-    def commit(self) -> None:
-        """The save under way counts."""
-        self.saved.commit()
-        self._priorities.committed()
-        self._bytes[0] += self._pending_bytes
-
-    def abandon(self) -> None:
-        """The save under way does not count."""
-        self.saved.abandon()
-        self._priorities.abandoned()
-
-    def save(self, ends_interval: bool = True) -> None:
-        """A save that nothing interrupts."""
-        self.start(ends_interval)
-        self.commit()
-
-    def lose(self, servers: Sequence[int], keeps_layers: bool = False) -> None:
-        """Servers fail: their rows go back to what was last saved, all others go on.
-
-        If no server is left, the layers go back too, unless trainers are left that have them.
-        """
-        self.saved.revert(segment.rows for segment in self.shards.of_servers(servers))
-        self._priorities.forget(set(servers))
-        if len(set(servers)) == self.shards.n_servers and not keeps_layers:
-            self.saved.revert_dense()
-
-    @property
-    def tracker_fraction(self) -> float:
-        """Memory of the tracker, on all servers together, over that of the rows it tracks."""
-        return self._priorities.memory_fraction(self.saved.weights.table)

@@ -7,7 +7,6 @@ two batches, and what happens in between (saves, failures) is rounded to the nea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,6 +82,7 @@ class ProxyTrainer:
 
     `changed` (n_rows,) marks the embedding rows that moved; a save clears it.
     `observe`, where given, sees the rows (n, n_tables) of each batch after its update.
+    `test` is what it is evaluated on.
     With `n_parts` a batch is trained as by so many trainers in step, each of whom has a part.
     """
 
@@ -93,10 +93,12 @@ class ProxyTrainer:
         plan: TrainingPlan,
         observe: Callable[[Array], None] | None = None,
         n_parts: int = 1,
+        test: Clicks | None = None,
     ) -> None:
         if clicks.tables != shape.tables:
             raise ParameterError("the clicks were encoded for other tables than the model's")
         self.shape, self.clicks, self.plan, self.observe = shape, clicks, plan, observe
+        self.test = clicks if test is None else test
         self._n_parts = n_parts
         self.model = Dlrm(shape)
         self.optimizer = optimizer_for(plan.optimizer, self.model)
@@ -104,12 +106,6 @@ class ProxyTrainer:
         self._position = np.zeros(1, np.int64)
         self._schedule = SCHEDULES[plan.schedule]
         self._workspaces: dict[int, Workspace] = {}
-
-    def follower(self) -> ProxyTrainer:
-        one = copy(self)
-        one.changed = np.zeros_like(self.changed)
-        one.observe = None
-        return one
 
     @property
     def n_samples(self) -> int:
@@ -132,12 +128,6 @@ class ProxyTrainer:
     def initialise(self) -> None:
         """The start of a run: fresh weights, position 0."""
         self.model.initialise(self.plan.seed)
-
-    def rewind(self, position: int) -> None:
-        """Go back in the data only, to a position on the grid; the weights stay."""
-        if not 0 <= position <= self.position or position != self.on_grid(position):
-            raise ParameterError(f"can't rewind from sample {self.position} to {position}")
-        self._position[0] = position
 
     def on_grid(self, samples: float) -> int:
         return self.plan.on_grid(samples, len(self.clicks))
@@ -194,11 +184,22 @@ class ProxyTrainer:
         """Logits (n,) of clicks that the model is not trained on."""
         return predict(self.model, clicks, self._workspace)
 
-    def evaluate(self, clicks: Clicks) -> Quality:
+    def evaluate(self, clicks: Clicks | None = None) -> Quality:
+        """On the test clicks, or on others."""
+        clicks = self.test if clicks is None else clicks
         return quality(clicks.label, self.predict(clicks))
 
     def state(self) -> dict[str, Array]:
-        """Every array that decides how the run goes on, live; restoring them resumes it exactly."""
+        """Copies of all arrays that decide how the run goes on."""
+        return {name: array.copy() for name, array in self.arrays().items()}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Go on from a copy, bit by bit as the run did."""
+        for name, array in self.arrays().items():
+            np.copyto(array, state[name], casting="no")
+
+    def arrays(self) -> dict[str, Array]:
+        """What decides how the run goes on, live."""
         return {
             **self.model.state(),
             "row_state": self.optimizer.row_state,

@@ -13,6 +13,7 @@ from itertools import count, takewhile
 from math import ceil
 
 from cprsim.errors import ParameterError
+from cprsim.kernel.schedule import End, Lose, SaveEvent, Schedule
 from cprsim.records import SmallTables, SubSaves
 from cprsim.staleness.names import MORE_BYTES, STRATEGIES, WHOLE
 
@@ -46,14 +47,14 @@ class Saving:
     def sub_saves(self) -> SubSaves | None:
         return sub_saves_of(self.strategy)
 
-    def due(self, after: float, until: float) -> Iterator[tuple[float, bool]]:
-        """Saves due in (after, until] of the run, and whether each ends its interval."""
+    def due(self, after: float, until: float) -> Iterator[SaveEvent]:
+        """Saves due in (after, until] of the run."""
         n = 1 if self.sub_saves is None else self.sub_saves.n_per_interval
         step = self.interval_fraction / n
         first = int((after + ROUNDING) // step) + 1
         last = min(until, 1.0) + ROUNDING
         for number in takewhile(lambda number: number * step <= last, count(first)):
-            yield min(number * step, 1.0), number % n == 0
+            yield SaveEvent(min(number * step, 1.0), number % n == 0)
 
     def last_before(self, at: float) -> float:
         """Share of the run at which the interval began in which `at` lies, for PLS."""
@@ -80,15 +81,17 @@ class Trial:
         if not at or at != sorted(at) or not 0 <= at[0] <= at[-1] <= 1:
             raise ParameterError(f"failures must be in order and within the run, got {at}")
 
-    def events(self, after: float = 0.0) -> Iterator[tuple[float, bool | tuple[int, ...]]]:
-        """When a save is due, and whether it ends its interval, or servers fail, and which.
+    def schedule(self, after: float = 0.0) -> Schedule:
+        """Saves up to the last failure, failures, and the end of the run.
 
-        In order, up to the last failure; a save that is due with a failure comes first.
+        A save that is due with a failure comes first.
         """
+        events: list[SaveEvent | Lose | End] = []
         for failure in self.failures:
-            yield from self.saving.due(after, failure.at_fraction)
-            yield failure.at_fraction, failure.servers
+            events += self.saving.due(after, failure.at_fraction)
+            events.append(Lose(failure.at_fraction, failure.servers))
             after = failure.at_fraction
+        return (*events, End())
 
 
 @dataclass(frozen=True, slots=True)

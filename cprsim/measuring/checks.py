@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import sqrt
 from typing import Any
@@ -12,13 +12,14 @@ from scipy import stats
 
 from cprsim.measuring.fit import FittedCurve, predicted, weighted
 from cprsim.measuring.observed import Observed
-from cprsim.records import HIGH, Bools, Floats, Ints
+from cprsim.records import HIGH, Bools, Floats
 from cprsim.staleness.expected import jackknife_error
 from cprsim.staleness.names import MORE_BYTES, WHOLE
 
 CONTROL = "round-robin"
 FAILS_BEYOND = 0.2  # of the prediction: what is surely further off is not predicted
 POWER = 0.8  # of the test whose smallest detectable difference is named
+NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
 
 
 class HeldOutVerdict(StrEnum):
@@ -53,57 +54,44 @@ class SeedMean:
         quantiles = (float(stats.t.ppf(p, self.n - 1)) for p in (HIGH, POWER))
         return sum(quantiles) * self.standard_error
 
-
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """Histories of one kind, which no fit has seen: what they lost over what was predicted."""
-
-    strategy: str
-    n_failures: int
-    pls: float  # mean over the seeds
-    measured: float  # likewise
-    measured_over_predicted: SeedMean  # each seed's by the fit without it
-
     @property
     def verdict(self) -> HeldOutVerdict:
-        """By the 95 % interval of the ratio, which has to exclude none and twice the prediction."""
-        ratio = self.measured_over_predicted
-        low, high = (ratio.mean + sign * ratio.half_width for sign in (-1, 1))
+        """Of measured over predicted: the 95 % interval has to exclude 0 and 2."""
+        low, high = (self.mean + sign * self.half_width for sign in (-1, 1))
         if low > 1 + FAILS_BEYOND or high < 1 - FAILS_BEYOND:
             return HeldOutVerdict.FAILS
         return HeldOutVerdict.HOLDS if low > 0 and high < 2 else HeldOutVerdict.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """All that is said about one metric's fit."""
+def checks_of(seen: Observed, fitted: FittedCurve) -> dict[str, Any]:
+    """What the file of a curve says of one metric's fit, of JSON's types."""
+    slopes, loss = fitted.slopes, seen.loss[fitted.metric]
+    single = seen.strategy(WHOLE) & (seen.n_failures == 1)
 
-    correlation: SeedMean  # of loss and plain PLS, of single failures under partial recovery
-    weighted_correlation: SeedMean
-    differences: tuple[dict[str, Any], ...]  # of slopes, strategies by pairs
-    held_out: tuple[HeldOut, ...]  # by rising PLS
+    def correlation(lost: Floats) -> dict[str, Any]:
+        """Pearson's, seed by seed: a seed's lucky twin moves all its losses alike."""
+        some = [single & (seen.seed == seed) for seed in range(len(seen.seeds))]
+        by_seed = [np.corrcoef(lost[one], loss[one])[0, 1] for one in some]
+        return asdict(SeedMean.over(np.array(by_seed)))
 
-
-def check(seen: Observed, fitted: FittedCurve) -> Checks:
-    """Hold a fit to what it was not fitted to."""
-    n_failures = np.array([len(trial.failures) for trial in seen.trials])
-    partial = seen.strategy(WHOLE) & (n_failures == 1)
-    loss = seen.loss[fitted.metric]
-    return Checks(
-        correlation=_correlation(seen, partial, seen.pls, loss),
-        weighted_correlation=_correlation(seen, partial, weighted(seen, fitted.parts), loss),
-        differences=tuple(_differences(fitted)),
-        held_out=tuple(_held_out(seen, fitted, n_failures)),
-    )
-
-
-def _correlation(seen: Observed, some: Bools, lost: Floats, loss: Floats) -> SeedMean:
-    """Pearson's, seed by seed: a seed's lucky twin moves all its losses alike."""
-    by_seed = [
-        np.corrcoef(lost[some & (seen.seed == seed)], loss[some & (seen.seed == seed)])[0, 1]
-        for seed in range(len(seen.seeds))
-    ]
-    return SeedMean.over(np.array(by_seed))
+    return {
+        "slopes": {
+            key: {
+                "mean": slopes.mean(key),
+                "standard_error": slopes.standard_error(key),
+                "by_seed": slopes.of(key).tolist(),
+            }
+            for key in slopes.strategies
+        },
+        "intercept": asdict(SeedMean.over(fitted.intercept)),
+        "noise_of_one_trial": {
+            f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
+        },
+        "correlation_with_pls": correlation(seen.pls),
+        "correlation_with_weighted_pls": correlation(weighted(seen, fitted.parts)),
+        "paired_differences": _differences(fitted),
+        "held_out": _held_out(seen, fitted),
+    }
 
 
 def _differences(fitted: FittedCurve) -> list[dict[str, Any]]:
@@ -126,33 +114,40 @@ def _differences(fitted: FittedCurve) -> list[dict[str, Any]]:
     return found
 
 
-def _held_out(seen: Observed, fitted: FittedCurve, n_failures: Ints) -> list[HeldOut]:
-    """What each seed's histories lose, by the fit without that seed."""
+def _held_out(seen: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
+    """What each seed's histories lose over what the fit without that seed predicts; by PLS."""
     by_each = np.array([predicted(seen, parts) for parts in fitted.without])
     by_others = by_each[seen.seed, np.arange(len(seen.trials))]
-    found = []
+    loss, found = seen.loss[fitted.metric], []
+
+    def mean_of_seeds(values: Floats, ours: Bools) -> Floats:
+        n = np.bincount(seen.seed[ours])
+        return np.asarray(np.bincount(seen.seed[ours], values[ours])[n > 0] / n[n > 0])
+
     for key in seen.strategies:
-        for n in np.unique(n_failures[seen.held_out]):
-            ours = seen.strategy(key) & seen.held_out & (n_failures == n)
+        for n in np.unique(seen.n_failures[seen.held_out]).tolist():
+            ours = seen.strategy(key) & seen.held_out & (seen.n_failures == n)
             if len(np.unique(seen.seed[ours])) < 2:
                 continue
-            measured = by_seed(seen.loss[fitted.metric][ours], seen.seed[ours])
-            ratio = ratio_of_means(measured, by_seed(by_others[ours], seen.seed[ours]))
+            measured = mean_of_seeds(loss, ours)
+            ratio, error, n_seeds = ratio_of_means(measured, mean_of_seeds(by_others, ours))
             of_fit = float(jackknife_error(by_each[:, ours].mean(axis=1)) / by_others[ours].mean())
-            error = float(np.hypot(ratio.standard_error, ratio.mean * of_fit))
-            pls, mean = float(seen.pls[ours].mean()), float(measured.mean())
-            found.append(HeldOut(key, int(n), pls, mean, replace(ratio, standard_error=error)))
-    return sorted(found, key=lambda one: one.pls)
+            over = SeedMean(ratio, float(np.hypot(error, ratio * of_fit)), n_seeds)
+            found.append(
+                {
+                    "strategy": key,
+                    "n_failures": n,
+                    "pls": float(seen.pls[ours].mean()),
+                    "measured": float(measured.mean()),
+                    "measured_over_predicted": asdict(over),
+                    "verdict": over.verdict.value,
+                }
+            )
+    return sorted(found, key=lambda one: float(one["pls"]))
 
 
-def by_seed(values: Floats, seed: Ints) -> Floats:
-    """The mean of each seed that has any."""
-    n = np.bincount(seed)
-    return np.asarray(np.bincount(seed, values)[n > 0] / n[n > 0])
-
-
-def ratio_of_means(above: Floats, below: Floats) -> SeedMean:
-    """The ratio of two means over the same seeds; its error by the delta method."""
+def ratio_of_means(above: Floats, below: Floats) -> tuple[float, float, int]:
+    """The ratio of two means over the same seeds, its error by the delta method; n."""
     ratio = above.mean() / below.mean()
     off = (above - ratio * below) / below.mean()
-    return SeedMean(float(ratio), float(off.std(ddof=1)) / sqrt(len(off)), len(off))
+    return float(ratio), float(off.std(ddof=1)) / sqrt(len(off)), len(off)

@@ -10,12 +10,12 @@ import numpy as np
 from cprsim.curves.curve_file import UNFIT, CurveFile
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import sub_saves_of
-from cprsim.measuring.checks import Checks, HeldOutVerdict, SeedMean
+from cprsim.measuring.checks import HeldOutVerdict, checks_of
 from cprsim.measuring.fit import FittedCurve
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.records import ShardLoss
-from cprsim.results.manifest import git_state
+from cprsim.results.folder import git_state
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 from cprsim.staleness.expected import MeanLoss
 from cprsim.staleness.names import ALWAYS, WHOLE, Metric
@@ -25,7 +25,6 @@ from cprsim.version import __version__
 TYPICAL_INTERVAL = 0.1  # between saves, as a share of the run
 FAILED_FRACTION = 0.125  # of the servers
 N_TIMES = 100
-NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
 
 
 def curve_file(measured: Measured, request: MeasureRequest, name: str, command: str) -> CurveFile:
@@ -37,7 +36,7 @@ def curve_file(measured: Measured, request: MeasureRequest, name: str, command: 
             for fitted in measured.fitted.values()
             for strategy in fitted.strategies
         ),
-        kernel=request.elsewhere or identity(request)["kernel"],
+        kernel=identity(request)["kernel"],
         command=command,
         manifest=manifest(measured, request),
         checks=checks_document(measured),
@@ -46,46 +45,19 @@ def curve_file(measured: Measured, request: MeasureRequest, name: str, command: 
 
 
 def checks_document(measured: Measured) -> dict[str, Any]:
-    """What was checked, of JSON's types, by metric."""
+    """What was checked, of JSON's types, by metric; and the bytes of all saves of one run."""
     found: dict[str, Any] = {}
     for metric, fitted in measured.fitted.items():
-        found[metric.value] = _checks(measured.checks(metric), fitted)
+        found[metric.value] = checks_of(measured.seen, fitted)
         # why nothing should be decided by a further metric, which leaves the others as they are
         if metric not in ALWAYS and (reason := _lost_in_noise(measured, metric)):
             found[metric.value][UNFIT] = [reason]
-    return {**found, "bytes_written": _bytes_written(measured)}
-
-
-def _checks(checks: Checks, fitted: FittedCurve) -> dict[str, Any]:
-    slopes = fitted.slopes
-    return {
-        "slopes": {
-            key: {
-                "mean": slopes.mean(key),
-                "standard_error": slopes.standard_error(key),
-                "by_seed": slopes.by_seed[:, column].tolist(),
-            }
-            for column, key in enumerate(slopes.strategies)
-        },
-        "intercept": asdict(SeedMean.over(fitted.intercept)),
-        "noise_of_one_trial": {
-            f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
-        },
-        "correlation_with_pls": asdict(checks.correlation),
-        "correlation_with_weighted_pls": asdict(checks.weighted_correlation),
-        "paired_differences": list(checks.differences),
-        "held_out": [asdict(one) | {"verdict": one.verdict.value} for one in checks.held_out],
-    }
-
-
-def _bytes_written(measured: Measured) -> dict[str, Any]:
-    """By all saves of one run at the interval named."""
-    twin = measured.results[0].twin
+    twin, written = measured.results[0].twin, {}
     assert twin is not None, "a measured seed is complete"
-    if not twin.bytes_written:
-        return {}
-    by_strategy = {saving.strategy: n_bytes for saving, n_bytes in twin.bytes_written.items()}
-    return {"interval_fraction": COUNTED_INTERVAL, "by_strategy": by_strategy}
+    if twin.bytes_written:
+        by_strategy = {one.strategy: n_bytes for one, n_bytes in twin.bytes_written.items()}
+        written = {"interval_fraction": COUNTED_INTERVAL, "by_strategy": by_strategy}
+    return {**found, "bytes_written": written}
 
 
 def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
@@ -124,8 +96,9 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
         )
     judged = [metric for metric in measured.fitted if metric in ALWAYS]
     lost = list(filter(None, (_lost_in_noise(measured, metric) for metric in judged)))
-    held_out = [one for metric in judged for one in measured.checks(metric).held_out]
-    if not lost and not any(one.verdict is HeldOutVerdict.HOLDS for one in held_out):
+    checks = [checks_of(measured.seen, measured.fitted[metric]) for metric in judged]
+    verdicts = [one["verdict"] for of_metric in checks for one in of_metric["held_out"]]
+    if not lost and HeldOutVerdict.HOLDS not in verdicts:
         reasons.append(
             "of no kind of runs held out of the fit can it be told that the curve predicts their "
             "loss: more seeds would tell"

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
-from cprsim.measuring.observed import Observed, StaleShards
+from cprsim.measuring.observed import Observed
 from cprsim.records import Floats
 from cprsim.staleness.names import WHOLE, Metric
 from cprsim.staleness.response import Replicate, Weight, mean_between
@@ -147,26 +147,21 @@ def fit(seen: Observed, metric: Metric) -> FittedCurve:
 
 def weighted(seen: Observed, parts: dict[str, Replicate]) -> Floats:
     """(n,) weighted PLS of every trial."""
-    lost = np.zeros(len(seen.trials))
-    for key in seen.strategies:
-        found = _weighted(seen.shards, parts[key], len(lost))
-        lost = np.where(seen.strategy(key), found, lost)
-    return lost
+    shards = seen.shards
+    share = np.array([parts[one.saving.strategy].interval_share for one in seen.trials])
+    phi = share[shards.trial]
+    old = (1 - phi) * shards.staleness + phi * shards.interval / 2
+    lost = shards.share * old * parts[WHOLE].weight.of(shards.at)  # W is the same for all
+    return np.asarray(np.bincount(shards.trial, lost, len(seen.trials)), float)
 
 
 def predicted(seen: Observed, parts: dict[str, Replicate]) -> Floats:
     """(n,) loss of every trial."""
     lost = weighted(seen, parts)
-    by_strategy = [seen.strategy(key) * parts[key].along(lost) for key in seen.strategies]
-    return np.asarray(np.sum(by_strategy, axis=0))
-
-
-def _weighted(shards: StaleShards, part: Replicate, n_trials: int) -> Floats:
-    """(n_trials,) of trials that all have one strategy."""
-    phi = part.interval_share
-    old = (1 - phi) * shards.staleness + phi * shards.interval / 2
-    lost = shards.share * old * part.weight.of(shards.at)
-    return np.asarray(np.bincount(shards.trial, lost, n_trials), float)
+    for key in seen.strategies:
+        some = seen.strategy(key)
+        lost[some] = parts[key].along(lost[some])
+    return lost
 
 
 class _Model:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -22,10 +22,9 @@ from cprsim.errors import ParameterError, ResultError, one_line
 from cprsim.experiments.proxy_model import SOURCE
 from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
-from cprsim.measuring.checks import Checks, check
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
-from cprsim.measuring.fit import FEWEST_SEEDS, FittedCurve, fit, weighted
+from cprsim.measuring.fit import FEWEST_SEEDS, FittedCurve, fit
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import (
     SeedResult,
@@ -34,7 +33,6 @@ from cprsim.measuring.runs import (
     require_seen,
     run_seed,
 )
-from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
@@ -64,8 +62,6 @@ class MeasureRequest:
     design: Design = field(default_factory=Design)
     # what a trainer of one's own says of itself; empty for the built-in model
     described: Mapping[str, Any] = field(default_factory=dict)
-    # name and digest of a table of runs made elsewhere; empty where they are our own
-    elsewhere: Mapping[str, Any] = field(default_factory=dict)
     # further metrics that are fitted; None: of a trainer of one's own all that there are, of the
     # built-in model none
     metrics: tuple[Metric, ...] | None = None
@@ -79,7 +75,7 @@ class MeasureRequest:
         """Metrics that are fitted beside AUC and log-loss."""
         there = tuple(metric for metric in seen.loss if metric not in ALWAYS)
         if self.metrics is None:
-            return there if self.kernel.trainer is not None or self.elsewhere else ()
+            return there if self.kernel.trainer is not None else ()
         asked = tuple(metric for metric in self.metrics if metric not in ALWAYS)
         for metric in asked:
             if metric not in there:
@@ -106,48 +102,38 @@ class Measured:
     fitted: dict[Metric, FittedCurve]
     expected: Expected | None = None  # what was expected beforehand, where it was asked
 
-    def relative_error(self, metric: Metric, strategy: str) -> float:
-        """Standard error of a slope, as a share of plain partial recovery's slope."""
-        slopes = self.fitted[metric].slopes
-        return slopes.standard_error(strategy) / abs(slopes.mean(WHOLE))
-
     @property
     def widest(self) -> float:
-        """The relative error of the least well known slope, in AUC or log-loss."""
+        """The largest standard error of a slope in AUC or log-loss, over partial's slope."""
         return max(
-            self.relative_error(metric, strategy)
+            fitted.slopes.standard_error(strategy) / abs(fitted.slopes.mean(WHOLE))
             for metric, fitted in self.fitted.items()
             if metric in ALWAYS
             for strategy in fitted.slopes.strategies
         )
 
-    def points(self, metric: Metric, strategy: str) -> tuple[Floats, Floats]:
-        """Weighted PLS and loss of the trials that were fitted."""
-        some = self.seen.strategy(strategy) & ~self.seen.held_out
-        return weighted(self.seen, self.fitted[metric].parts)[some], self.seen.loss[metric][some]
-
-    def checks(self, metric: Metric) -> Checks:
-        return check(self.seen, self.fitted[metric])
-
 
 def measure(request: MeasureRequest) -> Measured:
     """Run seeds until the precision or the budget is reached."""
-    with _claimed(request):
-        return _measure(request)
-
-
-def _measure(request: MeasureRequest) -> Measured:
     until = time() + request.budget_s if request.n_seeds is None else float("inf")
-    tasks = [_task(request, seed, until) for seed in request.seeds]
+    n_beside = request.workers.n_local if request.workers.backend == "local" else 1
+    tasks = [
+        SeedRuns(
+            request.loaded, seed, tuple(request.design.trials(seed, request.n_servers)),
+            request.folder, until, here=Path.cwd(), n_beside=n_beside,
+        )
+        for seed in request.seeds
+    ]  # fmt: skip
     known = None
-    running = run_each(run_seed, tasks, request.workers, "seed {}".format)
-    for number, n_run in running:
-        require_seen(tasks[number], n_run)
-        known = known_so_far(request) if request.n_seeds is None else None
-        if time() >= until or _is_enough(request, known):
-            break
-    running.close()  # a generator: ends the workers
-    return with_further(known or _fitted(read(request), request), request)
+    with _claimed(request):
+        running = run_each(run_seed, tasks, request.workers, "seed {}".format)
+        for number, n_run in running:
+            require_seen(tasks[number], n_run)
+            known = known_so_far(request) if request.n_seeds is None else None
+            if time() >= until or (known is not None and _is_enough(request, known)):
+                break
+        running.close()  # a generator: ends the workers
+        return with_further(known or fitted(read(request), request.n_servers), request)
 
 
 def read(request: MeasureRequest) -> list[SeedResult]:
@@ -167,47 +153,33 @@ def known_so_far(request: MeasureRequest) -> Measured | None:
     if sum(one.twin is not None for one in results) < FEWEST_SEEDS:
         return None
     with suppress(ParameterError):
-        return _fitted(results, request)
+        return fitted(results, request.n_servers)
     return None
 
 
-def _fitted(results: Iterable[SeedResult], request: MeasureRequest) -> Measured:
-    complete = [one for one in results if one.twin is not None]
-    return fitted_to(complete, observed(complete, request.n_servers))
-
-
-def fitted_to(complete: Sequence[SeedResult], seen: Observed) -> Measured:
-    """What observed runs say, wherever they were made. Raises ParameterError for too few seeds."""
+def fitted(results: Iterable[SeedResult], n_servers: int) -> Measured:
+    """What complete seeds say in AUC and log-loss. Raises ParameterError for too few of them."""
+    complete = tuple(one for one in results if one.twin is not None)
+    seen = observed(complete, n_servers)
     with one_thread():  # else the last digits would depend on the number of cores
-        fitted = {metric: fit(seen, metric) for metric in seen.loss if metric in ALWAYS}
-    return Measured(tuple(complete), seen, fitted)
+        curves = {metric: fit(seen, metric) for metric in seen.loss if metric in ALWAYS}
+    return Measured(complete, seen, curves)
 
 
 def with_further(measured: Measured, request: MeasureRequest) -> Measured:
     """With the further metrics that were asked for; warns of those that can't be fitted."""
-    fitted = dict(measured.fitted)
+    curves = dict(measured.fitted)
     for metric in request.further(measured.seen):
         try:
             with one_thread():
-                fitted[metric] = fit(measured.seen, metric)
+                curves[metric] = fit(measured.seen, metric)
         except ParameterError as error:
             watch.warn(f"{metric.label} is not in the curve: {error}")
-    return replace(measured, fitted=fitted)
+    return replace(measured, fitted=curves)
 
 
-def _is_enough(request: MeasureRequest, known: Measured | None) -> bool:
-    if request.n_seeds is not None or known is None:
-        return False
+def _is_enough(request: MeasureRequest, known: Measured) -> bool:
     return len(known.results) >= FEWEST_SEEDS_TO_USE and known.widest <= request.precision
-
-
-def _task(request: MeasureRequest, seed: int, until: float) -> SeedRuns:
-    design, n_servers = request.design, request.n_servers
-    trials = tuple(design.trials(seed, n_servers))
-    n_beside = request.workers.n_local if request.workers.backend == "local" else 1
-    return SeedRuns(
-        request.loaded, seed, trials, request.folder, until, here=Path.cwd(), n_beside=n_beside
-    )
 
 
 # --------------------------------------------------------------------------- identity

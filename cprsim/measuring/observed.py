@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -16,24 +16,6 @@ from cprsim.records import Bools, Floats, Ints
 from cprsim.staleness.names import ALWAYS, Metric
 
 
-def worse_by(twin: Quality, run: Quality, metric: Metric) -> float:
-    """How much worse a run ended than its twin."""
-    return metric.worse_by(value_of(twin, metric), value_of(run, metric))
-
-
-def value_of(one: Quality, metric: Metric) -> float:
-    """One metric of a run."""
-    known: dict[str, float] = {Metric.AUC: one.auc, Metric.LOG_LOSS: one.log_loss}
-    return known[metric] if metric in known else one.others[metric]
-
-
-def metrics_of(runs: Sequence[Quality]) -> tuple[Metric, ...]:
-    """The metrics that every one of some runs has."""
-    there = [set(one.others) for one in runs]
-    shared = set.intersection(*there) if there else set()
-    return (*ALWAYS, *(Metric(name) for name in sorted(shared)))
-
-
 @dataclass(frozen=True, slots=True)
 class StaleShards:
     """The stale shards of some trials, one row each."""
@@ -44,22 +26,6 @@ class StaleShards:
     interval: Floats  # (m,) T_save as share of the run, no longer than what was done
     share: Floats  # (m,) of the servers
 
-    @classmethod
-    def of(cls, trials: Sequence[Trial], n_servers: int) -> StaleShards:
-        rows = [
-            (
-                number,
-                stale.at_fraction,
-                stale.since_reload,
-                min(trial.saving.interval_fraction, stale.at_fraction),
-                1.0 / n_servers,
-            )
-            for number, trial in enumerate(trials)
-            for stale in stale_shards(trial)
-        ]
-        trial, *rest = np.array(rows, float).reshape(-1, 5).T
-        return cls(trial.astype(np.int64), *rest)
-
 
 @dataclass(frozen=True, slots=True)
 class Observed:
@@ -68,21 +34,30 @@ class Observed:
     seeds: tuple[int, ...]
     trials: tuple[Trial, ...]
     seed: Ints  # (n,) position in `seeds`
-    held_out: Bools  # (n,) for the checks, not for the fit
     loss: dict[Metric, Floats]  # (n,) each
-    pls: Floats  # (n,) net
     shards: StaleShards
 
-    @classmethod
-    def of(
-        cls, seeds: tuple[int, ...], trials: Sequence[Trial], seed: Sequence[int],
-        loss: dict[Metric, Floats], shards: StaleShards,
-    ) -> Observed:  # fmt: skip
-        """Trials with what they lost of accuracy and of samples."""
-        pls = np.zeros(len(trials))
-        np.add.at(pls, shards.trial, shards.staleness * shards.share)
-        held_out = np.array([len(trial.failures) in HELD_OUT for trial in trials], bool)
-        return cls(seeds, tuple(trials), np.array(seed, np.int64), held_out, loss, pls, shards)
+    @property
+    def n_failures(self) -> Ints:
+        """(n,) of each trial."""
+        return np.array([len(trial.failures) for trial in self.trials])
+
+    @property
+    def held_out(self) -> Bools:
+        """(n,) for the checks, not for the fit."""
+        return np.isin(self.n_failures, HELD_OUT)
+
+    @property
+    def pls(self) -> Floats:
+        """(n,) net."""
+        pls = np.zeros(len(self.trials))
+        np.add.at(pls, self.shards.trial, self.shards.staleness * self.shards.share)
+        return pls
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """In the order in which they came."""
+        return tuple(dict.fromkeys(trial.saving.strategy for trial in self.trials))
 
     def strategy(self, key: str) -> Bools:
         """Which trials are of a strategy."""
@@ -97,36 +72,45 @@ class Observed:
             self,
             trials=tuple(compress(self.trials, chosen)),
             seed=self.seed[chosen],
-            held_out=self.held_out[chosen],
             loss={metric: loss[chosen] for metric, loss in self.loss.items()},
-            pls=self.pls[chosen],
             shards=StaleShards(number[self.shards.trial[stale]], *rest),
         )
 
-    @property
-    def strategies(self) -> tuple[str, ...]:
-        """In the order in which they came."""
-        return tuple(dict.fromkeys(trial.saving.strategy for trial in self.trials))
-
 
 def observed(results: Iterable[SeedResult], n_servers: int) -> Observed:
-    """All trials of the seeds whose twin is finished."""
-    complete = [one for one in results if one.twin is not None]
+    """All trials of the seeds whose twin is finished, in the metrics that all runs have."""
+    complete = [(one, _values(one.twin.quality)) for one in results if one.twin is not None]
     rows = [
-        (number, trial, one.twin.quality, quality)
-        for number, one in enumerate(complete)
-        if one.twin is not None
+        (number, trial, twin, _values(quality))
+        for number, (one, twin) in enumerate(complete)
         for trial, quality in one.quality.items()
     ]
-    trials = [trial for _, trial, _, _ in rows]
-    loss = {
-        metric: np.array([worse_by(twin, run, metric) for _, _, twin, run in rows])
-        for metric in metrics_of([run for _, _, twin, one in rows for run in (twin, one)])
-    }
-    return Observed.of(
-        tuple(result.seed for result in complete),
-        trials,
-        [number for number, *_ in rows],
-        loss,
-        StaleShards.of(trials, n_servers),
+    others = [set(run) - set(ALWAYS) for _, _, *both in rows for run in both]
+    metrics = (*ALWAYS, *sorted(set.intersection(*others) if others else ()))
+    stale = [
+        (
+            number,
+            one.at_fraction,
+            one.since_reload,
+            min(trial.saving.interval_fraction, one.at_fraction),
+            1.0 / n_servers,
+        )
+        for number, (_, trial, _, _) in enumerate(rows)
+        for one in stale_shards(trial)
+    ]
+    of_trial, *rest = np.array(stale, float).reshape(-1, 5).T
+    return Observed(
+        tuple(one.seed for one, _ in complete),
+        tuple(trial for _, trial, _, _ in rows),
+        np.array([number for number, *_ in rows], np.int64),
+        {
+            metric: np.array([metric.worse_by(twin[metric], run[metric]) for *_, twin, run in rows])
+            for metric in metrics
+        },
+        StaleShards(of_trial.astype(np.int64), *rest),
     )
+
+
+def _values(run: Quality) -> dict[Metric, float]:
+    others = {Metric(name): value for name, value in run.others.items()}
+    return {Metric.AUC: run.auc, Metric.LOG_LOSS: run.log_loss, **others}

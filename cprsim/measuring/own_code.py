@@ -8,10 +8,11 @@ word.
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -21,49 +22,28 @@ from cprsim.scenario.reading import LoadedScenario
 
 KEY = "kernel.trainer"
 FLAG = "--allow-code"
-Factory = Callable[[int, Mapping[str, Any]], OwnTrainer]
 INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
 def require_allowed(loaded: LoadedScenario, allowed: bool, here: Path) -> None:
     """Make sure that the code of a scenario may be run; nothing of it is."""
-    named = _named(loaded)
+    named = None if loaded.scenario.kernel is None else loaded.scenario.kernel.trainer
     if named is None:
         return
-    file = find_code(named.partition(":")[0], here)
-    if file is None:
+    # the outermost package alone: a dotted name would ask for its parents' code
+    spec = PathFinder.find_spec(re.split("[.:]", named)[0], [str(here), *sys.path])
+    if spec is None:
         raise _error(
             loaded, f"`{named}` is not there: no module of that name in {here} or installed"
         )
-    if not allowed and not is_own(file, here):
+    files = [spec.origin] if spec.origin else list(spec.submodule_search_locations or [])
+    theirs = [file for file in files if not is_own(Path(file).resolve(), here)]
+    if theirs and not allowed:
         raise _error(
             loaded,
-            f"`{named}` would run {file}, which does not stand below the working directory; "
+            f"`{named}` would run {theirs[0]}, which does not stand below the working directory; "
             f"{FLAG} allows it",
         )
-
-
-def find_code(module: str, here: Path) -> Path | None:
-    """The file of a module, found by its name alone; None where there is none."""
-    where: list[str] = [str(here), *sys.path]
-    file = None
-    for part in module.split("."):
-        spec = PathFinder.find_spec(part, where)  # a dotted name would ask for its parent's code
-        if spec is None:
-            return None
-        file = Path(spec.origin).resolve() if spec.origin and spec.has_location else None
-        where = _inside(spec, part, where)
-    return file
-
-
-def _inside(spec: ModuleSpec, part: str, where: list[str]) -> list[str]:
-    """Where what a package holds is looked for."""
-    if spec.submodule_search_locations is None:
-        return []
-    if spec.origin is not None:
-        return list(spec.submodule_search_locations)
-    # a package without __init__.py
-    return [str(Path(one) / part) for one in where if (Path(one) / part).is_dir()]
 
 
 def is_own(file: Path, here: Path) -> bool:
@@ -74,35 +54,25 @@ def is_own(file: Path, here: Path) -> bool:
 
 def make_trainer(loaded: LoadedScenario, seed: int, here: Path) -> OwnTrainer:
     """Import the factory that the scenario names, and make the trainer of one seed."""
-    kernel, named = loaded.scenario.kernel, _named(loaded)
+    kernel = loaded.scenario.kernel
     assert kernel is not None
-    assert named is not None
-    trainer = _factory(loaded, named, here)(seed, dict(kernel.options or {}))
-    missing = [name for name in _wanted() if not hasattr(trainer, name)]
-    if missing:
-        kind = type(trainer).__name__
-        raise _error(loaded, f"`{named}` made a {kind} without {', '.join(missing)}")
-    return trainer
-
-
-def _factory(loaded: LoadedScenario, named: str, here: Path) -> Factory:
+    named = str(kernel.trainer)
     module, _, name = named.partition(":")
     if str(here) not in sys.path:  # a script's first path is its own folder, not the user's
         sys.path.insert(0, str(here))
     try:
-        factory: Factory = getattr(importlib.import_module(module), name)
+        factory: Callable[[int, Mapping[str, Any]], OwnTrainer] = getattr(
+            importlib.import_module(module), name
+        )
     except (ImportError, AttributeError) as error:
         raise _error(loaded, f"`{named}` can't be imported: {error}") from error
-    return factory
-
-
-def _wanted() -> list[str]:
-    return [name for name in vars(OwnTrainer) if not name.startswith("_")]
-
-
-def _named(loaded: LoadedScenario) -> str | None:
-    kernel = loaded.scenario.kernel
-    return None if kernel is None else kernel.trainer
+    trainer = factory(seed, dict(kernel.options or {}))
+    wanted = [name for name in vars(OwnTrainer) if not name.startswith("_")]
+    missing = [name for name in wanted if not hasattr(trainer, name)]
+    if missing:
+        kind = type(trainer).__name__
+        raise _error(loaded, f"`{named}` made a {kind} without {', '.join(missing)}")
+    return trainer
 
 
 def _error(loaded: LoadedScenario, message: str) -> ScenarioError:

@@ -1,17 +1,14 @@
 """A trainer of the user's own as the machinery of failures sees it: fused rows, saves and forks.
 
 Tables of several widths, each row with optimiser state of its own, lie one after the other; row i
-of the second table is fused row i + rows of the first. One trainer serves all forks: its state is
-copied where a fork branches off, and put back when the fork has ended.
+of the second table is fused row i + rows of the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +17,6 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import TrainingRun
 from cprsim.kernel.trackers import ABSENT
 from cprsim.kernel.weights import Parcel
 from cprsim.measuring.array_pool import ArrayPool
@@ -65,24 +61,17 @@ def layout_of(trainer: OwnTrainer) -> TableLayout:
     return TableLayout(tuple(table.n_rows for table in trainer.tables.values()))
 
 
-def split_by_table(layout: TableLayout, rows: Ints) -> Iterator[tuple[int, Ints, Ints]]:
-    """(table, positions within `rows` (m,), rows of the table) of each table that has any."""
-    table = np.searchsorted(layout.first_row, rows, side="right") - 1
-    for number in np.unique(table).tolist():
-        at = np.flatnonzero(table == number)
-        yield number, at, rows[at] - layout.first_row[number]
+class ModelWeights:
+    """Rows and dense state of a trainer, or of a copy of what it holds; copies go to the pool."""
 
-
-class TableRows:
-    """Rows of several tables by fused ids."""
-
-    def __init__(self, layout: TableLayout, tables: Sequence[OwnTable]) -> None:
-        self.layout, self.tables = layout, tables
+    def __init__(self, trainer: Any, layout: TableLayout, pool: ArrayPool) -> None:
+        self.layout, self.pool, self._trainer = layout, pool, trainer
+        self.tables: list[OwnTable] = list(trainer.tables.values())
         one = np.zeros(1, np.int64)
-        self.row_bytes = [sum(part.nbytes for part in table.get_rows(one)) for table in tables]
+        self.row_bytes = [sum(part.nbytes for part in t.get_rows(one)) for t in self.tables]
 
     @property
-    def table(self) -> TableRows:
+    def table(self) -> ModelWeights:
         """Itself: slices of it are vectors."""
         return self
 
@@ -92,18 +81,24 @@ class TableRows:
         first = int(self.layout.first_row[number])
         return np.asarray(self.tables[number].get_rows(np.arange(start, stop, step) - first)[0])
 
+    def _by_table(self, rows: Ints) -> Iterator[tuple[OwnTable, Ints]]:
+        """Each table that has any of the rows, and their numbers in it."""
+        number = np.searchsorted(self.layout.first_row, rows, side="right") - 1
+        for one in np.unique(number).tolist():
+            yield self.tables[one], rows[number == one] - self.layout.first_row[one]
+
     def read(self, rows: Ints) -> Parcel:
         return tuple(
             np.asarray(part)
-            for number, _, ours in split_by_table(self.layout, rows)
-            for part in self.tables[number].get_rows(ours)
+            for table, ours in self._by_table(rows)
+            for part in table.get_rows(ours)
         )
 
     def write(self, rows: Ints, parcel: Parcel) -> None:
         left = list(parcel)
-        for number, _, ours in split_by_table(self.layout, rows):
-            n_parts = len(self.tables[number].get_rows(ours[:0]))
-            self.tables[number].set_rows(ours, left[:n_parts])
+        for table, ours in self._by_table(rows):
+            n_parts = len(table.get_rows(ours[:0]))
+            table.set_rows(ours, left[:n_parts])
             del left[:n_parts]
 
     def bytes_of(self, rows: slice | Ints) -> int:
@@ -111,33 +106,6 @@ class TableRows:
             rows = np.arange(*rows.indices(self.layout.n_rows))
         counts = np.histogram(rows, self.layout.first_row)[0]
         return int(counts @ np.array(self.row_bytes))
-
-
-class HasWeights(Protocol):
-    """The part of a trainer that a save holds."""
-
-    @property
-    def tables(self) -> Mapping[str, OwnTable]:
-        """By name."""
-
-    def get_dense(self) -> bytes:
-        """All but the tables."""
-
-    def set_dense(self, blob: bytes) -> None:
-        """The same back."""
-
-
-class ModelWeights(TableRows):
-    """The weights of a trainer, or of a copy of what it holds.
-
-    Parameters
-    ----------
-    pool : where copies go
-    """
-
-    def __init__(self, trainer: HasWeights, layout: TableLayout, pool: ArrayPool) -> None:
-        super().__init__(layout, list(trainer.tables.values()))
-        self._trainer, self.pool = trainer, pool
 
     def read_dense(self) -> bytes:
         return bytes(self._trainer.get_dense())
@@ -197,35 +165,16 @@ class CopiedModel:
         self.dense = blob
 
 
-class FollowedTables:
-    """The tables of a trainer as savers see them, with marks of the rows that moved."""
+class Plugged:
+    """A run of a trainer of the user's own; see `cprsim.kernel.playing.TrainableModel`."""
 
-    def __init__(
-        self, trainer: HasWeights, layout: TableLayout, seed: int, pool: ArrayPool
-    ) -> None:
-        self.layout, self.seed = layout, seed
-        self.weights = ModelWeights(trainer, layout, pool)
-        self.changed: Array = np.zeros(layout.n_rows, np.uint8)
+    def __init__(self, trainer: Any, seed: int, pool: ArrayPool) -> None:
+        self.trainer, self.seed, self.layout = trainer, seed, layout_of(trainer)
+        self.weights = ModelWeights(trainer, self.layout, pool)
+        self.changed: Array = np.zeros(self.layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
+        self.position = 0
         self._column = {name: number for number, name in enumerate(trainer.tables)}
-
-    def note(self, accessed: Mapping[str, Array]) -> None:
-        """A batch has looked up these rows, by table; see `fused_rows`."""
-        rows = fused_rows(accessed, self._column, self.layout)
-        self.changed[rows[rows != ABSENT]] = 1
-        if self.observe is not None:
-            self.observe(rows)
-
-
-class Plugged(FollowedTables):
-    """A run of a trainer of the user's own; see `cprsim.kernel.shared_run.TrainingRun`."""
-
-    def __init__(
-        self, trainer: OwnTrainer, layout: TableLayout, seed: int, pool: ArrayPool
-    ) -> None:
-        super().__init__(trainer, layout, seed, pool)
-        self.trainer = trainer
-        self.position = [0]  # shared with followers
 
     @property
     def n_samples(self) -> int:
@@ -234,22 +183,33 @@ class Plugged(FollowedTables):
     def on_grid(self, samples: float) -> int:
         return int(self.trainer.on_grid(min(max(samples, 0), self.n_samples)))
 
-    def run(self, until: int | None = None) -> None:
-        """Train up to a position on the grid (None: the end)."""
+    def note(self, accessed: Mapping[str, Array]) -> None:
+        """A batch has looked up these rows, by table; see `fused_rows`."""
+        rows = fused_rows(accessed, self._column, self.layout)
+        self.changed[rows[rows != ABSENT]] = 1
+        if self.observe is not None:
+            self.observe(rows)
+
+    def run(self, until: int | None = None) -> float:
         last = self.n_samples if until is None else until
-        if not self.position[0] <= last <= self.n_samples:
-            raise ParameterError(f"can't train from sample {self.position[0]} to {last}")
-        if last > self.position[0]:
-            self.trainer.train(self.position[0], last, self.note)
+        if not self.position <= last <= self.n_samples:
+            raise ParameterError(f"can't train from sample {self.position} to {last}")
+        if last > self.position:
+            self.trainer.train(self.position, last, self.note)
             if not self.trainer.moves_only_accessed:
                 self.changed[:] = 1
-            self.position[0] = last
+            self.position = last
+        return float("nan")
 
-    def follower(self) -> Plugged:
-        one = copy(self)
-        one.changed = np.zeros_like(self.changed)
-        one.observe = None
-        return one
+    def evaluate(self) -> Quality:
+        return quality_of(self.trainer.evaluate())
+
+    def state(self) -> Any:
+        return self.position, self.trainer.state()
+
+    def restore(self, state: Any) -> None:
+        self.position = state[0]
+        self.trainer.restore(state[1])
 
 
 def fused_rows(
@@ -287,24 +247,21 @@ class PluggedSetting:
     seed: int
     pool: ArrayPool
     start: Any  # its state at the start of the run
+    named: str = ""  # the factory that made it
+    teacher: None = None
+    n_skipped: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.named}, trained on {self.own.n_samples:,} samples"
+
+    @property
+    def measured_on(self) -> str:
+        """What accuracy was measured on, in words."""
+        return f"a trainer of your own: {self}"
 
     def trainer(self) -> Plugged:
-        self.own.set_state(self.start)
-        return Plugged(self.own, self.shards.layout, self.seed, self.pool)
-
-    @contextmanager
-    def fork_of(self, run: TrainingRun) -> Iterator[TrainingRun]:
-        assert isinstance(run, Plugged)
-        state, position = self.own.get_state(), run.position[0]
-        fork = run.follower()
-        fork.changed[:] = run.changed
-        fork.position = [position]
-        yield fork
-        self.own.set_state(state)
-
-    def evaluate(self, run: TrainingRun) -> Quality:
-        del run
-        return quality_of(self.own.evaluate())
+        self.own.restore(self.start)
+        return Plugged(self.own, self.seed, self.pool)
 
     def require_memory(self, n_savers: int) -> None:
         """What memory does not hold goes to disk."""

@@ -90,11 +90,11 @@ class OwnTrainer(Protocol):
     def set_dense(self, blob: bytes) -> None:
         """The dense state becomes what `get_dense` gave once."""
 
-    def get_state(self) -> Any:
+    def state(self) -> Any:
         """A copy of everything that decides how the run goes on, position and randomness too."""
 
-    def set_state(self, state: Any) -> None:
-        """Be what the trainer was at `get_state`; the same state may be put back several times."""
+    def restore(self, state: Any) -> None:
+        """Be what the trainer was at `state`; the same state may be put back several times."""
 
     def describe(self) -> Mapping[str, Any]:
         """What tells it from others, of JSON's types: framework, versions, digest of the data."""

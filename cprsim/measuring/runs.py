@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time, time
-from typing import Any
 
 import numpy as np
 
 from cprsim.errors import ResultError
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.streams import stream
+from cprsim.files import decode, encode
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Baseline, Forkable, Setting, run_trials
-from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.kernel.shared_run import Baseline, Runnable, Setting, run_trials
+from cprsim.kernel.trials import Saving, Trial
 from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.records import ShardBy
-from cprsim.results.journal import append_to_journal, read_journal
+from cprsim.results.store import append_to_journal, read_journal
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.staleness.names import MORE_BYTES, STRATEGIES
@@ -67,7 +67,11 @@ def run_seed(task: SeedRuns) -> int:
     missing = [trial for trial in task.trials if trial not in done.quality]
     if time() >= task.until or (done.twin is not None and not missing):
         return 0
-    setting = forkable_of(task)
+    kernel = task.loaded.scenario.kernel
+    if kernel is None or kernel.trainer is None:
+        setting: Runnable = setting_of(task.loaded, task.seed)
+    else:
+        setting = own_setting(task.loaded, task.seed, task.here, task.n_beside)
     n_tables = setting.shards.layout.n_tables
     alike: dict[Trial, list[Trial]] = {}  # by the one of them that is run
     for trial in missing:
@@ -79,14 +83,14 @@ def run_seed(task: SeedRuns) -> int:
     for n_run, finished in enumerate(run_trials(setting, alike, savings)):
         cpu_s, began = process_time() - began, process_time()
         if isinstance(finished, Baseline):
-            bytes_written = {s: finished.bytes_written[run_as(s, n_tables)] for s in counted}
-            same: list[tuple[Trial, Quality] | Baseline] = [
-                Baseline(finished.quality, bytes_written)
-            ]
+            written = {s.strategy: finished.bytes_written[run_as(s, n_tables)] for s in counted}
+            quality, same = finished.quality, [{"bytes_written": written}]
         else:
-            same = [(trial, finished[1]) for trial in alike[finished[0]]]
+            quality = finished[1]
+            same = [{"trial": encode(trial)} for trial in alike[finished[0]]]
+        took = {"quality": encode(quality), "cpu_s": round(cpu_s / len(same), 3)}
         for one in same:
-            append_to_journal(path, _as_json(one) | {"cpu_s": round(cpu_s / len(same), 3)})
+            append_to_journal(path, one | took)
         if time() >= task.until:
             return n_run + 1
     return len(missing)
@@ -114,12 +118,13 @@ def read_seed(folder: Path, seed: int) -> SeedResult:
     """What a seed's journal holds."""
     twin, quality, cpu_s = None, {}, 0.0
     for record in read_journal(journal_of(folder, seed)):
-        measured = Quality(record["auc"], record["log_loss"], record.get("others", {}))
+        found = decode(Quality, record["quality"])
         cpu_s += record["cpu_s"]
-        if "failures" in record:
-            quality[_trial(record)] = measured
+        if "trial" in record:
+            quality[decode(Trial, record["trial"])] = found
         else:
-            twin = Baseline(measured, _bytes_written(record["bytes_written"]))
+            written = record["bytes_written"]
+            twin = Baseline(found, {Saving(k, COUNTED_INTERVAL): n for k, n in written.items()})
     return SeedResult(seed, twin, quality, cpu_s)
 
 
@@ -128,36 +133,7 @@ def n_finished(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("seed-*.jsonl"))
 
 
-def _as_json(finished: tuple[Trial, Quality] | Baseline) -> dict[str, Any]:
-    if isinstance(finished, Baseline):
-        written = [
-            [saving.strategy, saving.interval_fraction, n_bytes]
-            for saving, n_bytes in finished.bytes_written.items()
-        ]
-        return {**_quality(finished.quality), "bytes_written": written}
-    trial, quality = finished
-    return {
-        "strategy": trial.saving.strategy,
-        "interval": trial.saving.interval_fraction,
-        "failures": [[one.at_fraction, list(one.servers)] for one in trial.failures],
-        **_quality(quality),
-    }
-
-
-def _quality(quality: Quality) -> dict[str, Any]:
-    return {"auc": quality.auc, "log_loss": quality.log_loss, "others": dict(quality.others)}
-
-
-def _trial(record: dict[str, Any]) -> Trial:
-    failures = (ShardFailure(at, tuple(servers)) for at, servers in record["failures"])
-    return Trial(Saving(record["strategy"], record["interval"]), tuple(failures))
-
-
-def _bytes_written(written: Sequence[Sequence[Any]]) -> dict[Saving, int]:
-    return {Saving(strategy, interval): n_bytes for strategy, interval, n_bytes in written}
-
-
-def forked(setting: Forkable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
+def forked(setting: Runnable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
     """The quality of the run without failures, and of each trial; nothing is kept."""
     *finished, twin = run_trials(setting, trials)
     assert isinstance(twin, Baseline)
@@ -165,14 +141,6 @@ def forked(setting: Forkable, trials: Sequence[Trial]) -> tuple[Quality, dict[Tr
 
 
 # --------------------------------------------------------------------------- the world of a seed
-
-
-def forkable_of(task: SeedRuns) -> Setting | PluggedSetting:
-    """What the trials of one seed share: of the built-in model, or of a trainer of one's own."""
-    kernel = task.loaded.scenario.kernel
-    if kernel is None or kernel.trainer is None:
-        return setting_of(task.loaded, task.seed)
-    return own_setting(task.loaded, task.seed, task.here, task.n_beside)
 
 
 def own_setting(
@@ -184,7 +152,7 @@ def own_setting(
     own = make_trainer(loaded, seed, here or Path.cwd())
     shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
     pool = ArrayPool(int(memory_bytes() * SHARE) // n_beside)
-    return PluggedSetting(own, shards, seed, pool, own.get_state())
+    return PluggedSetting(own, shards, seed, pool, own.state(), str(section.trainer))
 
 
 def setting_of(loaded: LoadedScenario, seed: int) -> Setting:

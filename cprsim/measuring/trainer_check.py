@@ -10,7 +10,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.measuring.expectation import Expected
-from cprsim.measuring.plugged import ModelWeights, Plugged, PluggedSetting, quality_of
+from cprsim.measuring.plugged import Plugged, PluggedSetting, quality_of
 from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
 
@@ -25,21 +25,20 @@ def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> Expected:
         _require_rows(name, table)
     half = run.on_grid(run.n_samples / 2)
     _require_noted(run, setting, half)
-    state = setting.own.get_state()
+    state = run.state()
     run.run()
     found = setting.own.evaluate()
     first = quality_of(found)
-    setting.own.set_state(state)
-    run.position[0] = half
+    run.restore(state)
     run.run()
-    forked = setting.evaluate(run)
+    forked = run.evaluate()
     anew = again.trainer()
     anew.run()
-    second = again.evaluate(anew)
+    second = anew.evaluate()
     if first == second != forked:
         raise ParameterError(
             f"the trainer's state is not whole: put back to sample {half} it ends at AUC "
-            f"{forked.auc:.6f}, and at {first.auc:.6f} without; `get_state` has to copy all that "
+            f"{forked.auc:.6f}, and at {first.auc:.6f} without; `state` has to copy all that "
             "decides how the run goes on (weights, optimiser, position, random numbers)"
         )
     others = (forked, second)
@@ -73,7 +72,7 @@ def _require_rows(name: str, table: OwnTable) -> None:
 
 def _require_noted(run: Plugged, setting: PluggedSetting, until: int) -> None:
     """Train on; every row that moved was noted."""
-    before = ModelWeights(setting.own, setting.shards.layout, setting.pool).copy()
+    before = run.weights.copy()
     run.run(until)
     layout = setting.shards.layout
     for number, name in enumerate(setting.own.tables):

@@ -7,9 +7,9 @@ from math import ceil, sqrt
 import numpy as np
 from matplotlib.figure import Figure
 
-from cprsim.fitting.goodness import Judged, survival_curve
+from cprsim.fitting.goodness import Judged, Subject, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.fitting.trace_fit import Subject, TraceFit
+from cprsim.fitting.report import Fitted
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.records import ROUNDED_Z_95
@@ -19,7 +19,7 @@ MOST_STEPS = 400  # of the survival curve
 N_QUANTILES = 80  # that are drawn for each family
 
 
-def subject_figure(subject: Subject) -> Figure:
+def subject_figure(subject: Subject, title: str) -> Figure:
     """Survival with its fits, hazard over age, and quantiles, side by side."""
     assert subject.ranking is not None  # nothing to draw else
     judged, lifetimes = subject.ranking.judged, subject.lifetimes
@@ -30,10 +30,10 @@ def subject_figure(subject: Subject) -> Figure:
         "follows the line of the quantiles"
     )
     panels = tuple(make(lifetimes, judged) for make in (_survival, _hazard, _quantiles))
-    return chart_figure(Chart(subject.title, caption, panels))
+    return chart_figure(Chart(title, caption, panels))
 
 
-def nodes_figure(fitted: TraceFit) -> Figure:
+def nodes_figure(fitted: Fitted) -> Figure:
     """Each failure as a dot over time, the nodes that fail most on top."""
     outages = fitted.outages.where(fitted.outages.in_window)
     counts = np.bincount(outages.node, minlength=outages.n_nodes)
@@ -89,7 +89,7 @@ def _hazard(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
 def _quantiles(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     """Observed ages over those that each fit expects at the same survival."""
     curve = survival_curve(lifetimes)
-    middle = (np.append(1.0, curve.survival[:-1]) + curve.survival) / 2
+    middle = (curve.before + curve.survival) / 2
     shown = slice(None, None, max(1, ceil(len(middle) / N_QUANTILES)))
     ends = floats((curve.age_h[0], curve.age_h[-1]))
     fits = (

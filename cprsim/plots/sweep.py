@@ -34,9 +34,9 @@ from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
 from cprsim.plots.style import INK, style
 from cprsim.records import Floats
+from cprsim.results.metrics import OVERHEAD
 from cprsim.results.words import count, hours
-from cprsim.sweeps.folder import AxisColumn, SweepResult
-from cprsim.sweeps.table import COST_MONTH, OVERHEAD
+from cprsim.sweeps.folder import COST_MONTH, AxisColumn, SweepResult
 from cprsim.units import HOURS_OF, unit_factor
 
 RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}

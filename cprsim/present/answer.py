@@ -151,8 +151,7 @@ class Answer:
             It can't be written; nothing is left behind.
         """
         from cprsim.plots.save import save_figures
-        from cprsim.results.folder import publishing
-        from cprsim.results.manifest import damage, list_again
+        from cprsim.results.folder import damage, publishing, read_manifest, seal
 
         made = self.folder or (self.holds and self.holds.path)
         if made is None or made.is_file():
@@ -164,7 +163,7 @@ class Answer:
             shutil.copytree(made, new, dirs_exist_ok=True)
             if self.folder is None:  # figures are drawn where they are kept
                 save_figures(self.document.drawings, new)
-                list_again(new)
+                seal(new, read_manifest(new))
         return final
 
     def with_files(self, files: Iterable[Path]) -> Answer:

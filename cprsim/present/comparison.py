@@ -15,23 +15,15 @@ from cprsim.present.document import Document, Section, Table, number_columns, wo
 from cprsim.present.money import WORK, bills_frame
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.records import NO_NUMBER, Estimate
-from cprsim.results.compare import compare, different, same_failures, shared_errors
-from cprsim.results.metrics import FINISHED, parts_among, records_of
+from cprsim.results.compare import compare, same_failures, shared_errors
+from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, records_of
 from cprsim.results.money import bills_in
 from cprsim.results.rows import further_losses, has_measured_error
 from cprsim.results.run import Result
-from cprsim.results.words import (
-    count,
-    part_label,
-    percent,
-    saves,
-    suited,
-    with_interval,
-)
+from cprsim.results.words import count, part_label, percent, saves, suited, with_interval
 from cprsim.staleness.names import Metric
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-OVERHEAD = "overhead_fraction"
 LABELS = {
     OVERHEAD: "overhead, % of useful time",
     "failures": "failures per job",
@@ -65,71 +57,79 @@ def answer_of_several(
     if len(answers) > len(LETTERS):
         raise ParameterError(f"a report compares at most {len(LETTERS)} results")
     by_letter = dict(zip(LETTERS, answers, strict=False))
-    found, runs = different(inputs), dict(zip(LETTERS, made, strict=False))
-    columns = {letter: [one.values[at] for one in found] for at, letter in enumerate(by_letter)}
-    frames = {"inputs": pd.DataFrame({"key": [one.key for one in found], **columns})}
+    runs = dict(zip(LETTERS, made, strict=False))
     others = {letter: run for letter, run in runs.items() if letter != "A"}
+    frames = {"inputs": different(dict(zip(by_letter, inputs, strict=True)))}
     values = {
         "results": {letter: str(one.folder) for letter, one in by_letter.items()},
         "paired": {letter: same_failures(runs["A"], run) for letter, run in others.items()},
         "curve_errors": {letter: shared_errors(runs["A"], run) for letter, run in others.items()},
     }
     if runs:
-        frames["differences"] = _concat(
-            {letter: compare(runs["A"], run) for letter, run in others.items()}
-        )
+        frames["differences"] = _concat({x: compare(runs["A"], run) for x, run in others.items()})
         bills = {letter: bills_frame(bills_in(run)) for letter, run in runs.items()}
         if any(map(len, bills.values())):
             frames["bills"] = _concat(bills)
-
-    def document() -> Document:
-        whole = _of_any(by_letter, frames["inputs"])
-        return _of_runs(whole, by_letter, runs, frames, values) if runs else whole
-
-    name = ", ".join(answer.name for answer in answers)
-    return Answer("comparison", name, document, frames=frames, values=values)
+    return Answer(
+        "comparison",
+        ", ".join(answer.name for answer in answers),
+        lambda: _document(by_letter, runs, frames, values),
+        frames=frames,
+        values=values,
+    )
 
 
 def _concat(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([frame.assign(result=letter) for letter, frame in frames.items()])
 
 
-def _of_any(answers: Mapping[str, Answer], inputs: pd.DataFrame) -> Document:
-    rows: list[list[str]] = inputs.to_numpy().tolist()
-    same = "All inputs are the same: scenario, seed, replications, files and versions."
-    named = "; ".join(f"{key}: {', '.join(values)}" for key, *values in rows[:MOST_INPUTS])
-    more = f"; and {len(rows) - MOST_INPUTS} more" if len(rows) > MOST_INPUTS else ""
-    caption = f"What is not the same in all; {NO_NUMBER} where there is none"
-    table = Table(caption, word_columns("input", *answers), rows)
-    return Document(
-        title=f"{count(len(answers), 'result')} compared",
-        question="What do these results say?",
-        answer=[f"{letter}: {one.document.answer[0]}" for letter, one in answers.items()],
-        remarks=[f"Inputs that differ: {named}{more}." if rows else same],
-        sections=[Section("In what the inputs differ", [table] if rows else [])],
-        parts=[
-            replace(one.document, title=f"{letter}: {one.document.title}")
-            for letter, one in answers.items()
-        ],
-    )
+def different(inputs: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    """The inputs that differ, a row each: key, its value in each result, or a dash.
+
+    The seed is told once. Where a result has no scenario, the keys of those that have do not count.
+    """
+    left_out = set() if all("name" in one for one in inputs.values()) else {NO_NUMBER}
+    rows = {
+        key: [one.get(key, NO_NUMBER) for one in inputs.values()]
+        for key in dict.fromkeys(key for one in inputs.values() for key in one)
+    }
+    differ = {key for key, row in rows.items() if len({*row} - left_out) > 1}
+    if "simulation.seed" in differ:
+        differ.discard("seed")
+    found = [[key, *row] for key, row in rows.items() if key in differ]
+    return pd.DataFrame(found, columns=["key", *inputs])
 
 
-# ------------------------------------------------------------------------------ runs
-
-
-def _of_runs(
-    document: Document,
+def _document(
     answers: Mapping[str, Answer],
     runs: Mapping[str, Result],
     frames: Mapping[str, pd.DataFrame],
     values: Mapping[str, Any],
 ) -> Document:
-    """The document with what runs have beside."""
-    tables = [
-        differences_table(one, str(letter))
-        for letter, one in frames["differences"].groupby("result", sort=False)
-    ]
-    money = [_money_table(frames["bills"])] if "bills" in frames else []
+    rows: list[list[str]] = frames["inputs"].to_numpy().tolist()
+    same = "All inputs are the same: scenario, seed, replications, files and versions."
+    named = "; ".join(f"{key}: {', '.join(values)}" for key, *values in rows[:MOST_INPUTS])
+    more = f"; and {len(rows) - MOST_INPUTS} more" if len(rows) > MOST_INPUTS else ""
+    caption = f"What is not the same in all; {NO_NUMBER} where there is none"
+    document = Document(
+        title=f"{count(len(answers), 'result')} compared",
+        question="What do these results say?",
+        answer=[f"{letter}: {one.document.answer[0]}" for letter, one in answers.items()],
+        remarks=[f"Inputs that differ: {named}{more}." if rows else same],
+        sections=[
+            Section(
+                "In what the inputs differ",
+                [Table(caption, word_columns("input", *answers), rows)] if rows else [],
+            )
+        ],
+        parts=[
+            replace(one.document, title=f"{letter}: {one.document.title}")
+            for letter, one in answers.items()
+        ],
+    )
+    if not runs:
+        return document
+    by_result = frames["differences"].groupby("result", sort=False)
     return replace(
         document,
         question="Which of these results costs least, and by how much do they differ?",
@@ -142,8 +142,14 @@ def _of_runs(
             ", ".join(f"{letter} is {one.holds.path}" for letter, one in answers.items()),
         ],
         sections=[
-            Section("Differences from A", tables),
-            Section("What it costs in all", money),
+            Section(
+                "Differences from A",
+                [differences_table(one, str(letter)) for letter, one in by_result],
+            ),
+            Section(
+                "What it costs in all",
+                [_money_table(frames["bills"])] if "bills" in frames else [],
+            ),
             *document.sections,
         ],
     )
@@ -165,6 +171,9 @@ def _cheapest(runs: Mapping[str, Result]) -> str:
     )
 
 
+# ------------------------------------------------------------------------------ tables
+
+
 def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Table:
     of_overhead = differences[differences["quantity"] == OVERHEAD]
     more = {(one["result"], one["strategy"]): _of(one) for one in records_of(of_overhead)}
@@ -172,21 +181,13 @@ def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Tabl
     for letter, run in runs.items():
         for policy in run.policies:
             of = run.spreads()[policy.name]
-            done = f"only {percent(of[FINISHED].mean)} finished"
-            rows.append(
-                [letter, policy.name, saves(policy, run.useful_h),
-                 done if isnan(of[OVERHEAD].mean) else _percent(of[OVERHEAD]),
-                 _percent(more.get((letter, policy.name), Estimate(nan)))]
-            )  # fmt: skip
-    return Table(
-        "Overhead in % of useful time, ± half of the 95 % interval",
-        [
-            *word_columns("result", "strategy", "saves"),
-            *number_columns("overhead, %", "more than A"),
-        ],
-        rows,
-        grouped=True,
-    )
+            unfinished = f"only {percent(of[FINISHED].mean)} finished"
+            overhead = unfinished if isnan(of[OVERHEAD].mean) else _percent(of[OVERHEAD])
+            less = _percent(more.get((letter, policy.name), Estimate(nan)))
+            rows.append([letter, policy.name, saves(policy, run.useful_h), overhead, less])
+    words, numbers = word_columns("result", "strategy", "saves"), ("overhead, %", "more than A")
+    caption = "Overhead in % of useful time, ± half of the 95 % interval"
+    return Table(caption, [*words, *number_columns(*numbers)], rows, grouped=True)
 
 
 def _of(row: Mapping[str, Any]) -> Estimate:
@@ -215,18 +216,17 @@ def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
     rows = []
     for one in records_of(table):
         quantity, a, b = one["quantity"], one["a"], one["b"]
-        if quantity in known and not a == b == 0:
-            in_percent = quantity in (OVERHEAD, *parts)
-            scale = 100 if in_percent else 1e4 if has_measured_error(quantity) else 1
-            rows.append([one["strategy"], _label(quantity), *_difference(a, b, _of(one), scale)])
+        if quantity not in known or a == b == 0:
+            continue
+        in_percent = quantity in (OVERHEAD, *parts)
+        scale = 100 if in_percent else 1e4 if has_measured_error(quantity) else 1
+        found = _of(one).times(scale)
+        half = found.half_width
+        means = [suited(x, x - half, x + half)[0] for x in (scale * a, scale * b)]
+        difference = with_interval(found.mean, half)
+        rows.append([one["strategy"], _label(quantity), *means, difference])
     columns = [*word_columns("strategy", "quantity"), *number_columns("A", letter, f"{letter} - A")]
     return Table("", columns, rows, grouped=True)
-
-
-def _difference(a: float, b: float, found: Estimate, scale: float) -> list[str]:
-    half = scale * found.half_width
-    means = [suited(scale * mean, scale * mean - half, scale * mean + half)[0] for mean in (a, b)]
-    return [*means, with_interval(scale * found.mean, half)]
 
 
 def _label(quantity: str) -> str:

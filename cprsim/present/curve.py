@@ -1,10 +1,9 @@
-"""A staleness curve: what stale shards cost in accuracy, and how far that holds; what it takes."""
+"""A staleness curve: what stale shards cost in accuracy, and how far that holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import isfinite, nan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,6 @@ from scipy import stats
 from cprsim.curves.curve_file import CurveFile, bytes_shares
 from cprsim.measuring.checks import FAILS_BEYOND, SeedMean
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss
-from cprsim.measuring.elsewhere import RESULTS, PlannedRun
-from cprsim.measuring.lengths import sentences_of_lengths
-from cprsim.measuring.power import LEVEL, PlannedSeeds
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
@@ -31,9 +27,8 @@ from cprsim.present.document import (
     row_columns,
 )
 from cprsim.records import HIGH, Estimate, Floats
-from cprsim.results.compare import flat
-from cprsim.results.words import count, ends, portion, significant, with_ends, with_interval
-from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
+from cprsim.results.identity import flat
+from cprsim.results.words import ends, portion, significant, with_ends, with_interval
 from cprsim.staleness.names import MORE_BYTES, WHOLE, Metric
 from cprsim.staleness.response import BY_PLS, Response
 
@@ -216,10 +211,9 @@ def _table(strategies: pd.DataFrame) -> Table:
 
 
 def _remarks(curve: CurveFile) -> Iterator[str]:
-    """Metrics that are not for use, other lengths of training, and what one failure costs."""
+    """Metrics that are not for use, and what one failure costs."""
     for metric, why in curve.unfit_metrics.items():
         yield f"No limit of {metric.label} is taken: {'; '.join(why)}."
-    yield from sentences_of_lengths(curve)
     lost = [
         f"{with_ends(loss.mean, *loss.interval())} of {one.metric.label}"
         for one in curve.responses
@@ -275,66 +269,3 @@ def _chart(curve: CurveFile) -> Chart:
 def _line(one: Response) -> Series:
     y, low, high = map(floats, _loss_at(one, one.pls))
     return Series(one.strategy, floats(one.pls), y, low, high)
-
-
-# ------------------------------------------------------------------------------ before it
-
-
-def answer_of_plan(name: str, runs: Sequence[PlannedRun], file: Path) -> Answer:
-    """The runs that are to be made elsewhere, of which a file was written."""
-    n_seeds = len({one.seed for one in runs})
-    said = (
-        f"{count(len(runs), 'run')} of {count(n_seeds, 'seed')}; each row takes its results "
-        f"({', '.join(RESULTS)}), then --runs makes the curve."
-    )
-    question = "Which runs does a staleness curve take?"
-    return Answer(
-        "plan",
-        name,
-        lambda: Document(f"Runs to measure elsewhere: {name}", question, [said]),
-        values={"n_runs": len(runs), "n_seeds": n_seeds},
-        rows={"runs": pd.DataFrame(one.cells() for one in runs)},
-        files=[file],
-    )
-
-
-def answer_of_seeds(
-    found: Mapping[float, PlannedSeeds], metric: Metric, limit: float, pilot: str
-) -> Answer:
-    """How many seeds and runs tell a loss from nothing, by the power that is asked for."""
-    (asked, one), loss = next(iter(found.items())), f"a loss of {limit:g} of {metric.label}"
-    rows = [
-        [f"{asked:.0%}", f"{one.n_seeds:,}", f"{one.n_runs:,}", f"{one.power:.1%}"]
-        for asked, one in found.items()
-    ]
-    document = Document(
-        title=f"Seeds that tell {loss} from nothing",
-        question="How many seeds does a staleness curve take?",
-        answer=[
-            f"{one.n_seeds:,} seeds tell {loss} from nothing with a probability of at least "
-            f"{asked:.0%}; a curve is for use from {FEWEST_SEEDS_TO_USE} seeds."
-        ],
-        table=Table(
-            "Seeds and runs of the whole measurement",
-            row_columns("probability asked for", "seeds", "runs", "probability"),
-            rows,
-        ),
-        remarks=[
-            f"The loss is that of a failure of {FAILED_FRACTION:.1%} of the servers at any time, "
-            f"by a one-sided test at a level of {LEVEL:.0%}. Seeds scatter by {one.spread:.2g} in "
-            f"the {one.n_pilot} seeds of {pilot}."
-        ],
-    )
-    return Answer(
-        "seeds",
-        pilot,
-        lambda: document,
-        frames={"seeds": pd.DataFrame(
-            {"power_asked": at, "n_seeds": of.n_seeds, "n_runs": of.n_runs, "power": of.power}
-            for at, of in found.items()
-        )},
-        values={
-            "metric": metric.value, "limit": limit, "pilot": pilot,
-            "spread": one.spread, "n_pilot": one.n_pilot,
-        },
-    )  # fmt: skip

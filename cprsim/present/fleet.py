@@ -15,7 +15,7 @@ from cprsim.present.document import Document, Picture, Section, Table, row_colum
 from cprsim.present.provenance import origin
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
-from cprsim.results.manifest import read_manifest
+from cprsim.results.folder import read_manifest
 from cprsim.results.money import USEFUL
 from cprsim.results.words import count, hours, significant, with_ends, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown

@@ -74,7 +74,7 @@ def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
     )
     rows = [
         *(["scenario", *words] for words in shipped[["name", "about"]].to_numpy().tolist()),
-        *(["failure rate", one.name, _rate(one)] for one in PRESETS),
+        *(["failure rate", one.name, _rate(one)] for one in PRESETS.values()),
     ]
     document = Document(
         "What comes with cprsim",
@@ -82,7 +82,7 @@ def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
         ["Every command takes a scenario by its name; cprsim init --from NAME copies it."],
         table=Table("", word_columns("", "name", "what it is"), rows, grouped=True),
     )
-    frames = {"scenarios": shipped, "presets": pd.DataFrame(map(asdict, PRESETS))}
+    frames = {"scenarios": shipped, "presets": pd.DataFrame(map(asdict, PRESETS.values()))}
     return Answer("init", "what is shipped", lambda: document, frames=frames)
 
 

@@ -22,12 +22,11 @@ from cprsim.present.run import answer_of_run
 from cprsim.present.select import answer_of_select
 from cprsim.present.sweep import answer_of_sweep
 from cprsim.present.systems import answer_of_systems
-from cprsim.results.compare import inputs_of
-from cprsim.results.kept import Kept
-from cprsim.results.manifest import MANIFEST, read_manifest, results_in
+from cprsim.results.folder import MANIFEST, Kept, read_manifest, results_in, stored_scenario
+from cprsim.results.identity import inputs_of
 from cprsim.results.run import JOB, load_result
 from cprsim.selector.folder import SELECTION, load_selection
-from cprsim.studies.runner import SUMMARY, read_reproduced
+from cprsim.studies.study import SUMMARY, read_reproduced
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
 from cprsim.systems_compared.comparison import ABOUT as ABOUT_COMPARISON
@@ -35,7 +34,7 @@ from cprsim.systems_compared.comparison import load_comparison
 
 
 def _by_manifest(result: Any) -> dict[str, str]:
-    return inputs_of(result.path, read_manifest(result.path))
+    return inputs_of(stored_scenario(result.path), read_manifest(result.path))
 
 
 class ResultKind(NamedTuple):
@@ -73,7 +72,7 @@ def answer_of(path: Path) -> Answer:
     if len(inside) == 1 and not (path / MANIFEST).exists():
         path = inside[0]
     kind = kind_of(path)
-    one = Kept(kind.load(path), path, path, True, None)
+    one = Kept(kind.load(path), path, path, found_again=True)
     return kind.answer(one.made, **one.about())
 
 

@@ -18,10 +18,9 @@ from cprsim.present.document import Document, Section, Table, Words, row_columns
 from cprsim.present.markdown import raw_table
 from cprsim.present.provenance import origin
 from cprsim.records import NO_NUMBER
-from cprsim.results.manifest import MANIFEST, read_manifest
+from cprsim.results.folder import MANIFEST, read_manifest
 from cprsim.results.words import count
-from cprsim.studies.runner import COLUMNS, Reproduced, read_reproduced
-from cprsim.studies.study import Listing, Study
+from cprsim.studies.study import COLUMNS, Listing, Reproduced, Study, read_reproduced
 from cprsim.studies.verdicts import Claim, Finding
 
 MARKS = (
@@ -107,8 +106,6 @@ def _document(made: Reproduced) -> Document:
     """Everything about one reproduced result. Raises ResultError for an unreadable file."""
     summary = made.summary
     assumed = [f"{row.quantity}: {'; '.join(row.free)}." for row in summary.rows if row.free]
-    names = ["figure", *(f"figure-{number + 2}" for number in range(len(summary.charts)))]
-    charts = zip(summary.charts, names, strict=False)
     inputs = sorted(path.name for path in made.path.glob("*.yaml"))
     return Document(
         title=summary.title,
@@ -117,7 +114,7 @@ def _document(made: Reproduced) -> Document:
         table=_comparisons(summary.rows) if summary.rows else None,
         remarks=[*_misses(summary.rows), *summary.notes],
         sections=[
-            *(Section(chart.title, chart_blocks(chart, name)) for chart, name in charts),
+            *(Section(chart.title, chart_blocks(chart, "figure")) for chart in summary.charts),
             Section("Tables", [*map(_table, summary.listings)]),
             Section("Inputs that we assumed", [Words(assumed)]),
             *origin(read_manifest(made.path), made.path, scenarios=inputs),

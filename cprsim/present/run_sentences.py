@@ -10,9 +10,8 @@ from cprsim.curves.choosing import fit_curves
 from cprsim.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
-from cprsim.results.compare import differences
 from cprsim.results.folder import stored_scenario
-from cprsim.results.metrics import FINISHED, records_of
+from cprsim.results.metrics import FINISHED, differences, records_of
 from cprsim.results.run import Result
 from cprsim.results.words import (
     count,

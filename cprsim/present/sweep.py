@@ -21,12 +21,11 @@ from cprsim.present.document import (
 from cprsim.present.provenance import origin
 from cprsim.present.run import loss_column
 from cprsim.records import NO_NUMBER, Estimate
-from cprsim.results.manifest import read_manifest
-from cprsim.results.metrics import parts_among, records_of
+from cprsim.results.folder import read_manifest
+from cprsim.results.metrics import OVERHEAD, parts_among, records_of
 from cprsim.results.words import count, hours, with_interval
 from cprsim.scenario.prices import ACCURACY, shown
-from cprsim.sweeps.folder import SweepResult
-from cprsim.sweeps.table import COST_MONTH, OVERHEAD, VARIED
+from cprsim.sweeps.folder import COST_MONTH, VARIED, SweepResult
 
 MOST_SHOWN = 30  # rows of points on a terminal; of more points the extremes
 MOST_ROWS = 200  # of a table on a page
@@ -89,7 +88,7 @@ def points_frame(result: SweepResult) -> pd.DataFrame:
         found.append(rows.set_axis(_ends(name)[: len(ends)], axis="columns"))
     differences = overhead[_ends("difference")]
     found.append(differences.set_axis(_ends("difference_fraction"), axis="columns"))
-    points = pd.concat(found, axis="columns")
+    points: pd.DataFrame = pd.concat(found, axis="columns")
     by = OVERHEAD if result.currency is None else COST_MONTH
     best = points[points[by].notna()].groupby(where, sort=False, dropna=False)[by].idxmin()
     return points.assign(cheapest=points.index.isin(best))

@@ -12,13 +12,13 @@ from typing import Any
 
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome
 from cprsim.files import digest_of
-from cprsim.records import stacked
+from cprsim.records import EventLog, stacked
 from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity, identity_of
-from cprsim.results.run import Logbook, Result, write_result
+from cprsim.results.run import Result, write_result
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulate.blocks import with_parts
 
@@ -35,12 +35,11 @@ def keep(target: ResultTarget, rehearsal: Rehearsal, draw: Callable[[Result], ob
         (result.path / FILE).write_text(text, "utf-8")
         draw(result)
 
-    outcome = _outcome(rehearsal, shown)
-    described = target.with_about(
-        replications={one.policy.name: one.costs.n_replications for one in outcome.strategies},
-        failures_digest=rehearsal.digest,
+    outcome, logs = _outcome(rehearsal, shown), _logs(rehearsal, shown)
+    trace = rehearsal.of(shown[0])[0].planned.trace
+    return write_result(
+        target, outcome, logs, trace, draw_and_add, failures_digest=rehearsal.digest
     )
-    return write_result(described, outcome, _logbook(rehearsal, shown), draw=draw_and_add)
 
 
 def identity(rehearsal: Rehearsal, loaded: LoadedScenario) -> Identity:
@@ -75,14 +74,14 @@ def _strategy(policy: Policy, runs: list[FoldedRun]) -> StrategyOutcome:
     )
 
 
-def _logbook(rehearsal: Rehearsal, shown: list[Policy]) -> Logbook:
+def _logs(rehearsal: Rehearsal, shown: list[Policy]) -> dict[str, EventLog]:
     """The first trace that every strategy has a valid run of, else the first of each."""
     logs = {}
     for policy in shown:
         first = rehearsal.of(policy)[0]
         logs[named(policy, PREDICTED).name] = first.planned.predicted.log
         logs[named(policy, MEASURED).name] = first.measured.log
-    return Logbook(rehearsal.of(shown[0])[0].planned.trace, logs)
+    return logs
 
 
 def as_plain(rehearsal: Rehearsal) -> dict[str, Any]:

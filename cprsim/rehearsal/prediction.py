@@ -14,7 +14,6 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
-from cprsim.kernel.replay import TracedTraining
 from cprsim.kernel.saving import Saver
 from cprsim.records import (
     Clock,
@@ -172,10 +171,10 @@ def _rescheduled(stage: Stage, hours: float) -> Stage:
 def bytes_share(policy: Policy, orders: Orders, material: Material) -> float:
     """What the sub-saves of a run without failures write, over what as many whole saves would."""
     trainer = material.trainer()
-    course, saver = TracedTraining(trainer), Saver(trainer, material.shards, policy.sub_saves)
+    saver = Saver(trainer, material.shards, policy.sub_saves)
     assert policy.sub_saves is not None
     for due in orders.due:
-        course.go_to(due.position)
+        trainer.run(due.position)
         saver.save(ends_interval=due.ends_interval)
     whole = material.shards.layout.n_rows * material.row_bytes
     n_wholes = len(orders.due) * policy.sub_saves.fraction

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from cprsim.kernel.clicks.records import Clicks
-from cprsim.kernel.loops import Array
-from cprsim.kernel.replay import TracedTraining, moments, replay
+from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
+from cprsim.kernel.schedule import Rewind, SaveEvent, SaveStage, of_log
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, EventKind, EventLog
 from cprsim.rehearsal.material import Material
@@ -275,7 +275,7 @@ def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Cli
             range(ran.orders.n_servers),
             range(ran.orders.n_servers, ran.orders.n_slots),
         )
-        replay(run.log, useful_h, servers, trainers, TracedTraining(trainer), saver)
+        play(trainer, saver, of_log(run.log, useful_h, servers, trainers))
         bytes_of_replay = saver.bytes_written
     auc_of_replay = trainer.evaluate(test).auc
     equal = _equal(ran, trainer)
@@ -295,25 +295,20 @@ def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> 
 
     Returns the bytes that its saves wrote.
     """
-    kept = {0: _copied(trainer)}
+    kept = {0: trainer.state()}
     n_bytes = 0
-    for moment in moments(log, range(0)):
-        at = trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples)
-        if moment.kind is EventKind.ROLLED_BACK:
-            for name, array in trainer.state().items():
-                array[:] = kept[at][name]
+    for event in of_log(log, useful_h, range(0), range(0)):
+        at = trainer.on_grid(event.at * trainer.n_samples)
+        if isinstance(event, Rewind):
+            trainer.restore(kept[at])
             continue
         trainer.run(max(at, trainer.position))
-        if moment.kind is EventKind.SAVE_STARTED:
-            kept[at] = _copied(trainer)
-        elif moment.kind is EventKind.SAVE_COMMITTED:
+        if isinstance(event, SaveEvent) and event.stage is SaveStage.STARTS:
+            kept[at] = trainer.state()
+        elif isinstance(event, SaveEvent) and event.stage is SaveStage.COMMITS:
             weights = trainer.weights
             n_bytes += weights.bytes_of(slice(0, len(trainer.changed))) + weights.dense_bytes
     return n_bytes
-
-
-def _copied(trainer: ProxyTrainer) -> dict[str, Array]:
-    return {name: array.copy() for name, array in trainer.state().items()}
 
 
 def _equal(ran: FinishedRun, trainer: ProxyTrainer) -> bool:

@@ -1,4 +1,4 @@
-"""What all results folders have in common: how they are made, found again, written and read.
+"""Results folders: what they hold, whole or not there, and found again.
 
     <root>/<name>-<digest>/                 scenario.yaml, what the kind of result says, figures,
                                             manifest.json
@@ -6,7 +6,9 @@
     <root>/.<name>.<id>.unfinished/lock     held while the writer lives; the kernel lets go when it
                                             dies, and whoever gets the lock may delete the folder
 
-The kind of result writes its own files; a folder without its manifest is not finished.
+The manifest, written last, is the only file that knows times and hosts. It holds a digest of every
+other file, and one of itself, so that whatever was damaged is found. Digests are no signatures:
+whoever changes a folder on purpose can renew them.
 """
 
 from __future__ import annotations
@@ -14,15 +16,21 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 import re
 import secrets
 import shutil
+import subprocess
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -30,17 +38,29 @@ import pyarrow.parquet as pq
 
 from cprsim import watch
 from cprsim.errors import UNUSABLE, InputError, ResultError, one_line, printable
-from cprsim.files import UNFINISHED, decode, encode, json_text, writes
-from cprsim.results.identity import Identity
-from cprsim.results.manifest import damage, write_manifest
+from cprsim.files import (
+    UNFINISHED,
+    decode,
+    digest_of,
+    encode,
+    json_text,
+    write_whole,
+    writes,
+)
+from cprsim.results.identity import Identity, file_digest, identity_of, source_digest
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import read_yaml
+from cprsim.version import PACKAGE, __version__
 
-SCENARIO = "scenario.yaml"
+SCENARIO, MANIFEST = "scenario.yaml", "manifest.json"
+FORMAT = 3
+DIGEST = "manifest_sha256"  # of all its other entries
+LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic")
 
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResultTarget:
     """The results folder that is to be made."""
 
@@ -58,6 +78,51 @@ class ResultTarget:
     def with_about(self, **about: Any) -> ResultTarget:
         """The same, of which the manifest says more."""
         return replace(self, about={**self.about, **about})
+
+
+@dataclass(frozen=True)
+class Kept(Generic[Made]):
+    """What a results folder holds, and how that came about."""
+
+    made: Made
+    path: Path
+    folder: Path | None = None  # where it is kept
+    found_again: bool = False
+    target: Any = None  # a temporary folder goes with it
+
+    def about(self) -> dict[str, Any]:
+        """What an `Answer` knows of its folder."""
+        return {"folder": self.folder, "found_again": self.found_again, "holds": self}
+
+
+def kept(
+    folder: str | Path | None,
+    loaded: LoadedScenario,
+    read: Callable[[Path], Made],
+    make: Callable[[ResultTarget], Made],
+    *,
+    kind: str = "",
+    replay: int | None = None,
+    identity: Identity | None = None,
+    alone: bool = False,
+) -> Kept[Made]:
+    """What the results folder of a scenario holds; where there is none, it is made.
+
+    Parameters
+    ----------
+    folder : of results folders; None: nothing is kept, and figures are drawn when asked for
+    read, make : what a finished folder holds; what is to be kept in `ResultTarget.folder`
+    kind, replay, identity : see `cprsim.results.identity`
+    alone : no other process may make the same at once
+    """
+    root = Path(tempfile.mkdtemp(prefix="cprsim-") if folder is None else str(folder))
+    about = {"seed": loaded.scenario.simulation.seed, "command": watch.command()}
+    identity = identity or identity_of(loaded, kind, replay)
+    target = ResultTarget(root, identity, datetime.now(UTC), about)
+    if folder is None:
+        weakref.finalize(target, shutil.rmtree, root, ignore_errors=True)
+    made, there = finished_or_make(target.folder, read, lambda: make(target), alone=alone)
+    return Kept(made, target.folder, None if folder is None else target.folder, there, target)
 
 
 def finished_or_make(
@@ -81,6 +146,144 @@ def new_folder(target: ResultTarget) -> Iterator[Path]:
         (folder / SCENARIO).write_text(target.identity.scenario_yaml, "utf-8")
         yield folder
         write_manifest(folder, target.identity, target.about, target.started)
+
+
+# --------------------------------------------------------------------------- manifest
+
+
+def write_manifest(
+    folder: Path, identity: Identity, about: Mapping[str, Any], started: datetime
+) -> None:
+    """Describe a folder whose other files are complete."""
+    now = datetime.now(UTC)
+    seal(
+        folder,
+        {
+            "format": FORMAT,
+            "name": identity.name,
+            "replay": identity.replay,
+            "digest": identity.digest,
+            **about,
+            "inputs": dict(identity.inputs),
+            "cprsim": {"version": __version__, "source": source_digest(), "git": git_state()},
+            "python": platform.python_version(),
+            "libraries": {name: _installed(name) for name in LIBRARIES},
+            "files": {},
+            "started_at": started.isoformat(timespec="seconds"),
+            "finished_at": now.isoformat(timespec="seconds"),
+            "took_s": round((now - started).total_seconds(), 3),
+            "host": {
+                "name": platform.node(),
+                "platform": platform.platform(),
+                "cores": os.cpu_count(),
+            },
+        },
+    )
+
+
+def seal(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write a manifest that lists the files of the folder; it appears at once, as a whole."""
+    files = {
+        path.name: {"sha256": file_digest(path), "bytes": path.stat().st_size}
+        for path in sorted(folder.iterdir())
+        if path.name != MANIFEST
+    }
+    listed = {**manifest, "files": files}
+    write_whole(folder / MANIFEST, json_text({**listed, DIGEST: _digest(listed)}))
+
+
+def results_in(folder: Path) -> list[Path]:
+    """The finished results folders within one, sorted."""
+    return [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))]
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a finished folder whose files are what it says."""
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise ResultError(f"{folder} is no folder")
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_bytes())
+        wrong = _wrong_manifest(path, manifest) or _wrong_file(folder, manifest["files"])
+    except FileNotFoundError:
+        inside = ", ".join(str(one) for one in results_in(folder)[:3])
+        instead = f"; name one in it, such as {inside}" if inside else ""
+        message = f"{folder} is no finished result: it has no {MANIFEST}{instead}"
+        raise ResultError(message) from None
+    except OSError as error:
+        raise ResultError(f"{path} can't be read: {error.strerror or error}") from None
+    except UNUSABLE as error:
+        raise ResultError(f"{path} is damaged: it is no manifest") from error
+    if wrong:
+        raise ResultError(wrong)
+    return manifest
+
+
+def _wrong_manifest(path: Path, manifest: Mapping[str, Any]) -> str:
+    """What is wrong with it; empty where its format is known and its digest holds."""
+    found = manifest.get("format")
+    if found != FORMAT:
+        shown = "no format" if found is None else f"format {one_line(str(found))}"
+        return (
+            f"{path} has {shown}; this cprsim reads {FORMAT}: it is damaged, or comes from another "
+            "version"
+        )
+    if manifest.get(DIGEST) != _digest(manifest):
+        return f"{path} is damaged or was changed by hand: it differs from its digest"
+    return "" if manifest["files"] else f"{path} is damaged: it lists no file"
+
+
+def _wrong_file(folder: Path, files: Mapping[str, Any]) -> str:
+    """The first file that is not as listed; empty where all are."""
+    for name, entry in files.items():
+        path, said = folder / name, one_line(name)
+        if Path(name).name != name:
+            return f"{folder / MANIFEST} is damaged: {said} is no file of this folder"
+        if not path.is_file():
+            return f"{folder} is damaged: {said} is missing"
+        if file_digest(path) != entry["sha256"]:
+            return f"{folder} is damaged: {said} differs from its digest"
+    return ""
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    """Digest of a manifest's entries but the digest itself."""
+    return digest_of({key: value for key, value in manifest.items() if key != DIGEST})
+
+
+def damage(folder: Path) -> str | None:
+    """What is wrong with a results folder, None where it is sound."""
+    try:
+        read_manifest(folder)
+    except ResultError as error:
+        return str(error)
+    return None
+
+
+@cache  # the code that runs is that of its first import
+def git_state() -> dict[str, Any] | None:
+    """Commit of the checkout that cprsim runs from and whether it has uncommitted changes."""
+    try:
+        _git(PACKAGE, "ls-files", "--error-unmatch", "__init__.py")
+        commit = _git(PACKAGE, "rev-parse", "HEAD")
+        changes = _git(PACKAGE, "status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"commit": commit, "dirty": bool(changes)}
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    return done.stdout.strip()
+
+
+@cache
+def _installed(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
 
 
 # --------------------------------------------------------------------------- files
@@ -209,14 +412,15 @@ def sole(final: Path) -> Iterator[None]:
     """While the block lasts, no other process works on what is to become `final`."""
     path = final.parent / f".{final.name}.lock"
     with _there(final.parent):
-        try:
-            with writes(f"to {final.parent}"):
+        with writes(f"to {final.parent}"):
+            try:
                 lock = _lock(path, fcntl.LOCK_NB)
-        except _HeldError as held:
-            raise ResultError(
-                f"{final} is being made by another process (number {held}): wait for it, or stop "
-                "it and run this again; what it has finished is kept"
-            ) from None
+            except BlockingIOError:
+                holder = path.read_text("ascii") or "unknown"
+                raise ResultError(
+                    f"{final} is being made by another process (number {holder}): wait for it, or "
+                    "stop it and run this again; what it has finished is kept"
+                ) from None
         try:
             os.ftruncate(lock, 0)
             os.pwrite(lock, str(os.getpid()).encode(), 0)
@@ -245,12 +449,11 @@ def workshop(final: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-class _HeldError(Exception):
-    """Another process, whose number this is, holds the lock."""
-
-
 def _lock(path: Path, how: int = 0) -> int:
-    """The descriptor that holds the lock of a file; the kernel lets go of it when we die."""
+    """The descriptor that holds the lock of a file; the kernel lets go of it when we die.
+
+    Raises BlockingIOError where another process holds it and `how` says not to wait.
+    """
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -258,9 +461,8 @@ def _lock(path: Path, how: int = 0) -> int:
             if os.path.samestat(path.stat(), os.fstat(lock)):
                 return lock
         except BlockingIOError:
-            holder = os.pread(lock, 20, 0).decode("ascii", "replace")
             os.close(lock)
-            raise _HeldError(holder or "unknown") from None
+            raise
         except FileNotFoundError:
             pass  # whoever held it has deleted it
         os.close(lock)
@@ -270,7 +472,7 @@ def remove_leftovers(root: Path) -> list[Path]:
     """Delete what killed runs left in `root`; what a living process writes stays."""
     removed = []
     for folder in root.glob(f".*{UNFINISHED}"):
-        with suppress(OSError, _HeldError):  # gone meanwhile, or not ours to touch
+        with suppress(OSError):  # gone meanwhile, or not ours to touch
             lock = _lock(folder / "lock", fcntl.LOCK_NB)
             try:
                 shutil.rmtree(folder)

@@ -1,11 +1,11 @@
-"""What makes two results the same: scenario, inputs and source; and how their folder is called."""
+"""What makes two results the same: scenario, inputs and source; and what went into one, by key."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,27 +24,19 @@ N_DIGITS = 10  # of the digest in a folder's name
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Everything that decides the bytes of a result.
-
-    `replay` is the number of the one replication that is drawn alone, None for a whole run.
-    """
+    """Everything that decides the bytes of a result."""
 
     name: str
     scenario_yaml: str  # resolved: seed, replications and overrides inside
     inputs: Mapping[str, str]  # name of each input file -> digest
-    replay: int | None = None
+    replay: int | None = None  # the replication that is drawn alone; None: a whole run
 
     @property
     def digest(self) -> str:
         """Hexadecimal digest of all that decides the result."""
-        parts = {
-            "scenario": self.scenario_yaml,
-            "inputs": sorted(self.inputs.values()),
-            "replay": self.replay,
-            "version": __version__,
-            "source": source_digest(),
-        }
-        return digest_of(parts)
+        return digest_by_this_source(
+            scenario=self.scenario_yaml, inputs=sorted(self.inputs.values()), replay=self.replay
+        )
 
     @property
     def folder_name(self) -> str:
@@ -55,58 +47,52 @@ class Identity:
 
 def identity_of(loaded: LoadedScenario, kind: str = "", replay: int | None = None) -> Identity:
     """What decides the result that a command makes of a scenario."""
+    name, curve = loaded.scenario.name, curve_path(loaded)
+    of_curve = {} if curve is None else {f"curve {curve.name}": file_digest(curve)}
     return Identity(
-        name=f"{loaded.scenario.name}-{kind}" if kind else loaded.scenario.name,
-        scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=_inputs(loaded),
-        replay=replay,
+        f"{name}-{kind}" if kind else name,
+        dump_scenario(loaded.scenario),
+        trace_digest(loaded) | of_curve | other_inputs(loaded),
+        replay,
     )
 
 
-def _inputs(loaded: LoadedScenario) -> dict[str, str]:
-    """Digest of each file beside the scenario that decides its numbers, by name.
-
-    They are trace and curve, and the files that a curve should have been measured on and was not.
-    """
-    curve = curve_path(loaded)
-    of_curve = {} if curve is None else {f"curve {curve.name}": file_digest(curve)}
-    return _trace(loaded) | of_curve | other_inputs(loaded)
+def safe_name(name: str) -> str:
+    """The name with everything but letters, digits, dot, dash and underscore made a dash."""
+    return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.")[:60] or "scenario"
 
 
-def _trace(loaded: LoadedScenario) -> dict[str, str]:
+# --------------------------------------------------------------------------- digests
+
+
+def digest_by_this_source(**parts: Any) -> str:
+    """Digest of what decides some numbers, and of the program that computes them."""
+    return digest_of({**parts, "version": __version__, "source": source_digest()})
+
+
+def trace_digest(loaded: LoadedScenario) -> dict[str, str]:
+    """Digest of the log that is replayed, by its name; empty where there is none."""
     path = loaded.trace_path
     return {} if path is None else {path.name: file_digest(path)}
 
 
 def failures_digest(loaded: LoadedScenario) -> str:
     """Digest of what decides which failures replication i meets; equal digests, equal failures."""
-    scenario, cluster, scopes = loaded.scenario, loaded.scenario.cluster, loaded.scenario.scopes
-    parts: dict[str, Any] = {
-        "seed": scenario.simulation.seed,
-        "useful_h": scenario.job.useful_h,
-        "cluster": cluster.model_dump(
-            mode="json", include={"trainers", "emb_ps", "others", "repair"}
-        ),
-        "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
-        "inputs": sorted(_trace(loaded).values()),
-    }
-    kinds = [[one.name, one.share, one.reach] for one in scopes]
-    some: dict[str, Any] = {
-        "workers": cluster.workers,
-        "roles": cluster.roles and cluster.n_nodes_of_stateful,
-        "sync servers": scenario.sync and scenario.sync.servers,
-        "scopes": kinds and [kinds, cluster.rack],  # what a failure is, and whom else it strikes
-        "failures of scopes": [
-            one.failures.model_dump(mode="json") for one in scopes if one.failures
-        ],
-        "silent": scenario.silent and scenario.silent.mtbf_h,
-    }
-    return digest_of(parts | {name: one for name, one in some.items() if one})
-
-
-def safe_name(name: str) -> str:
-    """The name with everything but letters, digits, dot, dash and underscore made a dash."""
-    return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.")[:60] or "scenario"
+    scenario, of_scope = loaded.scenario, {"name", "share", "reach", "failures"}
+    return digest_of(
+        {
+            "seed": scenario.simulation.seed,
+            "useful_h": scenario.job.useful_h,
+            "nodes": list(scenario.n_nodes_of.items()),
+            "repair": scenario.cluster.model_dump(mode="json", include={"repair"}),
+            "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
+            "inputs": sorted(trace_digest(loaded).values()),
+            # what a failure is, and whom else it strikes
+            "scopes": [one.model_dump(mode="json", include=of_scope) for one in scenario.scopes],
+            "rack": scenario.scopes and scenario.cluster.rack,
+            "silent": scenario.silent and scenario.silent.mtbf_h,
+        }
+    )
 
 
 def file_digest(path: Path) -> str:
@@ -121,15 +107,57 @@ def file_digest(path: Path) -> str:
 @cache
 def source_digest() -> str:
     """Digest of the package's own source files, so that changed code is never mistaken for old."""
-    digest = hashlib.sha256()
-    for folder, files in ((PACKAGE, PACKAGE.rglob("*.py")), *_own_systems()):
+    digest, own = hashlib.sha256(), os.environ.get(FOLDER)
+    folders = {PACKAGE: "**/*.py"} | ({Path(own): "*.py"} if own else {})
+    for folder, names in folders.items():
+        files = folder.glob(names)
         for path in sorted(files, key=lambda path: path.relative_to(folder).parts):
             digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
             digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def _own_systems() -> Iterator[tuple[Path, Iterable[Path]]]:
-    folder = os.environ.get(FOLDER)
-    if folder:
-        yield Path(folder), Path(folder).glob("*.py")
+# --------------------------------------------------------------------------- what went into one
+
+
+def inputs_of(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Every input of a result: the scenario's keys, seed, replications, files, versions."""
+    program = manifest.get("cprsim") or {}
+    git = program.get("git") or {}
+    more = {
+        "seed": manifest.get("seed"),
+        "replication shown alone": manifest.get("replay"),
+        "replications": manifest.get("replications"),
+        "effort": manifest.get("effort"),
+        "clicks": manifest.get("clicks"),
+        "input": {name: of[:N_DIGITS] for name, of in (manifest.get("inputs") or {}).items()},
+        "cprsim": program.get("version"),
+        "source of cprsim": (program.get("source") or "")[:N_DIGITS] or None,
+        "commit": (git.get("commit") or "")[:N_DIGITS] or None,
+        "uncommitted changes": git.get("dirty"),
+        "Python": manifest.get("python"),
+        "library": manifest.get("libraries"),
+    }
+    return dict([*flat(scenario), *flat(more)])
+
+
+def flat(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Dotted keys and values as texts; entries of a list by their name where they have one."""
+    if isinstance(value, list) and value and all(_name(one) for one in value):
+        rest = [{name: inner for name, inner in one.items() if name != "name"} for one in value]
+        value = {_name(one): inner for one, inner in zip(value, rest, strict=True)}
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from flat(inner, f"{key}.{name}" if key else str(name))
+    elif value is not None:
+        yield key, _text(value)
+
+
+def _name(entry: Any) -> Any:
+    return entry.get("name") if isinstance(entry, Mapping) else None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(_text, value)) if isinstance(value, list) else str(value)

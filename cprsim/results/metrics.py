@@ -7,8 +7,9 @@ finished results folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,21 +20,21 @@ from cprsim.results.rows import (
     BEYOND,
     QUANTITIES,
     RESPONSE,
-    Sharing,
-    Variance,
     further_losses,
-    not_shared,
-    of_difference,
     replication_rows,
 )
 from cprsim.staleness.expected import MeanLoss, pooled
+from cprsim.staleness.names import Metric
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome
+    from cprsim.staleness.curve import StalenessCurve
 
 
 Columns = Mapping[str, Any] | pd.DataFrame  # of replication rows
-Errors = Mapping[str, tuple[float, float]]  # by loss: a curve's mean one, its degrees of freedom
+Error = tuple[float, float]  # of a mean loss that a curve prices, its degrees of freedom
+# (quantity, one response, another) -> the correlation of their errors, None where nothing tells
+Sharing = Callable[[str, str, str], float | None]
 
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
 
@@ -97,52 +98,53 @@ def known_first(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Every metric of the replications of one strategy."""
+    """Every metric of the replications of one strategy, or its difference between two."""
 
     metrics: tuple[str, ...]
     values: Floats  # (n_metrics, n_replications)
     replication: Ints
     finished: Bools
-    response: str  # of a staleness curve, that prices the losses
-    errors: Mapping[str, tuple[Floats, float]]  # by loss: the curve's, (n_replications,), degrees
-
-    def of(self, replications: Ints) -> Sample:
-        """These replications alone, all of which it has."""
-        at = np.searchsorted(self.replication, replications)
-        errors = {name: (error[at], degrees) for name, (error, degrees) in self.errors.items()}
-        return replace(
-            self, values=self.values[:, at], replication=replications,
-            finished=self.finished[at], errors=errors,
-        )  # fmt: skip
+    # of each strategy that is in it: the response of a staleness curve that prices its losses, and
+    # by loss the curve's standard errors, (n_replications,), with their degrees of freedom
+    of_curve: tuple[tuple[str, Mapping[str, tuple[Floats, float]]], ...]
 
     def value(self, metric: str) -> Floats:
         """One metric of every replication."""
         row: Floats = self.values[self.metrics.index(metric)]
         return row
 
-    def measured(self, loss: str) -> tuple[float, float]:
-        """The curve's standard error of a mean loss, and its degrees of freedom."""
-        error, degrees = self.errors[loss]
-        return float(error.sum() / max(len(error), 1)), degrees
+    def mean(self, metric: str) -> float:
+        """Of a metric; NaN where there are replications that did not finish."""
+        return float(self.value(metric).mean()) if self.finished.all() else np.nan
+
+    def measured(self, loss: str) -> list[Error]:
+        """The standard error of a mean loss by each curve, with its degrees of freedom."""
+        errors = [of[loss] for _, of in self.of_curve if loss in of]
+        return [(float(error.sum() / max(len(error), 1)), degrees) for error, degrees in errors]
+
+    @property
+    def responses(self) -> list[str]:
+        """The response of each strategy that is in it."""
+        return [response for response, _ in self.of_curve]
 
 
 def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None) -> Sample:
     """What is measured of the replication rows of one strategy; parts that they lack are 0."""
     metrics = _measured(columns, n_nodes, parts_of(columns) if parts is None else parts)
-    losses = [name for name in metrics if f"{name}_se" in columns]
     values = np.empty((len(metrics), len(columns["finished"])))
     for row, metric in zip(values, metrics.values(), strict=True):
         row[:] = metric
-    of_curve = {
+    errors = {
         name: (
             np.broadcast_to(np.asarray(columns[f"{name}_se"], np.float64), values.shape[1:]),
             float(_first(columns[f"{name}_degrees"])),
         )
-        for name in losses
+        for name in metrics
+        if f"{name}_se" in columns
     }
     return Sample(
         tuple(metrics), values, np.asarray(columns["replication"]), np.asarray(columns["finished"]),
-        str(_first(columns[RESPONSE])), of_curve,
+        ((str(_first(columns[RESPONSE])), errors),),
     )  # fmt: skip
 
 
@@ -159,109 +161,112 @@ def samples_of(
     return {str(name): sample_of(mine, n_nodes, parts) for name, mine in each}
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """What is left of the replications of a strategy, or of its differences to another one."""
-
-    metrics: tuple[str, ...]
-    n: int
-    n_finished: int
-    mean: Floats  # (n_metrics,)
-    squares: Floats  # (n_metrics,) sums of squared deviations from the means
-    # of each strategy that is in them: the response that prices its losses, the errors of these
-    of_curve: tuple[tuple[str, Errors], ...]
-
-    def __add__(self, more: Moments) -> Moments:
-        """Those of further replications besides (Chan, Golub & LeVeque 1983)."""
-        n, off = self.n + more.n, more.mean - self.mean
-        of_curve = tuple(
-            (response, {name: _weighted(self.n, a[name], more.n, b[name]) for name in a})
-            for (response, a), (_, b) in zip(self.of_curve, more.of_curve, strict=True)
-        )
-        return Moments(
-            self.metrics, n, self.n_finished + more.n_finished,
-            self.mean + off * (more.n / n),
-            self.squares + more.squares + off**2 * (self.n * more.n / n), of_curve,
-        )  # fmt: skip
-
-
-def _weighted(
-    n: int, error: tuple[float, float], n_more: int, of_more: tuple[float, float]
-) -> tuple[float, float]:
-    """The mean error of two samples, whose degrees of freedom are equal."""
-    return (n * error[0] + n_more * of_more[0]) / (n + n_more), of_more[1]
-
-
-def moments_of(sample: Sample) -> Moments:
-    """Those of one strategy."""
-    n_finished = int(sample.finished.sum())
-    return _moments(sample.metrics, sample.values, n_finished, [sample])
-
-
 @np.errstate(invalid="ignore")  # replications that did not finish
-def moments_apart(a: Sample, b: Sample) -> Moments:
-    """Those of b - a, over the replications that both have; finished where all of both are."""
-    all_finished = a.finished.all() and b.finished.all()
-    if not np.array_equal(a.replication, b.replication):
-        shared = np.intersect1d(a.replication, b.replication, assume_unique=True)
-        a, b = a.of(shared), b.of(shared)
+def apart(a: Sample, b: Sample) -> Sample:
+    """B - a over the replications that both have; finished where all of both are."""
+    both, at_a, at_b = np.intersect1d(
+        a.replication, b.replication, assume_unique=True, return_indices=True
+    )
     metrics = tuple(name for name in a.metrics if name in b.metrics)
     of_a, of_b = (
-        one.values if one.metrics == metrics else np.array([one.value(name) for name in metrics])
-        for one in (a, b)
+        one.values[:, at][np.array([one.metrics.index(name) for name in metrics])]
+        for one, at in ((a, at_a), (b, at_b))
     )
     values = of_b - of_a
     values[np.abs(values) <= ROUNDING * np.abs(of_a)] = 0.0
-    return _moments(metrics, values, len(a.finished) if all_finished else 0, [a, b])
-
-
-def _moments(
-    metrics: tuple[str, ...], values: Floats, n_finished: int, samples: Sequence[Sample]
-) -> Moments:
-    n = values.shape[1]
-    if n_finished < n:  # the hours of a stopped replication say nothing, and may be infinite
-        values = np.full_like(values, np.nan)
-    mean = values.sum(axis=1) / max(n, 1)
-    squares = np.square(values - mean[:, None]).sum(axis=1)
-    of_curve = (
-        (one.response, {name: one.measured(name) for name in one.errors}) for one in samples
+    of_curve = tuple(
+        (response, {name: (error[at], degrees) for name, (error, degrees) in errors.items()})
+        for one, at in ((a, at_a), (b, at_b))
+        for response, errors in one.of_curve
     )
-    return Moments(metrics, n, n_finished, mean, squares, tuple(of_curve))
+    finished = np.full(len(both), a.finished.all() and b.finished.all())
+    return Sample(metrics, values, both, finished, of_curve)
 
 
-def summary_of(moments: Moments) -> dict[str, Estimate]:
+# --------------------------------------------------------------------------- means with intervals
+
+
+def summary_of(sample: Sample) -> dict[str, Estimate]:
     """Mean and 95 % interval of every metric, and how many replications finished."""
-    share = {FINISHED: Estimate.of_share(moments.n_finished, moments.n)}
-    return share | estimates_of(moments, not_shared)
+    share = Estimate.of_share(int(sample.finished.sum()), len(sample.finished))
+    return {FINISHED: share} | estimates_of(sample, shared_by(None))
 
 
-def difference_of(a: Sample, b: Sample, sharing: Sharing) -> dict[str, Estimate]:
-    """Mean and interval of b - a, over the replications that both have."""
-    return estimates_of(moments_apart(a, b), sharing)
-
-
-def estimates_of(moments: Moments, sharing: Sharing) -> dict[str, Estimate]:
+def estimates_of(sample: Sample, sharing: Sharing) -> dict[str, Estimate]:
     """Mean and 95 % interval of every metric; those of losses have the curve's variances too.
 
     All are NaN where there are replications that did not finish.
     """
-    n = moments.n
-    if not n or moments.n_finished < n:
-        return dict.fromkeys(moments.metrics, Estimate(np.nan, n=n))
-    responses, errors = zip(*moments.of_curve, strict=True)
+    n = len(sample.finished)
+    if not n or not sample.finished.all():
+        return dict.fromkeys(sample.metrics, Estimate(np.nan, n=n))
+    means = sample.values.sum(axis=1) / n
+    squares = np.square(sample.values - means[:, None]).sum(axis=1)
     found = {}
-    numbers = zip(moments.metrics, moments.mean.tolist(), moments.squares.tolist(), strict=True)
-    for name, mean, square in numbers:
-        found[name] = Estimate.of_squares(mean, square, n)
-        if n > 1 and name in errors[0]:
-            of_curve = [each[name] for each in errors]
-            measured: tuple[Variance, ...] = tuple((error**2, free) for error, free in of_curve)
-            if len(of_curve) > 1:
-                correlation = sharing(name, responses[0], responses[1])
-                measured = of_difference(of_curve[0], of_curve[1], correlation)
-            loss = MeanLoss(mean, *pooled((square / (n - 1) / n, n - 1.0), *measured))
-            found[name] = Estimate(mean, *loss.interval(CONFIDENCE), n)
+    for name, mean, square in zip(sample.metrics, means.tolist(), squares.tolist(), strict=True):
+        errors = sample.measured(name)
+        if n > 1 and errors:
+            measured = of_curves(name, sample.responses, errors, sharing)
+            found[name] = _of_loss(mean, [(square / (n - 1) / n, n - 1.0), *measured], n)
+        else:
+            found[name] = Estimate.of_squares(mean, square, n)
     return found
+
+
+def _of_loss(mean: float, variances: Iterable[tuple[float, float]], n: int) -> Estimate:
+    loss = MeanLoss(mean, *pooled(*variances))
+    return Estimate(mean, *loss.interval(CONFIDENCE), n)
+
+
+def of_curves(
+    loss: str, responses: Sequence[str], errors: Sequence[Error], sharing: Sharing
+) -> list[tuple[float, float]]:
+    """Variances, with degrees of freedom, of a loss or a difference of two, by their curves."""
+    if len(errors) == 2 and (correlation := sharing(loss, *responses)) is not None:
+        (error_a, degrees_a), (error_b, degrees_b) = errors
+        together = error_a**2 + error_b**2 - 2.0 * correlation * error_a * error_b
+        return [(max(together, 0.0), min(degrees_a, degrees_b))]
+    return [(error**2, degrees) for error, degrees in errors]
+
+
+def shared_by(curve: StalenessCurve | None) -> Sharing:
+    """How far the errors of losses go together that one curve prices; None: two curves do."""
+
+    def correlation(quantity: str, a: str, b: str) -> float | None:
+        metric = Metric.of_quantity(quantity)
+        return None if curve is None or metric is None else curve.correlation(metric, a, b)
+
+    return correlation
+
+
+def of_one_curve(quantity: str, a: str, b: str) -> float | None:
+    """The same for a curve that is not at hand."""
+    return 1.0 if a == b else None
+
+
+def difference_of(
+    a: Sample, b: Sample, sharing: Sharing, *, paired: bool = True
+) -> dict[str, Estimate]:
+    """Mean and interval of b - a: over the replications that both have, or of two samples.
+
+    Of independent samples it is Student's t with Welch's degrees of freedom (Welch 1947).
+    """
+    if paired:
+        return estimates_of(apart(a, b), sharing)
+    n, found = min(len(a.finished), len(b.finished)), {}
+    for name in (name for name in a.metrics if name in b.metrics):
+        found[name] = Estimate(b.mean(name) - a.mean(name), n=n)
+        if n > 1 and not isnan(found[name].mean):
+            errors, responses = a.measured(name) + b.measured(name), a.responses + b.responses
+            variances = of_curves(name, responses, errors, sharing)
+            for one in (b, a):
+                variance = float(np.var(one.value(name), ddof=1)) / len(one.finished)
+                variances.insert(0, (variance, len(one.finished) - 1.0))
+            found[name] = _of_loss(found[name].mean, variances, n)
+    return found
+
+
+# --------------------------------------------------------------------------- tables of them
 
 
 def summarise(outcome: Outcome) -> pd.DataFrame:
@@ -271,10 +276,29 @@ def summarise(outcome: Outcome) -> pd.DataFrame:
 
 def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     """`summarise`, from replication rows that may have been read back."""
+    samples = samples_of(rows, n_nodes)
+    return _frame({name: summary_of(sample) for name, sample in samples.items()})
+
+
+def differences(
+    rows: pd.DataFrame, n_nodes: int, baseline: str, sharing: Sharing = of_one_curve
+) -> pd.DataFrame:
+    """What each strategy costs more than `baseline`, paired by replication.
+
+    All strategies of a result meet the same failures, so the differences of the replications vary
+    less than the replications themselves. Tidy frame as that of `summarise`; NaN where one of the
+    two has replications that did not finish.
+    """
+    samples = samples_of(rows, n_nodes)
+    other = samples.pop(baseline)
+    return _frame({name: difference_of(other, mine, sharing) for name, mine in samples.items()})
+
+
+def _frame(found: Mapping[str, Mapping[str, Estimate]]) -> pd.DataFrame:
     records = [
         (strategy, quantity, *one.triple, one.n)
-        for strategy, sample in samples_of(rows, n_nodes).items()
-        for quantity, one in summary_of(moments_of(sample)).items()
+        for strategy, mine in found.items()
+        for quantity, one in mine.items()
     ]
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
@@ -282,9 +306,8 @@ def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
 def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Estimate]]:
     """A summary by strategy and quantity."""
     found: dict[str, dict[str, Estimate]] = {}
-    for row in records_of(summary):
-        spread = Estimate(float(row["mean"]), float(row["low"]), float(row["high"]), int(row["n"]))
-        found.setdefault(str(row["strategy"]), {})[str(row["quantity"])] = spread
+    for strategy, quantity, *numbers in summary.itertuples(index=False):
+        found.setdefault(str(strategy), {})[str(quantity)] = Estimate(*numbers)
     return found
 
 
@@ -328,16 +351,8 @@ def percentiles(values: Floats) -> Percentiles:
     """
     from scipy import stats  # slow to load, and most commands need none
 
-    ordered = np.sort(values)
-    n, share = len(ordered), PERCENT / 100
-    tail = (1 - CONFIDENCE) / 2
-    low_rank = np.asarray(stats.binom.ppf(tail, n, share), np.int64)
-    high_rank = np.asarray(stats.binom.ppf(1 - tail, n, share), np.int64) + 1
+    ordered, n, share = np.sort(values), len(values), PERCENT / 100
     bounded = np.concatenate([[np.nan], ordered, [np.nan]])
-    return Percentiles(
-        percent=PERCENT,
-        value=np.quantile(ordered, share),
-        low=bounded[low_rank],
-        high=bounded[high_rank],
-        n=n,
-    )
+    tail = (1 - CONFIDENCE) / 2
+    low, high = (np.asarray(stats.binom.ppf(at, n, share), np.int64) for at in (tail, 1 - tail))
+    return Percentiles(PERCENT, np.quantile(ordered, share), bounded[low], bounded[high + 1], n)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 from pathlib import Path
-from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.records import Estimate
+from cprsim.records import STATE, Estimate
 from cprsim.recovery.policy import Policy, remote_share
 from cprsim.results.folder import SCENARIO, stored_scenario
 from cprsim.results.metrics import parts_among
 from cprsim.results.run import Result
 from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.failures import SYNC_PS, TRAINER
+from cprsim.scenario.failures import ANY
 from cprsim.scenario.prices import (
     ACCURACY,
     GB,
@@ -104,13 +103,7 @@ def usage_of(
     policy: Policy, nodes: Mapping[str, int], state_bytes: float, useful_h: float,
     hours: Mapping[str, float], n_saves: float, n_jobs: float,
 ) -> Usage:  # fmt: skip
-    """What so many jobs of `useful_h` use, of which each takes these hours and makes these saves.
-
-    Parameters
-    ----------
-    nodes : by role
-    hours : by part
-    """
+    """What jobs of `useful_h` use, on `nodes` by role; each takes `hours`, by part."""
     node_h = {
         part: {role: n_jobs * n * part_h for role, n in nodes.items()}
         for part, part_h in hours.items()
@@ -136,36 +129,19 @@ def with_system(prices: Prices, nodes: Mapping[str, float]) -> Prices:
 
 def prices_in(folder: Path) -> JobPrices | None:
     """The prices of the scenario of a results folder; None where it has none."""
+    document = stored_scenario(folder)
     try:
-        return _prices(stored_scenario(folder))
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        return prices_of(Scenario.model_validate(document)) if document.get("prices") else None
+    except (ValueError, AttributeError) as error:
         raise ResultError(f"{folder / SCENARIO}: its prices can't be read: {error}") from None
-
-
-def _prices(document: Mapping[str, Any]) -> JobPrices | None:
-    if not document.get("prices"):
-        return None
-    return _job_prices(
-        Prices.model_validate(document["prices"]),
-        ClusterSection.model_validate(document["cluster"]),
-        int((document.get("sync") or {}).get("servers") or 0),
-    )
 
 
 def prices_of(scenario: Scenario) -> JobPrices | None:
     """The prices of a scenario, and what its job has; None where nothing has a price."""
-    if scenario.prices is None:
+    if scenario.prices is None or not scenario.prices.has_money:
         return None
-    n_sync = 0 if scenario.sync is None else scenario.sync.servers or 0
-    return _job_prices(scenario.prices, scenario.cluster, n_sync)
-
-
-def _job_prices(prices: Prices, cluster: ClusterSection, n_sync: int) -> JobPrices | None:
-    if not prices.has_money:
-        return None
-    roles = {**cluster.n_nodes_of_stateful, TRAINER: cluster.trainers, **cluster.others}
-    nodes = {role: n for role, n in {**roles, SYNC_PS: n_sync}.items() if n}
-    return JobPrices(prices, nodes, state_bytes_of(cluster))
+    nodes = {role: n for role, n in scenario.n_nodes_of.items() if n and role not in (ANY, STATE)}
+    return JobPrices(scenario.prices, nodes, state_bytes_of(scenario.cluster))
 
 
 def state_bytes_of(cluster: ClusterSection) -> float:
@@ -179,13 +155,8 @@ def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:
         return None
     shares = {part: summary[part].mean for part in parts_among(summary)}
     parts = {part: useful_h * share for part, share in shares.items() if not isnan(share)}
-    loss = summary.get(AUC_LOSS)
-    return JobUse(
-        useful_h,
-        parts,
-        summary["saves"].mean,
-        loss.mean if loss is not None and isfinite(loss.mean) else None,
-    )
+    loss = summary.get(AUC_LOSS, Estimate(nan)).mean
+    return JobUse(useful_h, parts, summary["saves"].mean, loss if isfinite(loss) else None)
 
 
 def at_overhead(use: JobUse, share: float) -> JobUse:
@@ -197,21 +168,16 @@ Used = Mapping[str, tuple[Policy, JobUse]]  # by strategy
 Bills = Mapping[str, Billed]  # by strategy
 
 
-def used_in(result: Result) -> Used:
-    """What a job uses under each strategy of a result under which all jobs finish."""
-    found = result.spreads()
-    uses = {one.name: (one, use_of(result.useful_h, found[one.name])) for one in result.policies}
-    return {name: (policy, use) for name, (policy, use) in uses.items() if use is not None}
-
-
 def bills_of(prices: JobPrices | None, used: Used) -> Bills:
     """What each strategy costs; none where nothing has a price."""
     return {} if prices is None else {name: prices.billed(*of) for name, of in used.items()}
 
 
 def bills_in(result: Result) -> Bills:
-    """The same of a result, by the prices of its folder. Raises ResultError."""
-    return bills_of(prices_in(result.path), used_in(result))
+    """The same of a result, by the prices of its folder, for strategies under which all finish."""
+    prices, found = prices_in(result.path), result.spreads()
+    used = {one.name: (one, use_of(result.useful_h, found[one.name])) for one in result.policies}
+    return bills_of(prices, {name: (one, use) for name, (one, use) in used.items() if use})
 
 
 def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:

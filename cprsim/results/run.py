@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
@@ -22,6 +22,7 @@ from cprsim.recovery.policy import Policy, WhenBusy
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
+    read_manifest,
     read_record,
     read_table,
     readable,
@@ -30,7 +31,6 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.identity import failures_digest, file_digest
-from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import FINISHED, parts_among, spreads, summarise_rows
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
 from cprsim.results.words import hours, significant
@@ -138,45 +138,43 @@ class Result:
         return tuple(strategy.policy for strategy in self.strategies)
 
 
-@dataclass(frozen=True, slots=True)
-class Logbook:
-    """The event logs of one replication, one per strategy."""
-
-    replication: int
-    logs: Mapping[str, EventLog]
-
-
 def write_result(
     target: ResultTarget,
     outcome: Outcome,
-    logbook: Logbook,
+    logs: Mapping[str, EventLog],
+    replication: int,
+    draw: Callable[[Result], object] = lambda result: None,
     *,
-    draw: Callable[[Result], object] | None = None,
+    failures_digest: str,
     curve_path: Path | None = None,
-    log_notes: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-    price: Price | None = None,
+    **said: Any,
 ) -> Result:
-    """Write everything about a run into its folder, whole or not at all."""
-    with new_folder(target) as folder:
-        rows = replication_rows(outcome)
+    """Write everything about a run into its folder, whole or not at all.
+
+    Parameters
+    ----------
+    logs : of one replication, by strategy
+    failures_digest : runs with the same one met the same failures
+    said : what else a `Result` holds
+    """
+    of_each = {one.policy.name: one.costs.n_replications for one in outcome.strategies}
+    about = target.with_about(replications=of_each, failures_digest=failures_digest)
+    with new_folder(about) as folder:
         result = Result(
             name=target.identity.name,
             useful_h=outcome.useful_h,
             precision_fraction=outcome.precision_fraction,
             n_nodes=outcome.cluster.n_nodes,
-            timeline_replication=logbook.replication,
+            timeline_replication=replication,
             replay=target.identity.replay,
             curve=_keep_curve(folder, outcome, curve_path),
-            log_notes=tuple(log_notes),
-            warnings=tuple(warnings),
-            price=price,
             strategies=tuple(Recovered(one.policy, one.gave_up) for one in outcome.strategies),
             path=folder,
             manifest={},
-            replications=rows,
+            replications=replication_rows(outcome),
             losses=loss_rows(outcome),
-            timeline=timeline_rows(logbook.logs, outcome.cluster),
+            timeline=timeline_rows(logs, outcome.cluster),
+            **said,
         )
         write_record(folder / JOB, result)
         for name in TABLES:
@@ -184,8 +182,7 @@ def write_result(
         write_csv(result.summary, folder / "summary.csv")
         if result.replay is not None:
             write_csv(result.timeline, folder / "events.csv")
-        if draw is not None:
-            draw(read_folder(folder, {}))
+        draw(read_folder(folder, {}))
     return load_result(target.folder)
 
 
@@ -194,20 +191,21 @@ def write_run(
     loaded: LoadedScenario,
     experiment: Experiment,
     outcome: Outcome,
+    draw: Callable[[Result], object],
     *,
     replication: int = 0,
-    draw: Callable[[Result], object] | None = None,
     price: Price | None = None,
 ) -> Result:
     """Write a simulation of a scenario, with the event logs of one replication."""
     from cprsim.experiments.pipeline import replay
 
-    of_each = {one.policy.name: one.costs.n_replications for one in outcome.strategies}
     return write_result(
-        target.with_about(replications=of_each, failures_digest=failures_digest(loaded)),
+        target,
         outcome,
-        Logbook(replication, replay(experiment, replication, whole=False)),
-        draw=draw,
+        replay(experiment, replication, whole=False),
+        replication,
+        draw,
+        failures_digest=failures_digest(loaded),
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
         warnings=warnings_of(experiment, loaded.scenario.cluster),
@@ -222,13 +220,9 @@ def _keep_curve(folder: Path, outcome: Outcome, path: Path | None) -> CurveUsed 
         return None
     copy = folder / f"curve{path.suffix.lower()}"
     shutil.copyfile(path, copy)
-    unpriced = {
-        one.policy.name: why
-        for one in outcome.strategies
-        if (why := why_unpriced(curve, one.policy))
-    }
-    digest = file_digest(copy)
-    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, digest, unpriced)
+    whys = {one.policy.name: why_unpriced(curve, one.policy) for one in outcome.strategies}
+    unpriced = {name: why for name, why in whys.items() if why}
+    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, file_digest(copy), unpriced)
 
 
 def load_result(path: Path | str) -> Result:
@@ -254,22 +248,19 @@ def judged_by(result: Result) -> str | None:
     """The strategy whose overhead orders replications: plain full recovery, else the first."""
     spreads = result.spreads()
     finished = [one for one in result.policies if spreads[one.name][FINISHED].mean > 0]
-    plain = [one for one in finished if one.is_plain_full]
-    return next((one.name for one in (*plain, *finished)), None)
+    return next((one.name for one in sorted(finished, key=lambda one: not one.is_plain_full)), None)
 
 
 def worth_seeing(result: Result) -> dict[str, int]:
     """Numbers of replications by `SHARES`; empty where none finished."""
-    name = judged_by(result)
     rows = result.replications
-    mine = rows[(rows["strategy"] == name) & rows["finished"].astype(bool)]
-    if not len(mine):
-        return {}
+    mine = rows[(rows["strategy"] == judged_by(result)) & rows["finished"].astype(bool)]
     in_order = mine.sort_values(["wall_h", "replication"])
-    walls = in_order["wall_h"].to_numpy(np.float64)
-    numbers = in_order["replication"].to_numpy(np.int64)
-    ranks = {what: ceil(share * len(walls)) - 1 for what, share in SHARES.items()}
-    return {what: int(numbers[np.searchsorted(walls, walls[rank])]) for what, rank in ranks.items()}
+    walls, numbers = in_order["wall_h"].to_numpy(np.float64), in_order["replication"]
+    ranks = {what: ceil(share * len(walls)) - 1 for what, share in SHARES.items() if len(walls)}
+    return {
+        what: int(numbers.iloc[np.searchsorted(walls, walls[rank])]) for what, rank in ranks.items()
+    }
 
 
 # -------------------------------------------------------------- what costs more than one may think

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, log, nan
 
 import numpy as np
 
@@ -56,13 +56,9 @@ def sensitivity(
     """What would make another option cheaper than the best."""
     unknown = unknown_values(loaded) if unknown is None else unknown
     flips = tuple(_flip(costs_of, key, values, best) for key, values in unknown.items())
-    n_draws, counted = _joint(costs_of, unknown, loaded.scenario.simulation.seed)
-    return Sensitivity(
-        flips,
-        counted[best] / n_draws if n_draws else float("nan"),
-        n_draws,
-        {name: n for name, n in counted.most_common() if name != best},
-    )
+    counted = _joint(costs_of, unknown, loaded.scenario.simulation.seed)
+    n, others = counted.total(), {name: n for name, n in counted.most_common() if name != best}
+    return Sensitivity(flips, counted[best] / n if n else nan, n, others)
 
 
 def only_prices(all_changes: Sequence[Mapping[str, Plain]]) -> bool:
@@ -73,12 +69,10 @@ def only_prices(all_changes: Sequence[Mapping[str, Plain]]) -> bool:
 def _flip(costs_of: CostsOf, key: str, values: Values, best: str) -> OptionFlip:
     """Where the best option stops to be the cheapest, nearest to where the input is now."""
     assert values.numbers is not None
-    costs = costs_of([{key: value} for value in values.written])
-    at, becomes = crossing(np.array(values.numbers), costs, best)
-    return OptionFlip(
-        key, values.unit, values.numbers[0], values.numbers[-1], at, becomes,
-        not key.startswith(PRICES),
-    )  # fmt: skip
+    changes = [{key: value} for value in values.written]
+    at, becomes = crossing(np.array(values.numbers), costs_of(changes), best)
+    low, high = values.numbers[0], values.numbers[-1]
+    return OptionFlip(key, values.unit, low, high, at, becomes, not only_prices(changes))
 
 
 def crossing(x: Floats, costs: Mapping[str, Floats], best: str) -> tuple[float | None, str | None]:
@@ -88,40 +82,32 @@ def crossing(x: Floats, costs: Mapping[str, Floats], best: str) -> tuple[float |
     values, the crossing that takes the least change from there counts.
     """
     lead = {name: costs[name] - costs[best] for name in costs if name != best}  # above 0: best is
-    found: list[tuple[float, float, str]] = []
     holds = np.all([one >= 0 for one in lead.values()], axis=0) if lead else np.ones(len(x), bool)
     if not holds.any():
-        name = min(lead, key=lambda name: float(lead[name].min()))
-        return float(x[0]), name
-    middle = float(x[holds].mean())
+        return float(x[0]), min(lead, key=lambda name: float(lead[name].min()))
+    found: list[tuple[float, float, str]] = []
     for name, gap in lead.items():
         for left in np.nonzero((gap[:-1] >= 0) != (gap[1:] >= 0))[0].tolist():
             a, b = float(gap[left]), float(gap[left + 1])
             share = a / (a - b) if np.isfinite(a - b) else 0.5
             at = float(x[left] + share * (x[left + 1] - x[left]))
-            found.append((abs(at - middle), at, name))
-    if not found:
-        return None, None
-    _, at, name = min(found)
-    return at, name
+            found.append((abs(at - float(x[holds].mean())), at, name))
+    return min(found)[1:] if found else (None, None)
 
 
-def _joint(costs_of: CostsOf, unknown: Mapping[str, Values], seed: int) -> tuple[int, Counter[str]]:
+def _joint(costs_of: CostsOf, unknown: Mapping[str, Values], seed: int) -> Counter[str]:
     """How often each option is the cheapest if all unknown inputs vary at once."""
-    counted: Counter[str] = Counter()
     if not unknown:
-        return 0, counted
-    n = N_PRICED_DRAWS if all(key.startswith(PRICES) for key in unknown) else N_DRAWS
+        return Counter()
+    n = N_PRICED_DRAWS if only_prices([dict.fromkeys(unknown, "")]) else N_DRAWS
     rng = stream(seed, 0, "fleet/unknown")
     drawn = {
         key: _between(values, (rng.permutation(n) + rng.random(n)) / n)
         for key, values in unknown.items()
     }
     costs = costs_of([{key: some[number] for key, some in drawn.items()} for number in range(n)])
-    names = list(costs)
-    table = np.array([costs[name] for name in names])
-    counted.update(names[place] for place in table.argmin(axis=0).tolist())
-    return n, counted
+    names, table = list(costs), np.array(list(costs.values()))
+    return Counter(names[place] for place in table.argmin(axis=0).tolist())
 
 
 def _between(values: Values, shares: Floats) -> list[Plain]:

@@ -1,10 +1,11 @@
-"""The store of finished points: a file each, that appears at once and says if it is damaged.
+"""Finished work that outlives its process: a store of points, and a journal.
 
     <results>/points/<2 digits>/<digest>.json    {"sha256": of the body, "body": the numbers}
     <results>/points/.sweep.<id>.unfinished/     what a living sweep is writing
 
-Sweeps and fleets share it: a point is addressed by what decides its numbers, not by who
-asked for it. A file is not flushed to the disk: what a power cut damages is computed anew.
+Sweeps and fleets share the store: a point is addressed by what decides its numbers, not by who
+asked for it. Its file appears at once and is not flushed to the disk: what a power cut damages is
+computed anew. A journal has a line of JSON per record, on the disk before anybody hears of it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,9 +26,8 @@ from cprsim.results.identity import source_digest
 from cprsim.results.words import count
 from cprsim.workers import Workers, run_each
 
-FOLDER = "points"
-
 Body = Mapping[str, Any]
+Progress = Callable[[int, int], None]
 
 
 class Addressed(Protocol):
@@ -59,7 +59,7 @@ class PointStore:
     @property
     def folder(self) -> Path:
         """The folder of the points."""
-        return self.root / FOLDER
+        return self.root / "points"
 
     def path(self, digest: str) -> Path:
         """Where a point is, or will be."""
@@ -101,35 +101,31 @@ class PointStore:
         compute: Callable[[Any], Sequence[Body]],
         tasks_of: Callable[[Sequence[Some]], Sequence[Task]],
         workers: Workers,
-        on_progress: Callable[[int, int], None] | None = None,
+        on_progress: Progress | None = None,
     ) -> tuple[list[Body], int]:
         """The numbers of all points, in their order, and how many were computed and put here."""
         found: dict[str, Body | None] = {one.digest: self.get(one.digest) for one in points}
         missing = list({p.digest: p for p in points if found[p.digest] is None}.values())
-        n_done = 0
-        try:
-            if missing and on_progress is not None:
-                on_progress(0, len(missing))
-            tasks = tasks_of(missing) if missing else ()
-            with closing(self._computed(compute, tasks, workers)) as results:
-                for n_done, (digest, body) in enumerate(results, start=1):
-                    found[digest] = body
-                    if on_progress is not None:
-                        on_progress(n_done, len(missing))
-        except (ResultError, WorkerError) as error:
-            n_kept = len(found) - len(missing) + n_done
-            raise type(error)(
-                f"{error}; {n_kept} of {count(len(found), 'point')} are finished and kept: the "
-                "same command goes on from there"
-            ) from error
+        tell, n_done = on_progress or (lambda done, total: None), 0
+        if missing:
+            tell(0, len(missing))
+            try:
+                with closing(self._computed(compute, tasks_of(missing), workers)) as results:
+                    for n_done, (digest, body) in enumerate(results, start=1):
+                        found[digest] = body
+                        tell(n_done, len(missing))
+            except (ResultError, WorkerError) as error:
+                n_kept = len(found) - len(missing) + n_done
+                raise type(error)(
+                    f"{error}; {n_kept} of {count(len(found), 'point')} are finished and kept: "
+                    "the same command goes on from there"
+                ) from error
         return [made for point in points if (made := found[point.digest]) is not None], n_done
 
     def _computed(
         self, compute: Callable[[Any], Sequence[Body]], tasks: Sequence[Task], workers: Workers
     ) -> Generator[tuple[str, Body], None, None]:
         """Digest and numbers of each point as its task comes back, when they are kept."""
-        if not tasks:
-            return
         run, work = partial(_checked, source_digest(), compute), [one.work for one in tasks]
         with writes(f"to {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -149,3 +145,43 @@ def _checked(source: str, compute: Callable[[Any], Sequence[Body]], work: Any) -
     if source_digest() != source:
         raise ResultError("a worker has another version of cprsim: install the same everywhere")
     return compute(work)
+
+
+# --------------------------------------------------------------------------- journals
+
+
+def append_to_journal(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a record; when this returns, it survives the process and the machine.
+
+    One process at a time writes to a journal. What a killed one left of a line is cut off.
+    """
+    line = json.dumps(record, allow_nan=False).encode() + b"\n"
+    with writes(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.truncate(len(_whole_lines(path)))
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_journal(path: Path) -> list[dict[str, Any]]:
+    """The records of a journal, in order; none where there is no journal yet."""
+    try:
+        lines = _whole_lines(path).splitlines() if path.exists() else []
+    except OSError as error:
+        raise ResultError(f"{path} can't be read: {error.strerror}") from error
+    return [_record(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
+
+
+def _whole_lines(path: Path) -> bytes:
+    text = path.read_bytes()
+    return text[: text.rfind(b"\n") + 1]
+
+
+def _record(where: str, line: bytes) -> dict[str, Any]:
+    with suppress(*UNUSABLE):
+        record = json.loads(line)
+        if isinstance(record, dict):
+            return record
+    raise ResultError(f"{where}: is damaged; remove this line to run its work again")

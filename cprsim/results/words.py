@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor, inf, isnan, log10
+from typing import TYPE_CHECKING
 
 from cprsim.records import NO_NUMBER
 from cprsim.recovery.intervals import n_saves_due
-from cprsim.recovery.policy import Policy
+
+if TYPE_CHECKING:
+    from cprsim.recovery.policy import Policy
 
 PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none

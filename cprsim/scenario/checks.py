@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.records import STOPPED_BEYOND, Clock, OverLink
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.scenario.failures import (
@@ -60,7 +61,7 @@ def _of_source(scenario: Scenario, failures: Failures) -> Found:
                 yield from _not_too_many(expected, f"roles.{role}.{lifetime.mtbf_key}")
             if ANY in failures.roles:
                 yield f"roles.{ANY}", "name each role: every node has a clock of its own"
-        case TraceFailures(nodes=int(n_watched)) if n_job > n_watched:
+        case TraceFailures(spec=LogSpec(n_nodes=int(n_watched))) if n_job > n_watched:
             message = f"the trace has {n_watched} nodes, the job {n_job}: each slot of the job "
             yield "nodes", message + "needs a node of the trace"
         case CorrelatedFailures(shocks=shocks) if shocks is not None and n_job > shocks.nodes:

@@ -98,7 +98,7 @@ class DurationSpec(Model):
 Duration = Annotated[FixedTime | DurationSpec, OneOf("text", "section")]
 
 
-def duration_of(spec: float | DurationSpec) -> Distribution:
+def duration_of(spec: float | DurationSpec) -> Distribution | Constant:
     """A fixed time [h] or a time that varies, as the engines draw from it."""
     return spec.distribution if isinstance(spec, DurationSpec) else Constant(spec)
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StrictBool
+from pydantic import AfterValidator, Field, StrictBool, create_model
 
 from cprsim.errors import ParameterError
 from cprsim.failures import limits
 from cprsim.failures.frailty import GammaFrailty
 from cprsim.failures.sources import Start
+from cprsim.failures.traces.formats import names, not_taken
+from cprsim.failures.traces.spec import (
+    COLUMNS,
+    NODE_COLUMNS,
+    OTHERS,
+    UNITS,
+    LogSpec,
+)
 from cprsim.records import MAX_NODES, Clock
 from cprsim.scenario.distributions import Duration, Lifetime, Mtbf95, Shape, Spread95
 from cprsim.scenario.quantities import (
@@ -250,20 +259,6 @@ class InjectedFailures(Model):
 
 # ---------------------------------------------------------------------- replay of a log
 
-SOURCES = {  # what the file of each format is, and where it comes from
-    "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
-    "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
-    "tidy": "a CSV file of yours with the columns node, start and end",
-}
-OWN_KEYS = {  # that not all formats have
-    "system": ("lanl",),
-    "node_dates": ("lanl", "tidy"),
-    "period": ("lanl", "tidy"),
-    "columns": ("tidy",),
-    "time_unit": ("tidy",),
-    "repair": ("tidy",),
-}
-
 
 def _instant(value: float | str) -> float | str:
     """An instant as a log writes it: an ISO 8601 day or time stamp, or a number."""
@@ -272,8 +267,7 @@ def _instant(value: float | str) -> float | str:
             datetime.fromisoformat(value)
         except ValueError:
             raise ParameterError(
-                "is no instant: write a day such as 2000-01-01, or for tidy traces an instant as "
-                "the file writes them"
+                "is no instant: write a day such as 2000-01-01, or a number as the file has them"
             ) from None
     return value
 
@@ -288,8 +282,6 @@ def _order(instant: float | str) -> Any:
 Instant = Annotated[
     float | str, AfterValidator(_instant), Field(examples=["2000-01-01", "2024-05-01T06:00Z", 48])
 ]
-Column = Literal["node", "start", "end", "cause"]
-ColumnName = Annotated[str, Field(max_length=200)]
 
 
 class PeriodSection(Model):
@@ -298,7 +290,7 @@ class PeriodSection(Model):
     first: Instant | None = Field(
         None,
         alias="from",
-        description="When observation begins: a day, of tidy an instant; absent: the log's first.",
+        description="When observation begins, an instant; absent: the log's first.",
     )
     last: Instant | None = Field(
         None,
@@ -312,7 +304,7 @@ class PeriodSection(Model):
             yield "from", "is missing: say `from`, `to` or both"
 
 
-class TraceFailures(Model):
+class Trace(Model):
     """Outages that were observed, replayed on the wall clock from a random instant."""
 
     kind: Literal["trace"] = Field(description="Outages from a file.")
@@ -321,41 +313,11 @@ class TraceFailures(Model):
         "environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/failures/infinitehbd/fault_trace.json"],
     )
-    format: Literal["tidy", "infinitehbd", "lanl"] = Field(
-        description="tidy (CSV: node, start, end), infinitehbd (JSON of start and end events) or "
-        "lanl (LA-UR-05-7318, CSV, may be .xz)."
-    )
     begins: Literal["random", "first"] = Field(
         "random",
         description="Where each replication begins: at a random instant of the trace, nodes that "
         "are away then taken as there (random), or at its first, nodes that are away then lost at "
         "once (first).",
-    )
-    nodes: PositiveCount | None = Field(
-        None, description="Nodes observed, with those that never failed; absent: those in the file."
-    )
-    system: PositiveCount | None = Field(None, description="Of lanl: which system.")
-    node_dates: StrictBool | None = Field(
-        None,
-        description="Of lanl and tidy: nodes are there between the dates of the file (of tidy: "
-        "its columns installed, entry, exit), and a job has only nodes that are there.",
-    )
-    period: PeriodSection | None = Field(
-        None, description="Of lanl and tidy: what was observed; absent: what the log spans."
-    )
-    cause: Text | None = Field(
-        None, description="Replay those outages alone whose cause contains this text."
-    )
-    columns: dict[Column, ColumnName] | None = Field(
-        None, description="Of tidy: what its columns are called: {node, start, end, cause}."
-    )
-    time_unit: Literal["ms", "s", "min", "h", "d"] | None = Field(
-        None, description="Of tidy: unit of the times; absent: they are ISO 8601 time stamps."
-    )
-    repair_h: Time | None = Field(
-        None,
-        description="Of tidy: how long outages last of which the file names no end. Absent: to "
-        "the node's next failure, or no time at all where the file has no column of ends.",
     )
 
     @property
@@ -363,23 +325,60 @@ class TraceFailures(Model):
         """A trace runs on wall time."""
         return Clock.WALL
 
+    @property
+    def spec(self) -> LogSpec:
+        """How the log is read."""
+        said = {one.name: getattr(self, one.name) for one in fields(LogSpec)}
+        for name in TIMES:
+            said[name] = None if said[name] is None else f"{said[name]!r} h"
+        if period := said["period"]:
+            ends = (period.first, period.last)
+            said["period"] = "..".join("" if end is None else str(end) for end in ends)
+        return LogSpec(**said)
+
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Each format has its own keys."""
-        given = self.given
-        for key, formats in OWN_KEYS.items():
-            if key in given and self.format not in formats:
-                which = " or ".join(f"`{one}`" for one in formats)
-                yield key, f"belongs to format {which}, not `{self.format}`"
-        if self.format == "lanl" and self.system is None:
-            yield "system", "is missing: a lanl file holds many systems, say which (1 to 24)"
-        ends, in_unit = self.period.given if self.period else {}, self.time_unit is not None
+        """The format takes the keys, and the period is one."""
+        spec, given = self.spec, self.given
+        for option, message in not_taken(spec, spec.format) if spec.format else ():
+            key = "columns" if option == "--column" else option[2:].replace("-", "_")
+            yield key, message
+        ends = given["period"].given if "period" in given else {}
+        in_unit = spec.time_unit is not None
         wrong = [key for key, instant in ends.items() if isinstance(instant, float) != in_unit]
         right = "day: write for example 2000-01-01"
         if in_unit:
-            right = f"number: with `time_unit` write the file's own, in {self.time_unit}"
+            right = f"number: with `time_unit` write the file's own, in {spec.time_unit}"
         yield from ((f"period.{key}", f"{ends[key]} is no {right}") for key in wrong)
         if not wrong and len(ends) == 2 and not _order(ends["from"]) < _order(ends["to"]):
             yield "period.to", f"{ends['to']} does not lie after `from` ({ends['from']})"
+
+
+TIMES = ("repair", "coalesce", "together")
+OWN: dict[str, Any] = {  # what a scenario writes otherwise than the command line
+    "format": Literal.__getitem__(tuple(names())),
+    "nodes": Annotated[PositiveCount | Literal["dates"], OneOf("number", "word", words=("dates",))],
+    "period": PeriodSection,
+    "columns": dict.__class_getitem__(
+        (Literal.__getitem__((*COLUMNS, *NODE_COLUMNS, *OTHERS)), Text)
+    ),
+    "time_unit": Literal.__getitem__(UNITS),
+    "system": PositiveCount,
+    **dict.fromkeys(TIMES, Time),
+}
+
+if TYPE_CHECKING:
+    TraceFailures = Trace
+else:
+    TraceFailures = create_model(
+        "TraceFailures", __base__=Trace, __module__=__name__, __doc__=Trace.__doc__,
+        **{
+            one.name: (
+                OWN.get(one.name, Text) | None,
+                Field(None, description=one.metadata["help"]),
+            )
+            for one in fields(LogSpec)
+        },
+    )  # fmt: skip
 
 
 Failures = Annotated[

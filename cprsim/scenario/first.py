@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.presets import preset
+from cprsim.failures.presets import PRESETS
 from cprsim.records import MAX_NODES
 from cprsim.scenario.failures import EMB_PS, WORKER
 from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
@@ -285,7 +285,7 @@ def _failures(known: Known) -> str:
     if known.mtbf_h is not None:
         lifetime = ["family: exponential", f"mtbf: {TIME.format(known.mtbf_h)}"]
     else:
-        rate, mark = preset(INSTEAD[known.kind]), ASSUMED
+        rate, mark = PRESETS[INSTEAD[known.kind]], ASSUMED
         source = f"  # of `cprsim init --list`: {rate.name} ({rate.mark}; {rate.source})\n"
         lifetime = [f"family: {rate.family}", f"mtbf: {rate.mean_h:.6g} h"]
         lifetime += [] if rate.shape is None else [f"shape: {rate.shape:g}"]

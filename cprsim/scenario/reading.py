@@ -13,8 +13,10 @@ from typing import Any
 from pydantic import ValidationError, create_model
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
+from cprsim.failures.traces.formats import format_of
+from cprsim.failures.traces.spec import A_LOG
 from cprsim.scenario.checks import checks
-from cprsim.scenario.failures import SOURCES, TraceFailures
+from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.quantities import shown, written_key
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.sweep import Values, values_along
@@ -227,8 +229,13 @@ def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) ->
     loaded, failures = LoadedScenario(scenario, path, data, places), scenario.failures
     if not isinstance(failures, TraceFailures):
         return loaded
-    file = loaded.input_file(failures.file, "failures.file", SOURCES[failures.format])
+    file = loaded.input_file(failures.file, "failures.file", _said_of(failures.spec.format))
     return replace(loaded, trace_path=file)
+
+
+def _said_of(format_name: str | None) -> str:
+    """What the file of a format is, and where it comes from."""
+    return format_of(format_name).source if format_name else A_LOG
 
 
 def _part(data: dict[str, Plain], wrong: Collection[str]) -> Scenario:

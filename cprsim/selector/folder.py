@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
-from cprsim.results.manifest import read_manifest
+from cprsim.results.folder import (
+    ResultTarget,
+    new_folder,
+    read_manifest,
+    read_record,
+    write_csv,
+    write_record,
+)
 from cprsim.selector.choice import Candidate, Selection
 
 SELECTION = "selection.json"

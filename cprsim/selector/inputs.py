@@ -9,7 +9,7 @@ from math import inf
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
-from cprsim.failures.sources import Stretched
+from cprsim.failures.several import Stretched
 from cprsim.records import Duration, Transfer
 from cprsim.recovery.policy import PartOf
 

@@ -11,9 +11,8 @@ from zlib import crc32
 
 import numpy as np
 
-from cprsim.failures.block import BlockFailures, Strikes
-from cprsim.failures.sources import are_no_hours
-from cprsim.records import Floats, Ints
+from cprsim.failures.block import BlockFailures
+from cprsim.records import FailureTrace, Floats, Ints
 from cprsim.recovery.policy import Reach
 from cprsim.simulate.job import NOTICE, ScopedFailure
 from cprsim.simulate.transitions import stream_keys, uniform
@@ -120,19 +119,16 @@ class ScopedBlock(ScopedFailures):
             self._n_chunks = n_chunks
         return self._drawn
 
-    def _scoped(self, drawn: Strikes) -> ScopedStrikes:
+    def _scoped(self, drawn: FailureTrace) -> ScopedStrikes:
         scope = self._scopes(drawn)
-        repair_h = self._failures.repair_h(len(drawn.slot))
-        if are_no_hours(repair_h):
-            repair_h = np.zeros(len(repair_h))  # compiled loops take one kind of array
-        first_slot, slot = drawn.first_slot, drawn.slot
+        first_slot, slot, repair_h = drawn.first_slot, drawn.slot, drawn.repair_h
         if any(reach >= Reach.RACK for reach in self._shares.reaches):
             first_slot, slot, repair_h = self._widened(scope, first_slot, slot, repair_h)
         return ScopedStrikes(
             drawn.until_h, drawn.first, drawn.at_h, scope, first_slot, slot, repair_h
         )
 
-    def _scopes(self, drawn: Strikes) -> Ints:
+    def _scopes(self, drawn: FailureTrace) -> Ints:
         shares = self._shares
         if len(shares.shares) == 1:
             return np.zeros(len(drawn.at_h), dtype=np.int64)

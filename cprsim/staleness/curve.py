@@ -6,17 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cprsim.errors import ParameterError
-from cprsim.records import CostBreakdown, Floats, ShardLoss, SubSaves
+from cprsim.records import CostBreakdown, ShardLoss, SubSaves
 from cprsim.recovery.policy import Policy
 from cprsim.staleness.expected import Prediction, nothing_lost
-from cprsim.staleness.length import LengthLaw
 from cprsim.staleness.names import Metric, priority_key, strategy_key
 from cprsim.staleness.response import BY_PLS, Response
 
 SAME_LENGTH = 0.01  # by which lengths of training may differ and count as one
-HOW_LENGTHS = (
-    "measure longer runs, or give the job's length as `useful` alone to price it as those measured"
-)
 FEWEST_SEEDS_TO_USE = 8  # of a curve to decide by: benchmarks/held_out.py
 
 
@@ -35,7 +31,6 @@ class StalenessCurve:
     bytes_shares: Mapping[str, float] = field(default_factory=dict)
     unfit_metrics: Mapping[Metric, tuple[str, ...]] = field(default_factory=dict)
     n_samples: int | None = None  # of the runs that were measured; None: not said
-    lengths: Mapping[Metric, LengthLaw] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -88,52 +83,15 @@ class StalenessCurve:
         return replace(sub_saves, bytes_share=share) if same else sub_saves
 
     def at_length(self, n_samples: float) -> StalenessCurve:
-        """The curve of a job that trains on so many samples.
-
-        Where that is beyond what was measured, and no law is known to hold there, its metrics are
-        unfit; where a single length was measured, a note says so.
-        """
+        """The curve, with a note where the job trains on another number of samples."""
         if self.n_samples is None or abs(n_samples / self.n_samples - 1) <= SAME_LENGTH:
             return self
-        if not self.lengths:
-            return replace(self, notes=(*self.notes, self._of_another_length(n_samples)))
-        why_not = {metric: law.why_not(n_samples) for metric, law in self.lengths.items()}
-        curve = self
-        for metric, law in self.lengths.items():
-            if why_not[metric]:
-                curve = curve._unfit_at(n_samples, metric, why_not[metric])
-            else:
-                curve = curve._scaled(n_samples, metric, *law.factors(n_samples))
-        return curve
-
-    def _unfit_at(self, n_samples: float, metric: Metric, why: str) -> StalenessCurve:
-        reason = (
-            f"this job trains on {n_samples:,.0f} samples, and losses of {metric.label} were "
-            f"measured on up to {self.n_samples:,}: {why}; {HOW_LENGTHS}"
-        )
-        unfit = {**self.unfit_metrics, metric: (*self.unfit_metrics.get(metric, ()), reason)}
-        note = f"The curve {self.name} is NOT FIT FOR USE: {reason}."
-        return replace(self, notes=(*self.notes, note), unfit_metrics=unfit)
-
-    def _scaled(
-        self, n_samples: float, metric: Metric, factor: float, without_each: Floats
-    ) -> StalenessCurve:
         note = (
-            f"Losses of {metric.label} are {factor:.2f} times those of the runs of "
-            f"{self.n_samples:,} samples that were measured: this job trains on {n_samples:,.0f}."
-        )
-        responses = tuple(
-            one.scaled(factor, without_each) if one.metric == metric else one
-            for one in self.responses
-        )
-        return replace(self, notes=(*self.notes, note), responses=responses)
-
-    def _of_another_length(self, n_samples: float) -> str:
-        return (
             f"The curve {self.name} was measured on runs of {self.n_samples:,} samples, and this "
             f"job trains on {n_samples:,.0f}: how its losses grow with length is not known "
             "(docs/own-model.md)."
         )
+        return replace(self, notes=(*self.notes, note))
 
     def predict(
         self,

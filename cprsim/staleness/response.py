@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
 from typing import Annotated, Any, Self
@@ -133,20 +133,6 @@ class Response:
         """A loss in proportion to PLS; `slope` is the estimate and its standard error."""
         ends = np.array([0.0, most_pls])
         return cls(strategy, metric, ends, slope[0] * ends, slope[1] * ends, **others)
-
-    def scaled(self, factor: float, without_each: Floats) -> Self:
-        """Every loss times a factor that is known as the replicates know it."""
-        of_factor = self.loss * float(jackknife_error(without_each))
-        each = zip(self.replicates, without_each.tolist(), strict=bool(self.replicates))
-        return replace(
-            self,
-            loss=factor * self.loss,
-            standard_error=np.hypot(factor * self.standard_error, of_factor),
-            intercept=factor * self.intercept,
-            replicates=tuple(
-                replace(one, slope=by * one.slope, intercept=by * one.intercept) for one, by in each
-            ),
-        )
 
     @property
     def most_pls(self) -> float:

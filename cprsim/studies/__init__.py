@@ -1,33 +1,12 @@
-"""Results that a command makes again: the papers' beside ours, and those of the documents.
-
-`STUDIES` lists them; `runner` makes one, or finds it.
-"""
+"""Results of papers that a command makes again, ours beside theirs, judged."""
 
 from __future__ import annotations
 
-from cprsim.studies import (
-    accuracy,
-    failure_analysis,
-    fig_overheads,
-    fleet,
-    pls_accuracy,
-    production,
-    production_loss,
-    scalability,
-    sensitivity,
-    shadowsync,
-    systems,
-    trackers,
-)
-from cprsim.studies.study import Study
+from typing import Any
 
-STUDIES: dict[str, Study] = {
-    room.STUDY.name: room.STUDY
-    for room in (
-        failure_analysis, fleet, fig_overheads, accuracy, pls_accuracy, sensitivity, scalability,
-        production, production_loss, trackers, shadowsync, systems,
-    )
-}  # fmt: skip
+from cprsim.scenario.yaml_text import read_yaml
+from cprsim.studies.study import CATALOGUE, Study
+
+_catalogue: Any = read_yaml(CATALOGUE.read_text("utf-8"), CATALOGUE)[0]
+STUDIES: dict[str, Study] = {name: Study.described(name, **of) for name, of in _catalogue.items()}
 """What can be reproduced, by name, in the order in which it is shown."""
-
-__all__ = ["STUDIES", "Study"]

@@ -1,125 +1,439 @@
-"""What the emulation's two failures cost in accuracy, by strategy: measured, against twins.
+"""What failures cost in accuracy: runs of a small model, the stand-in, beside twins without any.
 
-The stand-in is trained once without failures and once per strategy with two failures of one of 8
-servers each, at the same random instants for all. Full recovery trains the same batches on the same
-weights again: it loses exactly nothing.
+Full recovery trains the same batches on the same weights again: it loses exactly nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from math import atanh, sqrt, tanh
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy import stats
 
+from cprsim.curves.choosing import shipped_path
+from cprsim.curves.curve_file import read_curve
+from cprsim.experiments.accuracy import measure as measure_replication
+from cprsim.experiments.accuracy import runs_of
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.streams import stream
-from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.plots.chart import Chart, Panel
-from cprsim.staleness.names import MORE_BYTES
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shared_run import Setting
+from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
+from cprsim.measuring import runs
+from cprsim.measuring.design import Design
+from cprsim.measuring.measure import Measured, MeasureRequest, measure
+from cprsim.plots.chart import Panel, Series
+from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
+from cprsim.staleness.names import MORE_BYTES, Metric
+from cprsim.staleness.response import Response
 from cprsim.studies.estimates import StudyEstimate, series
-from cprsim.studies.study import Study, Summary, Work
-from cprsim.studies.trained import (
-    SHOWN,
-    STAND_IN,
-    Seed,
-    clicks_of,
-    lost_by,
-    setting_of,
-    shown,
-    trials_of,
-)
-from cprsim.studies.verdicts import Tested, alone, compare
+from cprsim.studies.study import Summary, Work
+from cprsim.studies.verdicts import Ours, Tested
 
-SCENARIO = "criteo-kaggle.yaml"
+KAGGLE, PRODUCTION = "criteo-kaggle.yaml", "production.yaml"
+N_SERVERS = 8
+SHOWN = {
+    "partial": "whole saves",
+    "round-robin": "round robin",
+    "ssu": "CPR-SSU",
+    "mfu": "CPR-MFU",
+    "scar": "CPR-SCAR",
+}
+LOST = {"auc": "AUC lost", "log_loss": "log-loss added"}
+Losses = dict[str, Any]  # what a trial loses against its twin
+
+
+def clicks_of(work: Work) -> str:
+    """What the stand-in is trained on, in words."""
+    return "generated clicks" if work.clicks is None else work.clicks.name
+
+
+def shown(strategy: str) -> str:
+    """A strategy as people call it."""
+    name = SHOWN[strategy.removesuffix(MORE_BYTES)]
+    return f"{name}, small tables often" if strategy.endswith(MORE_BYTES) else name
+
+
+def setting_of(work: Work, seed: int, samples: int | None) -> Setting:
+    """Clicks, model and order of one seed, as `cprsim measure` has them; None: all clicks."""
+    overrides = work.clicks_overrides()
+    if samples is not None and work.clicks is None:
+        overrides.append(f"kernel.samples={samples}")
+    return runs.setting_of(work.scenario(KAGGLE, overrides), seed)
+
+
+def lost_by(setting: Setting, trials: Sequence[Trial]) -> dict[str, Any]:
+    """What each trial of a seed loses against its twin, and the twin's quality."""
+    twin, quality = runs.forked(setting, trials)
+    lost = [losses(trial, twin, quality[trial]) for trial in trials]
+    return {"twin": {"auc": twin.auc, "log_loss": twin.log_loss}, "trials": lost}
+
+
+def losses(trial: Trial, twin: Quality, quality: Quality) -> Losses:
+    """What a trial loses against its twin, and how stale which shards were."""
+    stale = stale_shards(trial)
+    return {
+        "strategy": trial.saving.strategy,
+        "pls": sum(one.since_save for one in stale) / N_SERVERS,
+        "pls_net": sum(one.since_reload for one in stale) / N_SERVERS,
+        "auc": twin.auc - quality.auc,
+        "log_loss": quality.log_loss - twin.log_loss,
+        "interval": trial.saving.interval_fraction,
+        "stale": [[one.at_fraction, one.since_save, one.since_reload] for one in stale],
+    }
+
+
+# --------------------------------------------------------------------------- by strategy
+
 INTERVAL = 0.8  # T_save over the job: 44.8 of 56 h, CPR's at target PLS 0.1
-N_SERVERS, N_FAILURES = 8, 2
 PRIORITY = ("scar", "mfu", "ssu", "round-robin")
-STRATEGIES = ("partial", *PRIORITY, *(name + MORE_BYTES for name in PRIORITY))
-METRICS = {"auc": "AUC lost", "log_loss": "log-loss added"}
-SAVES_MORE = "CPR-MFU and CPR-SSU lose less accuracy than saving whole"
+SAVINGS = ("partial", *PRIORITY, *(name + MORE_BYTES for name in PRIORITY))
 ASKED = tuple(name + suffix for suffix in ("", MORE_BYTES) for name in ("mfu", "ssu"))
 
 
 def accuracy(work: Work) -> Summary:
-    """Train over several seeds."""
+    """Train with two failures of a server, at the same instants for all strategies."""
     n_seeds, samples = work.pick((3, 50_000), (16, None), (40, None))
-    seeds = work.per_seed(partial(_trained, work, samples), n_seeds)
-    lost = {
-        (name, metric): np.array([trial[metric] for (trial,) in trials_of(seeds, name)])
-        for name in STRATEGIES
-        for metric in ("pls", *METRICS)
+    seeds = work.per_seed(partial(_two_failures, work, samples), n_seeds)
+    lost = pd.DataFrame([trial for seed in seeds for trial in seed["trials"]]).groupby("strategy")
+    mean = {
+        (name, metric): StudyEstimate.of_mean(lost.get_group(name)[metric])
+        for name in SAVINGS
+        for metric in ("pls", *LOST)
     }
-    mean = {key: StudyEstimate.of_mean(values) for key, values in lost.items()}
+    whole = lost.get_group("partial")["auc"].to_numpy()
     saved = {  # paired differences: the same failures, so most of the noise cancels
-        name: StudyEstimate.of_mean(lost["partial", "auc"] - lost[name, "auc"])
-        for name in STRATEGIES[1:]
+        name: StudyEstimate.of_mean(whole - lost.get_group(name)["auc"].to_numpy())
+        for name in SAVINGS[1:]
     }
-    twin = {metric: np.mean([seed["twin"][metric] for seed in seeds]) for metric in METRICS}
+    twin = {metric: np.mean([seed["twin"][metric] for seed in seeds]) for metric in LOST}
     gain = "AUC saved against whole saves"
-    no_loss = {"strategy": "no failures, full recovery"}
-    no_loss |= {label: f"of {twin[metric]:.5f}: 0" for metric, label in METRICS.items()}
-    rows = [
+    no_loss = {label: f"of {twin[metric]:.5f}: 0" for metric, label in LOST.items()}
+    rows = [{"strategy": "no failures, full recovery"} | no_loss | {gain: ""}]
+    rows += [
         {"strategy": shown(name)}
-        | {label: mean[name, metric].shown() for metric, label in METRICS.items()}
+        | {label: mean[name, metric].shown() for metric, label in LOST.items()}
         | {gain: saved[name].shown() if name in saved else ""}
-        for name in STRATEGIES
+        for name in SAVINGS
     ]
 
     def panel(metric: str, unit: str) -> Panel:
         lines = (
             series(label, [SHOWN[name] for name in names],
-                   [mean[name + suffix, metric] for name in names], "points")
+                   [mean[name + suffix, metric] for name in names], kind="points")
             for suffix, label, names in (
                 ("", "equal bytes", list(SHOWN)),
                 (MORE_BYTES, "small tables often", [one for one in SHOWN if one in PRIORITY]),
             )
         )  # fmt: skip
-        return Panel(METRICS[metric], "", f"{METRICS[metric]}{unit}", tuple(lines))
+        return Panel(LOST[metric], "", f"{LOST[metric]}{unit}", tuple(lines))
 
-    return Summary.of(
-        "Accuracy by strategy",
-        "What do the emulation's two failures cost in AUC and log-loss, by strategy "
-        f"({clicks_of(work)})?",
-        [
-            *(
-                compare(f"AUC that {shown(name)} saves against whole saves", SAVES_MORE,
-                        Tested(saved[name].above(0), saved[name].shown()), STAND_IN)
-                for name in ASKED
-            ),
-            alone("PLS of these failures", mean["partial", "pls"]),
-            *(alone(f"{label}: {shown(name)}", mean[name, metric])
-              for metric, label in METRICS.items() for name in STRATEGIES),
-        ],
-        {"By strategy:": [no_loss | {gain: ""}, *rows]},
-        (
-            f"Mean over {len(seeds)} seeds with its 95 % interval (Student's t); each run "
-            "beside the run without failures of the same clicks, order and initial weights. Full "
-            "recovery loses exactly 0.",
-            "Small tables: with each interval as in the paper, at equal bytes; *often*: with "
-            "every sub-save, at more bytes. Round robin writes as much and knows nothing: it is "
-            "the control.",
-        ),
-        Chart(
-            "What two failures cost in accuracy, by strategy",
-            "Mean over seeds against twins without failures; error bars: 95 % interval.",
-            (panel("auc", ""), panel("log_loss", ", nats")),
-        ),
+    return work.study.summary(
+        {
+            **{f"AUC that {shown(name)} saves against whole saves":
+               Tested(saved[name].above(0), saved[name].shown()) for name in ASKED},
+            "PLS of these failures": mean["partial", "pls"],
+            **{f"{label}: {shown(name)}": mean[name, metric]
+               for metric, label in LOST.items() for name in SAVINGS},
+        },
+        {"By strategy:": rows},
+        panel("auc", ""),
+        panel("log_loss", ", nats"),
+        clicks=clicks_of(work),
+        n_seeds=n_seeds,
     )  # fmt: skip
 
 
-def _trained(work: Work, samples: int | None, seed: int) -> Seed:
+def _two_failures(work: Work, samples: int | None, seed: int) -> dict[str, Any]:
     rng = stream(seed, 0, "reproduce/accuracy")
-    failures = tuple(
-        ShardFailure(float(at), (int(rng.integers(N_SERVERS)),))
-        for at in np.sort(rng.random(N_FAILURES))
+    at = np.sort(rng.random(2)).tolist()
+    failures = tuple(ShardFailure(one, (int(rng.integers(N_SERVERS)),)) for one in at)
+    trials = [Trial(Saving(name, INTERVAL), failures) for name in SAVINGS]
+    return lost_by(setting_of(work, seed, samples), trials)
+
+
+# --------------------------------------------------------------------------- over PLS
+
+CURVE = "criteo-kaggle-linear"
+FIRST_SEED, FIRST_ANEW = 900_001, 910_001  # none of those that the shipped curve was measured on
+STRATEGIES = ("partial", "ssu", "mfu", "scar", "round-robin")
+# (failures, servers that fail together, T_save over the job): PLS from about 0.01 to 0.3
+HISTORIES = ((1, 1, 0.2), (2, 1, 0.8), (4, 2, 0.2), (8, 4, 0.15))
+ORDERED = ("ssu", "mfu", "scar")
+TELLS_BEND = 50.0  # %, half-width of the square term's share: a wider interval tells nothing
+
+
+def pls_accuracy(work: Work) -> Summary:
+    """Train fresh seeds with more and less PLS, and measure the shipped curve anew."""
+    n_seeds, histories = work.pick((4, HISTORIES[1:3]), (8, HISTORIES), (20, HISTORIES))
+    seeds = work.per_seed(partial(_histories, work, histories), n_seeds, FIRST_SEED)
+    has_curve = work.clicks is None and work.study.found()
+    curve = read_curve(shipped_path(CURVE)) if has_curve else None
+    measured = () if curve is None else curve.curve("shipped").responses
+    responses = {one.strategy: one for one in measured if one.metric == Metric.AUC}
+    anew = _measured_anew(work, work.pick(0, 6, 20))
+    trials = pd.DataFrame(
+        [{"seed": n, **one} for n, seed in enumerate(seeds) for one in seed["trials"]]
     )
-    trials = [Trial(Saving(name, INTERVAL), failures) for name in STRATEGIES]
-    return lost_by(setting_of(work, SCENARIO, seed, samples), trials)
+    by_strategy = trials.groupby("strategy")
+    points = {name: one[["pls_net", "auc"]].to_numpy().T for name, one in by_strategy}
+    # Lines through 0: each twin lost nothing.
+    products = trials.assign(xy=trials.pls_net * trials.auc, xx=trials.pls_net**2)
+    sums = products.groupby(["strategy", "seed"])[["xy", "xx"]].sum()
+    slopes = (sums.xy / sums.xx).unstack("seed")
+    slope, ratios = (
+        {name: StudyEstimate.of_mean(table.loc[name]) for name in STRATEGIES}
+        for table in (slopes, slopes / slopes.loc["partial"])
+    )
+    flatter = [ratios[name].below(1) for name in ORDERED]
+    in_order = Tested(None if None in flatter else all(flatter), "see the slopes")
+    beside: dict[str, Ours] = {}
+    for name in ("partial", "mfu") if responses else ():
+        mine = trials[trials.strategy == name].groupby("seed")
+        over = [over_prediction(one.to_dict("records"), responses[name]) for _, one in mine]
+        what = "fresh runs over the shipped curve's prediction"
+        beside[f"{what}, {shown(name)}"] = StudyEstimate.of_mean(over)
+        if anew is not None:
+            what = "single failures measured anew over the shipped curve's"
+            beside[f"{what}, {shown(name)}"] = over_shipped(anew.results, name, responses[name])
+
+    def cells(name: str) -> dict[str, str]:
+        """Slopes of the curve measured anew and of the shipped one, with their standard errors."""
+        of_anew = of_shipped = ""
+        if anew is not None:
+            fitted = anew.fitted[Metric.AUC].slopes
+            of_anew = f"{fitted.mean(name):.4f} ({fitted.standard_error(name):.4f})"
+        if responses:
+            one = responses[name]
+            ends = (x[-1] / one.most_pls for x in (one.loss, one.standard_error))
+            of_shipped = "{:.4f} ({:.4f})".format(*ends)
+        return {
+            "measured anew, per weighted PLS (standard error)": of_anew,
+            "shipped curve, likewise": of_shipped,
+        }
+
+    def panel(title: str, *names: str) -> Panel:
+        ends = np.array([0.0, float(points["partial"][0].max())])
+        drawn: list[Series] = []
+        for name in names:
+            label, per_pls = shown(name), slope[name].mean
+            drawn.append(series(f"{label}, runs", *points[name], kind="points"))
+            drawn.append(series(f"{label}: {per_pls:.4f} per PLS", ends, per_pls * ends))
+        return Panel(title, "PLS (net)", "AUC lost", tuple(drawn))
+
+    return work.study.summary(
+        {
+            "correlation of AUC lost and PLS, whole saves": correlation(*points["partial"]),
+            "a line describes it": linear(*points["partial"]),
+            "order of the slopes": in_order,
+            "AUC lost per PLS, whole saves": slope["partial"],
+            **{f"slope of {shown(name)} over that of whole saves": ratios[name]
+               for name in STRATEGIES[1:]},
+            **beside,
+        },
+        {
+            "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):": (
+                {"strategy": shown(name), "fresh runs, per PLS": slope[name].shown(), **cells(name)}
+                for name in STRATEGIES
+            )
+        },
+        panel("Whole saves", "partial"),
+        panel("Priority, equal bytes", *ORDERED),
+        clicks=clicks_of(work),
+        of_curve="No shipped curve belongs to these clicks and this training." if curve is None else
+            f"The shipped curve {CURVE} was measured on other seeds, by `{curve.command}`; the "
+            "fresh runs check it. Its slope is that of single failures.",
+        of_anew="" if anew is None else
+            f"Measured anew: single failures of {len(anew.results)} further seeds, as `cprsim "
+            "measure` runs and fits them. Each fit weighs PLS by weights of its own, so that "
+            "slopes of two fits differ even where the losses agree; the ratios of single failures "
+            "take the shipped curve's weights for both.",
+    )  # fmt: skip
 
 
-STUDY = Study(
-    "accuracy",
-    "AUC and log-loss by strategy, measured on a small model (--clicks FILE: on your clicks)",
-    accuracy,
-    (SCENARIO,),
-    trains=True,
-)
+def _histories(work: Work, histories: Iterable[tuple[int, int, float]], seed: int) -> Losses:
+    trials = []
+    for n_failures, together, interval in histories:
+        rng = stream(seed, n_failures, "reproduce/pls-accuracy")
+        failures = tuple(
+            ShardFailure(at, tuple(sorted(rng.choice(N_SERVERS, together, False).tolist())))
+            for at in np.sort(rng.random(n_failures)).tolist()
+        )
+        trials += [Trial(Saving(name, interval), failures) for name in STRATEGIES]
+    return lost_by(setting_of(work, seed, None), trials)
+
+
+def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
+    """The curve on seeds of our own, as `cprsim measure` measures it; None for no seeds."""
+    if not n_seeds:
+        return None
+    loaded = work.scenario(KAGGLE, [f"kernel.seed={FIRST_ANEW}", *work.clicks_overrides()])
+    design, journals = Design(STRATEGIES), work.out / "journals" / work.digest("curve")
+    return measure(
+        MeasureRequest(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=design)
+    )
+
+
+def correlation(x: Floats, y: Floats) -> StudyEstimate:
+    """Pearson's correlation with its 95 % interval.
+
+    Notes
+    -----
+    Fisher's transformation; exact for a bivariate normal distribution.
+    """
+    r = float(np.corrcoef(x, y)[0, 1])
+    half = ROUNDED_Z_95 / sqrt(len(x) - 3)
+    return StudyEstimate(r, tanh(atanh(r) - half), tanh(atanh(r) + half))
+
+
+def linear(pls: Floats, lost: Floats) -> Tested:
+    """Whether a square term beside the line can be told from 0; open where none could be."""
+    design = np.stack([pls, pls**2], axis=1)
+    (slope, bend), (residual,), *_ = np.linalg.lstsq(design, lost)
+    covariance = residual / (len(lost) - 2) * np.linalg.inv(design.T @ design)
+    at = float(pls.max())
+    half = 100 * ROUNDED_Z_95 * float(np.sqrt(covariance[1, 1])) * at / abs(slope)
+    adds = StudyEstimate.around(100 * bend * at / slope, half)
+    met = False if abs(adds.mean) > half else True if half <= TELLS_BEND else None
+    return Tested(met, f"a square term adds {adds.shown('%')} at PLS {at:.2f}")
+
+
+def over_shipped(
+    results: Iterable[runs.SeedResult], strategy: str, response: Response
+) -> StudyEstimate:
+    """AUC that the trials of a measurement lost over what the shipped response says.
+
+    Mean over seeds of the ratio of sums; the error of the response's slope is in the interval.
+    """
+    of_seeds = [
+        [losses(trial, seed.twin.quality, quality)
+         for trial, quality in seed.quality.items() if trial.saving.strategy == strategy]
+        for seed in results if seed.twin is not None
+    ]  # fmt: skip
+    ratios = np.array([over_prediction(one, response) for one in of_seeds])
+    mean, n = float(ratios.mean()), len(ratios)
+    of_slope = float(response.standard_error[-1] / response.loss[-1])
+    deviation = float(np.hypot(ratios.std(ddof=1) / sqrt(n), mean * of_slope))
+    return StudyEstimate.around(mean, float(stats.t.ppf(HIGH, n - 1)) * deviation)
+
+
+def over_prediction(trials: Sequence[Mapping[Any, Any]], response: Response) -> float:
+    """AUC lost over that predicted, of the trials of one seed together."""
+    predicted = [float(response.predict(_weighted(trial, response))[0][0]) for trial in trials]
+    return float(sum(trial["auc"] for trial in trials) / sum(predicted))
+
+
+def _weighted(trial: Mapping[Any, Any], response: Response) -> Floats:
+    """Weighted PLS (1,) of one run; shares of the run stand for hours of a job of 1 h."""
+    at, since_save, since_reload = np.array(trial["stale"]).T
+    zeros = np.zeros(len(at), np.int64)
+    shares = np.full(len(at), 1 / N_SERVERS)
+    stale = ShardLoss(zeros, at, zeros, since_save, since_reload, shares)
+    return response.weighted_pls(stale, np.zeros(1, np.int64), 1.0, trial["interval"])
+
+
+# --------------------------------------------------------------------------- at production scale
+
+AT_SCALE = {
+    "cpr": "CPR, divided",
+    "cpr-undivided": "CPR, undivided",
+    "cpr-mfu": "CPR-MFU, divided",
+    "cpr-0.05": "CPR, divided, target 0.05",
+    "cpr-0.02": "CPR, divided, target 0.02",
+}
+IN_CURVES = ("cpr", "cpr-undivided", "cpr-mfu")  # more lines would hide each other
+QUANTITIES = {"pls": "PLS", "log_loss": "log-loss added", "auc": "AUC lost"}
+SETTLED = 0.1  # share of the run after which the loss is shown
+N_SHOWN = 150  # points of a curve
+ADDED = 0.0008  # to the training loss (published)
+
+
+def production_loss(work: Work) -> Summary:
+    """Train under the failures of several simulated replications.
+
+    The stand-in saves where the simulated job saved and loses the shards that it lost.
+    """
+    n_seeds, samples = work.pick((2, 50_000), (6, 500_000), (20, 2_000_000))
+    seeds = work.per_seed(partial(_at_scale, work, samples), n_seeds)
+    mean = {
+        (name, key): StudyEstimate.of_mean([seed[name][key] for seed in seeds])
+        for name in AT_SCALE
+        for key in QUANTITIES
+    }
+    added = [mean[name, "log_loss"] for name in AT_SCALE]
+    lost, pls = (sum(seed["cpr"][key] for seed in seeds) for key in ("log_loss", "pls"))
+    slope = lost / pls
+
+    def per_pls(name: str) -> StudyEstimate:
+        return StudyEstimate.of_mean([seed[name]["log_loss"] / seed[name]["pls"] for seed in seeds])
+
+    return work.study.summary(
+        {
+            "log-loss added by the failures, by strategy": added,
+            **{f"{QUANTITIES[key]}: {label}": mean[name, key]
+               for name, label in AT_SCALE.items() for key in ("log_loss", "pls")},
+        },
+        {
+            "By strategy:": (
+                {"strategy": label}
+                | {heading: mean[name, key].shown() for key, heading in QUANTITIES.items()}
+                | {"log-loss per PLS": per_pls(name).shown()}
+                for name, label in AT_SCALE.items()
+            )
+        },
+        *_curves(seeds[0], added),
+        n_seeds=n_seeds,
+        slope=slope,
+        pls=ADDED / slope,
+        pls_then=mean["cpr-0.05", "pls"].shown(),
+        added_then=mean["cpr-0.05", "log_loss"].shown(),
+    )  # fmt: skip
+
+
+def _at_scale(work: Work, samples: int, seed: int) -> dict[str, Any]:
+    """One replication's failures on one seed's clicks."""
+    overrides = [f"kernel.samples={samples}", f"kernel.seed={seed}", *work.clicks_overrides()]
+    loaded = work.scenario(PRODUCTION, [*work.study.cases["stand-in"], *overrides])
+    experiment, what = assemble(loaded), proxy_model(loaded)
+    train = runs_of(experiment, what, lambda run, done, to_do: None)
+    measured = measure_replication(experiment, seed, what, train)
+    whole = measured.whole
+    found: dict[str, Any] = {"position": _some(whole.curve.position), "": _some(whole.curve.loss)}
+    for one in measured.strategies:
+        assert one.trained is not None, "the production job finishes"
+        found[one.policy.name] = {
+            "log_loss": one.trained.quality.log_loss - whole.quality.log_loss,
+            "auc": whole.quality.auc - one.trained.quality.auc,
+            "pls": one.pls,
+            "curve": _some(one.trained.curve.loss),
+        }
+    return found
+
+
+def _some(values: Any) -> list[float]:
+    """At most `N_SHOWN` points of a curve, each the mean of those around it."""
+    pieces = np.array_split(np.asarray(values, dtype=np.float64), min(N_SHOWN, len(values)))
+    return [float(piece.mean()) for piece in pieces]
+
+
+def _curves(first: dict[str, Any], added: list[StudyEstimate]) -> tuple[Panel, ...]:
+    position, whole = np.array(first["position"]), np.array(first[""])
+    late = position > SETTLED * position[-1]
+    x, x_label = position[late] / 1e3, "thousand samples"
+    curves = {AT_SCALE[name]: np.array(first[name]["curve"]) for name in IN_CURVES}
+    losses = (curves | {"no failures": whole}).items()
+    names = [*AT_SCALE.values()]
+    paper = series(f"paper: {ADDED} (published)", names, [ADDED] * len(names), kind="paper")
+    return (
+        Panel("Training loss", x_label, "loss, nats",
+              tuple(series(label, x, loss[late]) for label, loss in losses), y_from_zero=False),
+        Panel("Added by failures", x_label, "loss added, nats",
+              tuple(series(label, x, (y - whole)[late]) for label, y in curves.items())),
+        Panel("At the end, on held-out clicks", "", "log-loss added, nats",
+              (series("stand-in", names, added, kind="points"), paper)),
+    )  # fmt: skip

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import floor, isnan, log10
+from typing import Any
 
-from cprsim.plots.chart import Kind, Series
+from cprsim.plots.chart import Kind, Series, floats
 from cprsim.records import Estimate
 from cprsim.results.words import ROUNDING, significant, with_interval
 
@@ -21,11 +22,6 @@ class StudyEstimate(Estimate):
     def around(cls, mean: float, half_width: float) -> StudyEstimate:
         """With a symmetric interval."""
         return cls(mean, mean - half_width, mean + half_width)
-
-    @classmethod
-    def exact(cls, value: float) -> StudyEstimate:
-        """With an interval of no width."""
-        return cls(value, value, value)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -48,38 +44,36 @@ class StudyEstimate(Estimate):
         return None if is_above is None else not is_above
 
     def shown(self, unit: str = "") -> str:
-        """``8.36 ± 0.05 %``; the ends where the interval is not symmetric."""
-        return f"{self._digits()} {unit}".rstrip()
+        """``8.36 ± 0.05 %``; the ends where the interval is not symmetric.
 
-    def _digits(self) -> str:
+        Small values have two significant digits of the interval, at most three of their own.
+        """
         value, (low, high) = self.mean, self.ends
-        half = (high - low) / 2
-        is_exact = half <= ROUNDING * abs(value) / 2
-        is_even = abs((high - value) - (value - low)) < 0.02 * (high - low)
+        half, text = (high - low) / 2, significant
+        is_exact, width = half <= ROUNDING * abs(value), ""
         if 0 < abs(value) < SMALL:
-            return _small(value, low, high, is_even=is_even)
+            digits = 2 - floor(log10(abs(value)))
+            if not is_exact:
+                digits = max(min(digits, 1 - floor(log10(half))), 1)
+            text = f"{{:.{digits}f}}".format
+            width = text(half) if text(half).strip("0.") else f"{half:.1g}"
         if is_exact:
-            return significant(value)
-        if is_even:
-            return with_interval(value, half)
-        return f"{significant(value)} ({significant(low)} to {significant(high)})"
-
-
-def _small(value: float, low: float, high: float, *, is_even: bool) -> str:
-    """Two significant digits of the interval, at most three of the value: 0.0846 ± 0.0013."""
-    half, digits = (high - low) / 2, 2 - floor(log10(abs(value)))
-    if half <= ROUNDING * abs(value):
-        return f"{value:.{digits}f}"
-    digits = max(min(digits, 1 - floor(log10(half))), 1)
-    if is_even:
-        shown = f"{half:.{digits}f}"
-        return f"{value:.{digits}f} ± {shown if shown.strip('0.') else f'{half:.1g}'}"
-    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+            shown = text(value)
+        elif abs((high - value) - (value - low)) < 0.02 * (high - low):
+            shown = f"{text(value)} ± {width}" if width else with_interval(value, half)
+        else:
+            shown = f"{text(value)} ({text(low)} to {text(high)})"
+        return f"{shown} {unit}".rstrip()
 
 
 def series(
-    label: str, x: Iterable[float | str], estimates: Sequence[StudyEstimate], kind: Kind = "line"
-) -> Series:
-    """Estimates over x with their intervals, as a series of a figure."""
-    low, high = zip(*(one.ends for one in estimates), strict=True)
-    return Series(label, tuple(x), tuple(one.mean for one in estimates), low, high, kind)
+    label: str, x: Iterable[Any], y: Iterable[Any], low: Iterable[float] = (),
+    high: Iterable[float] = (), *, kind: Kind = "line",
+) -> Series:  # fmt: skip
+    """A series of a figure over numbers or names; of estimates with their intervals."""
+    heights = [*y]
+    if isinstance(heights[0], StudyEstimate):
+        low, high = zip(*(one.ends for one in heights), strict=True)
+        heights = [one.mean for one in heights]
+    over = tuple(one if isinstance(one, str) else float(one) for one in x)
+    return Series(label, over, floats(heights), floats(low), floats(high), kind)

@@ -7,95 +7,41 @@ to failure look like is not put in. Where the traces themselves are there, their
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import log
-from typing import Any
 
 import numpy as np
 
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.block import block_of, replications_of
-from cprsim.failures.distributions import Gamma
+from cprsim.failures.distributions import Distribution, Gamma
 from cprsim.failures.replay import Replay
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import distances, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes, gaps, lifetimes_of
-from cprsim.plots.chart import Band, Chart, Kind, Panel, Series, floats
+from cprsim.plots.chart import Band, Kind, Panel, Series
 from cprsim.records import ROUNDED_Z_95, Floats
-from cprsim.studies.estimates import StudyEstimate
-from cprsim.studies.study import Study, Summary, Work
-from cprsim.studies.verdicts import (
-    DERIVED,
-    FITTED,
-    RECALLED,
-    SECONDARY,
-    TOLERANCE,
-    Claim,
-    Tested,
-    about,
-    alone,
-    at_most,
-    between,
-    compare,
-    free,
-)
+from cprsim.studies.estimates import StudyEstimate, series
+from cprsim.studies.study import Summary, Work
+from cprsim.studies.verdicts import TOLERANCE, Ours, Tested
 
 SCENARIO = "failure-analysis.yaml"
-LOGS = {
-    "gpu-cluster": "failures/infinitehbd/fault_trace.json",
-    "lanl": "failures/lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz",
-}
-"""The public logs by the scenario that names them: where they stand below the data's folder."""
-
 TITLES = {"gpu-cluster": "InfiniteHBD", "lanl": "LANL"}
 NODES = (25, 50, 100, 200, 300, 400)
 JOBS_OF = (200, 300, 400)  # nodes of the jobs whose times to failure are looked at together
 N_EMB_PS = 18
-FREE = free("the nodes of another cluster", "sizes of the jobs", "length of the jobs")
-MTBF = between(14.0, 30.0, "h", SECONDARY)
-MEDIAN_TTF = between(8.0, 17.0, "h", RECALLED)
-GAMMA_SHAPE = about(0.67, "", DERIVED)
-# A fit that is as good or better supports the claim: it is a bound.
-FITS = at_most(4.4, "%", RECALLED, text="about 4.4 %")
-FALLING = "hazard is higher near a job's start, then almost constant"
-OVER_NODES = "MTBF falls as 1/nodes"
+MTBF_H, SHAPE = (14, 30), 0.67  # of the paper
 N_SHOWN = 60  # points of a curve
 DIGITS = {"n": ",.0f", "shape": ".3f"}  # of a fit's numbers, where they are not .2f
-NOTES = (
-    "The jobs are not the paper's: they run on nodes of a GPU cluster whose trace is "
-    "public. The gamma fit's distance from the survival curve is that of the same measure "
-    "(root mean square at the ends seen).",
-    "A job of this cluster that is 200 to 450 nodes large has the published MTBF of 14 to "
-    "30 h. The paper's jobs have fewer nodes (38 at production scale), so its nodes "
-    "failed several times as often.",
-    "Why shape and median differ: the first failure of a job of hundreds of nodes of all "
-    "ages is nearly exponential, whatever the single nodes do, and the jobs of 200 nodes "
-    "have an MTBF above the published range. The other assumptions stand in the table: "
-    "jobs of 400 nodes alone, and, where the logs are there, their gaps, in which failures "
-    "follow on failures.",
-)
 GammaFit = Mapping[str, float]  # by the heading under which it is shown
-
-
-def gamma_fit(lifetimes: Lifetimes) -> GammaFit:
-    """A gamma fit to times until a failure, and how far it and an exponential fit are from them."""
-    gamma, exponential = (fit(FAMILIES[name], lifetimes) for name in ("gamma", "exponential"))
-    return {
-        "n": lifetimes.n,
-        "shape": gamma.parameter("shape").mean,
-        "mean, h": gamma.mean.mean,
-        "median, h": _median_h(gamma.distribution),
-        "RMSE, %": 100 * distances(gamma.distribution, lifetimes)[1],
-        "RMSE of exponential, %": 100 * distances(exponential.distribution, lifetimes)[1],
-    }
 
 
 def failure_analysis(work: Work) -> Summary:
     """Draw jobs, take their times to failure, and fit."""
     n_jobs, n_draws = work.pick(1000, 4000, 17_000), work.pick(3, 6, 12)
     draws = work.per_seed(partial(_times, work, n_jobs), n_draws)
-    mtbf_h = {n_nodes: _mtbf_h(work, n_nodes) for n_nodes in NODES}
+    mtbf_h = {n_nodes: _mtbf_h(_job_of(work, n_nodes)) for n_nodes in NODES}
     useful_h = assemble(work.scenario(SCENARIO)).useful_h
 
     def together(hours: Iterable[Sequence[float]]) -> Lifetimes:
@@ -104,18 +50,14 @@ def failure_analysis(work: Work) -> Summary:
 
     lifetimes = [together(draw.values()) for draw in draws]
     fits = [gamma_fit(one) for one in lifetimes]
-    by_size = {n: gamma_fit(together(draw[n] for draw in draws)) for n in draws[0]}
-    of_logs = {name: gamma_fit(_gaps(work, name)) for name in work.study.found()}
+    of_logs = {TITLES[name]: gamma_fit(_gaps(work, name)) for name in work.study.found()}
     fitted = {
         **{f"jobs, draw {number}": one for number, one in enumerate(fits, start=1)},
-        **{f"jobs of {n_nodes} nodes": one for n_nodes, one in by_size.items()},
-        **{f"{TITLES[name]}: gaps": one for name, one in of_logs.items()},
+        **{f"jobs of {n} nodes": gamma_fit(together(draw[n] for draw in draws)) for n in draws[0]},
+        **{f"{name}: gaps": one for name, one in of_logs.items()},
     }
-    return Summary.of(
-        "How long jobs run until they fail",
-        "Does a gamma distribution describe the time to failure of training jobs, does the "
-        "hazard fall, and does the MTBF fall as one over the nodes?",
-        _claims(fits, lifetimes, mtbf_h, of_logs),
+    return work.study.summary(
+        _quantities(fits, lifetimes, mtbf_h, of_logs),
         {
             "Gamma fits:": (
                 {"times": name}
@@ -123,72 +65,88 @@ def failure_analysis(work: Work) -> Summary:
                 for name, one in fitted.items()
             )
         },
-        NOTES,
-        _chart(lifetimes[0], fits[0], mtbf_h),
+        *_panels(lifetimes[0], fits[0], mtbf_h),
     )
 
 
-def _claims(
+def gamma_fit(lifetimes: Lifetimes) -> GammaFit:
+    """A gamma fit to times until a failure, and how far it and an exponential fit are from them."""
+    gamma, exponential = (fit(FAMILIES[name], lifetimes) for name in ("gamma", "exponential"))
+    return {
+        "n": lifetimes.n,
+        "shape": gamma.by_name["shape"].mean,
+        "mean, h": gamma.mean.mean,
+        "median, h": _median_h(gamma.distribution),
+        "RMSE, %": 100 * distances(gamma.distribution, lifetimes)[1],
+        "RMSE of exponential, %": 100 * distances(exponential.distribution, lifetimes)[1],
+    }
+
+
+def _median_h(distribution: Distribution) -> float:
+    return float(distribution.quantile(np.array([0.5]))[0])
+
+
+def _quantities(
     fits: Sequence[GammaFit],
     lifetimes: Sequence[Lifetimes],
     mtbf_h: Mapping[int, float],
     of_logs: Mapping[str, GammaFit],
-) -> Iterator[Claim]:
+) -> dict[str, Ours]:
     def mean(heading: str) -> StudyEstimate:
         return StudyEstimate.of_mean([one[heading] for one in fits])
 
-    yield compare("gamma fit: RMSE of the survival curve", FITS, mean("RMSE, %"), FREE)
-    yield alone("exponential fit: RMSE, likewise", mean("RMSE of exponential, %"), "%")
-    yield compare("gamma fit: shape", GAMMA_SHAPE, mean("shape"), FREE)
-    yield compare("median time to failure", MEDIAN_TTF, mean("median, h"), FREE)
-    over_nodes = [*map(StudyEstimate, mtbf_h.values())]
-    yield compare(f"MTBF of jobs of {NODES[0]} to {NODES[-1]} nodes", MTBF, over_nodes, FREE)
     # the hazard in the first two hours over that from ten hours on, draw by draw
     rates = [hazards(one, np.array([0.0, 2.0, 10.0, 100.0]))[0] for one in lifetimes]
     ratio = StudyEstimate.of_mean([early / late for early, _, late in rates])
-    shown = f"{ratio.shown('times')} as high from 0 to 2 h as from 10 h on"
-    yield compare("hazard", FALLING, Tested(ratio.above(1), shown), FREE)
     slope = np.polyfit([log(n) for n in mtbf_h], np.log(list(mtbf_h.values())), 1)[0]
-    falls = Tested(bool(abs(slope + 1) < TOLERANCE), f"{slope:.2f}")
-    yield compare("slope of log MTBF over log nodes", OVER_NODES, falls, FREE)
-    for name, gamma in of_logs.items():
-        rmse = StudyEstimate(gamma["RMSE, %"])
-        yield compare(f"{TITLES[name]}: gamma fit to the gaps, RMSE", FITS, rmse)
-    for end_h in (MTBF.low, MTBF.high):
-        median = StudyEstimate(_median_h(Gamma.from_mean(end_h, GAMMA_SHAPE.low)))
-        yield compare(f"median at MTBF {end_h:g} h and shape 0.67", MEDIAN_TTF, median, FITTED)
+    return {
+        "gamma fit: RMSE of the survival curve": mean("RMSE, %"),
+        "exponential fit: RMSE, likewise": mean("RMSE of exponential, %"),
+        "gamma fit: shape": mean("shape"),
+        "median time to failure": mean("median, h"),
+        "MTBF of jobs of 25 to 400 nodes": [*map(StudyEstimate, mtbf_h.values())],
+        "hazard": Tested(
+            ratio.above(1), f"{ratio.shown('times')} as high from 0 to 2 h as from 10 h on"
+        ),
+        "slope of log MTBF over log nodes": Tested(
+            bool(abs(slope + 1) < TOLERANCE), f"{slope:.2f}"
+        ),
+        **{
+            f"{name}: gamma fit to the gaps, RMSE": StudyEstimate(gamma["RMSE, %"])
+            for name, gamma in of_logs.items()
+        },
+        **{
+            f"median at MTBF {end_h} h and shape {SHAPE}": StudyEstimate(
+                _median_h(Gamma.from_mean(end_h, SHAPE))
+            )
+            for end_h in MTBF_H
+        },
+    }
 
 
-def _median_h(distribution: Any) -> float:
-    return float(distribution.quantile(np.array([0.5]))[0])
+def _job_of(work: Work, n_nodes: int, *overrides: str) -> Experiment:
+    sets = [f"cluster.trainers={n_nodes - N_EMB_PS}", *overrides]
+    return assemble(work.scenario(SCENARIO, sets))
 
 
 def _times(work: Work, n_jobs: int, seed: int) -> dict[str, list[float]]:
     """Hours to the first failure of jobs, or to their end, by their number of nodes."""
     hours = {}
     for n_nodes in JOBS_OF:
-        overrides = [f"cluster.trainers={n_nodes - N_EMB_PS}", f"simulation.seed={seed}"]
-        experiment = assemble(work.scenario(SCENARIO, overrides))
-        first_h = _first_failures_h(experiment, n_jobs // len(JOBS_OF))
-        hours[str(n_nodes)] = np.minimum(first_h, experiment.useful_h).tolist()
+        experiment = _job_of(work, n_nodes, f"simulation.seed={seed}")
+        first_h = np.full(n_jobs // len(JOBS_OF), experiment.useful_h)
+        source, cluster, useful_h = experiment.failures, experiment.cluster, experiment.useful_h
+        most = source.block_replications(cluster, useful_h)
+        for block in range(block_of(most, len(first_h) - 1) + 1):
+            jobs = replications_of(most, block)
+            n = min(len(jobs), len(first_h) - jobs.start)
+            trace = next(source.draw(cluster, seed, block, n, iter([useful_h])))
+            np.minimum.at(first_h, jobs.start + trace.replication, trace.at_h)
+        hours[str(n_nodes)] = first_h.tolist()
     return hours
 
 
-def _first_failures_h(experiment: Experiment, n_jobs: int) -> Floats:
-    first_h = np.full(n_jobs, np.inf)
-    source, cluster, useful_h = experiment.failures, experiment.cluster, experiment.useful_h
-    most, seed = source.block_replications(cluster, useful_h), experiment.simulation.seed
-    for block in range(block_of(most, n_jobs - 1) + 1):
-        jobs = replications_of(most, block)
-        n = min(len(jobs), n_jobs - jobs.start)
-        trace = next(source.draw(cluster, seed, block, n, iter([useful_h])))
-        np.minimum.at(first_h, jobs.start + trace.replication, trace.at_h)
-    return first_h
-
-
-def _mtbf_h(work: Work, n_nodes: int) -> float:
-    """Expected MTBF [h] of a job of that many nodes."""
-    experiment = assemble(work.scenario(SCENARIO, [f"cluster.trainers={n_nodes - N_EMB_PS}"]))
+def _mtbf_h(experiment: Experiment) -> float:
     return experiment.failures.expected(experiment.cluster, experiment.useful_h).mtbf_h
 
 
@@ -206,45 +164,32 @@ def hazards(lifetimes: Lifetimes, borders_h: Floats) -> tuple[Floats, Floats]:
     return ends / at_risk_h, np.sqrt(np.maximum(ends, 1)) / at_risk_h
 
 
-def _chart(lifetimes: Lifetimes, fitted: GammaFit, mtbf_h: Mapping[int, float]) -> Chart:
+def _panels(
+    lifetimes: Lifetimes, fitted: GammaFit, mtbf_h: Mapping[int, float]
+) -> tuple[Panel, ...]:
     gamma = Gamma.from_mean(fitted["mean, h"], fitted["shape"])
+    label = f"gamma, shape {fitted['shape']:.2f}"
     curve = survival_curve(lifetimes)
     some = np.unique(np.linspace(0, len(curve.age_h) - 1, N_SHOWN).astype(int))
-    ages, survival, error = (x[some] for x in (curve.age_h, curve.survival, curve.standard_error))
+    ages = curve.age_h[some]
     borders = np.array([0.0, 0.5, 1, 2, 4, 7, 11, 16, 24, 40, 70, 100])
     middle = (borders[:-1] + borders[1:]) / 2
-    rate, rate_error = hazards(lifetimes, borders)
-    label, x_nodes = f"gamma, shape {fitted['shape']:.2f}", floats(list(mtbf_h))
 
-    def simulated(x: Floats, y: Floats, standard_error: Floats, kind: Kind) -> Series:
-        low, high = (floats(y + sign * ROUNDED_Z_95 * standard_error) for sign in (-1, 1))
-        return Series("simulated jobs", floats(x), floats(y), low, high, kind)
+    def jobs(x: Floats, y: Floats, error: Floats, kind: Kind) -> Series:
+        ends = (y + sign * ROUNDED_Z_95 * error for sign in (-1, 1))
+        return series("simulated jobs", x, y, *ends, kind=kind)
 
-    return Chart(
-        "How long jobs run until they fail",
-        f"Jobs of {JOBS_OF[0]} to {JOBS_OF[-1]} nodes of a cluster whose trace is public; 95 % "
-        "intervals.",
-        (
-            Panel("Survival", "hours", "share of jobs that last longer", (
-                simulated(ages, survival, error, "steps"),
-                Series(label, floats(ages), floats(gamma.survival(ages))),
-            )),
-            Panel("Hazard", "hours", "failures per hour", (
-                simulated(middle, rate, rate_error, "points"),
-                Series(label, floats(middle), floats(gamma.hazard_per_h(middle))),
-            ), x_log=True),
-            Panel("MTBF over the nodes of the job", "nodes", "MTBF, h", (
-                Series("simulated jobs", x_nodes, floats(list(mtbf_h.values()))),
-                Series("falling as 1/n", x_nodes, tuple(mtbf_h[100] * 100 / n for n in x_nodes)),
-            ), (Band(f"paper: {MTBF}", MTBF.low, MTBF.high),), x_log=True, y_log=True),
-        ),
+    return (
+        Panel("Survival", "hours", "share of jobs that last longer", (
+            jobs(ages, curve.survival[some], curve.standard_error[some], "steps"),
+            series(label, ages, gamma.survival(ages)),
+        )),
+        Panel("Hazard", "hours", "failures per hour", (
+            jobs(middle, *hazards(lifetimes, borders), "points"),
+            series(label, middle, gamma.hazard_per_h(middle)),
+        ), x_log=True),
+        Panel("MTBF over the nodes of the job", "nodes", "MTBF, h", (
+            series("simulated jobs", mtbf_h, mtbf_h.values()),
+            series("falling as 1/n", mtbf_h, [mtbf_h[100] * 100 / n for n in mtbf_h]),
+        ), (Band("paper: 14 to 30 h (secondary)", *MTBF_H),), x_log=True, y_log=True),
     )  # fmt: skip
-
-
-STUDY = Study(
-    "failure-analysis",
-    "survival, hazard and gamma fit of times to failure; MTBF over nodes",
-    failure_analysis,
-    (SCENARIO, *(f"{name}.yaml" for name in LOGS)),
-    LOGS,
-)

@@ -7,131 +7,40 @@ changed afterwards: what does not agree is shown, and so is what each other assu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.streams import stream
-from cprsim.fleets.population import drawn_kinds, scenario_of
-from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.fleets.population import drawn_kinds, fleet_of, scenario_of
+from cprsim.plots.chart import Panel
 from cprsim.records import Floats
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.rows import replication_rows
-from cprsim.scenario.job import Fleet
-from cprsim.scenario.reading import LoadedScenario, load_scenario
-from cprsim.studies.estimates import StudyEstimate
-from cprsim.studies.study import Study, Summary, Work
-from cprsim.studies.verdicts import (
-    PUBLISHED,
-    SECONDARY,
-    Reported,
-    about,
-    agreement,
-    alone,
-    between,
-    compare,
-    free,
-    over,
-)
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.studies.estimates import StudyEstimate, series
+from cprsim.studies.study import Summary, Work
+from cprsim.studies.verdicts import Target
 from cprsim.units import TIME
 
 SCENARIO = "fleet.yaml"
-N_RESAMPLED = 400
 N_TOGETHER = 34  # kinds of jobs that one part of the work simulates
 MOST_OF_A_KIND = 100  # jobs
 HOURS_PER_YEAR = 8766.0
-AS_FIXED, AFTERWARDS = "as fixed", "afterwards: "
-ASSUMED = re.compile(r"[\s-]*(?P<key>\w[\w ]*):[^#]*#.*\bassumed\b")
+N_RESAMPLED = 400
+AS_FIXED = "as fixed"
+WORST, YEARS = 43.0, 1156.0  # of the paper: % for the worst 5 %, machine-years lost
 STRATEGIES = {"full": "full recovery", "cpr": "CPR"}
 PARTS = tuple(part for part in IN_TABLES if part not in ("detect", "wait"))  # none of both here
-# 13 % stands on the poster (published), 12 % in a text that quotes the paper
-MEAN = between(12.0, 13.0, "%", SECONDARY)
-OVER_P90 = over(30.0, "%", PUBLISHED)
-WORST = about(43.0, "%", SECONDARY, text="43 % for the worst 5 %")
-MACHINE_YEARS = about(1156.0, "machine-years", SECONDARY)
-Statistic = Callable[[Floats], Floats]  # (resamples, jobs) -> (resamples,)
-# By strategy and quantity, (kinds of jobs, jobs of a kind): `overhead` and its `PARTS` as shares of
+# By strategy and quantity, (kinds of jobs, jobs of a kind): `overhead` and its `PARTS` in % of
 # useful time, useful `node_h`, and `machine_years` lost, as if each job were all of them.
 Jobs = Mapping[str, Mapping[str, Floats]]
-
-LONG_TAIL = "costs.reschedule={family: lognormal, mean: 60 min, median: 10 min}"
-QUARTER = "fleet.vary.useful.median=12.5 h"
-VERY_DIFFERENT = "fleet.vary.useful.sigma=1.5"
-SHARDS = ("fleet.vary.shard_size.low=2 GB", "fleet.vary.shard_size.high=500 GB")
-OTHERS: dict[str, tuple[str, ...]] = {
-    "saves every hour": ("recovery.0={strategy: full, interval: 1 h}",),
-    "saves every 4 h": ("recovery.0={strategy: full, interval: 4 h}",),
-    "storage four times as fast": ("storage.bandwidth=100 Gbit/s",),
-    "rescheduling 5 min on average": (
-        "costs.reschedule={family: lognormal, mean: 5 min, median: 2.5 min}",
-    ),
-    "rescheduling 60 min on average": (
-        "costs.reschedule={family: lognormal, mean: 60 min, median: 30 min}",
-    ),
-    "rescheduling with a long tail": (LONG_TAIL,),
-    "exponential failures": (
-        "failures={kind: job, family: exponential, role: any, mtbf: 20.49 h}",
-    ),
-    "jobs half as long": ("fleet.vary.useful.median=25 h",),
-    "jobs a quarter as long": (QUARTER,),
-    "jobs of very different length": (VERY_DIFFERENT,),
-    "twice the nodes at the same MTBF": ("cluster.emb_ps=36", "cluster.trainers=40"),
-    # added after the first run, for what it left unexplained: the tail, and the machine-years
-    AFTERWARDS + "shards of 2 to 500 GB": SHARDS,
-    AFTERWARDS + "likewise, jobs of very different length": (*SHARDS, VERY_DIFFERENT),
-    AFTERWARDS + "jobs a quarter as long, rescheduling with a long tail": (LONG_TAIL, QUARTER),
-}
-"""Other assumptions about the fleet, as changes of the scenario; decided beforehand."""
-
-
-def fleet_of(path: Path, title: str = AS_FIXED) -> LoadedScenario:
-    """The fleet under one of the assumptions."""
-    return load_scenario(path, OTHERS.get(title, ()))
-
-
-def section_of(fleet: LoadedScenario) -> Fleet:
-    """What the scenario says of the fleet."""
-    assert fleet.scenario.fleet is not None, "the population is a fleet"
-    return fleet.scenario.fleet
-
-
-def assumed_in(path: Path) -> tuple[str, ...]:
-    """The keys whose line says that it was assumed: the free inputs."""
-    lines = path.read_text("utf-8").splitlines()
-    return tuple(f"{path.name}: {found['key']}" for line in lines if (found := ASSUMED.match(line)))
-
-
-def estimate(values: Floats, statistic: Statistic) -> StudyEstimate:
-    """A statistic of the jobs with its 95 % interval, by drawing kinds of jobs again."""
-    rng = stream(1, 0, "fleet/resampling")
-    kinds = rng.integers(len(values), size=(N_RESAMPLED, len(values)))
-    low, high = np.quantile(statistic(values[kinds].reshape(N_RESAMPLED, -1)), [0.025, 0.975])
-    return StudyEstimate(float(statistic(values.reshape(1, -1))[0]), float(low), float(high))
-
-
-def percent(jobs: Jobs, strategy: str, statistic: Statistic) -> StudyEstimate:
-    """A statistic of the overheads, in percent."""
-    return estimate(100 * jobs[strategy]["overhead"], statistic)
-
-
-def machine_years(jobs: Jobs, strategy: str = "full") -> StudyEstimate:
-    """Machine-years that all jobs of the fleet lose together."""
-    return estimate(jobs[strategy]["machine_years"], mean)
-
-
-def split(jobs: Jobs, strategy: str, low: float, high: float) -> dict[str, float]:
-    """Mean parts of overhead, in percent, of the jobs between two ranks of overhead."""
-    mine = {name: values.ravel() for name, values in jobs[strategy].items()}
-    order = np.argsort(mine["overhead"], kind="stable")
-    those = order[int(low * len(order)) : int(np.ceil(high * len(order)))]
-    return {part: 100 * float(mine[part][those].mean()) for part in PARTS}
+Statistic = Callable[[Floats], Floats]  # (resamples, jobs) -> (resamples,)
 
 
 def mean(jobs: Floats) -> Floats:
@@ -149,7 +58,6 @@ P50, P75, P90, P95 = (partial(np.quantile, q=share, axis=1) for share in (0.5, 0
 STATISTICS: dict[str, Statistic] = {
     "mean": mean, "P90": P90, "P95": P95, "mean of the worst 5 %": worst,
 }  # fmt: skip
-REPORTED = dict(zip(STATISTICS, (MEAN, OVER_P90, WORST, WORST), strict=True))
 BARS: dict[str, tuple[float, float, Statistic]] = {
     "mean": (0.0, 1.0, mean),
     "P50": (0.45, 0.55, P50),
@@ -161,35 +69,54 @@ BARS: dict[str, tuple[float, float, Statistic]] = {
 """Ranks of overhead of the jobs of a bar, and what its height estimates, up to their width."""
 
 
+def number(
+    jobs: Jobs, strategy: str = "full", statistic: Statistic = mean,
+    of: str = "overhead",
+) -> StudyEstimate:  # fmt: skip
+    """A statistic of the jobs with its 95 % interval, by drawing kinds of jobs again."""
+    values, rng = jobs[strategy][of], stream(1, 0, "fleet/resampling")
+    kinds = rng.integers(len(values), size=(N_RESAMPLED, len(values)))
+    low, high = np.quantile(statistic(values[kinds].reshape(N_RESAMPLED, -1)), [0.025, 0.975])
+    return StudyEstimate(float(statistic(values.reshape(1, -1))[0]), float(low), float(high))
+
+
+def split(jobs: Jobs, strategy: str, low: float, high: float) -> dict[str, float]:
+    """Mean parts of overhead, in percent, of the jobs between two ranks of overhead."""
+    mine = pd.DataFrame({name: values.ravel() for name, values in jobs[strategy].items()})
+    ranked = mine.sort_values("overhead", kind="stable")
+    some = ranked.iloc[int(low * len(mine)) : int(np.ceil(high * len(mine)))]
+    return {part: float(some[part].mean()) for part in PARTS}
+
+
 def fleet(work: Work) -> Summary:
     """Simulate the fleet as fixed, and under each of the other assumptions."""
-    path = work.files()[SCENARIO]
-    for title in OTHERS:
-        fleet_of(path, title)  # each makes sense before the first is simulated
-    n_kinds, n_others = work.pick((340, 34), (1700, 340), (17_000, 1700))
-    fixed = _costs(work, AS_FIXED, n_kinds)
-    others = {title: _costs(work, title, n_others) for title in OTHERS}
-    section, assumed = section_of(fleet_of(path)), assumed_in(path)
+    loaded = {title: work.scenario(SCENARIO, sets) for title, sets in work.study.cases.items()}
+    n_fixed, n_others = work.pick((340, 34), (1700, 340), (17_000, 1700))
+    found = {
+        title: _costs(work, title, one, n_fixed if title == AS_FIXED else n_others)
+        for title, one in loaded.items()
+    }
+    fixed, section = found[AS_FIXED], fleet_of(loaded[AS_FIXED])
+    others = {title: jobs for title, jobs in found.items() if title != AS_FIXED}
+    n_jobs, claims = section.jobs or 0, work.study.claims
+    with_tail = _met(others, claims["full recovery, overhead: P90"], statistic=P90)
+    with_mean = _met(others, claims["full recovery, overhead: mean"])
+    years = claims["machine-years lost"]
+    assumed = years.free
     splits = [
         (strategy, "all" if name == "mean" else name, split(fixed, strategy, low, high))
         for strategy in STRATEGIES
         for name, (low, high, _) in BARS.items()
     ]
-    return Summary.of(
-        "A fleet under full recovery, and under CPR",
-        f"What do failures cost {section.jobs:,} jobs of different length and size in "
-        f"{TIME.format(section.window_h)}?",
-        [
-            *(
-                compare(f"full recovery, overhead: {name}", reported,
-                        percent(fixed, "full", STATISTICS[name]), free(*assumed))
-                for name, reported in REPORTED.items()
-            ),
-            compare("machine-years lost", MACHINE_YEARS, machine_years(fixed), free(*assumed)),
-            *(alone(f"CPR, overhead: {name}", percent(fixed, "cpr", statistic), "%")
-              for name, statistic in STATISTICS.items()),
-            alone("CPR, machine-years lost", machine_years(fixed, "cpr"), "machine-years"),
-        ],
+    return work.study.summary(
+        {
+            **{f"full recovery, overhead: {name}": number(fixed, "full", statistic)
+               for name, statistic in STATISTICS.items()},
+            "machine-years lost": number(fixed, of="machine_years"),
+            **{f"CPR, overhead: {name}": number(fixed, "cpr", statistic)
+               for name, statistic in STATISTICS.items()},
+            "CPR, machine-years lost": number(fixed, "cpr", of="machine_years"),
+        },
         {
             "Where the hours of the jobs around a percentile of overhead go, in % of useful time "
             "(P90: the jobs from P88 to P92, and so on):": (
@@ -201,32 +128,31 @@ def fleet(work: Work) -> Summary:
             "The same fleet under other assumptions, one change at a time, fixed beforehand but "
             "for the last ones; overheads in %:": (
                 {"assumption": title}
-                | {f"full: {name}": percent(jobs, "full", statistic).shown()
+                | {f"full: {name}": number(jobs, "full", statistic).shown()
                    for name, statistic in STATISTICS.items()}
-                | {"machine-years": machine_years(jobs).shown(),
-                   "CPR: mean": percent(jobs, "cpr", mean).shown()}
-                for title, jobs in ({AS_FIXED: fixed} | others).items()
+                | {"machine-years": number(jobs, of="machine_years").shown(),
+                   "CPR: mean": number(jobs, "cpr").shown()}
+                for title, jobs in found.items()
             ),
         },
-        (
-            f"Intervals: 95 %, by drawing the kinds of jobs again. The {len(assumed)} free inputs "
-            f"are: {', '.join(assumed)}.",
-            _tail_note(others),
-            _years_note(fixed, section.jobs, others),
-        ),
-        Chart(
-            "A fleet of 17,000 jobs",
-            "Every input that the paper does not give is assumed, and was fixed before the first "
-            "run. Error bars: 95 % interval.",
-            (bars(fixed), _exceedances(fixed)),
-        ),
+        bars(fixed),
+        _exceedances(fixed),
+        n_jobs=n_jobs,
+        window=TIME.format(section.window_h),
+        n_assumed=len(assumed),
+        assumed=", ".join(assumed),
+        with_tail="; ".join(with_tail.values()) or "none",
+        with_mean="; ".join(x for title, x in with_mean.items() if title in with_tail) or "none",
+        needed_h=YEARS * HOURS_PER_YEAR / n_jobs / 0.125,
+        node_h=float(fixed["full"]["node_h"].mean()),
+        with_years="; ".join(_met(others, years, of="machine_years").values()) or "none",
     )  # fmt: skip
 
 
-def _costs(work: Work, title: str, n_kinds: int) -> Jobs:
+def _costs(work: Work, title: str, loaded: LoadedScenario, n_kinds: int) -> Jobs:
     """Simulate a fleet, `N_TOGETHER` kinds of jobs at a time."""
     parts = {
-        f"{title}, {n_kinds} kinds, from {first}": partial(_some, work, title, n_kinds, first)
+        f"{title}, {n_kinds} kinds, from {first}": partial(_some, loaded, n_kinds, first)
         for first in range(0, n_kinds, N_TOGETHER)
     }
     pieces = [*work.each(parts).values()]
@@ -236,9 +162,8 @@ def _costs(work: Work, title: str, n_kinds: int) -> Jobs:
     }
 
 
-def _some(work: Work, title: str, n_kinds: int, first: int) -> dict[str, dict[str, list[Any]]]:
-    fleet = fleet_of(work.files()[SCENARIO], title)
-    n_jobs = section_of(fleet).jobs or 0
+def _some(fleet: LoadedScenario, n_kinds: int, first: int) -> dict[str, dict[str, list[Any]]]:
+    n_jobs = fleet_of(fleet).jobs or 0
     each = min(n_jobs // n_kinds, MOST_OF_A_KIND)
     fleet = fleet.varied({"simulation.replications": each}, fleet.place)
     found: dict[str, dict[str, list[Any]]] = {strategy: {} for strategy in STRATEGIES}
@@ -246,74 +171,41 @@ def _some(work: Work, title: str, n_kinds: int, first: int) -> dict[str, dict[st
     for number, kind in enumerate(kinds, start=first):
         experiment = assemble(scenario_of(fleet, kind, number))
         rows, n_nodes = replication_rows(simulate(experiment)), experiment.cluster.n_nodes
-        for strategy in STRATEGIES:
-            mine = rows[rows["strategy"] == strategy]
+        for strategy, mine in rows.groupby("strategy"):
             useful_h, overhead_h = mine["useful_h"], mine["wall_h"] - mine["useful_h"]
             columns = {
-                "overhead": overhead_h / useful_h,
+                "overhead": 100 * overhead_h / useful_h,
                 "machine_years": n_jobs / HOURS_PER_YEAR * (n_nodes * overhead_h),
                 "node_h": n_nodes * useful_h,
-            } | {part: mine[f"{part}_h"] / useful_h for part in PARTS}
+            } | {part: 100 * mine[f"{part}_h"] / useful_h for part in PARTS}
             for name, values in columns.items():
-                found[strategy].setdefault(name, []).append(values.tolist())
+                found[str(strategy)].setdefault(name, []).append(values.tolist())
     return found
 
 
-def _met(
-    others: Mapping[str, Jobs], reported: Reported, number: Callable[[Jobs], StudyEstimate]
-) -> dict[str, str]:
+def _met(others: Mapping[str, Jobs], target: Target, **of: Any) -> dict[str, str]:
     """The other assumptions under which a number of the paper is met, or may be, with ours."""
-    numbers = {title: number(jobs) for title, jobs in others.items()}
+    numbers = {title: number(jobs, **of) for title, jobs in others.items()}
     return {
-        title: f"{title} ({one.shown(reported.unit)})"
+        title: f"{title} ({one.shown(target.unit)})"
         for title, one in numbers.items()
-        if agreement(reported, one) is not False
+        if target.met_by(one) is not False
     }
-
-
-def _tail_note(others: Mapping[str, Jobs]) -> str:
-    """Which other assumptions have the paper's tail, and which its mean as well."""
-    with_tail = _met(others, OVER_P90, lambda jobs: percent(jobs, "full", P90))
-    with_mean = _met(others, MEAN, lambda jobs: percent(jobs, "full", mean))
-    both = [shown for title, shown in with_mean.items() if title in with_tail]
-    return (
-        "Why the tail is shorter: as fixed, most jobs are so long that their failures average out, "
-        "and all save at the best interval tables of much the same size, so that their overheads "
-        "are alike. The tail grows with rarer saves, shorter jobs, a long tail of rescheduling, "
-        "and with tables of more different size, which raise the mean least. P90 is over "
-        f"30 %, or can't be told from it, with: {'; '.join(with_tail.values()) or 'none'}. "
-        "The mean is as published too, or can't be told from it, with: "
-        f"{'; '.join(both) or 'none'}."
-    )
-
-
-def _years_note(fixed: Jobs, n_jobs: int | None, others: Mapping[str, Jobs]) -> str:
-    assert n_jobs is not None, "the fleet has no table"
-    needed = MACHINE_YEARS.low * HOURS_PER_YEAR / n_jobs / 0.125
-    return (
-        f"Why fewer machine-years: 1,156 machine-years of 17,000 jobs at an overhead of 12.5 % "
-        f"mean {needed:,.0f} useful node-hours per job; the fleet as fixed has "
-        f"{float(fixed['full']['node_h'].mean()):,.0f}. "
-        "Jobs that are larger, or of more different length, have them, at the same overheads. "
-        "The published number is met, or can't be told from it, with: "
-        f"{'; '.join(_met(others, MACHINE_YEARS, machine_years).values()) or 'none'}."
-    )
 
 
 def bars(jobs: Jobs) -> Panel:
     """Where the hours of full recovery go, by percentile of overhead."""
     splits = [split(jobs, "full", low, high) for low, high, _ in BARS.values()]
-    parts = [
-        Series(part, tuple(BARS), tuple(shares[part] for shares in splits), kind="stack")
+    totals = [number(jobs, "full", statistic).ends for *_, statistic in BARS.values()]
+    parts = (
+        series(part, BARS, [shares[part] for shares in splits],
+               *(zip(*totals, strict=True) if part == PARTS[-1] else ()), kind="stack")
         for part in PARTS
-    ]
-    totals = [percent(jobs, "full", statistic) for *_, statistic in BARS.values()]
-    low, high = (floats(ends) for ends in zip(*(one.ends for one in totals), strict=True))
-    parts[-1] = replace(parts[-1], low=low, high=high)
+    )  # fmt: skip
     papers = (
-        Series("paper (secondary): mean 12 to 13 %, worst 5 % 43 %",
-               ("mean", "worst 5 %"), (12.5, WORST.low), kind="paper"),
-        Series("paper (published): P90 over 30 %", ("P90",), (OVER_P90.low,), kind="paper"),
+        series("paper (secondary): mean 12 to 13 %, worst 5 % 43 %",
+               ("mean", "worst 5 %"), (12.5, WORST), kind="paper"),
+        series("paper (published): P90 over 30 %", ("P90",), (30.0,), kind="paper"),
     )  # fmt: skip
     title, y_label = "Full recovery, by percentile of overhead", "overhead, % of useful time"
     return Panel(title, "jobs", y_label, (*parts, *papers))
@@ -323,23 +215,15 @@ def _exceedances(jobs: Jobs) -> Panel:
     """Overheads in percent, and the percentage of jobs that exceed them, at 100 points."""
     shares = np.geomspace(1.0, 1e-3, 100)
     curves = (
-        Series(name, floats(100 * np.quantile(jobs[strategy]["overhead"], 1 - shares)),
-               floats(100 * shares), kind="steps")
+        series(name, np.quantile(jobs[strategy]["overhead"], 1 - shares), 100 * shares,
+               kind="steps")
         for strategy, name in STRATEGIES.items()
     )  # fmt: skip
     papers = (
-        Series("paper (published): over 30 % at P90", (OVER_P90.low,), (10.0,), kind="paper"),
-        Series("paper (secondary): 43 % at P95", (WORST.low,), (5.0,), kind="paper"),
+        series("paper (published): over 30 % at P90", (30.0,), (10.0,), kind="paper"),
+        series("paper (secondary): 43 % at P95", (WORST,), (5.0,), kind="paper"),
     )
     return Panel(
         "How many jobs lose more than that", "overhead, % of useful time",
         "jobs that lose more, % of all", (*curves, *papers), y_log=True,
     )  # fmt: skip
-
-
-STUDY = Study(
-    "fleet",
-    "overhead of a fleet of 17,000 jobs by percentile, machine-years lost",
-    fleet,
-    (SCENARIO,),
-)

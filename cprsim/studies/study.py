@@ -1,33 +1,52 @@
-"""A study: a function that makes a summary of a paper's claims; and what it works with.
+"""A study: a function that makes a summary of a paper's claims; made again, or found.
 
-`Work` gives it the effort, the inputs, and a store of the parts that are finished.
+<out>/<name>-<digest>/   summary.json, comparisons.csv, figures, its inputs, manifest.json
+<out>/points/            finished parts of results that are being made, as those of sweeps
+results/reproduction/    in the repository: the folders of the last full run, by name
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from datetime import UTC, datetime
 from functools import partial
-from operator import call
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import pandas as pd
+
+from cprsim import watch
 from cprsim.errors import ParameterError
-from cprsim.files import digest_of, write_whole, writes
-from cprsim.plots.chart import Chart
-from cprsim.results.identity import file_digest, source_digest
+from cprsim.files import digest_of
+from cprsim.plots.chart import Chart, Panel
+from cprsim.results.folder import (
+    finished_or_make,
+    publishing,
+    read_manifest,
+    read_record,
+    write_csv,
+    write_manifest,
+    write_record,
+)
+from cprsim.results.identity import Identity, file_digest, source_digest
+from cprsim.results.store import PointStore, Task
 from cprsim.scenario.reading import LoadedScenario, load_scenario
-from cprsim.studies.verdicts import Claim
-from cprsim.version import __version__
-from cprsim.workers import HERE, Workers, run_each
+from cprsim.studies.verdicts import Claim, Ours, Target
+from cprsim.version import PACKAGE, __version__
+from cprsim.workers import HERE, Workers
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=Hashable)
-PARTS = "parts"
 DATA = "CPRSIM_DATA"
+EFFORTS = ("quick", "full", "large")  # all results within 5 minutes on 2 cores, an hour, beyond
+CATALOGUE = Path(__file__).with_name("studies.yaml")
+SUMMARY, COMPARISONS = "summary.json", "comparisons.csv"
+COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +60,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a study says: its question, its comparisons, and what they mean.
-
-    All that is kept of a study besides its figures, as JSON.
-    """
+    """What a study says: its question, its comparisons, and what they mean; stored as JSON."""
 
     title: str
     question: str
@@ -53,51 +69,72 @@ class Summary:
     notes: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        title: str,
-        question: str,
-        claims: Iterable[Claim],
-        tables: Mapping[str, Iterable[Mapping[str, str]]],
-        notes: Iterable[str],
-        *charts: Chart,
-    ) -> Summary:
-        """A summary; tables by title, a row's cells by heading; empty notes are left out."""
-        each = {title: list(rows) for title, rows in tables.items()}
-        listings = (
-            Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
-            for title, rows in each.items()
-        )
-        return cls(
-            title, question, tuple(claims), tuple(listings), tuple(filter(None, notes)), charts
-        )
-
 
 @dataclass(frozen=True)
 class Study:
-    """One result of a paper, or of these documents."""
+    """One result of a paper, as `studies.yaml` describes it."""
 
     name: str  # as in ``cprsim reproduce NAME``
-    shows: str  # in one line
     make: Callable[[Work], Summary]
-    inputs: tuple[str, ...] = ()  # files that it reads in the folder of the scenarios
-    data: Mapping[str, str | Path] = field(default_factory=dict)  # others, below CPRSIM_DATA
+    shows: str  # in one line
+    title: str
+    question: str
+    notes: Sequence[str] = ()  # what the numbers mean; in braces what `make` gives
+    chart: str = ""  # title of the figure, if there is one
+    chart_shows: str = ""
+    claims: Mapping[str, Target] = field(default_factory=dict)  # of its quantities, by name
+    inputs: Sequence[str] = ()  # files that it reads in the folder of the scenarios
+    data: Mapping[str, str] = field(default_factory=dict)  # others, in the package or CPRSIM_DATA
+    cases: Mapping[str, Sequence[str]] = field(default_factory=dict)  # overrides of a scenario
     trains: bool = False  # on the user's clicks where there are some
+
+    @classmethod
+    def described(
+        cls, name: str, file: str, claims: Mapping[str, Any], rests_on: Any = "", **texts: Any
+    ) -> Study:
+        """With the function of its name in a file of this folder, imported when it is called."""
+
+        def make(work: Work) -> Summary:
+            module = import_module(f"cprsim.studies.{file}")
+            summary: Summary = getattr(module, name.replace("-", "_"))(work)
+            return summary
+
+        rows = {key: {"rests_on": rests_on, **row} for key, row in claims.items()}
+        targets = {key: Target.of(key, **row) for key, row in rows.items()}
+        return cls(name, make, claims=targets, **texts)
 
     def found(self) -> dict[str, Path]:
         """Its data by name; empty unless all are there."""
-        folder = Path(os.environ.get(DATA, ""))
-        paths = {name: folder / file for name, file in self.data.items()}
-        return paths if all(path.is_file() for path in paths.values()) else {}
+        folders = (PACKAGE, Path(os.environ.get(DATA, "")))
+        paths = {
+            name: folder / file
+            for name, file in self.data.items()
+            for folder in folders
+            if (folder / file).is_file()
+        }
+        return paths if len(paths) == len(self.data) else {}
 
+    def summary(
+        self,
+        ours: Mapping[str, Ours],
+        tables: Mapping[str, Iterable[Mapping[str, str]]],
+        *panels: Panel,
+        **words: Any,
+    ) -> Summary:
+        """Its quantities, judged; tables by title, a row's cells by heading; and its notes.
 
-class Effort(StrEnum):
-    """How much is computed."""
-
-    QUICK = "quick"  # all results within 5 minutes on 2 cores
-    FULL = "full"  # within 60
-    LARGE = "large"  # beyond
+        A name without a target has nothing to compare with; empty notes are left out.
+        """
+        claims = (self.claims.get(name, Target(name)).claim(one) for name, one in ours.items())
+        listings = (
+            Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+            for title, rows in ((title, [*rows]) for title, rows in tables.items())
+        )
+        texts = (self.question, self.chart_shows, *self.notes)
+        question, shows, *notes = (text.format(**words) for text in texts)
+        said = tuple(filter(None, notes))
+        charts = (Chart(self.chart, shows, panels),) if panels else ()
+        return Summary(self.title, question, tuple(claims), tuple(listings), said, charts)
 
 
 @dataclass(frozen=True)
@@ -109,7 +146,7 @@ class Work:
     """
 
     study: Study
-    effort: Effort
+    effort: str  # of `EFFORTS`
     scenarios: Path  # folder of the project's scenarios
     out: Path  # of finished results and parts
     workers: Workers = HERE
@@ -127,7 +164,7 @@ class Work:
 
     def pick(self, quick: T, full: T, large: T) -> T:
         """What fits the effort."""
-        return {Effort.QUICK: quick, Effort.FULL: full, Effort.LARGE: large}[self.effort]
+        return dict(zip(EFFORTS, (quick, full, large), strict=True))[self.effort]
 
     def scenario(self, name: str, overrides: Sequence[str] = ()) -> LoadedScenario:
         """One of its scenarios. Raises ScenarioError where it can't be read."""
@@ -135,43 +172,110 @@ class Work:
 
     def files(self) -> dict[str, Path]:
         """Its input files by name. Raises ParameterError where one is missing."""
-        study = self.study
-        files = {name: self.scenarios / name for name in study.inputs}
+        files = {name: self.scenarios / name for name in self.study.inputs}
         for path in files.values():
             if not path.is_file():
-                raise ParameterError(f"'{study.name}' reads {path}, which is not there")
-        return files | study.found() | ({} if self.clicks is None else {"clicks": self.clicks})
+                raise ParameterError(f"'{self.study.name}' reads {path}, which is not there")
+        return files | self.study.found() | ({} if self.clicks is None else {"clicks": self.clicks})
 
     def each(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
-        """What the parts compute (JSON), by their names; those that are new run in parallel.
-
-        Raises ResultError where one can't be stored.
-        """
-        stored = dict(zip(parts, self.paths(parts), strict=True))
-        new = [name for name, path in stored.items() if _read(path) is None]
-        todo = [parts[name] for name in new]
-        for number, outcome in run_each(call, todo, self.workers, lambda n: str(new[n])):
-            path = stored[new[number]].with_suffix(".json")
-            with writes(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, json.dumps(outcome, allow_nan=False, ensure_ascii=False))
-        return {name: _read(path) for name, path in stored.items()}
+        """What the parts compute (JSON), by their names; those that are new run in parallel."""
+        named = [Part(str(name), self.digest(name), compute) for name, compute in parts.items()]
+        bodies, _ = PointStore(self.out).each(named, _computed, _tasks, self.workers)
+        return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
 
     def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:
         """The outcomes of one part for each of n seeds."""
         seeds = range(first, first + n)
         return [*self.each({f"seed {seed}": partial(compute, seed) for seed in seeds}).values()]
 
-    def paths(self, parts: Iterable[Any]) -> list[Path]:
-        """Where parts are stored."""
+    def digest(self, part: Hashable) -> str:
+        """Of all that decides a part."""
         inputs = sorted(map(file_digest, self.files().values()))
-        decided_by = [self.study.name, __version__, source_digest(), str(self.effort), inputs]
-        return [self.out / PARTS / digest_of([*decided_by, str(part)]) for part in parts]
+        study = [self.study.name, self.study.cases]
+        return digest_of([*study, __version__, source_digest(), self.effort, inputs, str(part)])
 
 
-def _read(path: Path) -> Any:
-    """The outcome of a part; None where it is not there or damaged."""
-    try:
-        return json.loads(path.with_suffix(".json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
+class Part(NamedTuple):
+    """Some work of a study, as the store of points has it."""
+
+    name: str
+    digest: str
+    compute: Callable[[], Any]
+
+
+def _tasks(parts: Sequence[Part]) -> list[Task]:
+    return [Task(one.name, [one.digest], one.compute) for one in parts]
+
+
+def _computed(compute: Callable[[], Any]) -> list[dict[str, Any]]:
+    return [{"found": compute()}]
+
+
+# --------------------------------------------------------------------------- results folders
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """A finished study: its folder and what it says."""
+
+    name: str
+    path: Path
+    summary: Summary
+
+    @property
+    def figures(self) -> tuple[Path, ...]:
+        """Its figures, in order."""
+        return tuple(sorted(self.path.glob("figure*.png")))
+
+
+def reproduce(work: Work) -> Reproduced:
+    """Find the finished folder of a study, or make it.
+
+    Raises ParameterError: an input is not there; ResultError: the folder can't be written; finished
+    parts are kept.
+    """
+    study, files = work.study, work.files()
+    digests = {name: file_digest(path) for name, path in files.items()}
+    said = study.title, study.question, study.chart, study.chart_shows, repr(study.claims)
+    digests[CATALOGUE.name] = digest_of([*said, *study.notes])
+    identity = Identity(study.name, work.effort, digests)
+    final = work.out / identity.folder_name
+
+    def make() -> Reproduced:
+        started, summary = datetime.now(UTC), study.make(work)
+        clicks = None if work.clicks is None else work.clicks.name
+        about = {"command": watch.command(), "effort": work.effort, "clicks": clicks}
+        with publishing(final) as folder:
+            _write(folder, summary)
+            for path in files.values():
+                if path.parent == work.scenarios:  # ours; a user's log may be large
+                    shutil.copyfile(path, folder / path.name)
+            write_manifest(folder, identity, about, started)
+        return read_reproduced(final)
+
+    return finished_or_make(final, read_reproduced, make)[0]
+
+
+def _write(folder: Path, summary: Summary) -> None:
+    from cprsim.plots.draw_chart import chart_figure
+    from cprsim.plots.save import save_figure
+
+    write_record(folder / SUMMARY, summary, indent=1)
+    rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
+    write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
+    for chart in summary.charts:  # there is one at most
+        save_figure(chart_figure(chart), folder / "figure", formats=("png",))
+
+
+def read_reproduced(folder: Path) -> Reproduced:
+    """A finished folder. Raises ResultError where it is unfinished or damaged."""
+    name = str(read_manifest(folder)["name"])
+    return Reproduced(name, folder, read_record(Summary, folder / SUMMARY, "a reproduced result"))
+
+
+def record(made: Reproduced, kept: Path) -> None:
+    """Keep a finished folder in `kept` under its plain name, in the place of the one before."""
+    shutil.rmtree(kept / made.name, ignore_errors=True)
+    with publishing(kept / made.name) as folder:
+        shutil.copytree(made.path, folder, dirs_exist_ok=True)

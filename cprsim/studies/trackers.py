@@ -6,7 +6,7 @@ run to run; what is compared is how they grow with the rows of a table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from time import process_time
 
@@ -19,37 +19,20 @@ from cprsim.kernel.shape import CRITEO_KAGGLE, CRITEO_TERABYTE, ModelShape, Tabl
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.chart import Panel
 from cprsim.records import SubSaves
-from cprsim.studies.estimates import StudyEstimate
-from cprsim.studies.study import Study, Summary, Work
-from cprsim.studies.verdicts import (
-    RECALLED,
-    SET_UP_RECALLED,
-    TOLERANCE,
-    Reported,
-    Tested,
-    about,
-    between,
-    compare,
-)
+from cprsim.studies.estimates import StudyEstimate, series
+from cprsim.studies.study import Summary, Work
+from cprsim.studies.verdicts import TOLERANCE, Ours, Tested
 
-SHOWN = {"scar": "SCAR", "mfu": "MFU", "ssu": "SSU", "round-robin": "round robin"}
 N_LARGE, FRACTION, N_SERVERS = 7, 0.125, 8
 DIMENSIONS = (16, 32, 64, 128)
-MEMORY = {
-    "scar": about(100.0, "%", RECALLED),
-    "mfu": between(0.78, 6.25, "%", RECALLED),
-    "ssu": between(0.097, 0.78, "%", RECALLED),
-}
-GROWTH = {"scar": "O(N log N)", "mfu": "O(N log N)", "ssu": "O(N)"}
-EQUAL_BYTES = "the bytes written per T_save stay the same"
-LARGE_ROWS = {
-    "Kaggle": (CRITEO_KAGGLE, about(99.6, "%", RECALLED)),
-    "Terabyte": (CRITEO_TERABYTE, about(99.1, "%", RECALLED)),
-}
+SHOWN = {"scar": "SCAR", "mfu": "MFU", "ssu": "SSU", "round-robin": "round robin"}
+MEMORY = {"scar": (100.0, 100.0), "mfu": (0.78, 6.25), "ssu": (0.097, 0.78)}  # % (recalled)
+LARGE = {"Kaggle": CRITEO_KAGGLE, "Terabyte": CRITEO_TERABYTE}
 STRICTEST = 1.0 + TOLERANCE  # of the slope of log time over log rows; N log N has about 1.07
-Times = Mapping[str, Sequence[float]]  # rows -> seconds
+By = Mapping[str, Mapping[str, float]]  # tracker, floats per row: memory in percent
+Times = Mapping[str, Mapping[str, Sequence[float]]]  # tracker, rows: seconds
 
 
 def trackers(work: Work) -> Summary:
@@ -59,12 +42,18 @@ def trackers(work: Work) -> Summary:
     n_clicks = work.pick(40_960, 163_840, 1_024_000)  # eight times a number of batches
     timed = {f"time, {name}, {max(sizes)} rows": partial(_times, name, sizes) for name in SHOWN}
     found = work.each({"memory": _memory, "bytes": partial(_bytes, n_clicks), **timed})
-    memory, written = (found.pop(name) for name in ("memory", "bytes"))
-    times: dict[str, Times] = dict(zip(SHOWN, found.values(), strict=True))
-    return Summary.of(
-        "Trackers: memory, time, bytes",
-        "What do SCAR, MFU and SSU take on the embedding servers, and do they write more?",
-        (compare(*one, SET_UP_RECALLED) for one in _claims(memory, written, times)),
+    memory, written, *of_each = found.values()
+    times: Times = dict(zip(SHOWN, of_each, strict=True))
+    added = (series(SHOWN[name], map(float, of), of.values()) for name, of in memory.items())
+    paper = series("paper (recalled)", (16, 128, 16, 128, 16), (6.25, 0.78, 0.78, 0.097, 100.0),
+                   kind="paper")  # fmt: skip
+    drawn = (
+        series(SHOWN[name], map(float, times[name]),
+               *(of([*times[name].values()], axis=1) for of in (np.median, np.min, np.max)))
+        for name in MEMORY
+    )  # fmt: skip
+    return work.study.summary(
+        _quantities(memory, written, times),
         {
             "Milliseconds to choose the rows of one sub-save, median of 5:": (
                 {"tracker": SHOWN[name]}
@@ -73,43 +62,36 @@ def trackers(work: Work) -> Summary:
                 for name, of in times.items()
             )
         },
-        (
-            "Time: seconds on the machine of this run for choosing the rows of one sub-save "
-            "(r = 0.125). Our SCAR and MFU find the r N most urgent rows by partition, O(N), "
-            "instead of sorting: the claim holds as a bound.",
-            "Bytes: one interval of 8 sub-saves against one whole save. SSU writes less, for it "
-            "writes only rows that were used since the last sub-save.",
-        ),
-        _chart(memory, times),
+        Panel("Memory", "floats per row", "memory added, % of the rows tracked",
+              (*added, paper), x_log=True, y_log=True),
+        Panel("Time to choose the rows of one sub-save", "rows of the table", "seconds",
+              tuple(drawn), x_log=True, y_log=True),
     )  # fmt: skip
 
 
-def _claims(
-    memory: Mapping[str, Mapping[str, float]],
-    written: Mapping[str, float],
-    times: Mapping[str, Times],
-) -> Iterator[tuple[str, Reported | str, StudyEstimate | Tested]]:
-    for name, reported in MEMORY.items():
-        least, most = (of(memory[name].values()) for of in (min, max))
-        ours: StudyEstimate | Tested = StudyEstimate(least)
-        if reported.high > reported.low:
-            ends = ((least, reported.low), (most, reported.high))
-            met = all(abs(ours - paper) <= TOLERANCE * paper for ours, paper in ends)
-            ours = Tested(met, f"{least:.3g} to {most:.3g} %")
-        yield f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats", reported, ours
-    for name, growth in GROWTH.items():
-        slope, half = _slope(times[name])
-        below = StudyEstimate.around(slope, half).below(STRICTEST)
-        what = f"{SHOWN[name]}: slope of log time to choose over log rows"
-        yield what, growth, Tested(below, f"{slope:.2f} ± {half:.2f}")
+def _quantities(memory: By, written: Mapping[str, float], times: Times) -> dict[str, Ours]:
+    ours: dict[str, Ours] = {}
+    for name, ends in MEMORY.items():
+        found = min(memory[name].values()), max(memory[name].values())
+        met = all(abs(x - paper) <= TOLERANCE * paper for x, paper in zip(found, ends, strict=True))
+        shown = Tested(met, "{:.3g} to {:.3g} %".format(*found))
+        ours[f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats"] = (
+            StudyEstimate(found[0]) if ends[0] == ends[1] else shown
+        )
+    for name in MEMORY:
+        slope = _slope(times[name])
+        ours[f"{SHOWN[name]}: slope of log time to choose over log rows"] = Tested(
+            slope.below(STRICTEST), f"{slope.mean:.2f} ± {slope.half_width:.2f}"
+        )
     for name, percent in written.items():
-        met = percent <= 100 * (1 + TOLERANCE)
-        what = f"{SHOWN[name]}: bytes per T_save over those of a whole save"
-        yield what, EQUAL_BYTES, Tested(met, f"{percent:.1f} %")
-    for name, (shape, reported) in LARGE_ROWS.items():
+        ours[f"{SHOWN[name]}: bytes per T_save over those of a whole save"] = Tested(
+            percent <= 100 * (1 + TOLERANCE), f"{percent:.1f} %"
+        )
+    for name, shape in LARGE.items():
         rows = sum(shape.tables.rows[table] for table in shape.tables.largest(N_LARGE))
         share = StudyEstimate(100 * rows / shape.tables.n_rows)
-        yield f"{name}: rows in the 7 largest tables", reported, share
+        ours[f"{name}: rows in the 7 largest tables"] = share
+    return ours
 
 
 def _tracked(layout: TableLayout, table: Array, n_large: int) -> Tracked:
@@ -172,39 +154,10 @@ def _bytes(n_clicks: int) -> dict[str, float]:
     return percent
 
 
-def _slope(times: Times) -> tuple[float, float]:
+def _slope(times: Mapping[str, Sequence[float]]) -> StudyEstimate:
     """Slope of log time over log rows, for the larger tables, and its standard error doubled."""
     large = {int(n): taken for n, taken in times.items() if int(n) >= 200_000 or len(times) < 3}
     x = np.log(np.repeat(list(large), [len(taken) for taken in large.values()]))
     y = np.log(np.concatenate(list(large.values())))
     (slope, _), covariance = np.polyfit(x, y, 1, cov=True)
-    return float(slope), 2 * float(np.sqrt(covariance[0, 0]))
-
-
-def _chart(memory: Mapping[str, Mapping[str, float]], times: Mapping[str, Times]) -> Chart:
-    added = [
-        Series(SHOWN[name], tuple(map(float, of)), floats(list(of.values())))
-        for name, of in memory.items()
-    ]
-    paper = Series("paper (recalled)", (16.0, 128.0) * 2 + (16.0,),
-                   (6.25, 0.78, 0.78, 0.097, 100.0), kind="paper")  # fmt: skip
-    timed = []
-    for name in GROWTH:
-        taken = np.array(list(times[name].values()))
-        y, low, high = (floats(of(taken, axis=1)) for of in (np.median, np.min, np.max))
-        timed.append(Series(SHOWN[name], tuple(map(float, times[name])), y, low, high))
-    return Chart(
-        "What the trackers take",
-        "Memory is counted; times are of the machine of this run: median, and least to most of 5.",
-        (
-            Panel("Memory", "floats per row", "memory added, % of the rows tracked",
-                  (*added, paper), x_log=True, y_log=True),
-            Panel("Time to choose the rows of one sub-save", "rows of the table", "seconds",
-                  tuple(timed), x_log=True, y_log=True),
-        ),
-    )  # fmt: skip
-
-
-STUDY = Study(
-    "trackers", "memory, time and bytes of SCAR, MFU and SSU, on the kernel's trackers", trackers
-)
+    return StudyEstimate.around(float(slope), 2 * float(np.sqrt(covariance[0, 0])))

@@ -22,8 +22,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, isnan, nan
 from typing import NamedTuple
@@ -36,114 +37,14 @@ from cprsim.studies.estimates import StudyEstimate
 
 TOLERANCE = 0.10  # of the paper's number, to either side
 STANDARD_ERRORS = 4.0
-
-
-class Mark(StrEnum):
-    """How a number of a paper is known; a recalled one is never shown as the paper's word."""
-
-    PUBLISHED = "published"  # in the paper's abstract or the authors' poster
-    SECONDARY = "secondary"  # in a text that quotes the paper
-    DERIVED = "derived"  # by arithmetic from the numbers named
-    RECALLED = "recalled"  # remembered from the paper's body, not checked against its text
-
-
-PUBLISHED, SECONDARY, DERIVED, RECALLED = Mark
-
-
-class Tolerance(NamedTuple):
-    """How far from a paper's number ours may lie."""
-
-    size: float | None = TOLERANCE  # None: 4 standard errors
-    absolute: bool = False  # in the number's own unit; else a share of the number
-
-
-A_TENTH = Tolerance()
-
-
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """A number, range, bound or statement of a paper, and the tolerance by which it is judged.
-
-    A number has equal ends, a bound an infinite one; a statement in words has two.
-    """
-
-    text: str  # as it is shown
-    mark: Mark
-    unit: str = ""
-    low: float = -inf
-    high: float = inf
-    tolerance: Tolerance = A_TENTH
-
-    @property
-    def n_bounds(self) -> int:
-        """How many of its ends are numbers: 0 of a statement in words, 1 of a bound."""
-        return (self.low > -inf) + (self.high < inf)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The range of the paper's number, widened; a bound stays as it is."""
-        size, absolute = self.tolerance
-        if self.n_bounds < 2 or size is None:
-            return self.low, self.high
-        below, above = (size * (1 if absolute else abs(end)) for end in (self.low, self.high))
-        return self.low - below, self.high + above
-
-    @property
-    def tolerance_shown(self) -> str:
-        """Its tolerance, as it stands behind a quantity."""
-        size, absolute = self.tolerance
-        if size is None:
-            return f"{STANDARD_ERRORS:g} SE"
-        if self.n_bounds < 2:
-            return "a bound"
-        if absolute:
-            unit = "points" if self.unit == "%" else self.unit
-            return f"± {size:g} {unit}".rstrip()
-        return f"± {100 * size:g} %"
-
-    def __str__(self) -> str:
-        return f"{self.text} ({self.mark})"
-
-
-def about(
-    value: float, unit: str, mark: Mark, tolerance: Tolerance = A_TENTH, *, text: str = ""
-) -> Reported:
-    """One number."""
-    text = text or f"{value:,g} {unit}".rstrip()
-    return Reported(text, mark, unit, value, value, tolerance)
-
-
-def between(low: float, high: float, unit: str, mark: Mark) -> Reported:
-    """A range."""
-    return Reported(f"{low:,g} to {high:,g} {unit}".rstrip(), mark, unit, low, high)
-
-
-def over(bound: float, unit: str, mark: Mark) -> Reported:
-    """A lower bound, which is excluded."""
-    return Reported(f"over {bound:,g} {unit}".rstrip(), mark, unit, low=bound)
-
-
-def at_most(bound: float, unit: str, mark: Mark, *, text: str = "") -> Reported:
-    """An upper bound, which is included."""
-    return Reported(text or f"at most {bound:,g} {unit}".rstrip(), mark, unit, high=bound)
-
-
-class Basis(NamedTuple):
-    """What our side rests on besides the paper's words."""
-
-    limit: str = ""  # of what agreement is worth
-    inputs: tuple[str, ...] = ()  # that we had to assume
-    decides: bool = True  # False: nothing can be told without them
-
-
-SOLID = Basis()
-FITTED = Basis("by construction")  # inputs were chosen so that the number comes out
-SET_UP_RECALLED = Basis("set-up recalled")
-
-
-def free(*inputs: str) -> Basis:
-    """Inputs that we had to assume."""
-    return Basis(f"with {count(len(inputs), 'free input')}", inputs)
+# How a number of a paper is known: in its abstract or the authors' poster (published), in a text
+# that quotes it (secondary); else `derived`, by arithmetic from the numbers named, or `recalled`,
+# remembered from the paper's body and not checked against its text.
+KNOWN = ("published", "secondary")
+NUMBER = r"(\d[\d.,]*)"
+SAID = re.compile(rf"(over |at most )?{NUMBER}(?: to {NUMBER})?(?: (.*))?")
+WITHIN = re.compile(r"± ([\d.e-]+)")
+FITTED, SET_UP_RECALLED = "by construction", "set-up recalled"
 
 
 class Finding(StrEnum):
@@ -192,78 +93,129 @@ class Tested(NamedTuple):
     estimate: StudyEstimate = StudyEstimate(nan)
 
 
-def alone(quantity: str, ours: StudyEstimate, unit: str = "") -> Claim:
-    """A number of ours that no paper gives (rule 5)."""
-    return Claim(quantity, "", "", ours.shown(unit), unit, *ours.triple, Verdict(Finding.NOTHING))
+Ours = StudyEstimate | Tested | Sequence[StudyEstimate]  # several: one per choice of free inputs
 
 
-def compare(
-    quantity: str,
-    reported: Reported | str,
-    ours: StudyEstimate | Tested | Sequence[StudyEstimate],
-    basis: Basis = SOLID,
-) -> Claim:
-    """Ours beside a paper's number, judged; several estimates: one per choice of free inputs.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A quantity, what a paper says of it, if it does, and what our side rests on.
 
-    Plain text is a statement that is recalled.
+    A number has equal ends, a bound an infinite one; a statement in words has two.
     """
-    if isinstance(reported, str):
-        reported = Reported(reported, RECALLED)
-    if isinstance(ours, Tested):
-        tested, verdict = ours, judge(reported, ours.met, basis)
-    elif isinstance(ours, StudyEstimate):
-        tested = Tested(agreement(reported, ours), ours.shown(reported.unit), ours)
-        verdict = judge(reported, tested.met, basis)
-    else:
-        verdict = judge_cases(reported, [agreement(reported, one) for one in ours], basis)
-        means = [one.mean for one in ours]
-        both = StudyEstimate(nan, min(means), max(means))
-        shown = " to ".join(StudyEstimate(end).shown() for end in both.ends)
-        tested = Tested(None, f"{shown} {reported.unit}".rstrip(), both)
-    return Claim(
-        quantity, reported.text, reported.mark.value, tested.shown, reported.unit,
-        *tested.estimate.triple, verdict, basis.inputs,
-    )  # fmt: skip
 
+    quantity: str
+    text: str = ""  # the paper's word, as it is shown; empty: it says nothing (rule 5)
+    mark: str = ""
+    unit: str = ""
+    low: float = -inf
+    high: float = inf
+    least: float = -inf  # by which ours meets it
+    most: float = inf
+    in_errors: bool = False  # met within 4 standard errors instead
+    limit: str = ""  # of what agreement is worth
+    free: tuple[str, ...] = ()  # inputs that we had to assume
+    decides: bool = True  # False: nothing can be told without them
 
-def agreement(reported: Reported, ours: StudyEstimate) -> bool | None:
-    """Whether ours meets a paper's number, by rule 1; None where it is open.
+    @classmethod
+    def of(
+        cls, name: str, rests_on: str | Sequence[str], paper: str = "", mark: str = "",
+        says: str = "", within: str = "", undecided: Sequence[str] = (), quantity: str = "",
+        unit: str = "",
+    ) -> Target:  # fmt: skip
+        """As `studies.yaml` has it.
 
-    Raises ParameterError for a statement in words: it needs a test of its own.
-    """
-    if not reported.n_bounds:
-        raise ParameterError(f"{reported.text!r} has no number to compare with")
-    low, high = ours.ends
-    if isnan(low) or isnan(high):
-        return None
-    if reported.tolerance.size is None:
-        error = (high - low) / (2.0 * Z_95)
-        return bool(abs(ours.mean - reported.low) <= STANDARD_ERRORS * error)
-    least, most = reported.ends
-    if most == inf:  # `over` excludes the bound, `at most` includes it
-        return True if low > least else False if high <= least else None
-    inside, outside = least <= low and high <= most, high < least or low > most
-    return True if inside else False if outside else None
+        Parameters
+        ----------
+        rests_on : by construction, set-up recalled, nothing, or inputs that we had to assume
+        paper : ``14 to 30 h``, ``over 91 %``, ``at most 4.4 %``, ``8.5 %``, a statement in words
+        says : the same as it is shown, where that says more
+        within : ``± 1 %``, ``± 0.25 points``, ``4 SE``, ``a bound``
+        undecided : inputs without which nothing can be told
+        """
+        quantity = quantity or name
+        if not paper:
+            return cls(quantity, unit=unit)
+        free, limit = tuple(undecided), ""
+        if not free and isinstance(rests_on, str):
+            limit = rests_on
+        elif not free:
+            free, limit = tuple(rests_on), f"with {count(len(rests_on), 'free input')}"
+        quantity = f"{quantity} ({within})" if within else quantity
+        target = cls(quantity, says or paper, mark, limit=limit, free=free, decides=not undecided)
+        found = SAID.fullmatch(paper)
+        if found is None:
+            return target
+        bound, first, last, unit = found.groups(default="")
+        low, high = (float(end.replace(",", "")) for end in (first, last or first))
+        if bound:
+            low, high = (low, inf) if bound == "over " else (-inf, high)
+            return replace(target, unit=unit, low=low, high=high, least=low, most=high)
+        size = float(tolerance[1]) if (tolerance := WITHIN.match(within)) else 100 * TOLERANCE
+        is_share = tolerance is None or within.endswith(" %")
+        below, above = (size * abs(end) / 100 if is_share else size for end in (low, high))
+        return replace(
+            target, unit=unit, low=low, high=high, least=low - below, most=high + above,
+            in_errors=within == "4 SE",
+        )  # fmt: skip
 
+    def __str__(self) -> str:
+        return f"{self.text} ({self.mark})"
 
-def judge(reported: Reported, met: bool | None, basis: Basis = SOLID) -> Verdict:
-    """What it is worth that ours meets a paper's number, or misses it (rules 2, 3 and 6)."""
-    if not basis.decides:
-        return Verdict(Finding.OPEN, f"can't be told: assumed {', '.join(basis.inputs)}")
-    if met is None:
-        return Verdict(Finding.OPEN, "interval across the end")
-    is_known = reported.mark in (PUBLISHED, SECONDARY)
-    limit = "" if basis is SET_UP_RECALLED and not is_known else basis.limit
-    strict = is_known and not limit
-    if met:
-        return Verdict(Finding.REPRODUCED if strict else Finding.CONSISTENT, limit)
-    missed = Finding.NOT_REPRODUCED if strict else Finding.NOT_CONSISTENT
-    return Verdict(missed, "though fitted to it" if basis is FITTED else limit)
+    def claim(self, ours: Ours) -> Claim:
+        """Ours beside it, judged."""
+        if isinstance(ours, StudyEstimate):
+            ours = Tested(self.met_by(ours), ours.shown(self.unit), ours)
+        if isinstance(ours, Tested):
+            tested, verdict = ours, self.judge(ours.met)
+        else:
+            verdict = self.judge_cases([self.met_by(one) for one in ours])
+            means = [one.mean for one in ours]
+            both = StudyEstimate(nan, min(means), max(means))
+            shown = " to ".join(StudyEstimate(end).shown() for end in both.ends)
+            tested = Tested(None, f"{shown} {self.unit}".rstrip(), both)
+        return Claim(
+            self.quantity, self.text, self.mark, tested.shown, self.unit,
+            *tested.estimate.triple, verdict, self.free,
+        )  # fmt: skip
 
+    def met_by(self, ours: StudyEstimate) -> bool | None:
+        """Whether ours meets the number, by rule 1; None where it is open, or there is none.
 
-def judge_cases(reported: Reported, met: Sequence[bool | None], basis: Basis) -> Verdict:
-    """The verdict where free inputs are run over a range (rule 4)."""
-    n = sum(case is True for case in met)
-    missed = Finding.OPEN if None in met else Finding.NOT_CONSISTENT
-    limit = f"in {n} of {len(met)} cases, {basis.limit}".rstrip(", ")
-    return Verdict(Finding.CONSISTENT if n else missed, limit)
+        Raises ParameterError for a statement in words: it needs a test of its own.
+        """
+        low, high = ours.ends
+        if not self.text or isnan(low) or isnan(high):
+            return None
+        if (self.low, self.high) == (-inf, inf):
+            raise ParameterError(f"{self.text!r} has no number to compare with")
+        if self.in_errors:
+            error = (high - low) / (2.0 * Z_95)
+            return bool(abs(ours.mean - self.low) <= STANDARD_ERRORS * error)
+        least, most = self.least, self.most
+        if most == inf:  # `over` excludes the bound, `at most` includes it
+            return True if low > least else False if high <= least else None
+        inside, outside = least <= low and high <= most, high < least or low > most
+        return True if inside else False if outside else None
+
+    def judge(self, met: bool | None) -> Verdict:
+        """What it is worth that ours meets it, or misses it (rules 2, 3, 5 and 6)."""
+        if not self.text:
+            return Verdict(Finding.NOTHING)
+        if not self.decides:
+            return Verdict(Finding.OPEN, f"can't be told: assumed {', '.join(self.free)}")
+        if met is None:
+            return Verdict(Finding.OPEN, "interval across the end")
+        is_known = self.mark in KNOWN
+        limit = "" if self.limit == SET_UP_RECALLED and not is_known else self.limit
+        strict = is_known and not limit
+        if met:
+            return Verdict(Finding.REPRODUCED if strict else Finding.CONSISTENT, limit)
+        missed = Finding.NOT_REPRODUCED if strict else Finding.NOT_CONSISTENT
+        return Verdict(missed, "though fitted to it" if limit == FITTED else limit)
+
+    def judge_cases(self, met: Sequence[bool | None]) -> Verdict:
+        """The verdict where free inputs are run over a range (rule 4)."""
+        n = sum(case is True for case in met)
+        missed = Finding.OPEN if None in met else Finding.NOT_CONSISTENT
+        limit = f"in {n} of {len(met)} cases, {self.limit}".rstrip(", ")
+        return Verdict(Finding.CONSISTENT if n else missed, limit)

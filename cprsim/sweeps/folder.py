@@ -1,10 +1,11 @@
-"""The folder of a finished sweep: its table, figures and manifest, all there or none."""
+"""A finished sweep: its table, a row per point, strategy and quantity; and its folder."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan, nan
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,10 +14,13 @@ import pandas as pd
 from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED
-from cprsim.recovery.policy import BY_RULES, RELOAD
+from cprsim.records import Estimate
+from cprsim.recovery.intervals import cpr_h, daly_h, young_h
+from cprsim.recovery.policy import BY_RULES, RELOAD, Policy
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
+    read_manifest,
     read_record,
     read_table,
     readable,
@@ -24,28 +28,24 @@ from cprsim.results.folder import (
     write_parquet,
     write_record,
 )
-from cprsim.results.manifest import read_manifest
-from cprsim.results.metrics import records_of
-from cprsim.results.rows import QUANTITIES, further_losses, why_unpriced
+from cprsim.results.metrics import OVERHEAD, records_of
+from cprsim.results.money import AUC_LOSS, JobPrices, at_overhead, prices_of, use_of
+from cprsim.results.rows import further_losses, why_unpriced
 from cprsim.results.run import warnings_of
 from cprsim.results.store import Body
 from cprsim.results.words import count, priced_by
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.staleness.names import Metric, strategy_key
+from cprsim.scenario.sweep import Values
+from cprsim.staleness.names import strategy_key
 from cprsim.sweeps.points import Point, require_sweep
-from cprsim.sweeps.table import COST_MONTH, OVERHEAD, sweep_table
 
-TABLE = "sweep.parquet"
-ABOUT = "sweep.json"
-AUC_LOSS = QUANTITIES[Metric.AUC]
-
-
+TABLE, ABOUT = "sweep.parquet", "sweep.json"
+VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the scenario as it is
+COST_JOB, COST_MONTH = "cost_job", "cost_month"  # quantities; ``cost_month save``: of a part
+NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high")
 # Columns of the table that tables, figures and sentences are made of, beside those of the axes.
-SHOWN = (
-    "strategy", "on_failure", "mean", "low", "high", "n", "save_interval_h",
-    "difference", "difference_low", "difference_high",
-)  # fmt: skip
+SHOWN = ("strategy", "on_failure", "n", "save_interval_h", *NUMBERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class AxisColumn:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """A finished sweep; `sweep.json` holds what is no table. `table` is that of `sweep_table`."""
+    """A finished sweep; `sweep.json` holds what is no table. `table` is that of `sweep_rows`."""
 
     path: Path = field(metadata=NOT_STORED)
     name: str
@@ -117,6 +117,8 @@ def sweep_result(
 ) -> SweepResult:
     """A finished sweep, which has no folder yet."""
     sweep, experiments = require_sweep(loaded), [point.experiment for point in points]
+    prices = [prices_of(one.scenario) for one in experiments]
+    rows = sweep_rows(sweep.over, points, bodies, prices)
     return SweepResult(
         path=Path(),
         name=loaded.scenario.name,
@@ -127,10 +129,10 @@ def sweep_result(
         ),
         reference=points[0].reference,
         useful_h=experiments[0].useful_h,
-        table=sweep_table(sweep.over, points, bodies),
+        table=pd.DataFrame(rows),
         accuracy=tuple(_accuracy(experiments)),
         warnings=tuple(_warnings(experiments)),
-        currency=next((one.prices.currency for one in points if one.prices is not None), None),
+        currency=next((one.currency for one in prices if one is not None), None),
     )
 
 
@@ -144,6 +146,27 @@ def write_sweep(
         write_csv(result.table, folder / "sweep.csv")
         draw(_read(folder))
     return load_sweep(target.folder)
+
+
+def load_sweep(path: Path | str) -> SweepResult:
+    """Read the folder of a finished sweep."""
+    folder = Path(path)
+    read_manifest(folder)
+    result = _read(folder)
+    needed = [*SHOWN, *(axis.column for axis in result.axes)]
+    missing = [name for name in needed if name not in result.table]
+    if missing:
+        raise ResultError(f"{folder} is damaged: its table has no column {one_line(missing[0])}")
+    return result
+
+
+def _read(folder: Path) -> SweepResult:
+    with readable(folder, "a sweep"):
+        table = read_table(folder / TABLE)
+    return read_record(SweepResult, folder / ABOUT, "a sweep", path=folder, table=table)
+
+
+# ------------------------------------------------------------------------------ what is said of it
 
 
 def _warnings(experiments: Sequence[Experiment]) -> list[str]:
@@ -170,19 +193,101 @@ def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
     return priced_by(curve.name, curve.origin, curve.notes, unpriced, shown=shown)
 
 
-def load_sweep(path: Path | str) -> SweepResult:
-    """Read the folder of a finished sweep."""
-    folder = Path(path)
-    read_manifest(folder)
-    result = _read(folder)
-    needed = [*SHOWN, *(axis.column for axis in result.axes)]
-    missing = [name for name in needed if name not in result.table]
-    if missing:
-        raise ResultError(f"{folder} is damaged: its table has no column {one_line(missing[0])}")
-    return result
+# ------------------------------------------------------------------------------ the table
 
 
-def _read(folder: Path) -> SweepResult:
-    with readable(folder, "a sweep"):
-        table = read_table(folder / TABLE)
-    return read_record(SweepResult, folder / ABOUT, "a sweep", path=folder, table=table)
+def sweep_rows(
+    axes: Mapping[str, Values],
+    points: Sequence[Point],
+    bodies: Sequence[Body],
+    prices: Sequence[JobPrices | None],
+) -> Iterator[dict[str, Any]]:
+    """The tidy table of a sweep, in the order of its points."""
+    costs = [
+        [
+            _costs_of(one.experiment, policy, body[policy.name]["quantities"], at)
+            for policy in one.experiment.policies
+        ]
+        for one, body, at in zip(points, bodies, prices, strict=True)
+    ]
+    names = dict.fromkeys(name for some in costs for one in some for name in one)
+    for point, body, some in zip(points, bodies, costs, strict=True):
+        place, job = _place(axes, point), point.experiment
+        for policy, cost in zip(job.policies, some, strict=True):
+            head = {
+                **place,
+                "strategy": policy.name,
+                "on_failure": policy.on_failure,
+                "save_interval_h": policy.interval_h,
+                "interval_rule": policy.interval_rule,
+                **_rules(job, policy),
+            }
+            beside = {"n": body[policy.name]["n"], "reference": point.reference}
+            for name, numbers in body[policy.name]["quantities"].items():
+                found = dict(zip(NUMBERS, map(_number, numbers), strict=True))
+                yield {**head, "quantity": name, **beside, **found}
+            for name in names:
+                found = dict.fromkeys(NUMBERS, nan) | _cost(cost, name).by_name
+                yield {**head, "quantity": name, **beside, **found}
+
+
+def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
+    """Where a point is: its value on each axis; empty where the scenario's own holds."""
+    both = list(zip(axes.items(), point.coordinates, strict=True))
+    varied = [key for (key, _), i in both if i is not None]
+    listed = {of.column(key): None if i is None else of.listed[i] for (key, of), i in both}
+    return {**listed, VARIED: " ".join(varied)}
+
+
+def _rules(job: Experiment, policy: Policy) -> Mapping[str, float]:
+    """What Young's, Daly's and CPR's formulas would choose at this point [h]."""
+    entry = next(one for one in job.scenario.recovery if one.name == policy.name)
+    costs, facts, n_emb_ps = job.at_costs_of(entry).costs, job.facts, job.cluster.n_emb_ps
+    save_h, chosen = costs.mean_h(costs.save_stall, n_emb_ps), nan
+    if entry.target_pls and facts.n_shards_together:
+        chosen = cpr_h(entry.target_pls, n_emb_ps, facts.mtbf_shard_h, facts.n_shards_together)
+    return {
+        "young_h": young_h(save_h, facts.mtbf_h) or nan,
+        "daly_h": daly_h(save_h, facts.mtbf_h) or nan,
+        "cpr_h": chosen,
+    }
+
+
+def _costs_of(
+    job: Experiment, policy: Policy, quantities: Mapping[str, Any], prices: JobPrices | None
+) -> dict[str, Estimate]:
+    """What a job and a month cost at a point, in all and by part, in the prices' currency.
+
+    Amounts are to the cent, and parts add up to their total. The intervals of the totals are those
+    of the overhead. Empty where nothing has a price, or not all jobs finish.
+    """
+    summary = {
+        name: Estimate(_number(mean), _number(low), _number(high))
+        for name, (mean, low, high, *_) in quantities.items()
+    }
+    use = use_of(job.useful_h, summary)
+    if prices is None or use is None:
+        return {}
+    billed, overhead, found = prices.billed(policy, use), summary[OVERHEAD], {}
+    ends = [
+        None if isnan(end) else prices.billed(policy, at_overhead(use, end))
+        for end in (overhead.low, overhead.high)
+    ]
+    for name, of in ((COST_JOB, "job"), (COST_MONTH, "month")):
+        total, low, high = (
+            nan if one is None else getattr(one, of).total_cents / 100 for one in (billed, *ends)
+        )
+        found[name] = Estimate(total, low, high)
+        for part, cents in getattr(billed, of).cents.items():
+            found[f"{name} {part}"] = Estimate(cents / 100)
+    return found
+
+
+def _cost(costs: Mapping[str, Estimate], name: str) -> Estimate:
+    """One of the costs; a part that a strategy lacks costs nothing, but a loss is not known."""
+    known = costs and not name.endswith(f" {ACCURACY}")
+    return costs.get(name, Estimate(0.0 if known else nan))
+
+
+def _number(value: float | None) -> float:
+    return nan if value is None else float(value)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
-from cprsim.files import finite_or_none
 from cprsim.records import interval
-from cprsim.results.metrics import (
-    Moments,
-    Sample,
-    estimates_of,
-    moments_apart,
-    moments_of,
-    sample_of,
-    summary_of,
-)
-from cprsim.results.rows import RESPONSE, columns_of, node_columns, not_shared, shared_by
+from cprsim.results.metrics import difference_of, sample_of, shared_by, summary_of
+from cprsim.results.rows import columns_of
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.sweeps.points import Point
 from cprsim.workers import Workers
@@ -39,7 +30,7 @@ def run_points(
     def tasks_of(missing: Sequence[Point]) -> list[Task]:
         if workers.backend == "local":
             pipeline.compile_engine(missing[0].experiment, len(missing) / workers.n_local)
-        groups = list(_groups(missing, workers))
+        groups = _groups(missing, workers)
         return [
             task_of(group, f"task {n} of {len(groups)} ({len(group)} points of the sweep)")
             for n, group in enumerate(groups, start=1)
@@ -48,17 +39,18 @@ def run_points(
     return store.each(points, bodies_of, tasks_of, workers, on_progress)
 
 
-def _groups(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, ...]]:
+def _groups(points: Sequence[Point], workers: Workers) -> list[list[Point]]:
     """Points with the same failures side by side, as many as leave every worker some tasks."""
-    of_a_kind: dict[str, list[Point]] = {}
+    alike: dict[str, list[Point]] = {}
     for point in points:
-        of_a_kind.setdefault(point.failures_digest, []).append(point)
-    n_points = sum(map(len, of_a_kind.values()))
+        alike.setdefault(point.failures_digest, []).append(point)
     n_workers = workers.n_local if workers.backend == "local" else MOST_TOGETHER
-    together = min(MOST_TOGETHER, -(-n_points // (TASKS_PER_WORKER * n_workers)))
-    for group in of_a_kind.values():
-        for first in range(0, len(group), together):
-            yield tuple(group[first : first + together])
+    together = min(MOST_TOGETHER, -(-len(points) // (TASKS_PER_WORKER * n_workers)))
+    return [
+        group[first : first + together]
+        for group in alike.values()
+        for first in range(0, len(group), together)
+    ]
 
 
 def task_of(points: Sequence[Point], name: str) -> Task:
@@ -72,7 +64,10 @@ def task_of(points: Sequence[Point], name: str) -> Task:
 
 
 def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
-    """The numbers of each point: means, and differences to its reference, with intervals."""
+    """The numbers of each point, by strategy.
+
+    Of a quantity: mean and interval, then those of the difference to the reference.
+    """
     experiments = [experiment for experiment, _ in work]
     pipeline.expect_all(experiments)
     failures = pipeline.FailureBlocks(experiments)
@@ -80,71 +75,23 @@ def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
 
 
 def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBlocks) -> Body:
-    own: dict[str, Moments] = {}
-    apart: dict[str, Moments] = {}
-    for samples in _batches(experiment, failures):  # their rows together would fill the memory
-        for name, sample in samples.items():
-            _add(own, name, moments_of(sample))
-            if name != reference and reference in samples:
-                _add(apart, name, moments_apart(samples[reference], sample))
-    sharing = not_shared if experiment.curve is None else shared_by(experiment.curve)
-    strategies = []
-    for policy in experiment.policies:
-        found, less = own[policy.name], apart.get(policy.name)
-        differences = {} if less is None else estimates_of(less, sharing)
-        quantities = {
-            name: [
-                *interval(one).values(),
-                *(interval(differences[name]).values() if name in differences else NONE),
-            ]
-            for name, one in summary_of(found).items()
+    by_row = experiment.curve is not None  # a curve needs each loss
+    outcome = pipeline.simulate(experiment, failures=failures, keep_losses=by_row)
+    found = {
+        one.policy.name: sample_of(columns_of(one, outcome), outcome.cluster.n_nodes)
+        for one in outcome.strategies
+    }
+    sharing, body = shared_by(experiment.curve), {}
+    for name, sample in found.items():
+        less = {} if name == reference else difference_of(found[reference], sample, sharing)
+        body[name] = {
+            "n": len(sample.finished),
+            "quantities": {
+                quantity: [
+                    *interval(one).values(),
+                    *(interval(less[quantity]).values() if quantity in less else NONE),
+                ]
+                for quantity, one in summary_of(sample).items()
+            },
         }
-        strategies.append(
-            {
-                "name": policy.name,
-                "on_failure": policy.on_failure,
-                "save_interval_h": finite_or_none(policy.interval_h),
-                "interval_rule": policy.interval_rule,
-                "n": found.n,
-                "quantities": quantities,
-            }
-        )
-    return {"reference": reference, "strategies": strategies}
-
-
-def _add(moments: dict[str, Moments], name: str, more: Moments) -> None:
-    moments[name] = moments[name] + more if name in moments else more
-
-
-def _batches(
-    experiment: Experiment, failures: pipeline.FailureBlocks
-) -> Iterator[dict[str, Sample]]:
-    """The next replications under every strategy that is not given up.
-
-    Without a curve the engine adds up what shards lose, which takes less time than rows of it.
-    """
-    by_row = experiment.curve is not None
-    for batch in pipeline.batches(experiment, failures, keep_losses=by_row):
-        both = zip(experiment.policies, batch.rows, strict=True)
-        going = [(policy, rows) for policy, rows in both if rows is not None]
-        strategies = tuple(
-            pipeline.StrategyOutcome(policy, rows.costs, rows.losses) for policy, rows in going
-        )
-        outcome = pipeline.Outcome(
-            experiment.useful_h, experiment.cluster, strategies, curve=experiment.curve
-        )
-        samples = {}
-        for one, (_, rows) in zip(strategies, going, strict=True):
-            columns = (
-                columns_of(one, outcome)
-                if by_row
-                else {
-                    **rows.costs.columns(),
-                    "pls": rows.stale_h / outcome.useful_h,
-                    "pls_net": rows.stale_net_h / outcome.useful_h,
-                    RESPONSE: "",
-                    **node_columns(one, outcome),
-                }
-            )
-            samples[one.policy.name] = sample_of(columns, outcome.cluster.n_nodes)
-        yield samples
+    return body

@@ -21,9 +21,8 @@ from cprsim.records import Estimate
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.compare import differences
 from cprsim.results.folder import read_record
-from cprsim.results.metrics import FINISHED
+from cprsim.results.metrics import FINISHED, differences
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity

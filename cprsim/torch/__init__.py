@@ -1,8 +1,7 @@
 """PyTorch models in the machinery of failures; the only room that imports torch (extra `torch`).
 
     module, optimisers, batches ──> Trainer: what `cprsim measure` measures
-    a training loop of one's own ──┬──> FailureInjector: one planned failure, its result kept
-                                   └──> PriorityCheckpoint: partial saves of the rows that matter
+    a training loop of one's own ──> FailureInjector: planned failures in it
 
 Embedding and EmbeddingBag modules are the tables; everything else is dense.
 """
@@ -17,7 +16,6 @@ except ModuleNotFoundError:
     raise ParameterError("PyTorch is not installed: pip install 'cprsim[torch]'") from None
 
 from cprsim.torch.batches import DataLoaderBatches, TensorBatches
-from cprsim.torch.checkpoint import PriorityCheckpoint
 from cprsim.torch.injector import FailureInjector
 from cprsim.torch.optimizers import RowWiseAdagrad
 from cprsim.torch.trainer import Trainer
@@ -25,7 +23,6 @@ from cprsim.torch.trainer import Trainer
 __all__ = [
     "DataLoaderBatches",
     "FailureInjector",
-    "PriorityCheckpoint",
     "RowWiseAdagrad",
     "TensorBatches",
     "Trainer",

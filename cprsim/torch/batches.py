@@ -19,12 +19,15 @@ class TensorBatches(Sequence[Any]):
 
     Parameters
     ----------
-    tensors : (n, ...) each; a batch is a tuple of their slices
-    batch : samples per batch; the last one may be shorter
+    *tensors : Tensor
+        (n, ...) each; a batch is a tuple of their slices.
+    batch : int
+        Samples per batch; the last one may be shorter.
 
     Raises
     ------
-    ParameterError : tensors of different lengths, none, or empty ones
+    ParameterError
+        Tensors of different lengths, none, or empty ones.
     """
 
     def __init__(self, *tensors: Any, batch: int) -> None:

@@ -18,13 +18,17 @@ class RowWiseAdagrad(torch.optim.Optimizer):  # type: ignore[misc, unused-ignore
 
     Parameters
     ----------
-    params : tables, or groups of them
-    lr : learning rate
-    eps : added to the root
+    params : iterable
+        Tables, or groups of them.
+    lr : float
+        Learning rate.
+    eps : float, default 1e-10
+        Added to the root.
 
     Raises
     ------
-    ParameterError : a parameter that has no rows, a rate that is not positive
+    ParameterError
+        A parameter that has no rows, or a rate that is not positive.
     """
 
     def __init__(self, params: Iterable[Any], lr: float, eps: float = 1e-10) -> None:

@@ -70,12 +70,6 @@ class EmbeddingTable:
                 new = torch.as_tensor(np.ascontiguousarray(theirs), dtype=ours.dtype)
                 ours.index_copy_(0, at, new.to(ours.device))
 
-    def set_slice(self, some: slice, parts: Sequence[Array]) -> None:
-        """A slice of all parts becomes what arrays of its length hold."""
-        with torch.no_grad():
-            for ours, theirs in zip(self.parts, parts, strict=True):
-                ours[some].copy_(torch.from_numpy(theirs))
-
     @property
     def moves_only_accessed(self) -> bool:
         """Whether a step leaves rows without a gradient as they are; False where unknown."""
@@ -127,36 +121,23 @@ def make_states(module: Any, optimizers: Sequence[Any]) -> None:
         raise ParameterError("SGD with dampening keeps nothing before its first step")
     sparse = {id(one.weight) for _, one in embeddings_of(module) if one.sparse}
     for optimizer in optimizers:
-        new = [
-            p
-            for group in optimizer.param_groups
-            for p in group["params"]
-            if p.requires_grad and not optimizer.state.get(p)
-        ]
-        before = [(p, p.detach().clone(), p.grad) for p in new]
-        others = [
-            (p, p.grad)
-            for group in optimizer.param_groups
-            for p in group["params"]
-            if all(p is not one for one in new)
-        ]
-        for p, _ in others:
-            p.grad = None
+        every = [p for group in optimizer.param_groups for p in group["params"]]
+        new = [p for p in every if p.requires_grad and not optimizer.state.get(p)]
+        optimizer.zero_grad()
+        values = [p.detach().clone() for p in new]
         for p in new:
             p.grad = _no_gradient(p, id(p) in sparse)
         if new:
             optimizer.step()
         with torch.no_grad():
-            for p, value, gradient in before:
+            for p, value in zip(new, values, strict=True):
                 p.copy_(value)
-                p.grad = gradient
                 for key, state in optimizer.state.get(p, {}).items():
                     if isinstance(state, torch.Tensor):
                         state.zero_()
                     elif isinstance(state, int | float) and key == "step":  # SparseAdam's
                         optimizer.state[p][key] = torch.zeros((), dtype=torch.float64)
-        for p, gradient in others:
-            p.grad = gradient
+        optimizer.zero_grad()
 
 
 def _no_gradient(parameter: Any, sparse: bool) -> Any:
@@ -236,3 +217,50 @@ def _by_sample(rows: Array, n: int) -> Array:
     filled = np.full((n, max(-(-len(flat) // n), 1)), ABSENT, np.int64)
     filled.ravel()[: len(flat)] = flat
     return filled
+
+
+class TrainedModule:
+    """A module and its optimisers: rows of its tables, the rest as bytes, who looks rows up."""
+
+    def __init__(self, module: Any, optimizers: Any) -> None:
+        self.module = module
+        self.optimizers = list(optimizers) if isinstance(optimizers, Sequence) else [optimizers]
+        make_states(module, self.optimizers)
+        self.tables = tables_of(module, self.optimizers)
+        self.accesses = Accesses(module, self.tables)
+
+    @property
+    def moves_only_accessed(self) -> bool:
+        """Whether no optimiser moves rows that a batch does not look up."""
+        return all(table.moves_only_accessed for table in self.tables.values())
+
+    def dense(self) -> list[Any]:
+        """Live tensors of everything but rows: parameters, buffers, optimiser state."""
+        rows = {id(table.weight) for table in self.tables.values()}
+        found = [p.data for p in self.module.parameters() if id(p) not in rows]
+        found += list(self.module.buffers())
+        for optimizer in self.optimizers:
+            for p in (p for group in optimizer.param_groups for p in group["params"]):
+                if id(p) not in rows:
+                    states = optimizer.state.get(p, {}).values()
+                    found += [one for one in states if isinstance(one, torch.Tensor)]
+        return found + [rest for table in self.tables.values() for rest in table.rest]
+
+    def get_dense(self) -> bytes:
+        """The bytes of all dense tensors, one after the other."""
+        return b"".join(
+            one.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+            for one in self.dense()
+        )
+
+    def set_dense(self, blob: bytes) -> None:
+        """The same back; the learning rate goes on where it is."""
+        tensors, at = self.dense(), 0
+        if len(blob) != sum(one.nbytes for one in tensors):
+            raise ParameterError(f"{len(blob)} bytes are not those of the model's dense state")
+        with torch.no_grad():
+            for one in tensors:
+                if one.nbytes:
+                    raw = bytearray(blob[at : at + one.nbytes])
+                    one.copy_(torch.frombuffer(raw, dtype=one.dtype).view(one.shape))
+                at += one.nbytes

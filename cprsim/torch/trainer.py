@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -15,28 +15,37 @@ import torch
 from cprsim.errors import ParameterError
 from cprsim.measuring.protocol import Note, Predictions
 from cprsim.torch.batches import DataLoaderBatches, Epochs, digest_of
-from cprsim.torch.tables import Accesses, EmbeddingTable, make_states, tables_of
+from cprsim.torch.tables import TrainedModule
 
 
-class Trainer:
+class Trainer(TrainedModule):
     """A module, its optimisers and its batches.
 
     Parameters
     ----------
-    module : has at least one Embedding or EmbeddingBag, which are its tables
-    optimizers : one, or several that share the parameters between them
-    batches : a sequence of batches (`TensorBatches`, a list), or a DataLoader of a map-style
-        dataset
-    loss : of the module and a batch: the mean loss that a step goes down
-    evaluate : of the module: predictions on the evaluation set, or its `auc` and `log_loss`
-    epochs : passes over the batches
-    seed : of the order in which a DataLoader that shuffles gives its samples
-    schedulers : stepped after each batch
-    deterministic : ask PyTorch for algorithms that repeat, and use one thread
+    module : torch.nn.Module
+        Has at least one Embedding or EmbeddingBag, which are its tables.
+    optimizers : Optimizer or sequence of Optimizer
+        One, or several that share the parameters between them.
+    batches : sequence or DataLoader
+        A sequence of batches (`TensorBatches`, a list), or a DataLoader of a map-style dataset.
+    loss : callable
+        Of the module and a batch: the mean loss that a step goes down.
+    evaluate : callable
+        Of the module: predictions on the evaluation set, or its `auc` and `log_loss`.
+    epochs : int, default 1
+        Passes over the batches.
+    seed : int, default 0
+        Of the order in which a DataLoader that shuffles gives its samples.
+    schedulers : iterable, optional
+        Stepped after each batch.
+    deterministic : bool, default True
+        Ask PyTorch for algorithms that repeat, and use one thread.
 
     Raises
     ------
-    ParameterError : no table; batches that can't be taken up in their middle
+    ParameterError
+        No table, or batches that can't be taken up in their middle.
     """
 
     def __init__(
@@ -54,25 +63,17 @@ class Trainer:
     ) -> None:
         if deterministic:
             _repeat()
-        self.module, self._loss, self._evaluate = module, loss, evaluate
-        self.optimizers = list(optimizers) if isinstance(optimizers, Sequence) else [optimizers]
+        self._loss, self._evaluate = loss, evaluate
         self.schedulers = list(schedulers)
         self.batches = _batches(batches, seed, epochs)
         self._ends = np.concatenate([[0], np.cumsum(self.batches.sizes)])
-        make_states(module, self.optimizers)
-        self.tables: dict[str, EmbeddingTable] = tables_of(module, self.optimizers)
-        self._accesses = Accesses(module, self.tables)
+        super().__init__(module, optimizers)
         self._data = getattr(self.batches, "batches", self.batches)
 
     @property
     def n_samples(self) -> int:
         """Samples in the whole run."""
         return int(self._ends[-1])
-
-    @property
-    def moves_only_accessed(self) -> bool:
-        """Whether no optimiser moves rows that a batch does not look up."""
-        return all(table.moves_only_accessed for table in self.tables.values())
 
     def on_grid(self, samples: float) -> int:
         """The end of a batch that is nearest to a number of samples."""
@@ -88,10 +89,10 @@ class Trainer:
             raise ParameterError(f"samples {first} to {last} are no whole batches")
         self.module.train()
         for number in range(start, stop):
-            self._accesses.listens = True
+            self.accesses.listens = True
             loss = self._step(self.batches[number])
-            self._accesses.listens = False
-            note(self._accesses.take(int(self.batches.sizes[number])))
+            self.accesses.listens = False
+            note(self.accesses.take(int(self.batches.sizes[number])))
             if not np.isfinite(loss):
                 raise ParameterError(f"training diverged in batch {number}: the loss is {loss}")
 
@@ -116,33 +117,22 @@ class Trainer:
 
     # ------------------------------------------------------------------ state
 
-    def _dense(self) -> list[Any]:
-        return dense_tensors(self.module, self.optimizers, self.tables)
-
-    def get_dense(self) -> bytes:
-        """The bytes of all dense tensors, one after the other."""
-        return dense_bytes(self._dense())
-
-    def set_dense(self, blob: bytes) -> None:
-        """The same back; the learning rate goes on where it is."""
-        write_dense(self._dense(), blob)
-
-    def get_state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Weights, optimisers, schedulers and random numbers, copied to the host."""
         tables = [part for table in self.tables.values() for part in table.parts]
         return {
-            "tensors": [_to_host(one) for one in (*tables, *self._dense())],
+            "tensors": [_to_host(one) for one in (*tables, *self.dense())],
             "groups": [_options(optimizer) for optimizer in self.optimizers],
             "schedulers": [deepcopy(one.state_dict()) for one in self.schedulers],
             "random": (random.getstate(), np.random.get_state(), torch.get_rng_state()),  # noqa: NPY002
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None,
         }
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """What the trainer was then."""
         tables = [part for table in self.tables.values() for part in table.parts]
         with torch.no_grad():
-            for ours, theirs in zip((*tables, *self._dense()), state["tensors"], strict=True):
+            for ours, theirs in zip((*tables, *self.dense()), state["tensors"], strict=True):
                 ours.copy_(theirs)
         for optimizer, groups in zip(self.optimizers, state["groups"], strict=True):
             for ours, theirs in zip(optimizer.param_groups, groups, strict=True):
@@ -165,48 +155,10 @@ class Trainer:
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
             "optimizers": [type(one).__name__ for one in self.optimizers],
             "tables": {name: list(table.weight.shape) for name, table in self.tables.items()},
-            "n_dense": sum(one.numel() for one in self._dense()),
+            "n_dense": sum(one.numel() for one in self.dense()),
             "n_samples": self.n_samples,
             "data": digest_of(self._data),
         }
-
-
-def dense_tensors(
-    module: Any, optimizers: Sequence[Any], tables: Mapping[str, EmbeddingTable]
-) -> list[Any]:
-    """Live tensors of everything but rows: parameters, buffers, optimiser state."""
-    rows = {id(table.weight) for table in tables.values()}
-    found = [p.data for p in module.parameters() if id(p) not in rows]
-    found += list(module.buffers())
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if id(p) not in rows:
-                    states = optimizer.state.get(p, {})
-                    found += [s for s in states.values() if isinstance(s, torch.Tensor)]
-    return found + [rest for table in tables.values() for rest in table.rest]
-
-
-def dense_bytes(tensors: Sequence[Any]) -> bytes:
-    """Their bytes, one after the other."""
-    return b"".join(
-        one.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
-        for one in tensors
-    )
-
-
-def write_dense(tensors: Sequence[Any], blob: bytes) -> None:
-    """The tensors become what their bytes say. Raises ParameterError for bytes of others."""
-    if len(blob) != sum(one.numel() * one.element_size() for one in tensors):
-        raise ParameterError(f"{len(blob)} bytes are not those of the model's dense state")
-    at = 0
-    with torch.no_grad():
-        for one in tensors:
-            n_bytes = one.numel() * one.element_size()
-            if n_bytes:
-                raw = torch.frombuffer(bytearray(blob[at : at + n_bytes]), dtype=one.dtype)
-                one.copy_(raw.view(one.shape))
-            at += n_bytes
 
 
 def _repeat() -> None:

@@ -99,7 +99,7 @@ def test_keys_of_a_tidy_trace_that_make_no_sense(log: Path, keys: str, complaint
         (["--nodes", "0"], "0 nodes can't be observed"),
         (["--repair", "soon"], "--repair: 'soon' is not a time"),
         (["--repair", "-1 h"], "--repair: '-1 h' is no time from 0 on"),
-        (["--format", "infinitehbd", "--repair", "1 h"], "--repair: belongs to format `parquet`, "),
+        (["--format", "infinitehbd", "--repair", "1 h"], "--repair: belongs to format `jsonl`, "),
     ],
 )
 def test_options_that_make_no_sense_end_in_one_line(

@@ -20,7 +20,7 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
 from cprsim.cli import main
 from cprsim.scenario.reading import load_scenario
-import cprsim.plots.save, cprsim.present.run, cprsim.results.kept
+import cprsim.plots.save, cprsim.present.run, cprsim.results.folder
 
 # machine code is what the program is made of: where it finds no room, LLVM ends the process
 pipeline.compile_engine(assemble(load_scenario(sys.argv[2])), 1e9)

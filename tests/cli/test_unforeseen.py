@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.results.manifest import damage
+from cprsim.results.folder import damage
 from tests.making import PROGRAM, call
 
 pytestmark = pytest.mark.long

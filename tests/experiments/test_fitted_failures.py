@@ -11,16 +11,17 @@ from cprsim.errors import ScenarioError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.clocks import JobClock
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import PiecewiseHazard
-from cprsim.failures.frailty import GammaFrailty, Lemons
+from cprsim.failures.frailty import GammaFrailty, Lemons, Shocks
 from cprsim.failures.sources import Start
-from cprsim.fitting.fragments import fragment
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.fragments import failures_fragment
+from cprsim.fitting.report import fit_failures
 from cprsim.records import Clock
 from cprsim.scenario.reading import load_scenario
 from tests.engines import z_score
 from tests.failures.tidy import read_tidy
+from tests.fitting.posterior_check import source_of
 from tests.making import Make, maker
 
 CORRELATED = """\
@@ -102,13 +103,13 @@ def test_the_fragment_of_a_fit_makes_the_source_that_was_fitted(tmp_path: Path) 
         rows += [f"n{node},{at},{at + 1}" for node in rng.choice(24, 3, replace=False)]
     path = tmp_path / "log.csv"
     path.write_text("\n".join(rows) + "\n")
-    fitted = fit_trace(read_tidy(path, time_unit="h", period=(0, 4000)), n_bootstrap=0)
+    fitted = fit_failures(read_tidy(path, time_unit="h", period=(0, 4000)), n_bootstrap=0)
     rest, _, costs = CORRELATED.partition("failures:\n")
-    text = f"{rest}{fragment(fitted, 'a log')}{costs[costs.index('costs:') :]}"
+    text = f"{rest}{failures_fragment(fitted)}{costs[costs.index('costs:') :]}"
     made = assemble(load_scenario("fitted.yaml", text=text)).failures
     assert isinstance(made, CorrelatedNodes)
     assert fitted.correlated is not None
-    wanted = fitted.correlated.source()
+    wanted = source_of(fitted.correlated)
     numbers = [
         (one.frailty.share, one.frailty.factor, one.lifetime.scale_h, one.watched_h,
          one.shocks.rate_per_h)

@@ -1,24 +1,122 @@
-"""Which replications a block holds."""
+"""The failures of a block: which replications it holds, what is kept, and what does not fit."""
 
 from __future__ import annotations
 
+from itertools import islice
+
+import numpy as np
 import pytest
 
-from cprsim.failures.block import FIRST_REPLICATIONS, block_of, replications_of
-from cprsim.failures.sources import MOST_REPLICATIONS
+from cprsim.errors import BudgetError, TooManyReplicationsError
+from cprsim.failures.block import (
+    FIRST_REPLICATIONS,
+    BlockFailures,
+    block_of,
+    columns_of,
+    replications_of,
+)
+from cprsim.failures.budget import MEMORY
+from cprsim.failures.clocks import JobClock, NodeClocks
+from cprsim.failures.correlated import CorrelatedNodes
+from cprsim.failures.distributions import Exponential, Gamma, Weibull
+from cprsim.failures.frailty import Shocks
+from cprsim.failures.injected import Injected
+from cprsim.failures.several import SeveralSources
+from cprsim.failures.sources import MOST_REPLICATIONS, FailureSource, random_slots
+from cprsim.records import Cluster
+
+TOGETHER = JobClock(Gamma.from_mean(5.0, 0.7), range(8), together=3, repair=Exponential(2.0))
+NODES = NodeClocks({"trainer": Weibull.from_mean(30.0, 0.7), "emb_ps": Exponential(9.0)})
+SOURCES = {"job": TOGETHER, "several": SeveralSources((("", TOGETHER), ("nodes", NODES)))}
 
 
 @pytest.mark.parametrize("most", [1, 7, FIRST_REPLICATIONS, 5000, MOST_REPLICATIONS])
 def test_blocks_follow_each_other_and_each_replication_is_in_one(most: int) -> None:
     blocks = [replications_of(most, number) for number in range(4)]
-    assert blocks[0].start == 0
+    assert len(blocks[0]) == min(most, FIRST_REPLICATIONS)
+    assert [block.start for block in blocks] == [0, *(block.stop for block in blocks[:-1])]
     for number, block in enumerate(blocks):
         assert 1 <= len(block) <= most
-        assert number == 0 or block.start == blocks[number - 1].stop
         for replication in (block.start, block[len(block) // 2], block[-1]):
             assert block_of(most, replication) == number
 
 
-def test_a_run_of_the_usual_size_draws_no_more_than_it_needs() -> None:
-    assert len(replications_of(MOST_REPLICATIONS, 0)) == FIRST_REPLICATIONS
-    assert len(replications_of(MOST_REPLICATIONS, 1)) == MOST_REPLICATIONS
+@pytest.mark.parametrize("what", SOURCES)
+@pytest.mark.parametrize("kept", [range(3), range(40, 43), range(3999, 4000)], ids=str)
+def test_some_replications_are_those_of_the_whole_block(
+    what: str, kept: range, cluster: Cluster
+) -> None:
+    whole = BlockFailures(SOURCES[what], cluster, 3, 1, 10.0)
+    some = BlockFailures(SOURCES[what], cluster, 3, 1, 10.0, kept)
+    assert list(some.replications) == list(whole.replications)[kept.start : kept.stop]
+    for number, replication in enumerate(kept):
+        assert list(islice(some.of(number), 30)) == list(islice(whole.of(replication), 30))
+    part = whole.of_these(kept).of_these(range(1))
+    assert list(islice(part.of(0), 9)) == list(islice(some.of(0), 9))
+
+
+@pytest.mark.parametrize("what", SOURCES)
+def test_chunks_stand_one_after_another(what: str, cluster: Cluster) -> None:
+    failures = BlockFailures(SOURCES[what], cluster, 3, 0, 10.0, range(500))
+    whole = failures.strikes(9)
+    for n in range(1, 9):
+        few = failures.strikes(n)
+        assert few.until_h < whole.until_h
+        for ours, theirs in zip(columns_of(few), columns_of(whole), strict=True):
+            assert ours is theirs is None or np.array_equal(ours, theirs[: len(ours)])
+    assert len(whole.at_h) == failures.n_drawn
+    assert failures.n_bytes >= 8 * (2 * failures.n_drawn + 2 * len(whole.slot))
+    for replication in (0, 499):
+        spans = [np.arange(*first[[replication, replication + 1]]) for first in whole.first]
+        mine = np.concatenate(spans)
+        one_by_one = list(islice(failures.of(replication), len(mine)))
+        assert [one.at_h for one in one_by_one] == whole.at_h[mine].tolist()
+        if whole.source is not None:
+            assert [one.source for one in one_by_one] == whole.source[mine].tolist()
+
+
+def test_forgotten_failures_are_drawn_again_as_they_were(cluster: Cluster) -> None:
+    failures = BlockFailures(NODES, cluster, 3, 0, 50.0)
+    before = failures.strikes(3)
+    failures.forget()
+    assert failures.n_drawn == failures.n_bytes == 0
+    for ours, theirs in zip(*map(columns_of, (failures.strikes(3), before)), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def test_fewer_replications_fit_where_more_do_not(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cprsim.failures.block.FIRST_REPLICATIONS", 20)
+    monkeypatch.setenv(MEMORY, "2 MB")
+    source = JobClock(Exponential(1.0), range(8))
+    with pytest.raises(TooManyReplicationsError, match=f"MTBF .* times as long.*{MEMORY}"):
+        BlockFailures(source, cluster, 3, 0, 50.0).strikes(13)
+    few = BlockFailures(source, cluster, 3, 0, 50.0, range(2)).strikes(13)
+    monkeypatch.delenv(MEMORY)
+    whole = BlockFailures(source, cluster, 3, 0, 50.0).strikes(13)
+    assert np.ptp(few.first[12, [1, 2]]) == np.ptp(whole.first[12, [1, 2]])
+
+
+TOO_MUCH: list[tuple[FailureSource, str]] = [
+    (JobClock(Exponential(2.2e-5), range(8)), r"an MTBF .* times as long would fit"),
+    (NodeClocks({"emb_ps": Exponential(8e-5)}), r"an MTBF .* times as long would fit"),
+    (Injected(50.0, range(8), together=8, count=9_000_000), "fewer failures, or fewer nodes"),
+    (
+        CorrelatedNodes(Weibull.from_mean(4e6, 0.8), shocks=Shocks(1e7, (3,), (1.0,), 20)),
+        r"shocks .* times rarer would fit",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "message"), TOO_MUCH, ids=lambda one: type(one).__name__)
+def test_what_no_replication_can_hold_is_refused_before_it_is_drawn(
+    source: FailureSource, message: str, cluster: Cluster
+) -> None:
+    with pytest.raises(BudgetError, match=message):
+        next(source.draw(cluster, 3, 0, 1, [1000.0]))
+
+
+def test_nodes_of_failures_are_counted_before_they_are_chosen() -> None:
+    with pytest.raises(BudgetError, match="fewer nodes together, would fit"):
+        random_slots(np.arange(100_000), 10**9, 50_000, np.random.default_rng(1))

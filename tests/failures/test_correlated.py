@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import count, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,23 +10,22 @@ import pytest
 from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Exponential, Weibull
-from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
+from cprsim.failures.correlated import CorrelatedNodes
+from cprsim.failures.distributions import Weibull
+from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons, Shocks
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.sources import MOST_REPLICATIONS, Start
-from cprsim.failures.traces import read_infinitehbd, read_lanl
+from cprsim.failures.sources import Start
 from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
-from cprsim.fitting.correlation import (
+from cprsim.fitting.lifetimes import lifetimes_of, uptimes
+from cprsim.fitting.observation import (
     concentration,
     dispersion,
-    portrait,
     togetherness,
     weekly_counts,
 )
-from cprsim.fitting.lifetimes import lifetimes_of, uptimes
 from cprsim.fitting.trend import trend
-from cprsim.records import Cluster, FailureTrace, Holds, Role
+from cprsim.records import Cluster, Holds, Role
+from tests.failures.tidy import read_infinitehbd, read_lanl
 
 SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]
 CLUSTER = Cluster((Role("emb_ps", 6, Holds.SHARD), Role("trainer", 4, Holds.REPLICA)))
@@ -42,11 +40,6 @@ def trace_of_fit(source: CorrelatedNodes, n_nodes: int, window_h: float, seed: i
         trace.slot, at_h, at_h, ("",) * len(at_h),
         n_nodes=n_nodes, window_h=window_h, origin="hour 0",
     )  # fmt: skip
-
-
-def content(trace: FailureTrace) -> tuple[bytes, ...]:
-    arrays = (trace.first, trace.at_h, trace.first_slot, trace.slot, trace.repair_h)
-    return tuple(array.tobytes() for array in arrays)
 
 
 # ---------------------------------------------------------------------------------- frailty
@@ -77,7 +70,7 @@ def test_gamma_frailty_integrates_out() -> None:
 def test_frailty_is_found_again() -> None:
     source = CorrelatedNodes(Weibull(0.7, 500.0), GammaFrailty(2.0), start=Start.FRESH)
     fits = fit_frailty(uptimes(trace_of_fit(source, 400, 3000.0, seed=3)))
-    by_name = {fit.name: fit for fit in fits}
+    by_name = {fit.family: fit for fit in fits}
     truth = {"shape": 0.7, "scale_h": 500.0, "frailty_shape": 2.0}
     for estimate in by_name["gamma"].parameters:
         log_error = estimate.standard_error / estimate.mean
@@ -88,7 +81,7 @@ def test_frailty_is_found_again() -> None:
 def test_equal_nodes_are_not_told_apart() -> None:
     source = CorrelatedNodes(Weibull(0.7, 500.0), start=Start.FRESH)
     fits = fit_frailty(uptimes(trace_of_fit(source, 200, 2000.0, seed=4)))
-    best, alike = fits[0], next(fit for fit in fits if fit.name == "alike")
+    best, alike = fits[0], next(fit for fit in fits if fit.family == "alike")
     assert alike.aic - best.aic < 6
 
 
@@ -105,24 +98,6 @@ def test_lemons_out_of_range_are_refused() -> None:
 # ----------------------------------------------------------------------------------- source
 
 
-@pytest.mark.parametrize("frailty", SPREADS, ids=repr)
-@pytest.mark.parametrize(
-    ("start", "watched_h"), [(Start.STATIONARY, 0.0), (Start.FRESH, 0.0), (Start.FRESH, 900.0)]
-)
-def test_expected_failures_come_out(frailty: Frailty, start: Start, watched_h: float) -> None:
-    source = CorrelatedNodes(Weibull(0.7, 100.0), frailty, SHOCKS, start=start, watched_h=watched_h)
-    n, useful_h = 1500, 50.0
-    failures, shards = np.zeros(n), np.zeros(n)
-    for chunk in islice(source.draw(CLUSTER, 5, 0, n, count(25.0, 25.0)), 2):
-        failures += np.bincount(chunk.replication, minlength=n)
-        of_failure = np.repeat(chunk.replication, np.diff(chunk.first_slot))
-        shards += np.bincount(of_failure[chunk.slot < 6], minlength=n)
-    expected = source.expected(CLUSTER, useful_h)
-    of_shards = useful_h / expected.mtbf_shard_h * expected.n_shards_together
-    for values, mean in ((failures, useful_h / expected.mtbf_h), (shards, of_shards)):
-        assert abs(values.mean() - mean) <= 4 * values.std() / math.sqrt(n), (values.mean(), mean)
-
-
 def test_shocks_strike_the_jobs_part_of_the_cluster() -> None:
     events, nodes = SHOCKS.striking(10)
     # one of two: 1 - C(30, 2) / C(40, 2); one of five: 1 - C(30, 5) / C(40, 5)
@@ -131,58 +106,15 @@ def test_shocks_strike_the_jobs_part_of_the_cluster() -> None:
     assert nodes == pytest.approx(0.02 * (0.75 * 2 + 0.25 * 5) * 10 / 40)
 
 
-def test_chunks_of_correlated_nodes_depend_on_nothing_else() -> None:
-    source = CorrelatedNodes(Weibull(0.7, 100.0), SPREADS[1], SHOCKS, repair=Exponential(3.0))
-    many = [
-        content(chunk) for chunk in islice(source.draw(CLUSTER, 5, 0, 40, count(10.0, 10.0)), 10)
-    ]
-    few = [content(chunk) for chunk in islice(source.draw(CLUSTER, 5, 0, 40, count(10.0, 10.0)), 2)]
-    assert few == many[:2]
-    assert content(next(source.draw(CLUSTER, 5, 1, 40, [10.0]))) != few[0]
-    bare = CorrelatedNodes(Weibull(0.7, 100.0), SPREADS[1], SHOCKS)
-    assert content(next(bare.draw(CLUSTER, 5, 0, 40, [10.0])))[:4] == few[0][:4]
-
-
-def test_failures_lie_in_their_chunk_in_order() -> None:
-    source = CorrelatedNodes(
-        Weibull(0.5, 100.0), SPREADS[2], SHOCKS, start=Start.FRESH, watched_h=500.0
-    )
-    for number, chunk in enumerate(islice(source.draw(CLUSTER, 5, 0, 40, count(10.0, 10.0)), 5)):
-        assert ((chunk.at_h >= 10.0 * number) & (chunk.at_h < 10.0 * (number + 1))).all()
-        for failures in map(chunk.of, range(40)):
-            instants = [failure.at_h for failure in failures]
-            assert all(earlier < later for earlier, later in pairwise(instants))
-
-
-def test_blocks_are_bounded_by_what_happened_before_the_job_too() -> None:
-    brief = CorrelatedNodes(Weibull(0.7, 100.0), start=Start.FRESH)
-    assert brief.block_replications(CLUSTER, 50.0) == MOST_REPLICATIONS
-    long = CorrelatedNodes(Weibull(0.7, 100.0), start=Start.FRESH, watched_h=1e6)
-    assert 1 <= long.block_replications(CLUSTER, 50.0) < MOST_REPLICATIONS
-
-
-def test_a_job_larger_than_the_cluster_of_the_shocks_is_refused() -> None:
-    small = CorrelatedNodes(Weibull(0.7, 100.0), shocks=Shocks(0.1, (2,), (1.0,), 8))
-    with pytest.raises(
-        ParameterError, match="10 nodes; the shocks were observed in a cluster of 8"
-    ):
-        small.expected(CLUSTER, 50.0)
-
-
 # ------------------------------------------------------------------------------- statistics
 
 
 def test_statistics_by_hand() -> None:
     at_h = np.array([10.0, 10.0, 200.0, 400.0])
-    drawn = portrait(at_h, np.array([0, 1, 0, 0]), n_nodes=10, window_h=4 * 168.0)
-    assert drawn.mean_gap_h == 130.0
-    assert drawn.share_of_zero_gaps == pytest.approx(1 / 3)
-    assert drawn.weekly_dispersion == pytest.approx(2 / 3)  # counts 2, 1, 1, 0
-    assert drawn.concentration == 0.75
+    assert dispersion(weekly_counts(at_h, 4 * 168.0)) == pytest.approx(2 / 3)  # 2, 1, 1, 0
+    assert concentration(np.array([0, 1, 0, 0]), 10) == 0.75
     assert weekly_counts(at_h, 500.0).tolist() == [2, 1]  # whole weeks only
     assert concentration(np.array([3, 3, 1]), 4, 0.5) == 1.0
-    with pytest.raises(ParameterError, match="two failures"):
-        portrait(at_h[:1], np.array([0]), 10, 500.0)
 
 
 def test_poisson_counts_have_dispersion_one() -> None:

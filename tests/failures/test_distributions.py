@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ from cprsim.failures.distributions import (
     Exponential,
     Gamma,
     LogNormal,
+    PiecewiseHazard,
     Weibull,
     with_mean,
 )
+from cprsim.failures.renewal import Clocks
+from cprsim.records import Floats
 
 DISTRIBUTIONS: list[Distribution] = [
     Exponential(28.0),
@@ -28,6 +32,7 @@ DISTRIBUTIONS: list[Distribution] = [
     LogNormal.from_mean(28.0, 1.0),
 ]
 FAMILIES = pytest.mark.parametrize("lifetime", DISTRIBUTIONS, ids=repr)
+BATHTUB = PiecewiseHazard((0.0, 5.0, 50.0), (0.2, 0.01, 0.03))
 
 
 def scipy_twin(lifetime: Distribution) -> stats.rv_continuous:
@@ -55,39 +60,26 @@ def test_functions_agree_with_scipy(lifetime: Distribution) -> None:
     assert lifetime.squared_cv == pytest.approx(twin.var() / 28.0**2)
 
 
-@FAMILIES
-def test_samples_follow_the_survival(lifetime: Distribution) -> None:
+@pytest.mark.parametrize("lifetime", [*DISTRIBUTIONS, BATHTUB], ids=repr)
+def test_samples_follow_the_survival_and_residual_lives_its_integral(
+    lifetime: Distribution,
+) -> None:
     drawn_h = lifetime.sample(np.random.default_rng(1), 5000)
-    assert stats.kstest(drawn_h, scipy_twin(lifetime).cdf).pvalue > 1e-4
-
-
-@FAMILIES
-def test_residual_life_is_the_equilibrium_distribution(lifetime: Distribution) -> None:
-    survives = scipy_twin(lifetime).sf
+    assert stats.kstest(drawn_h, lambda t: 1 - lifetime.survival(t)).pvalue > 1e-4
     drawn_h = lifetime.sample_residual(np.random.default_rng(2), 5000)
-    # the equilibrium distribution: integral of the survival over the mean
     for age_h in (3.0, 28.0, 80.0):
-        p = integrate.quad(survives, 0, age_h)[0] / 28.0
-        error = math.sqrt(p * (1 - p) / 5000)
-        assert abs((drawn_h <= age_h).mean() - p) <= 4 * error
+        ages = [at for at in (5.0, 50.0) if at < age_h] or None
+        p = integrate.quad(lifetime.survival, 0, age_h, points=ages)[0] / lifetime.mean_h
+        assert abs((drawn_h <= age_h).mean() - p) <= 4 * math.sqrt(p * (1 - p) / 5000)
 
 
-def test_a_constant_is_met_at_a_uniform_place() -> None:
-    drawn_h = Constant(3.0).sample_residual(np.random.default_rng(3), 5000)
-    assert stats.kstest(drawn_h, stats.uniform(0, 3).cdf).pvalue > 1e-4
-    assert (Constant(3.0).sample(np.random.default_rng(3), 5) == 3.0).all()
-    assert (Constant(0.0).sample(np.random.default_rng(3), 5) == 0.0).all()
-
-
-def test_limits_at_shape_one_are_exponential() -> None:
+def test_limits_of_weibull_and_gamma() -> None:
     age_h = np.array([0.5, 5.0, 50.0, 5000.0])
-    for lifetime in (Weibull(1.0, 28.0), Gamma(1.0, 28.0)):
-        np.testing.assert_allclose(lifetime.cumulative_hazard(age_h), age_h / 28.0)
-
-
-def test_gamma_hazard_reaches_its_limit_beyond_the_range_of_floats() -> None:
-    assert Gamma(0.67, 4.0).hazard_per_h(1e6) == pytest.approx(1 / 4.0, rel=1e-5)
-    assert Gamma(2.5, 4.0).hazard_per_h(1e6) == pytest.approx(1 / 4.0, rel=1e-5)
+    for one in (Weibull(1.0, 28.0), Gamma(1.0, 28.0), PiecewiseHazard((0.0,), (1 / 28.0,))):
+        np.testing.assert_allclose(one.cumulative_hazard(age_h), age_h / 28.0)
+        assert (one.mean_h, one.squared_cv) == pytest.approx((28.0, 1.0))
+    for shape in (0.67, 2.5):  # beyond the range of floats
+        assert Gamma(shape, 4.0).hazard_per_h(1e6) == pytest.approx(1 / 4.0, rel=1e-5)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 0.0, -1.0])
@@ -102,20 +94,36 @@ def test_values_outside_the_domain_are_refused(family: str, bad: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "shape"), [("weibull", 1e-3), ("gamma", 1e-9), ("lognormal", 30.0)]
+    ("family", "shape"), [("weibull", 0.05), ("gamma", 1e-9), ("lognormal", 30.0)]
 )
 def test_a_spread_that_no_sample_shows_is_refused(family: str, shape: float) -> None:
     with pytest.raises(ParameterError, match="spreads too far"):
         with_mean(family, 28.0, shape)
 
 
-def test_unknown_families_and_superfluous_shapes_are_refused() -> None:
-    with pytest.raises(ParameterError, match=r"unknown family 'pareto'; known are .*weibull"):
-        with_mean("pareto", 28.0)
-    with pytest.raises(ParameterError, match="needs its shape"):
-        with_mean("gamma", 28.0)
-    with pytest.raises(ParameterError, match="has no shape"):
-        with_mean("exponential", 28.0, 0.7)
+class Unsound(Exponential):
+    """Draws one lifetime that no lifetime can be."""
+
+    wrong: ClassVar[float]
+
+    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
+        drawn = super()._draw(rng, size)
+        drawn[size // 2] = self.wrong
+        return drawn
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0])
+def test_a_lifetime_that_is_none_is_refused(wrong: float) -> None:
+    Unsound.wrong = wrong
+    rng = np.random.default_rng(1)
+    with pytest.raises(ParameterError, match="negative or not finite"):
+        Unsound(10.0).sample(rng, 200)
+    with pytest.raises(ParameterError, match="negative or not finite"):
+        Clocks(Unsound(10.0), rng, np.ones(50)).until(50.0)
+
+
+def test_a_fixed_time_may_be_none_but_not_negative() -> None:
+    assert (Constant(0.0).sample(np.random.default_rng(3), 5) == 0.0).all()
     with pytest.raises(ParameterError, match="not negative"):
         Constant(-1.0)
 
@@ -132,3 +140,36 @@ def test_quantile_inverts_survival_and_the_mean_is_kept(
     assert lifetime.mean_h == pytest.approx(mean_h)
     p = np.array([0.05, 0.5, 0.95])
     np.testing.assert_allclose(1 - lifetime.survival(lifetime.quantile(p)), p, rtol=1e-6)
+
+
+# --------------------------------------------------------------------------- piecewise hazards
+
+
+def hazard(age_h: float) -> float:
+    return 0.2 if age_h < 5 else 0.01 if age_h < 50 else 0.03
+
+
+def survival(age_h: float) -> float:
+    return math.exp(-integrate.quad(hazard, 0, age_h, points=[5.0, 50.0])[0])
+
+
+def test_functions_follow_from_the_hazard() -> None:
+    age_h = np.array([0.0, 2.0, 5.0, 30.0, 50.0, 200.0])
+    by_hand = np.array([survival(age) for age in age_h])
+    np.testing.assert_allclose(BATHTUB.survival(age_h), by_hand, rtol=1e-6)
+    np.testing.assert_allclose(BATHTUB.hazard_per_h(age_h), [hazard(age) for age in age_h])
+    np.testing.assert_allclose(BATHTUB.quantile(1 - by_hand), age_h, rtol=1e-6, atol=1e-9)
+    spans = ((0, 5), (5, 50), (50, 900))
+    mean_h = sum(integrate.quad(survival, *span)[0] for span in spans)
+    moment = sum(integrate.quad(lambda t: 2 * t * survival(t), *span)[0] for span in spans)
+    assert BATHTUB.mean_h == pytest.approx(mean_h, rel=1e-5)
+    assert BATHTUB.squared_cv == pytest.approx(moment / mean_h**2 - 1, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("from_h", "rates"),
+    [((), ()), ((0.0,), (1.0, 2.0)), ((1.0,), (1.0,)), ((0.0, 0.0), (1.0, 1.0)), ((0.0,), (0.0,))],
+)
+def test_pieces_that_can_not_be(from_h: tuple[float, ...], rates: tuple[float, ...]) -> None:
+    with pytest.raises(ParameterError):
+        PiecewiseHazard(from_h, rates)

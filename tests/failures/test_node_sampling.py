@@ -3,8 +3,7 @@
 The heap below shares nothing with the package but the lifetimes' samplers. Every comparison is a
 score that is standard normal where both are the same process: z-scores, and p-values of
 Kolmogorov-Smirnov and F tests turned into scores. All are held to a family-wise level of 1e-3
-(Bonferroni), and together to the standard normal; `python -m tests.failures.test_node_sampling`
-prints them as the table of docs/speed.md.
+(Bonferroni), and together to the standard normal.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import pytest
 from scipy import stats
 
 from cprsim.failures.distributions import Distribution, with_mean
-from cprsim.failures.node_sampling import Each, Lazy, Superposed, nodes_of
+from cprsim.failures.node_sampling import failures_of_nodes
 from cprsim.records import Floats, Ints
 
 N_NODES, N_REPLICATIONS, CHUNK_H, N_CHUNKS = 12, 2000, 20.0, 2
@@ -35,7 +34,6 @@ CASES = [
 ]  # fmt: skip
 SCORES = ("mean count", "its variance", "instants", "gaps of a node", "who fails")
 LEVEL = 1e-3 / (len(CASES) * len(SCORES))
-WAYS = {"superposed": Superposed, "lazy": Lazy, "each": Each}
 
 Case = tuple[str, str, float | None, float, bool]
 Drawn = tuple[Ints, Floats, Ints]
@@ -60,8 +58,8 @@ def by_heap(lifetime: Distribution, stationary: bool) -> Drawn:
 @cache
 def by_chunks(lifetime: Distribution, stationary: bool) -> Drawn:
     rng = np.random.default_rng(8)
-    nodes = nodes_of(range(N_NODES), lifetime, stationary, N_REPLICATIONS, CHUNK_H, rng)
-    parts = [nodes.until(number * CHUNK_H)[:3] for number in range(1, N_CHUNKS + 1)]
+    borders_h = [number * CHUNK_H for number in range(1, N_CHUNKS + 1)]
+    parts = failures_of_nodes(range(N_NODES), lifetime, stationary, N_REPLICATIONS, borders_h, rng)
     replication, at_h, slot = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((at_h, replication))
     return replication[order], at_h[order], slot[order]
@@ -116,49 +114,17 @@ def test_together_the_scores_are_standard_normal() -> None:
     assert stats.kstest(z, "norm").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_two_failures_share_an_instant(case: Case) -> None:
-    _, family, shape, mean_h, stationary = case
-    _, at_h, _ = by_chunks(with_mean(family, mean_h, shape), stationary)
-    assert len(at_h) == len(np.unique(at_h))
-
-
-def test_each_way_where_it_belongs() -> None:
-    rng = np.random.default_rng(1)
-
-    def way(family: str, mean_h: float, shape: float | None = None) -> type:
-        return type(nodes_of(range(5), with_mean(family, mean_h, shape), True, 3, 20.0, rng))
-
-    assert way("exponential", 60.0) is Superposed
-    assert way("weibull", 60.0, 0.7) is Lazy
-    assert way("weibull", 10.0, 0.7) is Each
+def test_together_no_two_failures_share_an_instant_and_each_way_is_where_it_belongs() -> None:
+    for way, family, shape, mean_h, stationary in CASES:
+        lifetime = with_mean(family, mean_h, shape)
+        at_h = by_chunks(lifetime, stationary)[1]
+        assert len(at_h) == len(np.unique(at_h))
+        rng = np.random.default_rng(1)
+        rows = failures_of_nodes(range(5), lifetime, stationary, 3, [CHUNK_H], rng)
+        assert rows.__name__ == way
 
 
 def test_a_hundred_thousand_nodes_cost_what_their_failures_cost() -> None:
-    lifetime = with_mean("weibull", 2e6, 0.7)
-    rng = np.random.default_rng(2)
-    nodes = nodes_of(range(100_000), lifetime, True, 1000, 50.0, rng)
-    assert isinstance(nodes, Lazy)
-    replication, at_h, slot = nodes.until(50.0)[:3]
+    lifetime, n, rng = with_mean("weibull", 2e6, 0.7), 100_000, np.random.default_rng(2)
+    _, at_h, _ = next(failures_of_nodes(range(n), lifetime, True, 1000, [50.0], rng))
     assert abs(len(at_h) - 2500) <= 4 * sqrt(2500)  # 100,000 x 50 / 2e6 per replication
-    assert len(nodes._clock) == len(np.unique(replication * 100_000 + slot))
-
-
-def main() -> None:
-    print(f"{'sampler':<12}{'lifetimes':<34}" + "".join(f"{name:>16}" for name in SCORES))
-    for case in CASES:
-        way, family, shape, mean_h, stationary = case
-        word = family if shape is None else f"{family} {shape:g}"
-        start = "stationary" if stationary else "fresh"
-        numbers = "".join(f"{score:>16.2f}" for score in scores(case))
-        print(f"{way:<12}{f'{word}, mean {mean_h:g} h, {start}':<34}{numbers}")
-    z = np.concatenate([scores(case) for case in CASES])
-    p = stats.kstest(z, "norm").pvalue
-    print(
-        f"\n{len(z)} scores: mean {z.mean():.2f}, standard deviation {z.std(ddof=1):.2f}, "
-        f"largest {abs(z).max():.2f}; Kolmogorov-Smirnov against the standard normal: p = {p:.2f}"
-    )
-
-
-if __name__ == "__main__":
-    main()

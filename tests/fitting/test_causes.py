@@ -11,16 +11,16 @@ import pytest
 from scipy import integrate
 
 import cprsim
-from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import failures_of, replay
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.several import SeveralSources
-from cprsim.fitting.causes import by_cause, cumulative_incidence, overhead
+from cprsim.fitting.causes import AGES_H, by_cause, cumulative_incidence, overhead
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import FirstUptime, gaps, lifetimes_of, repair_times, uptimes
+from cprsim.fitting.report import fit_failures
 from cprsim.scenario.reading import load_scenario
 from tests.fitting.logs import write_log
 
@@ -119,25 +119,27 @@ def test_cumulative_incidence_by_hand_with_late_entry_and_censoring() -> None:
         lifetimes_of(age, np.array(of, dtype=bool), entry_h=entry)
         for of in ([1, 0, 0, 1, 0], [0, 0, 1, 0, 0])
     )
-    of_a, of_b = cumulative_incidence([a, b])
-    assert of_a.age_h.tolist() == [2, 4, 5]
-    np.testing.assert_allclose(of_a.share, [1 / 4, 1 / 4, 1 / 4 + 3 / 4 * 2 / 3 / 2])
-    np.testing.assert_allclose(of_b.share, [0, 3 / 4 / 3, 3 / 4 / 3])
-    assert (of_a.at(1.9), of_b.at(100)) == (0.0, 0.25)
+    of_a, of_b = cumulative_incidence([a, b], [1.9, 2, 4, 5, 100])
+    last = 1 / 4 + 3 / 4 * 2 / 3 / 2
+    np.testing.assert_allclose(of_a, [0, 1 / 4, 1 / 4, last, last])
+    np.testing.assert_allclose(of_b, [0, 0, 3 / 4 / 3, 3 / 4 / 3, 3 / 4 / 3])
 
 
 def test_the_incidence_is_that_of_the_causes_that_were_drawn() -> None:
     """Disks Weibull (3, 100 h) beside networks exponential (60 h), by numeric integration."""
-    found = {one.name: one for one in by_cause(competing(3), 1)}
-    n = sum(one.n_failures for one in found.values())
-    for age_h in (24.0, 80.0, 168.0):
+    found = {
+        row["cause"]: row
+        for row, _ in by_cause(fit_failures(competing(3), n_job_nodes=1, n_bootstrap=0))
+    }
+    n = sum(row["n_failures"] for row in found.values())
+    for age_h in AGES_H:
         disk, _ = integrate.quad(
             lambda t: 3 / 100 * (t / 100) ** 2 * exp(-((t / 100) ** 3) - t / 60), 0, age_h
         )
         network, _ = integrate.quad(lambda t: exp(-((t / 100) ** 3) - t / 60) / 60, 0, age_h)
         for name, truth in (("disk", disk), ("network", network)):
             error = sqrt(truth * (1 - truth) / n)
-            assert abs(found[name].incidence.at(age_h) - truth) < 4 * error, (name, age_h)
+            assert abs(found[name][f"struck_within_{age_h:g}_h"] - truth) < 4 * error, (name, age_h)
 
 
 def test_what_each_cause_costs_is_counted_on_the_job() -> None:
@@ -148,22 +150,16 @@ def test_what_each_cause_costs_is_counted_on_the_job() -> None:
         np.arange(len(rows)) % 10, at_h, at_h + 2, tuple(name for name, _ in rows), n_nodes=10,
         window_h=500.0, origin="0 h",
     )  # fmt: skip
-    gpu, disk, other = by_cause(log, 5)
-    assert [one.name for one in (gpu, disk, other)] == ["gpu", "disk", "(other causes)"]
-    assert [one.n_failures for one in (gpu, disk, other)] == [12, 6, 2]
-    assert gpu.job_rate_per_h.mean == pytest.approx(12 / 500 * 5 / 10)
-    assert gpu.mean_repair_h == pytest.approx(2)
+    rows = [row for row, _ in by_cause(fit_failures(log, n_job_nodes=5, n_bootstrap=0))]
+    assert [row["cause"] for row in rows] == ["gpu", "disk", "(other causes)"]
+    assert [row["n_failures"] for row in rows] == [12, 6, 2]
+    assert rows[0]["job_rate_per_h"] == pytest.approx(12 / 500 * 5 / 10)
+    assert rows[0]["mean_repair_h"] == pytest.approx(2)
     all_rates, save_h = 20 / 500 / 2, 5 / 60
     before = sqrt(2 * save_h * all_rates) + save_h * all_rates
     after = sqrt(2 * save_h * all_rates * 8 / 20) + save_h * all_rates * 8 / 20
-    assert gpu.saved == pytest.approx(before - after)
+    assert rows[0]["overhead_saved_fraction"] == pytest.approx(before - after)
     assert overhead(0.0) == 0.0
-
-
-def test_a_log_of_one_cause_can_not_be_taken_apart() -> None:
-    log = competing(1).of_cause("disk")
-    with pytest.raises(ParameterError, match=r"names 1 cause\(s\) with 5 failures"):
-        by_cause(log, 1)
 
 
 @pytest.mark.long

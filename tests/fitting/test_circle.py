@@ -8,19 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import Lemons
-from cprsim.failures.outages import Outages, outages_of, with_lives
+from cprsim.failures.frailty import Lemons, Shocks
+from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import Start
-from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.records import Cluster, Holds, Role
-from tests.fitting.logs import log_of
-from tests.fitting.posterior_check import check_by_simulation
-from tests.fitting.test_lives import fleet
+from tests.failures.tidy import read_infinitehbd, read_lanl
+from tests.fitting.posterior_check import Portrait, check_by_simulation
 
-STATISTICS = ["mean_gap_h", "share_of_zero_gaps", "weekly_dispersion", "concentration"]
 N_NODES, WINDOW_H = 60, 4000.0
 NODES = CorrelatedNodes(
     Weibull(0.8, 2000.0), Lemons(0.1, 6.0), Shocks(1 / 150, (2, 4), (0.7, 0.3), N_NODES),
@@ -40,21 +37,11 @@ def simulated(seed: int) -> Outages:
 
 
 def test_a_simulated_log_looks_like_those_of_its_fit() -> None:
-    log = simulated(1)
-    rows = check_by_simulation(log, fit_correlated(log))
-    assert [one.name for one in rows] == STATISTICS
+    fitted = fit_correlated(log := simulated(1))
     # 95 % intervals: benchmarks/interval_coverage.py counts
-    assert sum(bool(one.inside) for one in rows) >= 3
-
-
-def test_nodes_that_join_and_leave_are_simulated_with_their_dates() -> None:
-    log, lives = fleet(7, n_nodes=200)
-    known = with_lives(log, lives)
-    for one in check_by_simulation(known, fit_correlated(known), n=100):
-        if one.name in ("mean_gap_h", "concentration"):
-            assert one.inside, one
-    for_ever = check_by_simulation(known, replace(fit_correlated(known), lives=None), n=100)
-    assert not for_ever[0].inside
+    assert sum(map(bool, check_by_simulation(log, fitted).values())) >= 3
+    short = replace(log.where(log.start_h < 240), window_h=240.0)  # has no weeks to compare
+    assert check_by_simulation(short, fitted, n=20)["weekly_dispersion"] is None
 
 
 @pytest.mark.long
@@ -65,13 +52,5 @@ def test_real_logs_look_like_those_of_their_fits(failure_logs: Path, name: str) 
     else:
         file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
         log = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))
-    found = {one.name: one.inside for one in check_by_simulation(log, fit_correlated(log), seed=1)}
-    assert found == dict.fromkeys(STATISTICS, True) | {"weekly_dispersion": False}
-
-
-def test_a_log_of_ten_days_has_no_weeks_to_compare() -> None:
-    at_h = np.cumsum(np.random.default_rng(1).exponential(6.0, 38))
-    log = log_of(at_h, 240.0, np.arange(38) % 5, 5)
-    found = {one.name: one.inside for one in check_by_simulation(log, fit_correlated(log))}
-    assert found.pop("weekly_dispersion") is None
-    assert None not in found.values()
+    found = check_by_simulation(log, fit_correlated(log), seed=1)
+    assert found == dict.fromkeys(Portrait._fields, True) | {"weekly_dispersion": False}

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from cprsim.errors import ParameterError
+from cprsim.failures.coalescing import brought_together, coalesced
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.fitting.coalescing import brought_together, coalesced
-from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import uptimes
+from cprsim.fitting.observation import togetherness
 from tests.making import call
 
 
@@ -39,8 +37,6 @@ def test_no_window_merges_only_what_touches_and_other_nodes_stay() -> None:
     assert coalesced(log(ROWS), 0.0).n_outages == 7
     assert coalesced(log([(0, 1, 2), (0, 2, 3), (1, 2, 3)]), 0.0).n_outages == 2
     assert coalesced(log(ROWS), 1e3).n_outages == 2
-    with pytest.raises(ParameterError, match="a time from 0 on"):
-        coalesced(log(ROWS), -1.0)
 
 
 def test_an_open_end_stays_open_where_it_is_merged() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,15 @@ import yaml
 
 from cprsim.errors import ParameterError, TraceError
 from cprsim.experiments.assemble import assemble
-from cprsim.fitting.cost_fit import CostFit, Transfers, bandwidth_of, fit_costs, read_transfers
-from cprsim.fitting.cost_fragment import costs_fragment
+from cprsim.fitting.cost_fit import (
+    CostFit,
+    Transfers,
+    bandwidth_of,
+    costs_fragment,
+    fit_costs,
+    read_transfers,
+)
+from cprsim.records import Costs
 from cprsim.scenario.reading import load_scenario
 
 REST = """\
@@ -23,7 +31,6 @@ recovery: [full]
 simulation: {replications: 10}
 """
 HEADER = "kind,start,end,bytes"
-SECOND = 1 / 3600
 
 
 def log(folder: Path, rows: list[str], header: str = HEADER) -> Path:
@@ -32,13 +39,12 @@ def log(folder: Path, rows: list[str], header: str = HEADER) -> Path:
     return path
 
 
-def transfers(duration_s: object, resolution_s: float = 1e-3, kind: str = "save") -> Transfers:
-    """A log of one kind, an hour apart."""
+def transfers(duration_s: object, resolution_s: float = 1e-3) -> Transfers:
+    """Saves, an hour apart."""
     duration_h = np.asarray(duration_s, dtype=float) / 3600
     n = len(duration_h)
-    nothing = np.full(n, math.nan)
-    steps = np.full(n, resolution_s / 3600)
-    return Transfers((kind,) * n, duration_h, nothing, np.arange(n) * 1.0, steps)
+    steps, nothing = np.full(n, resolution_s / 3600), np.full(n, math.nan)
+    return Transfers(("save",) * n, duration_h, nothing, np.arange(n) * 1.0, steps)
 
 
 def fitted(duration_s: object, resolution_s: float = 1e-3) -> CostFit:
@@ -62,7 +68,7 @@ def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> 
     one = fitted(drawn_s)
     assert one.family == family
     assert one.best is not None
-    found = one.best.fit.parameter(name)
+    found = one.best.fit.by_name[name]
     assert abs(found.mean - truth) <= 4 * found.standard_error
     assert one.best.fit.distribution.mean_h == pytest.approx(one.mean.mean)
     assert one.mean.low < drawn_s.mean() / 3600 < one.mean.high
@@ -76,10 +82,8 @@ def test_exponential_times_are_mostly_found_again() -> None:
 
 
 def test_a_fixed_time_is_found_behind_the_log_s_resolution() -> None:
-    rng = np.random.default_rng(2)
-    begins_s = rng.random(200)
+    begins_s = np.random.default_rng(2).random(200)
     written_s = np.floor(begins_s + 94.3) - np.floor(begins_s)  # both ends to the second before
-    assert set(written_s) == {94.0, 95.0}
     one = fitted(written_s, resolution_s=1.0)
     assert one.family == "fixed"
     assert (one.mean.low * 3600, one.mean.high * 3600) == pytest.approx((94.0, 95.0))
@@ -87,7 +91,7 @@ def test_a_fixed_time_is_found_behind_the_log_s_resolution() -> None:
     assert fitted(np.repeat([94.0, 95.0], 30), resolution_s=0.001).family != "fixed"
     equal = fitted([60.0] * 5)
     assert (equal.family, equal.ranking) == ("fixed", None)
-    assert equal.mean.mean == pytest.approx(60 * SECOND)
+    assert equal.mean.mean == pytest.approx(1 / 60)
 
 
 def test_times_that_hardly_vary_are_never_called_exponential() -> None:
@@ -99,99 +103,87 @@ def test_times_that_hardly_vary_are_never_called_exponential() -> None:
         assert one.mean.low < one.mean.mean < one.mean.high
 
 
-def test_few_times_say_how_little_they_tell() -> None:
-    for some in ([94.0], [90.0, 98.0]):
-        one = fitted(some)
-        assert one.family == "fixed"
-        assert one.mean.mean * 3600 == pytest.approx(94)
-        assert math.isnan(one.mean.low)
-        assert any(f"only {len(some)} save" in note for note in one.notes)
-    one = fitted([60.0, 100.0, 200.0])
-    (note,) = one.notes
-    assert "only 3 saves" in note
-    assert f"from {one.mean.low * 3600:.3g} to {one.mean.high * 3600:.3g} s" in note
-    assert fitted(np.random.default_rng(0).gamma(4, 20, 20)).notes == ()
+NOTED = {
+    "one": ([94.0], 1e-3, "only 1 save: taken as fixed"),
+    "two": ([90.0, 98.0], 1e-3, "only 2 saves: taken as fixed"),
+    "three": ([60.0, 100.0, 200.0], 1e-3, "only 3 saves: their mean of 120 s may be anything"),
+    "zeros": ([0.0, 0.0, 60.0, 120.0, 180.0, 60.0], 1.0, "2 saves of no time at all"),
+    "coarse": ([60.0, 120.0, 180.0, 60.0], 60.0, "in steps of 60 s"),
+    "spread": (
+        np.random.default_rng(9).lognormal(0, 6, 200), 1e-9, "lognormal describes the saves best"
+    ),
+    "nothing": (np.random.default_rng(0).gamma(4, 20, 20), 1e-3, ""),
+}  # fmt: skip
 
 
-@pytest.mark.long
-def test_the_interval_of_the_mean_holds_for_five_times() -> None:
-    rng = np.random.default_rng(1)
-    n_logs, n_inside = 200, 0
-    for _ in range(n_logs):
-        mean = fitted(rng.gamma(20, 94 / 20, 5), resolution_s=1e-6).mean
-        n_inside += mean.low < 94 / 3600 < mean.high
-    assert 0.90 <= n_inside / n_logs <= 0.98
-
-
-def test_zeros_and_coarse_times_are_said() -> None:
-    one = fitted([0.0, 0.0, 60.0, 120.0, 180.0, 60.0], resolution_s=60.0)
-    assert one.lifetimes.n == 4
-    text = " / ".join(one.notes)
-    assert "2 saves of no time at all" in text
-    assert "in steps of 60 s" in text
-
-
-def test_a_family_that_spreads_too_far_is_passed_over_and_named() -> None:
-    one = fitted(np.random.default_rng(9).lognormal(0, 6, 200), resolution_s=1e-9)
-    assert one.ranking is not None
-    assert one.ranking.best.fit.family == "lognormal"
-    assert one.family != "lognormal"
-    assert any("lognormal describes the saves best" in note for note in one.notes)
+@pytest.mark.parametrize("name", NOTED)
+def test_what_few_coarse_or_wild_times_tell_is_noted(name: str) -> None:
+    duration_s, resolution_s, said = NOTED[name]
+    one = fitted(duration_s, resolution_s)
+    assert said in " / ".join(one.notes)
+    assert bool(one.notes) == bool(said)
+    assert one.mean.has_interval != (len(duration_s) < 3)
 
 
 def test_rows_of_several_servers_are_noticed() -> None:
-    several = transfers([60.0] * 4)
-    overlapping = Transfers(
-        several.kind, several.duration_h, several.n_bytes,
-        np.array([0.0, 0.0, 1.0, 1.01]), several.resolution_h,
-    )  # fmt: skip
-    (one,) = fit_costs(overlapping, n_bootstrap=0)
+    several = replace(transfers([60.0] * 4), start_h=np.array([0.0, 0.0, 1.0, 1.01]))
+    (one,) = fit_costs(several, n_bootstrap=0)
     assert "2 of the saves began before another had ended" in one.notes[0]
 
 
-# ------------------------------------------------------------------------- bandwidth
-
-
-def test_bandwidth_is_all_bytes_over_all_hours(tmp_path: Path) -> None:
-    rows = ["save,0,1,100", "save,2,4,100", "save,5,6,"]
-    (save,) = fit_costs(read_transfers(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
-    bandwidth = save.bandwidth
-    assert bandwidth is not None
-    assert (bandwidth.n, bandwidth.mean_bytes) == (2, 100)
-    assert bandwidth.rate.mean == pytest.approx(200 / 3)
-    # residuals 100/3 and -100/3 over a mean of 1.5 h
-    assert bandwidth.standard_error == pytest.approx(math.sqrt(2 * (100 / 3) ** 2 / 2) / 1.5)
-    _, low, high = bandwidth.rate.triple
-    assert low * high == pytest.approx(bandwidth.rate.mean**2)
-
-
-def test_the_interval_of_the_bandwidth_covers_the_truth() -> None:
-    rng = np.random.default_rng(11)
-    n_logs, n_inside = 400, 0
-    for _ in range(n_logs):
-        n_bytes = rng.uniform(50, 150, 40)
-        duration_h = n_bytes / 200 * rng.gamma(25, 1 / 25, 40)  # 200 bytes an hour, on average
-        bandwidth = bandwidth_of(n_bytes, duration_h)
+@pytest.mark.long
+def test_intervals_hold_the_truth() -> None:
+    rng, n_logs = np.random.default_rng(1), 200
+    means = [fitted(rng.gamma(20, 94 / 20, 5), resolution_s=1e-6).mean for _ in range(n_logs)]
+    assert 0.90 <= np.mean([one.low < 94 / 3600 < one.high for one in means]) <= 0.98
+    rng, rates = np.random.default_rng(11), []
+    for _ in range(400):
+        n_bytes = rng.uniform(50, 150, 40)  # 200 bytes an hour, on average
+        bandwidth = bandwidth_of(n_bytes, n_bytes / 200 * rng.gamma(25, 1 / 25, 40))
         assert bandwidth is not None
-        _, low, high = bandwidth.rate.triple
-        n_inside += low < 200 < high
-    assert 0.92 <= n_inside / n_logs <= 0.98
+        rates.append(bandwidth.rate)
+    assert 0.92 <= np.mean([one.low < 200 < one.high for one in rates]) <= 0.98
+
+
+def test_bandwidth_is_all_bytes_over_all_hours() -> None:
+    found = bandwidth_of(np.array([100.0, 100.0, math.nan]), np.array([1.0, 2.0, 1.0]))
+    assert found is not None
+    assert (found.n, found.mean_bytes) == (2, 100)
+    assert found.rate.mean == pytest.approx(200 / 3)
+    # residuals 100/3 and -100/3 over a mean of 1.5 h
+    error = math.sqrt(2 * (100 / 3) ** 2 / 2) / 1.5
+    assert found.rate.high == pytest.approx(200 / 3 * math.exp(1.959964 * error / (200 / 3)))
+    assert found.rate.low * found.rate.high == pytest.approx(found.rate.mean**2)
 
 
 @pytest.mark.parametrize(
-    ("power", "verdict"), [(1.0, "better"), (0.5, "alike"), (0.0, "worse")], ids=str
+    ("power", "said"),
+    [
+        (1.0, "bytes (transfer) describe them better than a time"),
+        (0.5, "a time describes them as well as bytes"),
+        (0.0, "a time describes them better than bytes"),
+    ],
 )
-def test_whether_bytes_explain_the_times(power: float, verdict: str) -> None:
+def test_whether_bytes_explain_the_times(power: float, said: str) -> None:
     rng = np.random.default_rng(1)
     n_bytes = rng.uniform(50, 150, 200)
-    duration_h = n_bytes**power * rng.gamma(400, 1 / 400, 200)
-    logged = Transfers(("save",) * 200, duration_h, n_bytes, np.arange(200.0), np.full(200, 1e-9))
-    (save,) = fit_costs(logged, n_bootstrap=0)
-    assert save.bandwidth is not None
-    assert save.bandwidth.verdict == verdict
+    bandwidth = bandwidth_of(n_bytes, n_bytes**power * rng.gamma(400, 1 / 400, 200))
+    assert bandwidth is not None
+    assert said in bandwidth.compared("save")
 
 
 # ------------------------------------------------------------------------- the fragment
+
+
+def read_back(folder: Path, text: str, rest: str = REST) -> Costs:
+    """What a scenario with these costs makes of them."""
+    (scenario := folder / "costs.yaml").write_text(rest + text)
+    return assemble(load_scenario(scenario)).costs
+
+
+def fragment_of(path: Path, unit: str) -> str:
+    fits = fit_costs(read_transfers(path, time_unit=unit), n_bootstrap=0)
+    return str(costs_fragment(fits, "a log"))
 
 
 def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
@@ -200,30 +192,28 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     for i, save_s in enumerate(rng.lognormal(math.log(90), 0.3, 300)):
         rows.append(f"save,{i * 3600},{i * 3600 + save_s:.3f},{save_s * 2e8:.0f}")
         rows.append(f"load,{i * 3600 + 1800},{i * 3600 + 1860},")
-    fits = fit_costs(read_transfers(log(tmp_path, rows), time_unit="s"), n_bootstrap=9)
-    assert [(one.name, one.family) for one in fits] == [("save", "lognormal"), ("load", "fixed")]
-    text = costs_fragment(fits, "a log")
-    scenario = tmp_path / "costs.yaml"
-    scenario.write_text(REST + text)
-    costs = assemble(load_scenario(scenario)).costs
+    text = fragment_of(log(tmp_path, rows), "s")
+    assert "# 300 saves, lognormal; mean 95 %: " in text
+    assert "# 300 loads, fixed; between 59 and 61 s" in text
+    assert "reschedule: 0 s  # not in the log" in text
+    costs = read_back(tmp_path, text)
     mean_s = 90 * math.exp(0.3**2 / 2)
     assert costs.mean_h(costs.save_stall, 4) * 3600 == pytest.approx(mean_s, rel=0.1)
     assert costs.mean_h(costs.load, 4) == pytest.approx(1 / 60)
-    assert "reschedule: 0 s  # not in the log" in text
 
-
-def test_the_alternative_by_bytes_runs_too(tmp_path: Path) -> None:
-    rows = [f"save,{i},{i + 0.01},100 GB" for i in range(5)]
-    text = costs_fragment(
-        fit_costs(read_transfers(log(tmp_path, rows), time_unit="h"), n_bootstrap=0), "a log"
-    )
+    text = fragment_of(log(tmp_path, [f"save,{i},{i + 0.01},100 GB" for i in range(5)]), "h")
     (storage,) = (line[2:] for line in text.splitlines() if line.startswith("# storage:"))
     assert "`save: transfer`, 100 GB over `emb_ps` as `shard_size`" in text
-    scenario = tmp_path / "costs.yaml"
-    costs = "costs: {save: transfer, load: 1 min, reschedule: 0 s}\n"
-    scenario.write_text(REST.replace("emb_ps: 4", "emb_ps: 4, shard_size: 25 GB") + costs + storage)
-    built = assemble(load_scenario(scenario)).costs
-    assert built.mean_h(built.save_stall, 4) == pytest.approx(0.01, rel=1e-4)
+    rest = REST.replace("emb_ps: 4", "emb_ps: 4, shard_size: 25 GB")
+    by_bytes = f"costs: {{save: transfer, load: 1 min, reschedule: 0 s}}\n{storage}"
+    costs = read_back(tmp_path, by_bytes, rest)
+    assert costs.mean_h(costs.save_stall, 4) == pytest.approx(0.01, rel=1e-4)
+
+    rows = ["detect,0,30", "reschedule,30,150", "load,150,250"]
+    text = fragment_of(log(tmp_path, rows, "kind,start,end"), "s")
+    said = {"load": "100 s", "detect": "30 s", "reschedule": "2 min"}
+    assert yaml.safe_load(text)["costs"] == said
+    assert "# save: not in the log" in text
 
 
 def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> None:
@@ -236,60 +226,43 @@ def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> Non
         "mostly nothing": rng.gamma(0.04, 100, 400).clip(1e-3),
     }
     for name, drawn_s in wild.items():
-        fits = (*fit_costs(transfers(drawn_s, 1e-6), n_bootstrap=0),)
-        scenario = tmp_path / "wild.yaml"
-        scenario.write_text(f"{REST}{costs_fragment(fits, name)}  load: 3 min\n")
-        costs = assemble(load_scenario(scenario)).costs
+        fits = fit_costs(transfers(drawn_s, 1e-6), n_bootstrap=0)
+        text = replace(costs_fragment(fits, name), below=())
+        costs = read_back(tmp_path, f"{text}  load: 3 min\n")
         assert costs.mean_h(costs.save_stall, 4) == pytest.approx(fits[0].mean.mean, rel=1e-4)
-
-
-def test_detections_and_reschedulings_have_their_place(tmp_path: Path) -> None:
-    rows = ["detect,0,30", "reschedule,30,150", "load,150,250"]
-    path = log(tmp_path, rows, "kind,start,end")
-    text = costs_fragment(fit_costs(read_transfers(path, time_unit="s")), "a log")
-    costs = yaml.safe_load(text)["costs"]
-    assert costs == {"load": "100 s", "detect": "30 s", "reschedule": "2 min"}
-    assert "# save: not in the log" in text
 
 
 # ------------------------------------------------------------------------- the reader
 
-
 WRITTEN = {
-    "zones": ("2026-03-01T10:00:00+01:00", "2026-03-01T09:01:30Z", None, 1.0),
-    "fractions": ("2026-03-01 09:00:00.250", "2026-03-01 09:01:30.25", None, 0.001),
-    "minutes": ("2026-03-01T09:00", "2026-03-01T09:02", None, 60.0),
-    "days": ("2026-03-01", "2026-03-02", None, 86400.0),
-    "epoch seconds": ("1772355600", "1772355690", "s", 1.0),
-    "epoch milliseconds": ("1772355600000", "1772355690000", "ms", 0.001),
-    "hours": ("9.5", "9.525", "h", 3.6),
-    "a power of ten": ("1e3", "1.09e3", "s", 1.0),
+    "zones": ("2026-03-01T10:00:00+01:00", "2026-03-01T09:01:30Z", None, 1.0, 90.0),
+    "fractions": ("2026-03-01 09:00:00.250", "2026-03-01 09:01:30.25", None, 0.001, 90.0),
+    "minutes": ("2026-03-01T09:00", "2026-03-01T09:02", None, 60.0, 120.0),
+    "days": ("2026-03-01", "2026-03-02", None, 86400.0, 86400.0),
+    "epoch seconds": ("1772355600", "1772355690", "s", 1.0, 90.0),
+    "epoch seconds that nobody names": ("1772355600", "1772355690", None, 1.0, 90.0),
+    "epoch milliseconds": ("1772355600000", "1772355690000", "ms", 0.001, 90.0),
+    "hours": ("9.5", "9.525", "h", 3.6, 90.0),
+    "a power of ten": ("1e3", "1.09e3", "s", 1.0, 90.0),
 }
-SECONDS = {"minutes": 120.0, "days": 86400.0}
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_times_are_read_as_they_are_written(tmp_path: Path, name: str) -> None:
-    start, end, unit, step_s = WRITTEN[name]
-    path = log(tmp_path, [f"SAVE,{start},{end},"])
-    found = read_transfers(path, time_unit=unit)
+    start, end, unit, step_s, took_s = WRITTEN[name]
+    found = read_transfers(log(tmp_path, [f"SAVE,{start},{end},"]), time_unit=unit)
     assert found.kind == ("save",)
-    assert found.duration_h[0] * 3600 == pytest.approx(SECONDS.get(name, 90.0), abs=1e-5)
+    assert found.duration_h[0] * 3600 == pytest.approx(took_s, abs=1e-5)
     assert found.resolution_h[0] * 3600 == pytest.approx(step_s)
 
 
-def test_bytes_may_have_a_unit_or_be_missing(tmp_path: Path) -> None:
+def test_bytes_other_columns_repeats_and_rows_without_an_end(tmp_path: Path) -> None:
     rows = ["save,0,1,5e9", "save,2,3,5 GB", "save,4,5,1 GiB", "save,6,7,"]
     found = read_transfers(log(tmp_path, rows), time_unit="h")
-    assert found.n_bytes[:3].tolist() == [5e9, 5e9, 2**30]
-    assert math.isnan(found.n_bytes[3])
-
-
-def test_other_columns_tell_rows_apart_and_endless_ones_are_left_out(tmp_path: Path) -> None:
+    np.testing.assert_array_equal(found.n_bytes, [5e9, 5e9, 2**30, math.nan])
     rows = ["save,0,1,a,x", "save,0,1,a,x", "save,0,1,b,x", "save,5,,a,x", "load,7,8,a,x"]
     path = log(tmp_path, rows, "what,begin,end,rank,note")
-    columns = {"kind": "what", "start": "begin"}
-    found = read_transfers(path, columns=columns, time_unit="h")
+    found = read_transfers(path, columns={"kind": "what", "start": "begin"}, time_unit="h")
     assert found.kind == ("save", "save", "load")
     twice, endless = found.notes
     assert twice == "1 row said twice, counted once"
@@ -310,21 +283,24 @@ def test_other_columns_tell_rows_apart_and_endless_ones_are_left_out(tmp_path: P
     ],
 )
 def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, complaint: str) -> None:
-    path = log(tmp_path, ["save,0,1,5", row])
     with pytest.raises(TraceError, match=r"saves.csv:3: ") as caught:
-        read_transfers(path, time_unit="h")
+        read_transfers(log(tmp_path, ["save,0,1,5", row]), time_unit="h")
     assert complaint in str(caught.value)
 
 
-def test_logs_that_say_nothing(tmp_path: Path) -> None:
-    back = log(tmp_path, ["save,2026-10-25T02:59:30,2026-10-25T02:01:00,"])
-    with pytest.raises(TraceError, match="is it local time that was put back"):
-        read_transfers(back)
-    with pytest.raises(TraceError, match="no column 'kind'"):
-        read_transfers(log(tmp_path, ["1,2"], "start,end"), time_unit="h")
-    with pytest.raises(TraceError, match="no row below the header"):
-        read_transfers(log(tmp_path, []), time_unit="h")
-    with pytest.raises(ParameterError, match="every save of the log takes no time"):
-        fit_costs(read_transfers(log(tmp_path, ["save,1,1,5"]), time_unit="h"))
-    with pytest.raises(ParameterError, match="no row of the log has an end"):
-        fit_costs(read_transfers(log(tmp_path, ["save,1,,5"]), time_unit="h"))
+@pytest.mark.parametrize(
+    ("rows", "header", "unit", "complaint"),
+    [
+        (["save,2026-10-25T02:59:30,2026-10-25T02:01:00,"], HEADER, None, "local time that was"),
+        (["1,2"], "start,end", "h", "no column 'kind'"),
+        (["save,1,3,"], HEADER, None, "saves.csv:2: time_unit: the times are numbers"),
+        ([], HEADER, "h", "no row below the header"),
+        (["save,1,1,5"], HEADER, "h", "every save of the log takes no time"),
+        (["save,1,,5"], HEADER, "h", "no row of the log has an end"),
+    ],
+)
+def test_logs_that_say_nothing(
+    tmp_path: Path, rows: list[str], header: str, unit: str | None, complaint: str
+) -> None:
+    with pytest.raises((TraceError, ParameterError), match=complaint):
+        fit_costs(read_transfers(log(tmp_path, rows, header), time_unit=unit))

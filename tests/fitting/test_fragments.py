@@ -15,12 +15,15 @@ from cprsim.errors import CprsimError, ParameterError, ScenarioError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures import limits
-from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment, stretched
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.fragments import (
+    failures_fragment,
+    job_fragment,
+    stretched,
+)
+from cprsim.fitting.report import Fitted, fit_failures
 from cprsim.records import Cluster, Floats, Holds, Role
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.reading import load_scenario
@@ -49,39 +52,21 @@ def scenario(tmp_path: Path) -> Run:
     return made
 
 
+def fitted(outages: Outages, n_job: int | None = None) -> Fitted:
+    return fit_failures(outages, origin="a log", n_job_nodes=n_job, n_bootstrap=0)
+
+
 def run(experiment: Experiment) -> Floats:
     """Failures of each replication."""
     return pipeline.simulate(experiment).strategies[0].costs.n_failures
 
 
-def extreme_lemons() -> Outages:
-    """Three nodes that fail all the time beside others that hardly do, hazards falling fast."""
-    return lemons(2, mean_h=300.0, others_h=3e9, shape=0.3)
-
-
 # --------------------------------------------------------------------- whatever fit writes runs
 
 
-def test_a_mean_beyond_all_bounds_is_said_by_the_lemons_own_mean(scenario: Run) -> None:
-    fitted = fit_trace(extreme_lemons(), n_bootstrap=0)
-    assert fitted.correlated is not None
-    best = fitted.correlated.forms[0]
-    assert best.name == "lemons"
-    assert best.lifetime.mean_h > 1e8  # hours: no scenario takes that
-    text = correlated_fragment(fitted, "a log")
-    assert "# lemons have the factor 1 here, the others a smaller one: the mean" in text
-    made = scenario(text, 60, 50.0).failures
-    assert isinstance(made, CorrelatedNodes)
-    cluster = Cluster((Role("node", 60, Holds.NOTHING),))
-    ours, theirs = (
-        source.expected(cluster, 50.0).mtbf_h for source in (made, fitted.correlated.source())
-    )
-    assert ours == pytest.approx(theirs, rel=1e-3)  # the very same nodes, said otherwise
-    assert len(run(scenario(text, 60, 50.0))) == 2
-
-
-def drawn(kind: str, rng: np.random.Generator) -> Outages:
+def drawn(kind: str) -> Outages:
     """A log of some kind and scale."""
+    rng = np.random.default_rng(KINDS.index(kind))
     n, scale = int(rng.integers(8, 150)), float(10 ** rng.uniform(-1.5, 3.5))
     if kind == "lemons":
         spread = float(10 ** rng.uniform(1, 6))
@@ -108,23 +93,35 @@ KINDS = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_fragment_loads_and_runs(kind: str, scenario: Run) -> None:
-    fitted = fit_trace(drawn(kind, np.random.default_rng(KINDS.index(kind))), n_bootstrap=0)
-    n_nodes = fitted.outages.n_nodes
-    typical_h = fitted.outages.window_h / fitted.outages.n_outages
-    useful_h = min(max(3 * typical_h, 1e-3), 1e4)
-    for write, n_job in ((fragment, n_nodes), (job_fragment, 3)):
-        text = write(fitted, "a log", n_job)
-        assert len(run(scenario(text, n_job, useful_h))) == 2
-        for line in text.splitlines():
-            if "cluster, with spares: repair: " in line:
-                _takes_repair(line.partition("repair: ")[2].partition("; none")[0])
+def test_every_fragment_loads_and_runs_and_reads_as_its_data(kind: str, scenario: Run) -> None:
+    log = drawn(kind)
+    useful_h = min(max(3 * log.window_h / log.n_outages, 1e-3), 1e4)
+    for n_job in (log.n_nodes, 3):
+        said = fitted(log, n_job)
+        for one in (failures_fragment(said), job_fragment(said)):
+            text = str(one)
+            assert one is not None
+            assert yaml.safe_load(text) == one.sections
+            assert len(run(scenario(text, n_job, useful_h))) == 2
+            for line in text.splitlines():
+                if "cluster, with spares: repair: " in line:
+                    repair = line.partition("repair: ")[2].partition("; none")[0]
+                    cluster = {"emb_ps": 1, "trainers": 0, "spares": 1}
+                    ClusterSection.model_validate(cluster | {"repair": yaml.safe_load(repair)})
 
 
-def _takes_repair(text: str) -> None:
-    ClusterSection.model_validate(
-        {"emb_ps": 1, "trainers": 0, "spares": 1, "repair": yaml.safe_load(text)}
-    )
+def test_nodes_that_no_scenario_takes_give_way_and_it_is_said(scenario: Run) -> None:
+    """Three nodes that fail all the time beside others that hardly do, hazards falling fast."""
+    said = fitted(lemons(2, mean_h=300.0, others_h=3e9, shape=0.3))
+    assert said.correlated is not None
+    assert said.correlated.forms[0].lifetime.mean_h > 1e8  # hours: no scenario takes that
+    assert "not lemons: the mean" in str(failures_fragment(said))
+    scenario(str(failures_fragment(said)), 60, 50.0)
+    rng = np.random.default_rng(3)
+    said = fitted(gaps_on_random_nodes(rng.weibull(400.0, 500), 5))
+    assert said.gaps.family == "weibull"  # with a shape of about 400
+    assert "# not weibull: the shape" in str(job_fragment(said))
+    scenario(str(job_fragment(said)), 5, 100.0)
 
 
 def test_the_bounds_are_those_of_the_schema(scenario: Run) -> None:
@@ -152,46 +149,32 @@ def test_the_bounds_are_those_of_the_schema(scenario: Run) -> None:
         limits.writable(PiecewiseHazard((0.0,), (1e-9,)))
 
 
-def test_a_family_that_no_scenario_takes_gives_way_to_the_next(scenario: Run) -> None:
-    rng = np.random.default_rng(3)
-    fitted = fit_trace(gaps_on_random_nodes(rng.weibull(400.0, 500), 5), n_bootstrap=0)
-    assert fitted.gaps.ranking is not None
-    assert fitted.gaps.ranking.best.fit.family == "weibull"  # with a shape of about 400
-    text = job_fragment(fitted, "a log")
-    assert "# not weibull (AIC" in text
-    assert "beyond what a scenario takes" in text
-    scenario(text, 5, 100.0)
-
-
 def test_what_a_log_is_called_stays_within_its_comment(scenario: Run) -> None:
-    fitted = fit_trace(drawn("exponential", np.random.default_rng(1)), n_bootstrap=0)
-    for write in (fragment, job_fragment):
-        text = write(fitted, "a\nfailures: {kind: none}\x1b[2J", None)
-        assert text.splitlines()[0] == "# fitted to a?failures: {kind: none}?[2J"
-        scenario(text, 12, 1.0)
+    said = fit_failures(
+        drawn("exponential"), None, "a\nfailures: {kind: none}\x1b[2J", n_bootstrap=0
+    )
+    for one in (failures_fragment(said), job_fragment(said)):
+        assert str(one).splitlines()[0] == r"# fitted to a\nfailures: {kind: none}\x1b[2J"
+        scenario(str(one), 12, 1.0)
 
 
 # ------------------------------------------------------------------------------ scaled to a job
 
 
-def piecewise_log() -> Outages:
-    """Gaps of 96 nodes that only a hazard in pieces describes, with a mean of about 4 h."""
-    rng = np.random.default_rng(5)
+def test_pieces_are_scaled_to_the_share_of_the_job(scenario: Run) -> None:
+    rng = np.random.default_rng(5)  # gaps that only a hazard in pieces describes, mean about 4 h
     late_h = 3 + rng.exponential(4.0, 1500)
-    return gaps_on_random_nodes(
+    log = gaps_on_random_nodes(
         np.where(rng.random(1500) < 0.5, rng.exponential(0.1, 1500), late_h), 96
     )
-
-
-def test_pieces_are_scaled_to_the_share_of_the_job(scenario: Run, tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log.csv", piecewise_log())
     for n_job in (8, 10):  # unscaled they fail 12 and 9.6 times too often
-        said = cprsim.fit(log, **QUICK, period="0..", nodes=96, job_nodes=n_job).values
-        assert "family: piecewise" in said["job_fragment"]
-        assert said["n_job_nodes"] == n_job
-        assert said["job_share"] == pytest.approx(n_job / 96, rel=0.01)
-        counts = run(scenario(said["job_fragment"], n_job, 2000.0).simulated(replications=300))
-        wanted = 2000.0 * n_job / 96 * 1500 / said["window_h"]
+        said = fitted(log, n_job)
+        text = str(job_fragment(said))
+        assert "family: piecewise" in text
+        assert f"# for a job on {n_job} of the 96 nodes of the log, whose share of the" in text
+        assert said.job_share == pytest.approx(n_job / 96, rel=0.01)
+        counts = run(scenario(text, n_job, 2000.0).simulated(replications=300))
+        wanted = 2000.0 * n_job / 96 * 1500 / log.window_h
         error = counts.std(ddof=1) / np.sqrt(len(counts))
         # the rate of the log is itself known to within 3 %
         assert abs(counts.mean() - wanted) <= 4 * error + 0.05 * wanted
@@ -203,11 +186,11 @@ def test_a_group_strikes_a_part_of_the_nodes_as_a_replay_has_it() -> None:
     sizes = rng.choice([1, 2, 5], 900, p=[0.7, 0.2, 0.1])
     node = np.concatenate([rng.choice(40, size, replace=False) for size in sizes])
     outages = log_of(np.repeat(at_h, sizes), 3000.0, node, 40)
-    fitted = fit_trace(outages, n_bootstrap=0)
+    together = fitted(outages).together
     for n_job in (1, 8, 39, 40):
-        share = fitted.together.share_of_job(n_job, 40)
         cluster = Cluster((Role("node", n_job, Holds.NOTHING),))
         replayed_h = Replay(outages).expected(cluster, 50.0).mtbf_h
+        share = together.share_of_job(n_job, 40)
         assert 3000.0 / (900 * share) == pytest.approx(replayed_h, rel=1e-9)
 
 
@@ -220,22 +203,11 @@ def test_all_families_stretch_to_their_mean_and_keep_their_shape() -> None:
         assert stretched(one, 1.0) is one
 
 
-def test_a_fragment_says_for_which_job_it_is(tmp_path: Path) -> None:
-    log = write_log(
-        tmp_path / "log.csv", gaps_on_random_nodes(np.full(90, 2.0) + np.arange(90) % 7, 30)
-    )
-    whole, part = (
-        cprsim.fit(log, **QUICK, nodes=30, job_nodes=n).values["fragment"] for n in (None, 6)
-    )
-    assert "# for a job on all 30 nodes of the log, whose share is 1" in whole
-    assert "# for a job on 6 of the 30 nodes of the log: its share of the failures is 0.2;" in part
-
-
 def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
-    fitted = fit_trace(lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8), n_bootstrap=0)
-    whole, part = (correlated_fragment(fitted, "a log", n) for n in (None, 8))
-    assert "A job on 8 of 60" in part
-    assert "A job on 60 of 60" in whole
+    log = lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8)
+    whole, part = (str(failures_fragment(fitted(log, n))) for n in (None, 8))
+    assert "A job on 8 of 60 (0.1333 of the nodes)" in part
+    assert "A job on 60 of 60\n" in whole
     said_h = float(part.partition("fails every ")[2].split()[0])
     counts = run(scenario(part, 8, 100.0).simulated(replications=300))
     error = counts.std(ddof=1) / np.sqrt(len(counts))
@@ -246,12 +218,11 @@ def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
 
 
 def test_a_mean_beyond_all_that_was_watched_is_called_extrapolated(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log.csv", extreme_lemons())
+    log = write_log(tmp_path / "log.csv", lemons(1, mean_h=30.0, others_h=3e5, shape=0.8))
     said = cprsim.fit(log, **QUICK, period="0..2000", nodes=60)
     families = said.frames["families"].set_index(["times", "family"])
     means = said.frames["parameters"].query("parameter == 'mean_h'")
     mean_h = means.set_index(["times", "family"])["value"]
-    assert mean_h["uptimes", "weibull"] > 2000
     for family in ("weibull", "exponential"):
         beyond = families.loc[("uptimes", family), "extrapolated"]
         assert beyond == (mean_h["uptimes", family] > 2000)
@@ -259,33 +230,26 @@ def test_a_mean_beyond_all_that_was_watched_is_called_extrapolated(tmp_path: Pat
     assert times["longest_h"] == 2000
     assert times["hours_per_end"] == pytest.approx(120_000 / times["n_observed"], rel=0.01)
     assert families.loc["nodes"]["extrapolated"].iloc[0]
-    fragment_ = said.values["fragment"]
-    assert "is extrapolated: nothing was watched for longer than 2000 h;" in fragment_
-    beyond = "the mean is extrapolated beyond 2,000 h, the longest"
-    assert any(beyond in warning for warning in said.document.remarks)
+    assert "is extrapolated: nothing was watched for longer than 2000 h;" in said.values["fragment"]
+    beyond = "uptimes: the mean is extrapolated beyond 2,000 h, the longest"
+    assert any(beyond in warning for warning in said.values["warnings"])
     rng = np.random.default_rng(1)
-    known = fit_trace(gaps_on_random_nodes(rng.exponential(5, 200), 4), n_bootstrap=0)
-    assert "extrapolated" not in fragment(known, "a log")
-    assert not known.uptimes.lifetimes.extrapolates(20.0)
+    known = fitted(gaps_on_random_nodes(rng.exponential(5, 200), 4))
+    assert "extrapolated" not in str(failures_fragment(known))
 
 
 # ------------------------------------------------------------------------------------- --save
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
+def test_the_fragment_is_saved_to_a_new_file(tmp_path: Path) -> None:
     at_h = np.cumsum(np.random.default_rng(7).exponential(9.0, 60))
-    return write_log(tmp_path / "log.csv", log_of(at_h, 1e9, np.arange(60) % 6, 6))
-
-
-def test_the_fragment_is_saved_to_a_new_file(log: Path, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", log_of(at_h, 1e9, np.arange(60) % 6, 6))
     saved = tmp_path / "fragment.yaml"
-    fitted = cprsim.fit(log, **QUICK, job_nodes=3, save=saved)
-    assert list(fitted.files) == [saved]
+    said = cprsim.fit(log, **QUICK, job_nodes=3, save=saved)
+    assert list(said.files) == [saved]
     text = saved.read_text()
-    assert text == fitted.values["fragment"]
+    assert text == said.values["fragment"]
     assert set(yaml.safe_load(text)) == {"failures"}
-    assert "on 3 of the 6 nodes" in text
     for path in (saved, tmp_path, tmp_path / "nowhere" / "fragment.yaml"):
         with pytest.raises(CprsimError, match=str(path)):  # before the log is read
             cprsim.fit(tmp_path / "no log", save=path)
@@ -296,9 +260,9 @@ def test_the_fragment_is_saved_to_a_new_file(log: Path, tmp_path: Path) -> None:
 def test_a_log_without_a_fragment_is_fitted_and_nothing_is_saved(tmp_path: Path) -> None:
     # all gaps alike: no family has a maximum but the exponential, whose mean no scenario takes
     log = write_log(tmp_path / "log.csv", log_of(np.arange(5) * 1e-4, 1.0))
-    fitted = cprsim.fit(log, **QUICK)
-    assert fitted.values["fragment"] is None
-    assert "no fitted family can stand" in fitted.values["why_no_fragment"]
+    said = cprsim.fit(log, **QUICK)
+    assert said.values["fragment"] is None
+    assert "no fitted family can stand" in said.values["why_no_fragment"]
     saved = tmp_path / "fragment.yaml"
     with pytest.raises(ParameterError, match=r"^save: there is no fragment to write: no"):
         cprsim.fit(log, **QUICK, save=saved)

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces import read_infinitehbd, read_lanl
-from cprsim.fitting.correlation import portrait_of, togetherness
-from cprsim.fitting.families import FAMILIES, Fit, fit
+from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import Lifetimes, gaps, repair_times, uptimes
+from cprsim.fitting.likelihood import Fit
+from cprsim.fitting.observation import togetherness
+from tests.failures.tidy import read_infinitehbd, read_lanl
+from tests.fitting.posterior_check import portrait_of
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 HBD_FILE = "infinitehbd/fault_trace.json"
@@ -46,7 +48,7 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def shape(fitted: Fit) -> str:
-    estimate = fitted.parameter("shape")
+    estimate = fitted.by_name["shape"]
     return f"{short(estimate.mean)} +- {short(estimate.standard_error)}"
 
 
@@ -117,7 +119,7 @@ def hbd_gaps(logs: Path) -> str:
     likelihoods = {name: log_likelihood(one) for name, one in found.items()}
     return (
         f"{zero_gaps(lifetimes)}; gamma {shape(found['gamma'])}, scale "
-        f"{found['gamma'].parameter('scale_h').mean:.1f} h, {likelihoods['gamma']}; Weibull "
+        f"{found['gamma'].by_name['scale_h'].mean:.1f} h, {likelihoods['gamma']}; Weibull "
         f"{likelihoods['weibull']}; lognormal {likelihoods['lognormal']}; exponential "
         f"{likelihoods['exponential']}"
     )
@@ -129,10 +131,10 @@ def hbd_uptimes(logs: Path) -> str:
     found = fits(lifetimes)
     days = [log_likelihood(found[n], DAY) for n in ("gamma", "weibull", "lognormal", "exponential")]
     weibull, gamma = found["weibull"], found["gamma"]
-    scales = [one.parameter("scale_h").mean / DAY for one in (weibull, gamma)]
+    scales = [one.by_name["scale_h"].mean / DAY for one in (weibull, gamma)]
     return (
         f"{lifetimes.n_observed} ended, {lifetimes.n - lifetimes.n_observed} censored; Weibull "
-        f"{shape(weibull)} (clustered {short(weibull.parameter('shape').clustered_error)}), scale "
+        f"{shape(weibull)} (clustered {short(weibull.by_name['shape'].clustered_error)}), scale "
         f"{scales[0]:,.0f} days; gamma {shape(gamma)}, {scales[1]:,.0f} days; in days {days[0]} "
         f"(gamma), {', '.join(days[1:])}"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import gamma
 from pathlib import Path
 
@@ -11,13 +10,9 @@ import pytest
 
 from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.outages import NodeLives, Outages, outages_of, with_lives
-from cprsim.failures.traces import read_lanl
-from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.formats.lanl import lanl_lives
-from cprsim.failures.traces.node_file import read_nodes
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import FirstUptime, uptimes
-from tests.making import call
+from tests.failures.tidy import read, read_lanl
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 WINDOW_H = 5000.0
@@ -81,17 +76,25 @@ def test_up_times_of_nodes_that_join_and_leave_by_hand() -> None:
     assert uptimes(told, FirstUptime.UNKNOWN).n == 2
 
 
+def lives(folder: Path, nodes: str, **said: str) -> tuple[Outages, list[list[float]]]:
+    """A log of one failure of node a, and of its nodes installation, entry and exit [h]."""
+    log, table = folder / "log.csv", folder / "nodes.csv"
+    log.write_text("node,start,end\na,2024-05-01 01:00,2024-05-01 02:00\n")
+    table.write_text(nodes)
+    period = ("2024-05-01", "2024-06-01")
+    found = read(log, nodes=table, period=period, **said)
+    assert found.lives is not None
+    return found, [column.tolist() for column in found.lives]
+
+
 def test_a_file_of_nodes_is_read_on_the_clock_of_the_log(tmp_path: Path) -> None:
-    path = tmp_path / "nodes.csv"
-    path.write_text("node;installed;entry;exit\na;01.01.2024;;\nb;;15.05.2024;20.05.2024\nc;;;\n")
-    log = outages_of(
-        np.array([0]), np.array([1.0]), np.array([2.0]), ("",), n_nodes=1, window_h=1000.0,
-        origin="2024-05-01T00:00:00", node_names=("a",),
-    )  # fmt: skip
-    lives = read_nodes(path, log, LogOptions(date_format="%d.%m.%Y"))
-    assert lives.born_h.tolist() == [-121 * 24, 14 * 24, 0]
-    assert lives.enters_h.tolist() == [0, 14 * 24, 0]
-    assert lives.leaves_h.tolist() == [np.inf, 19 * 24, np.inf]
+    text = "node;installed;entry;exit\na;2024-01-01;;\nb;;2024-05-15;2024-05-20\nc;;;\n"
+    found, (born, enters, leaves) = lives(tmp_path, text)
+    assert born == [-121 * 24, 14 * 24, 0]
+    assert enters == [0, 14 * 24, 0]
+    assert leaves == [31 * 24, 19 * 24, 31 * 24]
+    assert not any("number of nodes" in note for note in found.notes)
+    assert found.facts["n_nodes"][0] == "read"
 
 
 @pytest.mark.parametrize(
@@ -105,14 +108,8 @@ def test_a_file_of_nodes_is_read_on_the_clock_of_the_log(tmp_path: Path) -> None
     ],
 )
 def test_bad_files_of_nodes_end_in_one_message(tmp_path: Path, text: str, complaint: str) -> None:
-    path = tmp_path / "nodes.csv"
-    path.write_text(text)
-    log = outages_of(
-        np.array([0]), np.array([1.0]), np.array([2.0]), ("",), n_nodes=1, window_h=1000.0,
-        origin="2024-05-01T00:00:00", node_names=("a",),
-    )  # fmt: skip
     with pytest.raises(TraceError) as caught:
-        read_nodes(path, log, LogOptions())
+        lives(tmp_path, text)
     assert complaint in str(caught.value)
 
 
@@ -124,8 +121,7 @@ def test_a_node_of_which_the_file_says_nothing_is_named() -> None:
 
 
 def lanl(folder: Path, system: int) -> tuple[Outages, Outages]:
-    log = read_lanl(folder / LANL_FILE, system=system)
-    return log, with_lives(log, lanl_lives(folder / LANL_FILE, system, log))
+    return tuple(read_lanl(folder / LANL_FILE, system=system, nodes=n) for n in (None, "dates"))
 
 
 def test_lanls_system_16_was_watched_until_it_was_decommissioned(failure_logs: Path) -> None:
@@ -139,25 +135,3 @@ def test_lanls_system_16_was_watched_until_it_was_decommissioned(failure_logs: P
     plain, dated = (fit(WEIBULL, uptimes(one)).parameters[0].mean for one in (log, told))
     assert plain == pytest.approx(0.502, abs=5e-4)
     assert dated == pytest.approx(0.558, abs=5e-4)
-
-
-def test_the_command_takes_a_file_of_nodes(tmp_path: Path) -> None:
-    log, lives = fleet(3, n_nodes=40)
-    rows = [f"n{node:03d},{at}" for node, at in zip(log.node, log.start_h, strict=True)]
-    (tmp_path / "log.csv").write_text("\n".join(["node,start", *rows]) + "\n")
-    nodes = [f"{name},{born},{leaves}" for name, born, leaves in
-             zip(lives.names, lives.born_h, lives.leaves_h, strict=True)]  # fmt: skip
-    (tmp_path / "nodes.csv").write_text("\n".join(["node,installed,exit", *nodes]) + "\n")
-    shown = call(
-        "fit", tmp_path / "log.csv", "--time-unit", "h", "--period", "0..5000",
-        "--bootstrap", 0, "--nodes", tmp_path / "nodes.csv", "--json",
-    )  # fmt: skip
-    assert shown.exit_code == 0, shown.output
-    said = json.loads(shown.stdout)
-    ages = said["frames"]["observation"][3]
-    assert (ages["value"], ages["source"]) == (
-        "nodes count as new when they were installed", "read"
-    )  # fmt: skip
-    assert any(
-        "node(s) joined after the observation began" in w for w in said["values"]["warnings"]
-    )

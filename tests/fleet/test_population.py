@@ -10,7 +10,6 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.fleets.population import drawn_kinds, population_of
 from cprsim.scenario.reading import load_scenario
-from cprsim.studies.fleet import fleet_of
 from tests.fleet.making import loaded, prepared
 from tests.making import SCENARIOS
 
@@ -20,7 +19,7 @@ def test_the_fleet_of_the_study_has_the_jobs_that_the_study_draws() -> None:
     path = SCENARIOS / "fleet.yaml"
     kinds = population_of(load_scenario(path)).kinds
     assert sum(kind.n_jobs for kind in kinds) == 17_000
-    assert drawn_kinds(fleet_of(path), len(kinds)) == kinds
+    assert drawn_kinds(load_scenario(path), len(kinds)) == kinds
 
 
 def test_the_mtbf_of_a_job_falls_as_one_over_its_nodes(tmp_path: Path) -> None:

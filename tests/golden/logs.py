@@ -6,19 +6,17 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 
-from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.formats import FORMATS, guess, read_log
-from tests.failures.samples import PERIOD, ROWS, RUN, WRITERS
+from tests.failures.tidy import read
 from tests.golden.plain import NO_DATA, Golden, digest, numbers_in, table
 from tests.making import SCENARIOS, call
 
 WHOLE = ""
 CLOSE = {"fit ": 1e-6}  # by iteration
+RUN = Path(__file__).parents[1] / "failures" / "samples_run"
 EXAMPLE = SCENARIOS.parent / "docs" / "examples" / "failures.csv"
 LANL, HBD = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz", "infinitehbd/fault_trace.json"
 SYSTEMS = (2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 23, 24)
@@ -43,8 +41,7 @@ FITS_OF_DATA = {
 
 def outages(path: Path, form: str | None = None, **asked: Any) -> dict[str, Any]:
     """The columns of a log: node, start, end, whether it ended, cause."""
-    form = form or guess(path)[0].name
-    found = read_log(path, FORMATS[form], LogOptions(**asked))
+    found = read(path, format=form, **asked)
     names = ("node", "start_h", "end_h", "ended", "guessed")
     columns = table(pd.DataFrame({name: getattr(found, name) for name in names}))
     counts = {"n": found.n_outages, "nodes": found.n_nodes, "window_h": found.window_h}
@@ -68,11 +65,6 @@ def quick() -> Golden:
     yield "example", outages(EXAMPLE, time_unit="h")
     for path in sorted(RUN.iterdir()):
         yield path.name, outages(path)
-    with TemporaryDirectory() as folder:
-        for name, write in WRITERS.items():
-            path = Path(folder, name)
-            path.write_bytes(write(ROWS))
-            yield f"sample {name}", outages(path, name, period=PERIOD)
     for name, command in FITS.items():
         yield f"fit {name}", fitted(command)
 

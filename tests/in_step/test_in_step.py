@@ -91,7 +91,7 @@ def test_if_all_are_lost_every_replica_begins_with_what_was_saved(team: Team) ->
     replicas, saver = after(team, "9.9999 node 0 1 2 3 4 5 6 7 8 9")
     # what was saved last, at 8 h, and hardly any training since
     for trainer in range(4):
-        np.testing.assert_allclose(replicas.dense(trainer), saver.saved.weights.dense, atol=0.02)
+        np.testing.assert_allclose(replicas.dense(trainer), saver.stored.dense, atol=0.02)
 
 
 def test_outages_last_as_much_progress_as_the_nodes_were_away() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cprsim.kernel.replicas import average, bmuf, easgd, pull
+from cprsim.kernel.replicas import bmuf, easgd
 
 ROUNDING = 4 * np.finfo(np.float32).eps
 weights = st.floats(-100, 100, width=32)
@@ -28,28 +28,6 @@ def test_easgd_keeps_the_sum_of_replica_and_central_copy(w, sent, g, a) -> None:
     before = w.astype(np.float64) + g
     easgd(w, sent, g, a)
     assert close(w.astype(np.float64) + g, before, scale=400)
-
-
-@quickly
-@given(vectors, vectors, strengths)
-def test_easgd_brings_both_closer_by_a_each(w, g, a) -> None:
-    apart = w.astype(np.float64) - g
-    easgd(w, w.copy(), g, a)
-    assert close(w.astype(np.float64) - g, (1 - 2 * a) * apart, scale=800)
-
-
-def mean_of(replicas: np.ndarray) -> np.ndarray:
-    mean = np.empty_like(replicas[0])
-    average(replicas, mean)
-    return mean
-
-
-@quickly
-@given(vectors, strengths)
-def test_the_mean_of_one_replica_moves_it_nowhere(w, a) -> None:
-    alone = w[None].copy()
-    pull(alone, mean_of(alone), a)
-    assert np.array_equal(alone[0], w), "bit for bit"
 
 
 @quickly

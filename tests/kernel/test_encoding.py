@@ -32,11 +32,6 @@ def test_a_missing_category_is_a_value_like_any_other():
     assert vocabulary.rows(column(MISSING_CATEGORY, 4))[:, 0].tolist() == [2, 1]
 
 
-def test_a_table_keeps_to_its_cap():
-    vocabulary = Vocabulary.fit(column(*[1] * 5, *[2] * 4, *[3] * 3), least_count=1, most_rows=3)
-    assert vocabulary.rows(column(1, 2, 3))[:, 0].tolist() == [1, 2, 0]
-
-
 def test_integers_are_standardised_logarithms_and_missing_is_average():
     raw = np.array([[0.0, 5.0], [np.e - 1, 5.0], [np.nan, np.nan], [-3.0, 5.0]], np.float32)
     scaled = LogIntegers.fit(raw).transform(raw)

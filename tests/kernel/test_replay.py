@@ -8,8 +8,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from cprsim.kernel.replay import TracedTraining, replay
+from cprsim.kernel.playing import Course, LossCurve
 from cprsim.kernel.saving import Saver
+from cprsim.kernel.schedule import of_log
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import Activity, EventKind, EventLog, SubSaves
@@ -36,10 +37,16 @@ def log_of(*events: tuple[EventKind, float] | tuple[EventKind, float, int]) -> E
     )
 
 
+def replay(log: EventLog, trainer, saver, slots=SLOTS, trainers=TRAINERS) -> LossCurve:
+    course = Course(trainer)
+    course.play(saver, of_log(log, USEFUL_H, slots, trainers))
+    return course.curve()
+
+
 @pytest.fixture
 def new_run(new_trainer):
-    def new(how: SubSaves | None = None):
-        trainer = new_trainer("adagrad", schedule="linear")
+    def new(how: SubSaves | None = None, optimizer: str = "adagrad"):
+        trainer = new_trainer(optimizer, schedule="linear")
         return trainer, Saver(trainer, Shards(trainer.shape.tables, len(SLOTS)), how)
 
     return new
@@ -75,7 +82,7 @@ PARTIAL = log_of(
 def test_a_log_is_replayed_event_by_event(new_run, tracker):
     how = tracker and SubSaves(tracker, 0.5, n_large_tables=3)
     replayed, by_hand = new_run(how), new_run(how)
-    replay(PARTIAL, USEFUL_H, SLOTS, TRAINERS, TracedTraining(replayed[0]), replayed[1])
+    replay(PARTIAL, *replayed)
 
     trainer, saver = by_hand
     trainer.run(1000)
@@ -89,6 +96,7 @@ def test_a_log_is_replayed_event_by_event(new_run, tracker):
     saver.abandon()
     saver.lose([0, 3])
     saver.save()
+    trainer.observe = None
     trainer.run(3000)
     assert_equal_bits(replayed, by_hand)
 
@@ -117,13 +125,14 @@ def test_all_servers_at_once_leave_the_layers_to_a_trainer_that_is_left(
     )
     log.at_h[:] = log.progress_h  # what fails at 16 h does so at one instant
     (trainer, saver), whole = new_run(), new_run()[0]
-    replay(log, USEFUL_H, SLOTS, TRAINERS, TracedTraining(trainer), saver)
+    replay(log, trainer, saver)
     whole.run(1600 if keeps_layers else 1000)
     assert trainer.model.dense.tobytes() == whole.model.dense.tobytes()
-    assert trainer.model.table.tobytes() == saver.saved.weights.table.tobytes()
+    assert trainer.model.table.tobytes() == saver.stored.table.tobytes()
 
 
-def test_full_recovery_ends_bitwise_as_the_run_without_failures(new_run):
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
+def test_full_recovery_ends_bitwise_as_the_run_without_failures(new_run, optimizer):
     log = log_of(
         (K.SAVE_STARTED, 10.0),
         (K.SAVE_COMMITTED, 10.0),
@@ -137,9 +146,9 @@ def test_full_recovery_ends_bitwise_as_the_run_without_failures(new_run):
         (K.SAVE_COMMITTED, 20.0),
         (K.FINISHED, 30.0),
     )
-    failed, whole = new_run(), new_run()
-    curve = replay(log, USEFUL_H, SLOTS, TRAINERS, TracedTraining(failed[0]), failed[1])
-    course = TracedTraining(whole[0])
+    failed, whole = (new_run(optimizer=optimizer) for _ in range(2))
+    curve = replay(log, *failed)
+    course = Course(whole[0])
     course.go_to(3000)
     assert failed[0].model.table.tobytes() == whole[0].model.table.tobytes()
     assert failed[0].model.dense.tobytes() == whole[0].model.dense.tobytes()
@@ -159,7 +168,7 @@ def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_
         abandoned = (log.kind == K.SAVE_ABANDONED).sum()
         assert abandoned >= 1
         with patch.object(saver, "abandon", wraps=saver.abandon) as abandon:
-            replay(log, USEFUL_H, range(4), range(0), TracedTraining(trainer), saver)
+            replay(log, trainer, saver, range(4), range(0))
         assert abandon.call_count == abandoned
         assert trainer.position == 3000
         joint_state(trainer, saver)  # raises where a save is under way
@@ -167,16 +176,14 @@ def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_
 
 def test_a_job_that_was_given_up_stops_where_it_stood(new_run):
     trainer, saver = new_run()
-    curve = replay(
-        log_of((K.STOPPED, 12.0)), USEFUL_H, SLOTS, TRAINERS, TracedTraining(trainer), saver
-    )
+    curve = replay(log_of((K.STOPPED, 12.0)), trainer, saver)
     assert trainer.position == 1200
     assert curve.position[-1] <= 1200
 
 
 def test_the_curve_is_the_mean_loss_between_marks(new_run):
     trainer, _ = new_run()
-    course = TracedTraining(trainer)
+    course = Course(trainer)
     for stop in (250, 1000, 3000):  # wherever it stops on the way
         course.go_to(stop)
     straight, _ = new_run()

@@ -42,13 +42,6 @@ def trained(new: Replicas, **options) -> Replicas:
     return new
 
 
-@pytest.fixture
-def plain(new_trainer) -> ProxyTrainer:
-    trainer = new_trainer("sgd", 50, rate=0.1, schedule="linear", seed=4)
-    trainer.run()
-    return trainer
-
-
 # --------------------------------------------------------------------------- one trainer
 
 
@@ -65,12 +58,6 @@ def test_one_trainer_that_has_nobody_to_average_with_trains_plainly(
     assert np.array_equal(one.model.table, alone.model.table)
     assert np.array_equal(one.changed, alone.changed)
     assert one.summed_loss / one.position == pytest.approx(loss, rel=1e-12)
-
-
-def test_synchronous_sgd_of_one_thread_is_plain_training(replicas, plain) -> None:
-    one = trained(replicas("sync-sgd", 1, n_threads=1))
-    assert np.array_equal(one.dense(0), plain.model.dense)
-    assert np.array_equal(one.model.table, plain.model.table)
 
 
 def test_easgd_of_one_trainer_is_the_recursion_of_two_variables(replicas, new_trainer) -> None:
@@ -90,27 +77,6 @@ def test_easgd_of_one_trainer_is_the_recursion_of_two_variables(replicas, new_tr
 
 
 # --------------------------------------------------------------------------- several
-
-
-def test_easgd_keeps_the_sum_of_all_replicas_but_for_what_workers_add(replicas) -> None:
-    some = replicas("shadow-easgd", 3)
-    start = sum(some.dense(i).astype(np.float64) for i in range(3)) + some.model.dense
-    for i in range(3):  # apart from each other, then no worker moves any
-        some.dense(i)[:] += np.float32(0.1 * (i - 1))
-    some.train(log_of(*[(kind, i, -1) for _ in range(50) for i in range(3)
-                        for kind in (SENT, SYNCED)]))  # fmt: skip
-    total = sum(some.dense(i).astype(np.float64) for i in range(3)) + some.model.dense
-    np.testing.assert_allclose(total, start, atol=1e-5)
-    assert np.abs(some.dense(0) - some.dense(2)).max() < 1e-3, "they come together"
-
-
-def test_what_workers_learn_during_an_averaging_counts_by_1_minus_a(replicas) -> None:
-    some = replicas("shadow-ma", 2, elastic=0.25)
-    w = some.dense(0).copy()
-    some.train(log_of((SENT, -1, -1)))
-    some.dense(0)[:] += 1.0
-    some.train(log_of((SYNCED, -1, -1)))
-    np.testing.assert_allclose(some.dense(0), w + 0.75, atol=1e-6)
 
 
 STEPPING = {

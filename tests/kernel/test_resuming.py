@@ -1,4 +1,4 @@
-"""Runs that are taken up again: from a snapshot, from a file, after everything was lost."""
+"""Training: the learning rate, where it is too high, and trainers in step."""
 
 from __future__ import annotations
 
@@ -6,83 +6,6 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.array_file import read_arrays, write_arrays
-from cprsim.kernel.saving import Saver
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.trackers import TRACKERS
-from cprsim.records import SubSaves
-from tests.kernel.states import joint_state, restore, take
-
-END, SAVE_EVERY = 1500, 150
-
-
-@pytest.fixture
-def new_run(new_trainer):
-    def new(tracker: str | None = None, optimizer: str = "adagrad"):
-        trainer = new_trainer(optimizer, schedule="linear")
-        shards = Shards(trainer.shape.tables, 4)
-        return trainer, Saver(trainer, shards, tracker and SubSaves(tracker, 0.5, n_large_tables=3))
-
-    return new
-
-
-def go_on(trainer, saver, until: int, failures: dict[int, list[int]]) -> None:
-    """Train, save and fail on a fixed schedule: the same whoever takes it up where."""
-    while trainer.position < until:
-        trainer.run(trainer.position + 50)
-        if trainer.position in failures:
-            saver.lose(failures[trainer.position])
-        if trainer.position % SAVE_EVERY == 0:
-            saver.save(ends_interval=trainer.position % (2 * SAVE_EVERY) == 0)
-
-
-def assert_equal_bits(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
-    assert one.keys() == other.keys()
-    for name in one:
-        assert one[name].tobytes() == other[name].tobytes(), name
-
-
-@pytest.mark.parametrize("tracker", [None, *TRACKERS])
-def test_a_fork_is_bitwise_a_run_from_scratch(new_run, tracker):
-    base, scratch, fork = (new_run(tracker) for _ in range(3))
-    go_on(*base, 650, {})
-    snapshot = take(*base)
-    go_on(*base, END, {})  # what the base does later is nothing to the fork
-    restore(snapshot, *fork)
-    go_on(*fork, END, {700: [0, 2], 1100: [3]})
-    go_on(*scratch, END, {700: [0, 2], 1100: [3]})
-    assert_equal_bits(joint_state(*fork), joint_state(*scratch))
-    assert not np.array_equal(fork[0].model.table, base[0].model.table)  # the failures mattered
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
-def test_reverting_everything_equals_resuming_from_a_file(new_run, optimizer, tmp_path):
-    trainer, saver = new_run(optimizer=optimizer)
-    trainer.run(600)
-    saver.save()
-    write_arrays(tmp_path / "saved", trainer.position, trainer.state(), {})
-    trainer.run(1000)
-    saver.lose(range(4))  # all shards, and so the layers
-    trainer.rewind(600)
-
-    resumed, _ = new_run(optimizer=optimizer)
-    restore(read_arrays(tmp_path / "saved", {}), resumed)
-    for run in (trainer, resumed):
-        run.run(END)
-    ours, theirs = trainer.state(), resumed.state()
-    assert_equal_bits(ours, theirs)
-
-
-@pytest.mark.parametrize("tracker", [None, *TRACKERS])
-def test_resuming_from_a_file_is_bit_exact(new_run, tracker, tmp_path):
-    straight, interrupted, resumed = (new_run(tracker) for _ in range(3))
-    failures = {400: [1], 1100: [0]}
-    go_on(*straight, END, failures)
-    go_on(*interrupted, 950, failures)
-    write_arrays(tmp_path / "saved", 950, joint_state(*interrupted), {})
-    restore(read_arrays(tmp_path / "saved", {}), *resumed)
-    go_on(*resumed, END, failures)
-    assert_equal_bits(joint_state(*resumed), joint_state(*straight))
 
 
 def test_a_rate_that_diverges_says_so(new_trainer):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.schedule import SaveEvent
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Baseline, Setting, run_trials
@@ -39,15 +40,6 @@ def test_a_fork_is_bit_by_bit_a_run_from_scratch(setting: Setting) -> None:
     assert len(set(forked.values())) > len(trials) // 2  # strategies do differ
 
 
-def test_the_twin_is_the_run_that_nobody_saved(setting: Setting) -> None:
-    trials = [Trial(Saving(strategy, 0.25), ONE) for strategy in STRATEGIES]
-    *_, twin = run_trials(setting, trials)
-    alone = setting.trainer()
-    alone.run()
-    assert isinstance(twin, Baseline)
-    assert twin.quality == alone.evaluate(setting.test)
-
-
 def test_equal_bytes_are_equal_and_more_bytes_are_more(setting: Setting) -> None:
     savings = [Saving(strategy, 0.25) for strategy in STRATEGIES]
     (twin,) = run_trials(setting, [], savings)
@@ -68,11 +60,11 @@ def test_a_failure_right_after_a_save_loses_nothing(setting: Setting) -> None:
 
 
 def test_saves_are_due_on_the_grid() -> None:
-    assert list(Saving("partial", 0.5).due(0.0, 1.0)) == [(0.5, True), (1.0, True)]
+    assert list(Saving("partial", 0.5).due(0.0, 1.0)) == [SaveEvent(0.5), SaveEvent(1.0)]
     sub_saves = list(Saving("mfu", 0.5).due(0.5, 1.0))
-    assert [at for at, _ in sub_saves] == pytest.approx(np.arange(9, 17) / 16)
-    assert [ends for _, ends in sub_saves] == [False] * 7 + [True]
-    assert list(Saving("mfu", 0.5).due(0.4, 0.5))[-1] == (0.5, True)
+    assert [save.at for save in sub_saves] == pytest.approx(np.arange(9, 17) / 16)
+    assert [save.ends_interval for save in sub_saves] == [False] * 7 + [True]
+    assert list(Saving("mfu", 0.5).due(0.4, 0.5))[-1] == SaveEvent(0.5)
     assert list(Saving("partial", 2.0).due(0.0, 1.0)) == []
 
 

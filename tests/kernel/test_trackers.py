@@ -40,13 +40,6 @@ def test_urgent_rows_are_those_that_sorting_finds(scores, k):
     assert most_urgent(np.array(scores), k).tolist() == expected
 
 
-def test_mfu_counts_each_occurrence_in_a_batch():
-    tracker = TRACKERS["mfu"](tracked(0.125))
-    seen(tracker, (7, 1), (3, 2), (7, 2), (3, 1), (7, 1), (5, 2), (5, 2))
-    assert tracker.choose().tolist() == [3, 7, 15 + 1, 15 + 2]  # 3 and 5 tie: the lower id
-    assert len(tracker.state()["tracker/counts"]) == 12 + 16  # none for the small table
-
-
 def test_mfu_clears_what_a_commit_saved_and_keeps_what_came_after():
     tracker = TRACKERS["mfu"](tracked(1 / 16))
     seen(tracker, (7, 1), (7, 1), (3, 1))

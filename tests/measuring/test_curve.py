@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import cprsim
-from cprsim.api.measure import CURVES
 from cprsim.curves.curve_file import read_curve, write_curve
+from cprsim.measuring.checks import SeedMean, checks_of
 from cprsim.measuring.curve import curve_file
 from cprsim.staleness.names import Metric
 from tests.making import call
@@ -44,7 +44,6 @@ def test_the_curve_reads_back_as_it_was_measured(whole, tmp_path: Path) -> None:
         ("--budget", "5", "--budget: '5' has no unit"),
         ("--budget", "0 s", "--budget: must be positive"),
         ("--out", "curve.csv", "ends in .json"),
-        ("--limit", "-1", "--limit: must be positive"),
         ("--strategy", "mfu", "--strategy: `partial` is missing"),
         ("--strategy", "lru", "--strategy: `lru` is none"),
         ("--precision", "fine", "--precision: 'fine' is not a share"),
@@ -78,7 +77,8 @@ def test_a_read_curve_says_what_was_fitted(whole, tmp_path: Path) -> None:
     assert losses["extrapolated"].tolist() == [pls > row["most_pls"] for pls in losses.index]
     weights = of["weights"].set_index("strategy").loc["partial"]
     np.testing.assert_allclose(weights["weight"], part.weight.weight, rtol=1e-5)
-    ratio = measured.checks(Metric.AUC).held_out[0].measured_over_predicted
+    checks = checks_of(measured.seen, fitted)
+    ratio = SeedMean(**checks["held_out"][0]["measured_over_predicted"])
     held = of["held_out"].iloc[0]
     assert held["measured_over_predicted_low"] == pytest.approx(ratio.mean - ratio.half_width)
     assert not read.values["fit_for_use"]
@@ -86,15 +86,3 @@ def test_a_read_curve_says_what_was_fitted(whole, tmp_path: Path) -> None:
     assert list(read.figures) == ["staleness"]
     with pytest.raises(cprsim.CprsimError, match="no results folder"):
         read.save(tmp_path)
-
-
-def test_seeds_are_planned_by_a_pilot_and_runs_without_measuring(scenario, monkeypatch) -> None:
-    monkeypatch.chdir(scenario.parent)
-    found = cprsim.measure(scenario, limit=2e-4).frames["seeds"].set_index("power_asked")
-    assert (found["power"] >= found.index).all()
-    assert found["n_seeds"].is_monotonic_increasing
-    assert not CURVES.exists()
-    planned = call("measure", scenario, "--strategy", "partial", "--strategy", "mfu", "--plan", "p")
-    assert planned.exit_code == 0, planned.output
-    lines = Path("p").read_text().splitlines()[1:]
-    assert {line.split(",")[1] for line in lines} == {"partial", "mfu"}

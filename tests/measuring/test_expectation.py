@@ -6,13 +6,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import split
-from cprsim.kernel.shape import TableLayout
-from cprsim.measuring.expectation import Expected, expect, logistic
+from cprsim.measuring.expectation import Expected, expect
 from cprsim.measuring.runs import setting_of
 from cprsim.scenario.reading import load_scenario
 from tests.making import call
@@ -20,14 +16,6 @@ from tests.making import call
 pytestmark = pytest.mark.long
 
 LEARNED = Expected(0.755, 0.52, 0.76, 11_000)
-
-
-def test_logistic_regression_finds_what_single_rows_do() -> None:
-    train, test = split(generate(TableLayout((50, 20)), 7000, 1).clicks)
-    found = logistic(train, test)
-    assert found.auc > 0.6
-    p = float(train.label.mean())
-    assert found.log_loss < -np.mean(np.where(test.label > 0.5, np.log(p), np.log(1 - p)))
 
 
 def test_a_model_that_guesses_has_hardly_learned() -> None:
@@ -39,13 +27,6 @@ def test_a_model_that_guesses_has_hardly_learned() -> None:
     assert "hardly learned: AUC 0.510" in warning
     assert "kernel.samples" in warning
     assert replace(LEARNED, auc=0.6).hardly_learned  # logistic regression gains far more
-
-
-def test_more_seeds_are_expected_to_tell_more() -> None:
-    widths = [LEARNED.half_width(n) for n in (3, 5, 8, 16)]
-    assert widths == sorted(widths, reverse=True)
-    assert LEARNED.seeds_for(0.05) > LEARNED.seeds_for(0.2)
-    assert LEARNED.relative_error(LEARNED.seeds_for(0.05)) <= 0.05
 
 
 def test_what_is_expected_stands_in_the_curve_and_warnings_come_first(

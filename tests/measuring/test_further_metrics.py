@@ -13,8 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.measuring.curve import curve_file
-from cprsim.measuring.fit import fit
-from cprsim.measuring.measure import MeasureRequest, fitted_to, with_further
+from cprsim.measuring.measure import MeasureRequest, fitted, with_further
 from cprsim.measuring.observed import observed
 from cprsim.measuring.plugged import quality_of
 from cprsim.staleness.names import Metric
@@ -53,18 +52,11 @@ def request_(scenario, tmp_path: Path) -> MeasureRequest:
     return request_in(tmp_path, scenario, metrics=(RECALL, NOISE))
 
 
-def test_a_loss_of_any_name_has_the_slope_that_was_put_in(seen) -> None:
-    of_auc, of_recall = (
-        fit(seen, metric).slopes.mean("partial") for metric in (Metric.AUC, RECALL)
-    )
-    assert of_recall == pytest.approx(2 * of_auc, rel=1e-3)
-
-
 @pytest.mark.long
 def test_the_file_holds_it_and_noise_spoils_no_other_metric(
-    seeds, seen, request_, tmp_path: Path
+    seeds, request_, tmp_path: Path
 ) -> None:
-    plain = fitted_to(seeds, seen)
+    plain = fitted(seeds, N_SERVERS)
     assert set(plain.fitted) == {Metric.AUC, Metric.LOG_LOSS}
     measured = with_further(plain, request_)
     write_curve(tmp_path / "mine.json", curve_file(measured, request_, "mine", "here"))

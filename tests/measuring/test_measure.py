@@ -24,7 +24,7 @@ from cprsim.measuring.runs import (
     read_seed,
     run_seed,
 )
-from cprsim.results.journal import read_journal
+from cprsim.results.store import read_journal
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 from cprsim.staleness.names import ALWAYS
 from cprsim.workers import Workers, run_each

@@ -56,7 +56,7 @@ def rehearsed(scenario) -> Callable[..., object]:
         one, again = (own_setting(loaded, 1) for _ in range(2))
         spoil(one.own)
         spoil(again.own)
-        return check_trainer(replace(one, start=one.own.get_state()), again)
+        return check_trainer(replace(one, start=one.own.state()), again)
 
     return run
 
@@ -124,33 +124,37 @@ def test_a_trainer_that_repeats_is_tried_and_found_quiet(rehearsed) -> None:
     assert tried.n_test_clicks == alone.test.label.sum()
 
 
-def test_a_state_that_is_not_whole_is_found(rehearsed) -> None:
-    def forgets_the_optimiser(one: Wrapped) -> None:
-        whole = one.set_state
+def forgets_the_optimiser(one: Wrapped) -> None:
+    whole = one.restore
 
-        def put_back(state) -> None:
-            kept = one.inner.optimizer.row_state.copy()
-            whole(state)
-            if one.inner.position:
-                one.inner.optimizer.row_state[:] = kept
+    def put_back(state) -> None:
+        kept = one.inner.optimizer.row_state.copy()
+        whole(state)
+        if one.inner.position:
+            one.inner.optimizer.row_state[:] = kept
 
-        one.set_state = put_back
-
-    with pytest.raises(ParameterError, match="state is not whole"):
-        rehearsed(forgets_the_optimiser)
+    one.restore = put_back
 
 
-def test_rows_that_move_unnoted_are_found(rehearsed) -> None:
-    def forgets_a_table(one: Wrapped) -> None:
-        whole = one.train
+def forgets_a_table(one: Wrapped) -> None:
+    whole = one.train
 
-        def train(first, last, note) -> None:
-            whole(first, last, lambda rows: note({k: v for k, v in rows.items() if k != "table 2"}))
+    def train(first, last, note) -> None:
+        whole(first, last, lambda rows: note({k: v for k, v in rows.items() if k != "table 2"}))
 
-        one.train = train
+    one.train = train
 
-    with pytest.raises(ParameterError, match=r"'table 2': row .* moved, and no batch noted"):
-        rehearsed(forgets_a_table)
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (forgets_the_optimiser, "state is not whole"),
+        (forgets_a_table, r"'table 2': row .* moved, and no batch noted"),
+    ],
+)
+def test_what_breaks_the_protocol_is_found(rehearsed, spoil, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        rehearsed(spoil)
 
 
 def test_noise_of_equal_runs_is_sized_and_priced(rehearsed) -> None:

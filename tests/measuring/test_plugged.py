@@ -34,7 +34,7 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(optimizer, most_
     own = Wrapped(shape, clicks[:2500], clicks[2500:], plan)
     assert layout_of(own) == TABLES
     pool = ArrayPool(most_bytes)
-    plugged = PluggedSetting(own, shards, plan.seed, pool, own.get_state())
+    plugged = PluggedSetting(own, shards, plan.seed, pool, own.state())
     built_in = Setting(shape, clicks[:2500], clicks[2500:], plan, shards)
     trials = [
         Trial(Saving(strategy, interval), failures)

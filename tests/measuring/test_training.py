@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cprsim.experiments.accuracy import built_in, measure
+from cprsim.experiments.accuracy import measure, runs_of
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
-from cprsim.kernel.replay import TracedTraining, replay
+from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
+from cprsim.kernel.schedule import of_log
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import PluggedSetting
-from cprsim.measuring.training import OwnCourse, OwnModel, runs_of
 from cprsim.records import EventKind as K
 from cprsim.records import SubSaves
 from cprsim.scenario.reading import load_scenario
@@ -49,7 +49,7 @@ def loaded(tmp_path):
 def setting(loaded):
     what = proxy_model(loaded)
     own = Wrapped(what.shape, what.train, what.test, what.plan)
-    return PluggedSetting(own, what.shards, 1, ArrayPool(1 << 30), own.get_state())
+    return PluggedSetting(own, what.shards, 1, ArrayPool(1 << 30), own.state())
 
 
 @pytest.mark.parametrize("log", [PARTIAL, BACK])
@@ -59,10 +59,10 @@ def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(loaded, sett
     built_in = ProxyTrainer(what.shape, what.train, what.plan)
     built_in.initialise()
     saver = Saver(built_in, what.shards, how)
-    replay(log, USEFUL_H, SLOTS, range(0), TracedTraining(built_in), saver)
+    schedule = of_log(log, USEFUL_H, SLOTS, range(0))
+    play(built_in, saver, schedule)
     own = setting.trainer()
-    course = OwnCourse(own, goes_back=True, on_progress=lambda done: None)
-    replay(log, USEFUL_H, SLOTS, range(0), course, Saver(own, what.shards, how))
+    play(own, Saver(own, what.shards, how), schedule)
     inner = setting.own.inner
     assert np.array_equal(inner.model.table, built_in.model.table)
     assert np.array_equal(inner.model.dense, built_in.model.dense)
@@ -72,9 +72,9 @@ def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(loaded, sett
 def test_train_gives_the_accuracy_and_the_bytes_of_the_built_in_model(loaded, setting):
     experiment = assemble(loaded)
     what = proxy_model(loaded)
-    theirs = measure(experiment, 0, what, built_in(experiment, what, lambda *told: None))
-    runs = runs_of(setting, experiment, lambda *told: None)
-    ours = measure(experiment, 0, OwnModel("here:make", 2500), runs)
+    theirs = measure(experiment, 0, what, runs_of(experiment, what, lambda *told: None))
+    runs = runs_of(experiment, setting, lambda *told: None)
+    ours = measure(experiment, 0, setting, runs)
     assert ours.whole.quality == theirs.whole.quality
     for one, other in zip(ours.strategies, theirs.strategies, strict=True):
         assert one.trained is not None

@@ -15,7 +15,7 @@ from cprsim.kernel.clicks.records import Clicks, split
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.measuring.protocol import Predictions
-from tests.kernel.states import State, restore, take
+from tests.kernel.states import State
 
 
 class WrappedTable:
@@ -84,11 +84,11 @@ class Wrapped:
         for array, part in zip(self._dense(), (both[:n], both[n:]), strict=True):
             array[:] = part
 
-    def get_state(self) -> State:
-        return take(self.inner)
+    def state(self) -> State:
+        return self.inner.state()
 
-    def set_state(self, state: State) -> None:
-        restore(state, self.inner)
+    def restore(self, state: State) -> None:
+        self.inner.restore(state)
 
     def describe(self) -> dict[str, Any]:
         return {"framework": "numpy", "data": self.inner.clicks.digest()}

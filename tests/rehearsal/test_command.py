@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.results.manifest import damage
+from cprsim.results.folder import damage
 from cprsim.results.run import load_result
 from tests.making import PROGRAM, SCENARIOS, call
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.kernel.replay import Moment, moments
+from cprsim.kernel.schedule import Lose, of_log
 from cprsim.records import EventKind, EventLog
 from cprsim.rehearsal.log import FactKind, RunFact, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
@@ -197,15 +197,20 @@ def test_all_servers_at_once_leave_the_layers_where_the_trainer_lives(
         START, *deaths, RunFact(31, W.STOOD, position=30), RunFact(33, W.RUNNING, position=30),
         *end(103),
     )  # fmt: skip
-    (back,) = [moment for moment in moments(log, trainers) if moment.kind is K.REVERTED]
-    assert set(back.slots) == {0, 1}
+    (back,) = losses_in(log, trainers)
+    assert set(back.servers) == {0, 1}
     assert back.keeps_layers == trainer_lives
 
 
-def reverted(*facts: RunFact, n_trainers: int) -> Moment:
+def losses_in(log: EventLog, trainers: range) -> list[Lose]:
+    """Shards that went back; of two servers."""
+    return [one for one in of_log(log, 1.0, range(2), trainers) if isinstance(one, Lose)]
+
+
+def reverted(*facts: RunFact, n_trainers: int) -> Lose:
     """The last time that shards went back; of two servers."""
     log = log_of(START, *facts, *end(106), n_trainers=n_trainers)
-    return [one for one in moments(log, range(2, 2 + n_trainers)) if one.kind is K.REVERTED][-1]
+    return losses_in(log, range(2, 2 + n_trainers))[-1]
 
 
 ALL_BUT_ONE = [fact for slot in (0, 1, 3) for fact in struck(34, slot, 35, 35.5, 36)]
@@ -217,12 +222,12 @@ def test_a_trainer_that_is_back_before_the_job_goes_on_has_the_layers(
 ) -> None:
     """It was given them before the other died, which may have been found out later."""
     lost = [] if keeps_layers else [RunFact(35, W.LAYERS_LOST, 3)]
-    moment = reverted(
+    back_to_save = reverted(
         *struck(30, 2, 31, 33, back), RunFact(31, W.STOOD, position=30), *ALL_BUT_ONE, *lost,
         RunFact(36, W.RUNNING, position=30), n_trainers=2,
     )  # fmt: skip
-    assert set(moment.slots) == {0, 1}
-    assert moment.keeps_layers == keeps_layers
+    assert set(back_to_save.servers) == {0, 1}
+    assert back_to_save.keeps_layers == keeps_layers
 
 
 def test_a_trainer_that_loads_after_a_death_is_back_when_it_says_so() -> None:

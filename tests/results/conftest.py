@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome
+from cprsim.present.terminal import show
 from cprsim.records import (
     PARTS,
     Activity,
@@ -35,7 +38,7 @@ from cprsim.recovery.policy import (
 )
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
-from cprsim.results.run import Logbook, Result, write_result
+from cprsim.results.run import Result, write_result
 from tests.making import paper_policy
 
 CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))
@@ -44,6 +47,13 @@ DECISION = Decision("partial", 8.0, 2.0, 0.02, float("inf"), 0.1)
 FULL = paper_policy("full", ROLL_BACK, 2.0, "young")
 CPR = paper_policy("cpr", RELOAD, 8.0, "cpr", DECISION)
 NONE = paper_policy("none", RESTART, float("inf"), "never saves")
+
+
+def printed(blocks, width=200) -> str:
+    """Blocks as a wide terminal shows them."""
+    out = io.StringIO()
+    show(Console(file=out, width=width, force_terminal=True, color_system=None), blocks)
+    return out.getvalue()
 
 
 def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
@@ -127,7 +137,7 @@ def outcome():
 
 @pytest.fixture
 def logbook():
-    return Logbook(0, {"full": log(), "cpr": log(7.0)})
+    return {"full": log(), "cpr": log(7.0)}
 
 
 @pytest.fixture
@@ -144,8 +154,10 @@ def write(outcome, logbook, identity, tmp_path):
             "root": tmp_path / "results",
             "identity": identity,
             "outcome": outcome,
-            "logbook": logbook,
-            "about": {"command": ["cprsim", "run"], "seed": 1, "failures_digest": "same"},
+            "logs": logbook,
+            "replication": 0,
+            "failures_digest": "same",
+            "about": {"command": ["cprsim", "run"], "seed": 1},
             "started": datetime.now(UTC),
         } | changed
         target = ResultTarget(

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy import stats
 
 from cprsim.curves.curve_file import CurveFile, write_curve
 from cprsim.present.comparison import differences_table
 from cprsim.present.run import costs_table
 from cprsim.present.run_sentences import accuracy_sentences
-from cprsim.present.terminal import show
 from cprsim.records import SubSaves
-from cprsim.results.compare import compare, differences, shared_errors
+from cprsim.results.compare import compare, shared_errors
 from cprsim.results.identity import Identity
-from cprsim.results.metrics import spreads, summarise
-from cprsim.results.rows import of_difference, replication_rows
+from cprsim.results.metrics import differences, of_curves, shared_by, spreads, summarise
+from cprsim.results.rows import replication_rows
 from cprsim.results.run import load_result
 from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
+from tests.results.conftest import printed
 
 # The fixture's cpr loses net PLS 0.15, 0 and 0.05 in its three replications.
 LINES = (
@@ -50,18 +48,11 @@ def written(write, priced, logbook, tmp_path):
     def _written(name="lines", **changed):
         path = tmp_path / f"{name}.json"
         write_curve(path, replace(FILE, name=name))
-        logs = replace(logbook, logs=logbook.logs | {"cpr-mfu": logbook.logs["cpr"]})
-        parts = {"outcome": priced, "logbook": logs, "curve_path": path} | changed
+        logs = logbook | {"cpr-mfu": logbook["cpr"]}
+        parts = {"outcome": priced, "logs": logs, "curve_path": path} | changed
         return write(**parts)
 
     return _written
-
-
-def text_of(blocks, width=200) -> str:
-    out = io.StringIO()
-    console = Console(file=out, width=width, force_terminal=True, color_system=None)
-    show(console, blocks)
-    return out.getvalue()
 
 
 def test_losses_are_the_curves_at_net_pls(priced):
@@ -84,18 +75,6 @@ def test_the_interval_holds_both_errors(priced):
     degrees = error**4 / (simulated**2 / 2 + curve**4 / 4)
     assert found.mean == pytest.approx(mean)
     assert found.half_width == pytest.approx(stats.t.ppf(0.975, degrees) * error)
-
-
-def test_a_difference_of_two_responses_holds_both_their_errors(priced):
-    table = differences(replication_rows(priced), 6, "cpr").set_index(["strategy", "quantity"])
-    found = table.loc[("cpr-mfu", "auc_loss")]
-    values, n = -LOSSES / 2, 3
-    curves = [(LOSSES.mean() / 10) ** 2, (LOSSES.mean() / 20) ** 2]
-    simulated = values.var(ddof=1) / n
-    error = sqrt(simulated + sum(curves))
-    degrees = error**4 / (simulated**2 / 2 + curves[0] ** 2 / 4)
-    assert found["mean"] == pytest.approx(values.mean())
-    assert found["high"] - found["mean"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
 
 
 def test_losses_by_the_same_response_err_together(priced):
@@ -127,7 +106,7 @@ def test_a_strategy_that_does_not_finish_has_no_loss_and_no_error_in_an_interval
     costs = replace(cpr.costs, finished=np.array([True, False, True]))
     result = written(outcome=replace(priced, strategies=(full, replace(cpr, costs=costs))))
     assert "There is no AUC loss to show" in accuracy_sentences(result)[0]
-    assert "×10⁻⁴" not in text_of([costs_table(result)])
+    assert "×10⁻⁴" not in printed([costs_table(result)])
 
 
 def test_results_by_one_curve_are_compared_closer_than_by_two(written):
@@ -145,7 +124,7 @@ def test_results_by_one_curve_are_compared_closer_than_by_two(written):
     error = sqrt(2) * LOSSES.mean() / 10
     assert difference == 0
     assert width == pytest.approx(2 * stats.t.ppf(0.975, 8) * error)  # 4 degrees and 4
-    text = text_of([differences_table(compare(one, other))])
+    text = printed([differences_table(compare(one, other))])
     assert "AUC loss, ×10⁻⁴" in text
     assert "log-loss rise" not in text  # known to nobody
 
@@ -174,7 +153,7 @@ def seeded(by_seed=BY_SEED):
 def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
     curve = seeded().curve("by hand")
     rows = replication_rows(replace(priced, curve=curve))
-    table = differences(rows, 6, "cpr", curve).set_index(["strategy", "quantity"])
+    table = differences(rows, 6, "cpr", shared_by(curve)).set_index(["strategy", "quantity"])
     found = table.loc[("cpr-mfu", "auc_loss")]
     # by hand: net PLS 0.15, 0 and 0.05, so the curve's part is the mean of the seeds' differences
     lost = np.array([0.15, 0.0, 0.05])
@@ -185,10 +164,12 @@ def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
     degrees = error**4 / (simulated**2 / 2 + measured**2 / 4)
     assert found["mean"] == pytest.approx(by_seed.mean())
     assert found["high"] - found["mean"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
-    unknown = differences(rows, 6, "cpr").set_index(["strategy", "quantity"])
-    apart = simulated + sum(np.var(of, ddof=1) / 5 for of in BY_SEED.values()) * lost.mean() ** 2
-    assert apart > 1.02 * (simulated + measured)
-    assert unknown.loc[("cpr-mfu", "auc_loss"), "high"] != pytest.approx(found["high"])
+    alone = differences(rows, 6, "cpr").set_index(["strategy", "quantity"])  # without the curve
+    curves = [np.var(of, ddof=1) / 5 * lost.mean() ** 2 for of in BY_SEED.values()]
+    error = sqrt(simulated + sum(curves))
+    degrees = error**4 / (simulated**2 / 2 + sum(one**2 / 4 for one in curves))
+    found = alone.loc[("cpr-mfu", "auc_loss")]
+    assert found["high"] - found["mean"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
 
 
 def test_intervals_of_differences_cover_as_they_say():
@@ -198,8 +179,8 @@ def test_intervals_of_differences_cover_as_they_say():
         drawn = {"partial": 0.02 + common, "mfu": 0.01 + 0.5 * common + rng.normal(0, 0.0005, 5)}
         curve = seeded({k: v.tolist() for k, v in drawn.items()}).curve("drawn")
         one, other = (curve.of(name, Metric.AUC).standard_error[-1] for name in ("partial", "mfu"))
-        ((variance, degrees),) = of_difference(
-            (one, 4.0), (other, 4.0), curve.correlation(Metric.AUC, "partial", "mfu")
+        ((variance, degrees),) = of_curves(
+            "auc_loss", ("partial", "mfu"), [(one, 4.0), (other, 4.0)], shared_by(curve)
         )
         mean = 0.5 * (drawn["mfu"] - drawn["partial"]).mean()
         half = stats.t.ppf(0.975, degrees) * sqrt(variance)
@@ -213,20 +194,20 @@ def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(
 ):
     path = tmp_path / "seeded.json"
     write_curve(path, seeded())
-    logs = replace(logbook, logs=logbook.logs | {"cpr-mfu": logbook.logs["cpr"]})
+    logs = logbook | {"cpr-mfu": logbook["cpr"]}
 
     def result(name, *numbers):
         named = [replace(priced.strategies[i], policy=replace(priced.strategies[i].policy, name=n))
                  for i, n in numbers]  # fmt: skip
         outcome = replace(priced, strategies=tuple(named), curve=seeded().curve("by hand"))
-        return write(
-            outcome=outcome, logbook=logs, curve_path=path, identity=Identity(name, name, {})
-        )
+        return write(outcome=outcome, logs=logs, curve_path=path, identity=Identity(name, name, {}))
 
     a, b = result("a", (1, "cpr")), result("b", (2, "cpr"))
     found = compare(a, b).set_index("quantity").loc["auc_loss"]
     curve = seeded().curve("by hand")
-    expected = differences(replication_rows(replace(priced, curve=curve)), 6, "cpr", curve)
+    expected = differences(
+        replication_rows(replace(priced, curve=curve)), 6, "cpr", shared_by(curve)
+    )
     row = expected.set_index(["strategy", "quantity"]).loc[("cpr-mfu", "auc_loss")]
     ends = found["difference_low"], found["difference_high"]
     assert ends == pytest.approx((row["low"], row["high"]))

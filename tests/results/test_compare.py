@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -13,50 +12,45 @@ from scipy import stats
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import Outcome
-from cprsim.results.compare import compare, same_failures, welch
+from cprsim.results.compare import compare
 from cprsim.results.identity import Identity
-
-OTHER = {"command": [], "seed": 2, "failures_digest": "other"}
+from cprsim.results.metrics import Sample, difference_of, shared_by
 
 
 @pytest.fixture
-def cheaper(made):
-    """The made-up outcome with half an hour less of lost work everywhere."""
-    full = made.strategy(made.full, [0.5, 0.5, 0.5], [0.5, 1.5, 2.5])
-    return Outcome(made.useful_h, made.cluster, (full,))
+def compared(write, made, outcome):
+    """The overhead of `full` in the made-up outcome and in another one, compared."""
+
+    def _compared(*hours, finished=None, digest="same"):
+        full = made.strategy(made.full, *hours, finished=finished)
+        other = Outcome(made.useful_h, made.cluster, (full,))
+        b = write(outcome=other, identity=Identity("b", "b", {}), failures_digest=digest)
+        table = compare(write(), b)
+        row = table[table["quantity"] == "overhead_fraction"].iloc[0]
+        return row["difference"], row["difference_high"] - row["difference"], row["n"]
+
+    return _compared
 
 
-def overhead(table):
-    return table[table["quantity"] == "overhead_fraction"].iloc[0]
+@pytest.mark.parametrize(
+    ("hours", "digest", "half_width", "n"),
+    [
+        # half an hour less of lost work everywhere: the same in every pair
+        (([0.5] * 3, [0.5, 1.5, 2.5]), "same", 0.0, 3),
+        # equal variances 0.1^2 and sizes 3: t(0.975, 4) * 0.1 * sqrt(2 / 3)
+        (([0.5] * 3, [0.5, 1.5, 2.5]), "other", 2.7764451 * 0.1 * (2 / 3) ** 0.5, 3),
+        # of those that both have
+        (([0.5] * 4, [0.5, 1.5, 2.5, 99.0]), "same", 0.0, 3),
+    ],
+)
+def test_results_are_paired_where_they_met_the_same_failures(
+    compared, hours, digest, half_width, n
+):
+    assert compared(*hours, digest=digest) == pytest.approx((-0.05, half_width, n), abs=1e-9)
 
 
-def test_results_with_the_same_failures_are_paired(write, cheaper):
-    a, b = write(), write(outcome=cheaper, identity=Identity("b", "b", {}))
-    assert same_failures(a, b)
-    row = overhead(compare(a, b))
-    assert row["difference"] == pytest.approx(-0.05)
-    width = row["difference_high"] - row["difference_low"]
-    assert width == pytest.approx(0, abs=1e-12)  # the same in every pair
-
-
-def test_results_with_other_failures_are_independent_samples(write, cheaper):
-    a, b = write(), write(outcome=cheaper, identity=Identity("b", "b", {}), about=OTHER)
-    assert not same_failures(a, b)
-    row = overhead(compare(a, b))
-    assert row["difference"] == pytest.approx(-0.05)
-    # equal variances 0.1^2 and sizes 3: t(0.975, 4) * 0.1 * sqrt(2 / 3)
-    half_width = row["difference_high"] - row["difference"]
-    assert half_width == pytest.approx(2.7764451 * 0.1 * (2 / 3) ** 0.5)
-
-
-def test_pairing_uses_the_replications_that_both_have(write, made):
-    longer = made.strategy(made.full, [0.5] * 4, [0.5, 1.5, 2.5, 99.0])
-    b = write(
-        outcome=Outcome(made.useful_h, made.cluster, (longer,)), identity=Identity("b", "b", {})
-    )
-    row = overhead(compare(write(), b))
-    assert row["difference"] == pytest.approx(-0.05)
-    assert row["n"] == 3
+def test_unfinished_replications_have_no_difference(compared):
+    assert np.isnan(compared([1, 1, 1], [0, 0, 0], finished=[True, False, True])[0])
 
 
 def test_results_without_a_common_strategy_are_refused(write, outcome):
@@ -67,21 +61,18 @@ def test_results_without_a_common_strategy_are_refused(write, outcome):
         compare(a, b)
 
 
-def test_unfinished_replications_have_no_difference(write, made):
-    stuck = made.strategy(made.full, [1, 1, 1], [0, 0, 0], finished=[True, False, True])
-    b = write(
-        outcome=Outcome(made.useful_h, made.cluster, (stuck,)),
-        identity=Identity("b", "b", {}),
-        started=datetime.now(UTC),
-    )
-    assert np.isnan(overhead(compare(write(), b))["difference"])
-
-
 samples = st.lists(st.floats(-100, 100), min_size=2, max_size=30).map(np.array)
+
+
+def sample(values):
+    """Of one metric."""
+    n = len(values)
+    return Sample(("save",), values[None], np.arange(n), np.ones(n, bool), (("", {}),))
 
 
 @given(samples, samples)
 def test_welchs_interval_is_scipys(a, b):
     if np.ptp(a) > 1e-3 and np.ptp(b) > 1e-3:
         interval = stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.95)
-        assert welch(a, b).triple[1:] == pytest.approx((interval.low, interval.high), abs=1e-9)
+        found = difference_of(sample(a), sample(b), shared_by(None), paired=False)["save"]
+        assert found.triple[1:] == pytest.approx((interval.low, interval.high), abs=1e-9)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
+import re
 import resource
 import subprocess
 import sys
@@ -15,12 +18,13 @@ import pytest
 
 from cprsim.errors import ResultError
 from cprsim.records import SubSaves
-from cprsim.results.folder import publishing, remove_leftovers
+from cprsim.results.folder import damage, publishing, remove_leftovers
 from cprsim.results.identity import Identity, safe_name
-from cprsim.results.manifest import damage
 from cprsim.results.metrics import summarise
 from cprsim.results.rows import loss_rows, replication_rows
 from cprsim.results.run import load_result
+
+KEPT = Path(__file__).parents[2] / "results" / "reproduction"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -51,48 +55,89 @@ def test_the_same_run_gives_the_same_bytes_but_for_the_manifest(write, tmp_path)
     assert first == second
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
+def test_whatever_decides_a_result_decides_its_folder():
+    some = [
+        Identity("made up", "seed: 1\n", {}),
         Identity("made up", "seed: 2\n", {}),
         Identity("made up", "seed: 1\n", {"trace.csv": "abc"}),
         Identity("made up", "seed: 1\n", {}, replay=17),
-    ],
-)
-def test_whatever_decides_a_result_decides_its_folder(changed):
-    assert changed.folder_name != Identity("made up", "seed: 1\n", {}).folder_name
+    ]
+    assert len({one.folder_name for one in some}) == len(some)
 
 
 @pytest.mark.parametrize("name", ["../../etc", "a b/c", ".hidden", "ü", "", "x" * 500])
 def test_folder_names_are_safe(name):
-    safe = safe_name(name)
-    assert safe
-    assert len(safe) <= 60
-    assert "/" not in safe
-    assert not safe.startswith(".")
+    assert re.fullmatch(r"[\w-][\w.-]{0,59}", safe_name(name), re.ASCII)
 
 
-def test_a_folder_without_a_manifest_is_no_result(write):
+# ------------------------------------------------------------------------------ what is damaged
+
+
+def say(folder: Path, **changed) -> None:
+    """Write another manifest: one that knows its own digest, as one who changes it would."""
+    rest = json.loads((folder / "manifest.json").read_text("utf-8")) | changed
+    del rest["manifest_sha256"]
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    rest["manifest_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(rest), "utf-8")
+
+
+def change(name: str):
+    """Another last byte."""
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-1] + b"?")
+
+
+def lists(name: str):
+    """One more file in the manifest, with its true digest."""
+
+    def listing(folder: Path) -> None:
+        (folder / "below").mkdir()
+        for path in (folder.parent / "secret.txt", folder / "below" / "secret.txt"):
+            path.write_text("secret")
+        files = json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
+        there = name.format(folder=folder)
+        sha256 = hashlib.sha256((folder / there).read_bytes()).hexdigest()
+        say(folder, files={**files, there: {"sha256": sha256, "bytes": 6}})
+
+    return listing
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda folder: (folder / "manifest.json").unlink(), "no finished result: it has no man"),
+        (lambda folder: (folder / "losses.parquet").unlink(), "damaged: losses.parquet is missing"),
+        *((change(name), f"damaged: {name} differs") for name in
+          ("replications.parquet", "summary.csv", "job.json")),
+        *((lambda folder, text=text: (folder / "manifest.json").write_text(text), "is no manifest")
+          for text in ("", "{", "[]", "null", 100_000 * "[")),
+        *((lambda folder, found=found: say(folder, format=found), "this cprsim reads 3")
+          for found in (0, 2, 99, "3", None, True, [3], 3.5)),
+        (lambda folder: say(folder, files={}), "it lists no file"),
+        *((lists(name), "is no file of this folder") for name in
+          ("../secret.txt", "{folder}/../secret.txt", "below/secret.txt",
+           "../{folder.name}/job.json")),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_folder_is_said(write, harm, said):
     result = write()
-    (result.path / "manifest.json").unlink()
-    with pytest.raises(ResultError, match=r"no finished result: it has no manifest\.json"):
+    harm(result.path)
+    with pytest.raises(ResultError, match=re.escape(said)):
         load_result(result.path)
 
 
-@pytest.mark.parametrize("name", ["replications.parquet", "summary.csv", "job.json"])
-def test_a_changed_file_is_found(write, name):
-    result = write()
-    path = result.path / name
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
-    with pytest.raises(ResultError, match=rf"damaged: {name} differs"):
-        load_result(result.path)
+def test_every_changed_entry_of_a_manifest_is_found(write):
+    path = write().path / "manifest.json"
+    whole = json.loads(path.read_text("utf-8"))
+    for key in whole:
+        for changed in ({k: v for k, v in whole.items() if k != key}, {**whole, key: "?"}):
+            path.write_text(json.dumps(changed), "utf-8")
+            assert damage(path.parent), key
 
 
-def test_a_missing_file_is_found(write):
-    result = write()
-    (result.path / "losses.parquet").unlink()
-    with pytest.raises(ResultError, match=r"damaged: losses\.parquet is missing"):
-        load_result(result.path)
+@pytest.mark.parametrize("folder", sorted(KEPT.iterdir()), ids=lambda path: path.name)
+def test_kept_results_still_read(folder):
+    assert damage(folder) is None
 
 
 def test_a_damaged_folder_is_made_anew(write):
@@ -121,21 +166,20 @@ def test_a_sound_folder_that_is_there_already_stays(write):
     assert (again.path / "manifest.json").stat().st_ino == before.st_ino
 
 
-def test_an_error_while_writing_leaves_nothing(write, tmp_path):
+@pytest.mark.parametrize(
+    ("wrong", "raised", "said"),
+    [
+        (RuntimeError("no ink"), RuntimeError, "no ink"),
+        (OSError(errno.ENOSPC, "No space left on device"), ResultError,
+         r"can't write .*made-up-\w{10}: No space left on device"),
+    ],
+)  # fmt: skip
+def test_an_error_while_writing_is_said_and_leaves_nothing(write, tmp_path, wrong, raised, said):
     def draw(result):
-        raise RuntimeError("no ink")
+        raise wrong
 
-    with pytest.raises(RuntimeError, match="no ink"):
+    with pytest.raises(raised, match=said):
         write(root=tmp_path / "deep" / "results", draw=draw)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_full_disk_gives_one_clear_error_and_leaves_nothing(write, tmp_path):
-    def draw(result):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with pytest.raises(ResultError, match=r"can't write .*made-up-\w{10}: No space left on device"):
-        write(draw=draw)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from cprsim.experiments.pipeline import Outcome
-from cprsim.results.compare import differences
-from cprsim.results.metrics import FINISHED, METRICS, spreads, summarise
+from cprsim.results.metrics import FINISHED, METRICS, differences, spreads, summarise
 from cprsim.results.rows import replication_rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"

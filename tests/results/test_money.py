@@ -13,7 +13,7 @@ from cprsim.present.money import cheapest, money_table
 from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.money import Billed, JobPrices, JobUse, bills_of, cheapest_of, prices_in, summed
 from cprsim.scenario.prices import Bill, Money, Prices
-from tests.making import paper_policy
+from tests.making import paper_policy, small_scenario
 
 PRICES = Prices(
     currency="USD",
@@ -90,11 +90,11 @@ def test_strategies_have_a_row_each_the_cheapest_first() -> None:
 
 def test_prices_are_those_of_the_folder(tmp_path: Path) -> None:
     assert prices_in(tmp_path) is None
-    text = "name: x\ncluster: {trainers: 3, emb_ps: 2, shard_size: 10 GB}\n"
+    text = small_scenario().replace("emb_ps: 4", "emb_ps: 3, shard_size: 10 GB")
     (tmp_path / "scenario.yaml").write_text(text + "prices: {node_hour: 2 USD}\n", "utf-8")
     found = prices_in(tmp_path)
     assert found is not None
-    assert (dict(found.nodes), found.state_bytes) == ({"emb_ps": 2, "trainer": 3}, 2e10)
+    assert (dict(found.nodes), found.state_bytes) == ({"emb_ps": 3, "trainer": 2}, 3e10)
     (tmp_path / "scenario.yaml").write_text(text + "prices: {node_hour: cheap}\n", "utf-8")
     with pytest.raises(ResultError, match="prices can't be read"):
         prices_in(tmp_path)

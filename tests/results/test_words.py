@@ -2,33 +2,65 @@
 
 from __future__ import annotations
 
-from math import nan
+from dataclasses import replace
+from math import inf, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cprsim.records import SubSaves
+from cprsim.recovery.policy import RELOAD
 from cprsim.results.words import (
     ends,
+    hours,
     portion,
+    saves,
+    significant,
     suited,
     ten_thousandths,
     with_ends,
     with_interval,
 )
+from tests.making import paper_policy
+
+SAID = [
+    # about three digits
+    *((significant, (value,), text) for value, text in (
+        (0, "0"), (1e-12, "0"), (0.0004, "0.0004"), (1.434, "1.43"), (9.996, "10.0"),
+        (99.96, "100"), (-5.0, "-5.00"), (1661.1, "1,661"), (nan, "–"),
+    )),
+    # those of the interval; none where it is exact
+    (with_interval, (10.23, 0.613), "10.2 ± 0.6"),
+    (with_interval, (6.75, 0.0031), "6.7500 ± 0.0031"),
+    (with_interval, (6.75, 0.0045), "6.750 ± 0.004"),
+    (with_interval, (1661.1, 1234.5), "1,661 ± 1,234"),
+    (with_interval, (5.0, nan), "5.00"),
+    (with_interval, (5.0, 0.0), "5.00"),
+    (with_interval, (0.0025, 0.0004), "0.0025 ± 0.0004"),
+    (with_ends, (0.0025, 0.0021, 0.0029), "0.0025 (0.0021 to 0.0029, 95 % interval)"),
+    (suited, (0.0025, 0.0021, 0.0029), ("0.0025", "0.0021", "0.0029")),
+    (suited, (0.0025, 0.00238, 0.00262), ("0.00250", "0.00238", "0.00262")),
+    (ends, (0.0021, 0.0029), "0.0021 to 0.0029"),
+    (ten_thousandths, (0.00027, 0.00008), "2.70 ± 0.80"),
+    (ten_thousandths, (0.12345678, 0.0000005), "1,234.568 ± 0.005"),
+    (ten_thousandths, (0.5, 0.123445), "5,000 ± 1,234"),
+    (ten_thousandths, (0.0, 0.0), "0"),
+    # a small portion is not shown as nothing
+    *((portion, (value,), text) for value, text in (
+        (0.1, "0.1000"), (0.0, "0.0000"), (3.2e-5, "3e-05"), (nan, "–"),
+    )),
+    # times in the unit that suits them
+    *((hours, (value,), text) for value, text in (
+        (0, "0 h"), (30 / 3600, "30 s"), (0.094, "5.64 min"), (2.049, "2.05 h"),
+        (1200, "1,200 h"), (nan, "–"),
+    )),
+]  # fmt: skip
 
 
-def test_a_small_estimate_keeps_the_digits_of_its_interval():
-    assert with_ends(0.0025, 0.0021, 0.0029) == "0.0025 (0.0021 to 0.0029, 95 % interval)"
-    assert suited(0.0025, 0.0021, 0.0029) == ("0.0025", "0.0021", "0.0029")
-    assert suited(0.0025, 0.00238, 0.00262) == ("0.00250", "0.00238", "0.00262")
-    assert with_interval(0.0025, 0.0004) == "0.0025 ± 0.0004"
-    assert ends(0.0021, 0.0029) == "0.0021 to 0.0029"
-
-
-def test_a_small_portion_is_not_shown_as_nothing():
-    shown = {0.1: "0.1000", 0.0: "0.0000", 3.2e-5: "3e-05", nan: "–"}
-    assert {value: portion(value) for value in shown} == shown
+@pytest.mark.parametrize(("say", "given", "text"), SAID)
+def test_how_a_number_is_said(say, given, text):
+    assert say(*given) == text
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6))
@@ -41,8 +73,19 @@ def test_no_digit_of_the_half_width_is_lost(value, half):
         assert shown == pytest.approx(value, abs=0.51 * half)
 
 
-def test_a_loss_of_accuracy_is_told_in_ten_thousandths():
-    assert ten_thousandths(0.00027, 0.00008) == "2.70 ± 0.80"
-    assert ten_thousandths(0.12345678, 0.0000005) == "1,234.568 ± 0.005"
-    assert ten_thousandths(0.5, 0.123445) == "5,000 ± 1,234"
-    assert ten_thousandths(0.0, 0.0) == "0"
+@pytest.mark.parametrize(
+    ("interval_h", "sub_saves", "text"),
+    [
+        (2.05, None, "every 2.05 h"),
+        (inf, None, "no saves"),
+        (60.0, None, "60 h: no saves"),
+        (50.0, None, "50 h: no saves"),
+        (2.05, SubSaves("mfu"), "every 2.05 h"),
+        (60.0, SubSaves("mfu"), "12.5 % of the rows every 7.5 h"),
+        (50.0, SubSaves("mfu"), "12.5 % of the rows every 6.25 h"),
+        (600.0, SubSaves("mfu"), "600 h: no saves"),
+    ],
+)
+def test_how_often_a_policy_saves_in_words(interval_h, sub_saves, text):
+    policy = paper_policy("partial", RELOAD, interval_h, "given")
+    assert saves(replace(policy, sub_saves=sub_saves), 50.0) == text

@@ -179,10 +179,9 @@ WRONG = {
     },
     "trace": {
         "failures.system=2": ("", "belongs to format `lanl`"),
-        "failures.time_unit=h": ("", "belongs to format `tidy`"),
+        "failures.time_unit=h": ("", "belongs to format `jsonl`, `parquet`, `tidy`"),
         "failures.period={from: soon, to: 2000-01-01}": ("failures.period.from", "2000-01-01"),
         "failures.clock=wall": ("", "unknown key"),
-        "failures.format=lanl": ("failures.system", "is missing"),
         "failures.nodes=37": ("", "the trace has 37 nodes, the job 38"),
         "cluster.repair=2 h": ("", "its own repair"),
     },

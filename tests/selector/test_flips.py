@@ -10,7 +10,7 @@ import pytest
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
-from cprsim.failures.sources import Stretched
+from cprsim.failures.several import Stretched
 from cprsim.records import Storage, Transfer
 from cprsim.selector.choice import Flip
 from cprsim.selector.inputs import inputs_of

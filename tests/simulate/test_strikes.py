@@ -21,7 +21,7 @@ REACHES = (Reach.NODE, Reach.RACK, Reach.ALL)
 
 def failures_of(together: int) -> BlockFailures:
     cluster = Cluster((Role("worker", N_NODES, Holds.SHARD),), 3, Constant(2.0))
-    source = JobClock(Exponential.from_mean(5.0), range(N_NODES), together=together)
+    source = JobClock(Exponential(5.0), range(N_NODES), together=together)
     return BlockFailures(source, cluster, 1, 0, USEFUL_H).of_these(range(40))
 
 
@@ -55,8 +55,8 @@ def test_a_failure_strikes_what_its_scope_reaches(together: int, rack: int | Non
 
 def test_failures_of_a_source_of_their_own_are_of_its_scope() -> None:
     cluster = Cluster((Role("worker", N_NODES, Holds.SHARD),), 3, Constant(2.0))
-    nodes = JobClock(Exponential.from_mean(5.0), range(N_NODES))
-    racks = JobClock(Exponential.from_mean(20.0), range(N_NODES))
+    nodes = JobClock(Exponential(5.0), range(N_NODES))
+    racks = JobClock(Exponential(20.0), range(N_NODES))
     sources = SeveralSources((("", nodes), ("rack", racks)))
     shares = ScopeShares((1.0, 0.0), (Reach.NODE, Reach.RACK), N_NODES, 7, of_source=(1,))
     failures = BlockFailures(sources, cluster, 1, 0, USEFUL_H).of_these(range(40))

@@ -39,27 +39,28 @@ def test_an_interval_without_a_name_is_that_of_every_strategy_that_saves(points:
     assert intervals(found) == {"none": float("inf"), "full": 2.5, "partial": 2.5, "cpr": 2.5}
 
 
-def test_others_are_compared_with_full_recovery(points: Points) -> None:
-    (found,) = points("costs.load=1 min")
-    assert found.reference == "full"
-    (found,) = points("costs.load=1 min", overrides=("recovery=[none, {strategy: partial}]",))
-    assert found.reference == "none"
+@pytest.mark.parametrize(
+    ("overrides", "reference"), [((), "full"), (("recovery=[none, {strategy: partial}]",), "none")]
+)
+def test_others_are_compared_with_full_recovery(points: Points, overrides, reference) -> None:
+    (found,) = points("costs.load=1 min", overrides=overrides)
+    assert found.reference == reference
 
 
 def test_only_what_decides_the_numbers_makes_points_different(points: Points) -> None:
     (one,) = points("costs.load=60 s")
-    (same,) = points("costs.load=1 min", overrides=("name=other", "sweep.mode=grid"))
-    assert one.digest == same.digest
-    others = [
-        points("costs.load=1 min", overrides=(change,))[0].digest
-        for change in (
-            "simulation.seed=2",
-            "costs.load=1 min",
-            "job.useful=21 h",
-            "recovery=[full]",
+    same, *others = (
+        points("costs.load=1 min", overrides=changes)[0].digest
+        for changes in (
+            ("name=other", "sweep.mode=grid"),
+            ("simulation.seed=2",),
+            ("job.useful=21 h",),
+            ("recovery=[full]",),
+            ("costs.load=2 min",),  # the axis has the last word
         )
-    ]
-    assert len({one.digest, *others}) == 4  # the axis has the last word on costs.load
+    )
+    assert same == others.pop() == one.digest
+    assert len({one.digest, *others}) == 4
 
 
 @pytest.mark.parametrize(
@@ -71,21 +72,17 @@ def test_only_what_decides_the_numbers_makes_points_different(points: Points) ->
         ("recovery.swift.interval=1 h", r"^--over recovery.swift.interval: no entry `swift`"),
         ("recovery.none.interval=1 h", r"^--over recovery.none.interval: .* does not take it"),
         ("recovery.full.interval=1 h,2 ms", r"^--over recovery.full.interval: .* makes .* saves"),
+        (None, r"says nothing to vary: give --over"),
     ],
 )
 def test_what_makes_no_scenario_is_said_before_anything_runs(points: Points, over, said) -> None:
     with pytest.raises(ScenarioError, match=said):
-        points(over)
+        points(*filter(None, [over]))
 
 
 def test_an_interval_that_no_strategy_takes_is_refused(points: Points) -> None:
     with pytest.raises(ScenarioError, match=r"^--over recovery.interval: no strategy .* takes"):
         points("recovery.interval=1 h", overrides=("recovery=[none]",))
-
-
-def test_a_scenario_without_axes_says_what_to_give(points: Points) -> None:
-    with pytest.raises(ScenarioError, match=r"says nothing to vary: give --over"):
-        points()
 
 
 def test_points_share_failures_where_what_draws_them_is_the_same(points: Points) -> None:

@@ -15,19 +15,16 @@ import pandas as pd
 import pytest
 
 import cprsim
-from cprsim.errors import BudgetError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.failures.budget import MEMORY
-from cprsim.results.compare import differences
 from cprsim.results.folder import sole
-from cprsim.results.metrics import METRICS, summarise
+from cprsim.results.metrics import METRICS, differences, summarise
 from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
 from cprsim.results.store import PointStore
 from cprsim.scenario.reading import load_scenario
 from cprsim.sweeps import running as running_module
 from cprsim.sweeps.folder import load_sweep
-from cprsim.sweeps.running import bodies_of, run_points
+from cprsim.sweeps.running import run_points
 from cprsim.workers import Workers
 from tests.making import PROGRAM, call
 from tests.sweeps.conftest import Points
@@ -43,10 +40,12 @@ def swift(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sweep(scenario: Path, *options: object) -> dict[str, object]:
-    axes = [part for axis in AXES for part in ("--over", axis)]
-    done = call("sweep", scenario, *axes, "--workers", 1, "--json", *options)
+    done = call("sweep", scenario, *axes_of(*AXES), "--workers", 1, "--json", *options)
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
+
+
+PARTS = ["regroup", "degraded"]
 
 
 @pytest.mark.parametrize(
@@ -54,31 +53,22 @@ def sweep(scenario: Path, *options: object) -> dict[str, object]:
     [
         ([], []),
         (["accuracy.curve=criteo-kaggle-linear"], []),
-        (
-            ["recovery=[full, {strategy: hsdp, options: {group: 2, copy: 1 min}}]"],
-            ["regroup", "degraded"],
-        ),
-        (
-            [
-                "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}",
-                "simulation={seed: 5, precision: 5 %, at_most: 300}",
-            ],
-            [],
-        ),
+        (["recovery=[full, {strategy: hsdp, options: {group: 2, copy: 1 min}}]"], PARTS),
+        (["cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}",
+          "simulation={seed: 5, precision: 5 %, at_most: 300}"], []),
         (["job.useful=300 h"], []),  # without saves it is given up
     ],
-)
+)  # fmt: skip
 def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     scenario, swift, changes, further
 ) -> None:
     said = sweep(scenario, *(part for one in changes for part in ("--set", one)))
     table = load_sweep(said["folder"]).table
+    point = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h"]
     there = (table["costs.save_min"] == 5) & (table["failures.mtbf_h"] == 30)
     there &= table["recovery.full.interval_h"] == 4
     mine = table[there].set_index(["strategy", "quantity"])
-    point = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h"]
-    overrides = [*changes, *point]
-    experiment = assemble(load_scenario(scenario, overrides))
+    experiment = assemble(load_scenario(scenario, [*changes, *point]))
     outcome = simulate(experiment)
     single = summarise(outcome).set_index(["strategy", "quantity"])
     single = single[single.index.isin(mine.index)]
@@ -87,10 +77,8 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     assert set(METRICS) - set(mine.index.levels[1]) == without_curve
     assert set(further) <= set(mine.index.levels[1])
     np.testing.assert_allclose(mine[NUMBERS], single[NUMBERS], rtol=1e-9, atol=1e-12)
-    rows = replication_rows(outcome)
-    paired = differences(rows, experiment.cluster.n_nodes, "full").set_index(
-        ["strategy", "quantity"]
-    )
+    rows, n_nodes = replication_rows(outcome), experiment.cluster.n_nodes
+    paired = differences(rows, n_nodes, "full").set_index(["strategy", "quantity"])
     paired = paired[paired.index.isin(mine.index)]
     columns = ["difference", "difference_low", "difference_high"]
     np.testing.assert_allclose(
@@ -125,6 +113,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in folder.iterdir() if p.name != "manifest.json"}
 
 
+def contents_below(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.json")}
+
+
 @pytest.mark.long
 def test_the_same_bytes_whatever_the_number_of_workers(scenario, swift, tmp_path) -> None:
     one = Path(sweep(scenario, "--out", tmp_path / "one")["folder"])
@@ -132,10 +124,6 @@ def test_the_same_bytes_whatever_the_number_of_workers(scenario, swift, tmp_path
     assert one.name == two.name
     assert contents(one) == contents(two)
     assert contents_below(tmp_path / "one" / "points") == contents_below(tmp_path / "two/points")
-
-
-def contents_below(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.json")}
 
 
 def test_points_do_not_depend_on_their_company(points: Points, tmp_path) -> None:
@@ -147,24 +135,6 @@ def test_points_do_not_depend_on_their_company(points: Points, tmp_path) -> None
     assert mine == same
 
 
-def test_a_point_takes_no_room_for_its_rows(points: Points, monkeypatch) -> None:
-    changes = ("simulation.replications=9000", "recovery=[full, partial]")
-    (point,) = points("costs.load=1 min", overrides=changes)
-    monkeypatch.setenv(MEMORY, "6 MB")
-    with pytest.raises(BudgetError, match="results of 9,000 replications"):
-        simulate(point.experiment)
-    (body,) = bodies_of([(point.experiment, "full")])
-    assert [strategy["n"] for strategy in body["strategies"]] == [9000, 9000]
-
-
-def test_a_precision_is_reached_at_every_point(scenario, swift) -> None:
-    said = sweep(scenario, "--set", "recovery=[full,partial]", "--precision", "20%")
-    overhead = load_sweep(said["folder"]).of("overhead_fraction")
-    width = (overhead["high"] - overhead["low"]) / 2 / overhead["mean"]
-    assert (width < 0.21).all()
-    assert overhead["n"].nunique() > 1
-
-
 def test_what_cannot_be_is_said_and_nothing_is_written(scenario, swift) -> None:
     both = call("sweep", scenario, "--over", "costs.load=1 s", "--replications", 5,
                 "--precision", "1%")  # fmt: skip
@@ -172,7 +142,7 @@ def test_what_cannot_be_is_said_and_nothing_is_written(scenario, swift) -> None:
         2, "cprsim: --replications and --precision: give one of them\n"
     )  # fmt: skip
     nowhere = call("sweep", scenario, "--over", "costs.load=1 s", "--out", "/proc/nowhere")
-    assert nowhere.exit_code == 2
+    assert nowhere.exit_code == 1
     assert nowhere.stderr == "cprsim: can't write to /proc/nowhere: No such file or directory\n"
     assert not Path("results").exists()
 
@@ -263,82 +233,65 @@ def test_of_many_points_a_terminal_shows_where_each_strategy_is_at_its_ends(scen
 # ----------------------------------------------------------------------------- what goes wrong
 
 
-def stop_after(n_points: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """End the sweep, as by a kill, once so many points are written."""
-    put, left = PointStore.put, [n_points]
+def axes_of(*texts: str) -> list[str]:
+    return [part for text in texts for part in ("--over", text)]
 
-    def counting(*point: object) -> None:
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+SAID = (
+    "cprsim: can't write to results/points: No space left on device; 4 of 8 points are finished "
+    "and kept: the same command goes on from there\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("stop", "code", "said"), [(KeyboardInterrupt(), 130, ""), (FULL, 1, SAID)]
+)
+def test_a_sweep_that_stops_goes_on_where_it_was(
+    scenario, swift, monkeypatch, stop, code, said
+) -> None:
+    replace, left = os.replace, [4]
+
+    def until_it_stops(draft: Path, path: Path) -> None:
         if not left[0]:
-            raise KeyboardInterrupt
-        left[0] -= 1
-        put(*point)
-
-    monkeypatch.setattr(PointStore, "put", counting)
-
-
-def test_an_interrupted_sweep_goes_on_where_it_was(scenario, swift, monkeypatch) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(running_module, "MOST_TOGETHER", 1)
-        stop_after(5, patched)
-        done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
-        assert done.exit_code == 130
-    assert not list(Path("results").glob("small-sweep-*"))
-    before = stored()
-    assert len(before) == 5
-    sweep(scenario)
-    assert len(stored() - before) == 3
-
-
-def test_a_full_disk_keeps_what_is_finished(scenario, swift, monkeypatch) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(running_module, "MOST_TOGETHER", 1)
-        fill_after(3, patched)
-        done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
-    assert done.exit_code == 2
-    assert done.stderr.strip() == (
-        "cprsim: can't write to results/points: No space left on device; 3 of 8 points are "
-        "finished and kept: the same command goes on from there"
-    )
-    assert not list(Path("results/points").glob(".*"))
-    before = stored()
-    sweep(scenario)
-    assert (len(before), len(stored() - before)) == (3, 5)
-
-
-def fill_after(n_files: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that has room for so many points."""
-    replace, left = os.replace, [n_files]
-
-    def into_a_full_disk(draft: Path, path: Path) -> None:
-        if not left[0]:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise stop
         left[0] -= 1
         replace(draft, path)
 
-    monkeypatch.setattr("cprsim.results.store.os.replace", into_a_full_disk)
+    with monkeypatch.context() as patched:
+        patched.setattr(running_module, "MOST_TOGETHER", 1)
+        patched.setattr("cprsim.results.store.os.replace", until_it_stops)
+        done = call("sweep", scenario, *axes_of(*AXES), "--workers", 1)
+    assert done.exit_code == code
+    assert done.stderr.endswith(said)
+    assert not list(Path("results").glob("small-sweep-*"))
+    assert not list(Path("results/points").glob(".*"))
+    before = stored()
+    sweep(scenario)
+    assert (len(before), len(stored() - before)) == (4, 4)
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b"half a po", b"\xff\xfe"])
-def test_a_damaged_point_is_computed_anew_and_said(scenario, swift, damage) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        *(("points/*/*.json", text, "1 damaged point computed anew: {victim}")
+          for text in (b"", b"{}", b"half a po", b"\xff\xfe")),
+        ("*/sweep.csv", b"nothing", "{folder} is damaged: sweep.csv differs from its digest; it is "
+         "made anew"),
+    ],
+)  # fmt: skip
+def test_what_is_damaged_is_made_anew_and_said(scenario, swift, name, text, said) -> None:
     folder = Path(sweep(scenario)["folder"])
     before = contents(folder)
-    shutil.rmtree(folder)
-    victim = sorted(Path("results/points").rglob("*.json"))[3]
+    victim = sorted(Path("results").glob(name))[-1]
     whole = victim.read_bytes()
-    victim.write_bytes(damage)
-    done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
+    victim.write_bytes(text)
+    if victim.parent != folder:
+        shutil.rmtree(folder)
+    done = call("sweep", scenario, *axes_of(*AXES), "--workers", 1)
     assert done.exit_code == 0
-    assert done.stderr == f"cprsim: 1 damaged point computed anew: {victim}\n"
+    assert done.stderr == f"cprsim: {said.format(victim=victim, folder=folder)}\n"
     assert victim.read_bytes() == whole
-    assert contents(folder) == before
-
-
-def test_a_damaged_folder_is_made_anew(scenario, swift) -> None:
-    folder = Path(sweep(scenario)["folder"])
-    before = contents(folder)
-    (folder / "sweep.csv").write_text("nothing")
-    done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
-    assert "sweep.csv differs from its digest; it is made anew" in done.stderr
     assert contents(folder) == before
 
 
@@ -346,7 +299,7 @@ def test_the_same_sweep_twice_at_once_is_refused(scenario, swift) -> None:
     folder = Path(sweep(scenario)["folder"])
     shutil.rmtree(folder)
     with sole(folder):
-        done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
+        done = call("sweep", scenario, *axes_of(*AXES), "--workers", 1)
     assert done.exit_code == 2
     assert f"is being made by another process (number {os.getpid()}): wait for it" in done.stderr
     assert not folder.exists()
@@ -357,7 +310,7 @@ def test_the_same_sweep_twice_at_once_is_refused(scenario, swift) -> None:
 
 
 def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, swift) -> None:
-    axes = ["--over", "costs.load=1 min:9 min:lin20", "--over", "costs.detect=1 s:9 s:lin10"]
+    axes = axes_of("costs.load=1 min:9 min:lin20", "costs.detect=1 s:9 s:lin10")
     command = [*PROGRAM, "sweep", str(scenario), *axes, "--workers", "1", "--replications", "5"]
     killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while len(contents_below(Path("results/points"))) < 5 and killed.poll() is None:
@@ -366,23 +319,8 @@ def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, swift
     killed.wait()
     kept = stored()
     assert 5 <= len(kept) < 200
-    few = ["--over", "costs.load=1 min:9 min:lin20", "--over", "costs.detect=1 s,2 s"]
+    few = axes_of("costs.load=1 min:9 min:lin20", "costs.detect=1 s,2 s")
     done = call("sweep", scenario, *few, "--workers", 1, "--replications", 5)
     assert done.exit_code == 0, done.output
     assert kept <= stored()
     assert not list(Path("results").rglob(".*.unfinished"))
-
-
-@pytest.mark.parametrize(
-    "failures",
-    [
-        "{kind: node, roles: {emb_ps: {family: weibull, mtbf: 90 h, shape: 0.7}}}",
-        "{kind: correlated, mtbf: 200 h, shape: 0.8}",
-        "{kind: injected, count: 2}",
-    ],
-)
-def test_every_source_of_failures_can_be_swept(points: Points, tmp_path, failures) -> None:
-    found = points("recovery.interval=1 h,4 h", overrides=(f"failures={failures}",))
-    bodies, n_computed = run_points(found, PointStore(tmp_path), Workers(1))
-    assert n_computed == 2
-    assert bodies[0] != bodies[1]

@@ -61,7 +61,7 @@ def plugged(built_in, name: str):
     batches = TensorBatches(*tensors(built_in.train), batch=built_in.plan.batch)
     evaluate = lambda module: Predictions(test[2].numpy(), module(test[0], test[1]).numpy())  # noqa: E731
     own = Trainer(module, optimizers, batches, loss_of, evaluate)
-    return PluggedSetting(own, built_in.shards, built_in.plan.seed, ArrayPool(), own.get_state())
+    return PluggedSetting(own, built_in.shards, built_in.plan.seed, ArrayPool(), own.state())
 
 
 @pytest.fixture(params=OPTIMIZERS)

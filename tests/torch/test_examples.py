@@ -78,3 +78,43 @@ def test_a_two_tower_model_with_tables_of_several_widths_can_be_measured(setting
     twin, lost = forked(one, trials)
     assert all(quality != twin for quality in lost.values())
     assert not one.own.moves_only_accessed
+
+
+def test_a_partial_checkpoint_takes_a_lost_shard_back(tmp_path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import partial_checkpoint
+
+    monkeypatch.setattr(partial_checkpoint, "FRACTION", 0.5)
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Embedding(40, 4), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+
+    def train(rows: torch.Tensor) -> None:
+        model(rows).square().sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    def state() -> list[torch.Tensor]:
+        table = model[0].weight
+        return [table.detach().clone(), optimizer.state[table]["sum"].clone()]
+
+    train(torch.arange(40))
+    checkpoint = partial_checkpoint.PartialCheckpoint(tmp_path, model, optimizer)
+    train(torch.arange(20))  # all that was looked up fits into one sub-save
+    checkpoint.save(ends_interval=False)
+    saved = state()
+    train(torch.arange(40))
+    late, bias = state(), model[1].bias.detach().clone()
+    checkpoint.restore([1], n_shards=4)
+    lost = torch.arange(40) % 4 == 1
+    for now, then, before in zip(state(), saved, late, strict=True):
+        assert torch.equal(now[lost], then[lost])
+        assert torch.equal(now[~lost], before[~lost])
+    assert torch.equal(model[1].bias, bias)
+    checkpoint.compact()
+    compacted = state()
+    train(torch.arange(40))
+    checkpoint.restore([0])
+    assert all(map(torch.equal, state(), compacted))
+    assert torch.equal(model[1].bias, bias)
+    assert len(list(tmp_path.iterdir())) == 1

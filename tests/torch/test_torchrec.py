@@ -79,21 +79,6 @@ def test_tables_of_several_widths_are_found_and_their_look_ups_noted(trainer) ->
     np.testing.assert_array_equal(looked_up["item_table"], rows[:50, 1:])
 
 
-def test_it_learns_and_rows_and_the_rest_put_back_go_on_bit_by_bit(trainer) -> None:
-    before = trainer.evaluate()["log_loss"]
-    trainer.train(0, N, lambda rows: None)
-    rows = {name: table.get_rows(np.arange(table.n_rows)) for name, table in trainer.tables.items()}
-    dense = trainer.get_dense()
-    trainer.train(N, 4 * N, lambda rows: None)
-    after = trainer.evaluate()["log_loss"]
-    assert after < before - 0.05
-    for name, parts in rows.items():
-        trainer.tables[name].set_rows(np.arange(len(parts[0])), parts)
-    trainer.set_dense(dense)
-    trainer.train(N, 4 * N, lambda rows: None)
-    assert trainer.evaluate()["log_loss"] == after
-
-
 @pytest.mark.long
 def test_two_processes_that_share_the_tables_are_told_to_measure_the_whole_model(tmp_path) -> None:
     """Sharded over gloo it trains; its tables are no longer modules that hold their rows."""

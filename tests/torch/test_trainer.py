@@ -75,10 +75,10 @@ def run(trainer: Trainer, first: int, last: int) -> np.ndarray:
 def test_a_state_put_back_goes_on_bit_by_bit(name, sparse) -> None:
     trainer = new(name, schedule=True, sparse=sparse)
     run(trainer, 0, 250)
-    state = trainer.get_state()
+    state = trainer.state()
     first = run(trainer, 250, 2 * N)
     for _ in range(2):  # the same state serves several forks
-        trainer.set_state(state)
+        trainer.restore(state)
         np.testing.assert_array_equal(run(trainer, 250, 2 * N), first)
     again = new(name, schedule=True, sparse=sparse)
     np.testing.assert_array_equal(run(again, 0, 2 * N), first)

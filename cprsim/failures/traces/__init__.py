@@ -1,14 +1,11 @@
-"""Readers of logs: each yields the same `Outages`, or one clear error with file and line.
+"""Readers of logs: each makes a frame with node, start, end and cause, or one clear error.
 
 formats           a file for each format, and which one a log has
+spec              what a user says of a log
+foreign           files that are no log of failures, and what to write instead
 files             bytes, lines and text of a log, unpacked (.xz, .gz, .bz2, .zst, .zip)
 reading, times    cells and instants of tables
 tables, slurm     tables of any program, and Slurm's
-log               `Outages` of a frame with node, start, end and cause
+log               `Outages` of the frame
+node_file         when nodes joined and left
 """
-
-from cprsim.failures.traces.asked import Period
-from cprsim.failures.traces.formats.infinitehbd import read_infinitehbd
-from cprsim.failures.traces.formats.lanl import read_lanl
-
-__all__ = ["Period", "read_infinitehbd", "read_lanl"]

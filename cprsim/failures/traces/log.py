@@ -1,25 +1,33 @@
-"""What readers make: a frame with a row per outage, and of that the log."""
+"""What readers make: a frame with a row per outage, and of that the outages of a period."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from os import PathLike
 
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.outages import Causes, Outages, outages_of
-from cprsim.failures.traces.asked import Instant, LogOptions, Period
-from cprsim.failures.traces.files import trace_error
+from cprsim.errors import ParameterError
+from cprsim.failures.coalescing import brought_together, coalesced
+from cprsim.failures.outages import Causes, Outages, n_repeats, outages_of, with_lives
+from cprsim.failures.traces.files import Head, LogFile, trace_error
+from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
+from cprsim.failures.traces.spec import A_LOG, TABLE_OPTIONS, LogSpec
 from cprsim.failures.traces.times import Times, date_h, read_times, written
 from cprsim.records import Floats, Ints
 
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MOST_NODES = 10_000_000
 BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
+MINUTE_H = 1 / 60
+STAMPS = Times(np.zeros(0))  # without a zone
+TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,36 +36,82 @@ class Log:
 
     Parameters
     ----------
-    rows : node and cause (texts, or categories of them), start and end [h of the file's clock], NaN
-        for no end; its index is the line less `FIRST_ROW`
+    rows : node and cause (texts, or categories of them, in order if that is not the texts'), start
+        and end [h of the file's clock], NaN for no end; its index is the line less `FIRST_ROW`;
+        perhaps lasted [h], exactly
     counted : what is to be said, with how often
     points : whether outages without an end are instants; otherwise the node was down until its next
         failure
-    times : how instants are written; None: as dates
+    times : how instants are written
     watched : begin and end of the observation [h] where the file says them
     nodes : names of nodes, also of those that never failed; empty where the file does not say them
+    n_nodes : how many there are, where the file says that alone
+    dates : of nodes that join and leave: node, installed, entry, exit [h], NaN where unknown
     notes : what else is to be said
+    known : how the file says n_nodes, begins and ends
+    records_alone : whether all that is known of the observation is that these records are of it: a
+        period can't be longer, and nothing is censored at its ends
     """
 
     rows: pd.DataFrame
     counted: Counter[str]
     points: bool
-    times: Times | None = None
+    times: Times = STAMPS
     watched: tuple[float | None, float | None] = (None, None)
     nodes: frozenset[str] = frozenset()
-    notes: tuple[str, ...] = field(default=())
+    n_nodes: int | None = None
+    dates: pd.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+    known: Mapping[str, str] = field(default_factory=dict)
+    records_alone: bool = False
 
-    @property
-    def dated(self) -> bool:
-        """Whether hours count from 1970."""
-        return self.times is None or self.times.dated or self.times.since_1970
+
+@dataclass(frozen=True, slots=True)
+class LogFormat:
+    """One way to write a log of failures."""
+
+    looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
+    read: Callable[[LogFile, LogSpec], Log]
+    options: frozenset[str] = TABLE_OPTIONS  # of `FORMAT_OPTIONS` that it takes
+    order: int = 50  # smaller ones are tried first; special formats before general ones
+    source: str = A_LOG  # what its file is, and where it comes from
 
 
-def outages(path: Path, log: Log, asked: LogOptions) -> Outages:
-    """The outages of the period. What is left out, closed, assumed or merged is counted.
+def outages(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
+    """The outages that a user asks for. What is left out, closed, assumed or merged is counted.
 
-    Raises TraceError where there is no outage in the period, or one ends before it begins.
+    Raises TraceError where there is none, or one ends before it begins or after today;
+    ParameterError for options that do not apply.
     """
+    whole, from_h = _in_period(path, log, spec)
+    dates, facts = log.dates, dict(whole.facts)
+    if spec.nodes_file is not None or spec.has_dates:
+        if spec.nodes_file is not None:
+            dates, notes = read_nodes(spec.nodes_file, log.times, spec)
+            whole = replace(whole, notes=(*whole.notes, *notes))
+        if dates is None:
+            raise ParameterError("--nodes dates: the log has no column installed, entry or exit")
+        silent = spec.nodes_file is None
+        lives = lives_of(dates, from_h, whole.n_nodes if silent else 0)
+        window_h, whole = whole.window_h, with_lives(whole, lives)
+        of = spec.nodes_file or "--nodes dates"
+        facts |= dict.fromkeys(("n_nodes", "ages"), ("read", f"the nodes' own dates ({of})"))
+        if whole.window_h < window_h:
+            facts["ends"] = "read", "the last of the nodes leaves"
+        _require_failures(path, whole)
+    whole = _merged(whole, log, spec)
+    if spec.cause is not None or spec.not_cause is not None:
+        whole = whole.choosing(spec.cause or "", spec.not_cause)
+    if spec.node is not None:
+        whole = whole.of_node(spec.node)
+        facts["n_nodes"] = "given", "--node"
+    if within_h := spec.hours("together"):
+        whole = brought_together(whole, within_h)
+    return replace(whole, facts=facts)
+
+
+def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, float]:
+    """The outages of the period, and its begin [h of the file's clock]."""
     rows = log.rows
     if rows.empty:
         raise trace_error(path, None, "holds no failure of a node")
@@ -65,34 +119,93 @@ def outages(path: Path, log: Log, asked: LogOptions) -> Outages:
     no_row_where(
         backwards, rows["node"], path, "end", "the outage of {value} ends before it begins"
     )
-    from_h, to_h = _window(path, log, asked)
-    node, names = numbered(rows["node"], log.nodes)
-    if asked.period[1] is not None:
-        early = (rows["start"] < to_h).to_numpy(dtype=bool)
-        log.counted["outage(s) from the end of the period on left out"] += int((~early).sum())
-        rows, node = rows[early], node[early]
-    causes = Causes(*numbered(rows["cause"]))
-    known = _known(log, asked)
-    n_known = asked.n_nodes or (len(names) if log.nodes else None)
+    (from_h, to_h), facts = _window(path, log, spec)
+    if log.times.since_1970:
+        _require_past(path, rows, to_h if spec.ends[1] is not None else -np.inf)
+    in_time = np.ones(len(rows), dtype=bool)
+    if spec.ends[1] is not None and not (log.records_alone and to_h == log.watched[1]):
+        in_time = (rows["start"] < to_h).to_numpy(dtype=bool)
+        log.counted["outage(s) from the end of the period on left out"] += int((~in_time).sum())
+    if log.records_alone:
+        rows, in_time = rows[in_time], in_time[in_time]
+    node, names = numbered(rows.pop("node"), log.nodes)
+    if not in_time.all():
+        rows, node = rows[in_time], node[in_time]
+    n_nodes = n_observed(spec.n_nodes, max(len(names), log.n_nodes or 0), len(names), path)
+    if spec.n_nodes is not None:
+        facts["n_nodes"] = "given", "--nodes"
+    knows = spec.nodes is not None or log.nodes or log.n_nodes
     none_lasts_h = 0.0 if log.points else None
+    repair_h = spec.hours("repair")
+    given = facts["begins"][0] != "inferred", facts["ends"][0] != "inferred"
+    causes = Causes(*numbered(rows.pop("cause")))
+    hours = [rows.pop(name).to_numpy() - from_h for name in ("end", "start")]
+    if "lasted" in rows:
+        hours[0] = hours[1] + rows["lasted"].to_numpy()
+    del rows, in_time
     found = outages_of(
         node,
-        rows["start"].to_numpy() - from_h,
-        rows["end"].to_numpy() - from_h,
+        hours.pop(),  # each column is in memory once
+        hours.pop(),
         causes,
-        n_nodes=n_observed(asked.n_nodes, len(names), path),
+        n_nodes=n_nodes,
         window_h=to_h - from_h,
-        origin=written(from_h) if log.dated else f"{from_h:g} h",
+        origin=_origin(from_h, log, spec),
         node_names=names,
-        window_given=(known[0] is not None, known[1] is not None),
-        unended_h=none_lasts_h if asked.repair_h is None else asked.repair_h,
+        window_given=(False, False) if log.records_alone else given,
+        unended_h=none_lasts_h if repair_h is None else repair_h,
         notes=(
-            *guesses(n_known, known),
+            *([] if all(given) or log.records_alone else [NO_PERIOD]),
+            *([] if knows else [NO_NODES]),
             *log.notes,
             *(f"{n} {what}" for what, n in log.counted.items() if n),
         ),
     )
-    return checked(found, path)
+    if found.window_h > LONGEST_WINDOW_H:
+        message = (
+            f"the log spans {found.window_h:.3g} h: are its times in another unit? Or is one of "
+            "them far off?"
+        )
+        raise trace_error(path, None, message, "time_unit")
+    _require_failures(path, found)
+    return replace(found, facts=facts), from_h
+
+
+NO_PERIOD = "no whole period given: the log's own first start or last instant bounds it"
+NO_NODES = "no number of nodes given: those that never failed are not counted"
+
+
+def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
+    """Raise TraceError for an instant after today, unless the observation ends after it."""
+    latest_h = max(datetime.now(UTC).timestamp() / 3600 + TOMORROW_H, to_h)
+    for name in ("start", "end"):
+        late = (rows[name] > latest_h).to_numpy(dtype=bool)
+        if late.any():
+            at = written(float(rows[name].to_numpy()[late][0]))
+            no_row_where(late, rows["node"], path, name, f"of {{value}} lies in the future ({at})")
+
+
+def _require_failures(path: PathLike[str], found: Outages) -> None:
+    """Raise TraceError where no outage is left, with what was left out."""
+    if not found.in_window.any():
+        left = [note for note in found.notes if "left out" in note]
+        why = f": {'; '.join(left)}" if left else ""
+        raise trace_error(path, None, f"no outage begins within the period{why}", "period")
+
+
+def _merged(found: Outages, log: Log, spec: LogSpec) -> Outages:
+    """With repeats of a node merged, as asked for; in a log of instants those within a minute."""
+    within_h = spec.hours("coalesce")
+    if within_h is not None:
+        return coalesced(found, within_h) if within_h > 0 else found
+    if not (n_near := n_repeats(found, MINUTE_H)):
+        return found
+    said = f"{n_near} of {found.n_outages} begin within a minute of another on the same node"
+    how = ": merged into one (--coalesce '0 s' keeps them)" if log.points else (
+        ": --coalesce '1 min' merges them"
+    )  # fmt: skip
+    merged = coalesced(found, MINUTE_H) if log.points else found
+    return replace(merged, notes=(*found.notes, said + how))
 
 
 def numbered(
@@ -100,7 +213,9 @@ def numbered(
 ) -> tuple[Ints, tuple[str, ...]]:
     """Each text (n,) as its place in all of them in order, and these; `more` are among them."""
     found = texts.astype("category").cat.remove_unused_categories()
-    names = sorted({*found.cat.categories, *more})
+    names = list(found.cat.categories)
+    if not found.cat.ordered:
+        names = sorted({*names, *more})
     codes = found.cat.set_categories(names).cat.codes
     return np.asarray(codes, dtype=np.int64), tuple(names)
 
@@ -123,73 +238,72 @@ def paired(unit: Ints, at_h: Floats, state: Ints) -> tuple[Ints, Floats]:
     return order[at], np.where(ended, at_h[follows], np.nan)
 
 
+def joined(rows: pd.DataFrame, within_h: float, what: str, counted: Counter[str]) -> pd.DataFrame:
+    """Outages of a node that begin within a time of the end of the one before, made one.
+
+    The first one's cause stands for all; how many of how many joined another is counted as `what`.
+    """
+    rows = rows.sort_values(["node", "start"], kind="stable")
+    again = rows["node"] == rows["node"].shift()
+    again &= rows["start"] - rows["end"].shift() <= within_h
+    counted[f"of {len(rows)} {what}"] += int(again.sum())
+    ends = np.maximum.reduceat(rows["end"].to_numpy(), np.flatnonzero(~again))  # NaN: not yet
+    return rows[~again].assign(end=ends)
+
+
 # -------------------------------------------------------------------------------------- the window
 
 
-def _known(log: Log, asked: LogOptions) -> Period:
-    """Begin and end of the observation where the user or the file says them."""
-    first, last = (
-        said if said is not None else of_file
-        for said, of_file in zip(asked.period, log.watched, strict=True)
-    )
-    return first, last
-
-
-def _window(path: Path, log: Log, asked: LogOptions) -> tuple[float, float]:
-    """Begin and end of the observation [h of the file's clock]."""
+def _window(
+    path: PathLike[str], log: Log, spec: LogSpec
+) -> tuple[tuple[float, float], dict[str, tuple[str, str]]]:
+    """Begin and end of the observation [h of the file's clock], and from where all is known."""
     start_h, end_h = log.rows["start"], log.rows["end"]
-    from_h, to_h = float(start_h.min()), float(np.fmax(start_h.max(), end_h.max()))
-    first, last = log.watched
-    from_h, to_h = from_h if first is None else first, to_h if last is None else last
-    if asked.period[0] is not None:
-        from_h = _instant_h(asked.period[0], log, asked, path)
-    if asked.period[1] is not None:
-        to_h = _instant_h(asked.period[1], log, asked, path)
-    if from_h > to_h or (from_h == to_h and asked.period != (None, None)):
+    own = float(start_h.min()), float(np.fmax(start_h.max(), end_h.max()))
+    facts = {name: ("read", how) for name, how in log.known.items()}
+    window = []
+    sides = ("begins", "the first failure", "from"), ("ends", "the last instant", "to")
+    for side, (name, what, sign) in enumerate(sides):
+        said, of_file = spec.ends[side], log.watched[side]
+        at_h = own[side] if of_file is None else of_file
+        facts.setdefault(name, ("inferred", f"{what} in the file, see --period"))
+        if said is not None:
+            given_h = _instant_h(said, log, spec, path)
+            beyond = log.records_alone and (given_h < at_h if side == 0 else given_h > at_h)
+            how = f"what the file holds {sign} {said}, see --period"
+            facts[name] = ("inferred", how) if beyond else ("given", "--period")
+            at_h = at_h if beyond else given_h
+        window.append(at_h)
+    from_h, to_h = window
+    if from_h > to_h or (from_h == to_h and spec.period is not None):
         message = "the period ends before it begins, or before the log"
         raise trace_error(path, None, message, "period")
-    return from_h, to_h
+    return (from_h, to_h), facts
 
 
-def _instant_h(instant: Instant, log: Log, asked: LogOptions, path: Path) -> float:
-    """One end of the period: a number as the file has them, or an ISO 8601 date."""
-    text, times = str(instant), log.times
+def _instant_h(text: str, log: Log, spec: LogSpec, path: PathLike[str]) -> float:
+    """One end of the period: a number or a date as the file has them, or an ISO 8601 date."""
+    times = log.times
     is_date = re.match(r"\d{4}-\d\d-\d\d", text) is not None
-    if times is None or times.dated or (times.since_1970 and is_date):
-        return date_h(text, path, asked.tz)
+    if times.dated or (times.since_1970 and is_date):
+        return date_h(text, path, spec.tz, spec.date_format)
     cell = pd.Series([text], name="period", index=[-FIRST_ROW])
-    return float(read_times(cell, asked.time_unit, path, times).hours[0])
+    return float(read_times(cell, spec.time_unit, path, times).hours[0])
 
 
-def guesses(n_nodes: int | None, period: Period) -> tuple[str, ...]:
-    """What was taken from the log itself as nobody said it."""
-    notes = []
-    if None in period:
-        notes.append("no whole period given: the log's own first start or last instant bounds it")
-    if n_nodes is None:
-        notes.append("no number of nodes given: those that never failed are not counted")
-    return tuple(notes)
+def _origin(from_h: float, log: Log, spec: LogSpec) -> str:
+    """The begin of the observation as the log writes instants, with the zone."""
+    if not log.times.since_1970:
+        return f"{from_h:g} h"
+    return written(from_h, spec.tz or log.times.zone or (None if log.times.dated else "UTC"))
 
 
-def n_observed(given: int | None, named: int, path: Path) -> int:
+def n_observed(given: int | None, known: int, named: int, path: PathLike[str]) -> int:
     """Nodes observed; raises TraceError where fewer are given than the file names."""
     if given is None:
-        return named
+        return known
     if not 1 <= given <= MOST_NODES:
         raise trace_error(path, None, f"{given:,} nodes can't be observed", "nodes")
     if given < named:
         raise trace_error(path, None, f"{given} nodes given, but the file names {named}", "nodes")
     return given
-
-
-def checked(found: Outages, path: Path) -> Outages:
-    """Raise TraceError where no outage begins within the period, or the period is absurd."""
-    if found.window_h > LONGEST_WINDOW_H:
-        message = (
-            f"the log spans {found.window_h:.3g} h: are its times in another unit? Or is one of "
-            "them far off?"
-        )
-        raise trace_error(path, None, message, "time_unit")
-    if not found.in_window.any():
-        raise trace_error(path, None, "no outage begins within the period", "period")
-    return found

@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
-from pathlib import Path
+from os import PathLike
 from shlex import quote
 from typing import IO, Any
 
@@ -16,16 +16,15 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import TraceError, one_line
-from cprsim.failures.traces.files import numbered_lines, opened, trace_error
+from cprsim.failures.traces.files import head_of, numbered_lines, opened, trace_error
 from cprsim.records import Bools
 
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 ROWS_AT_ONCE = 100_000
-HEAD_BYTES = 65_536
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def read_csv(path: Path) -> pd.DataFrame:
+def read_csv(path: PathLike[str]) -> pd.DataFrame:
     """All cells as text, empty ones missing; a row's index is its line less `FIRST_ROW`.
 
     Raises TraceError for a file that is missing, damaged, empty, or whose rows differ in length.
@@ -38,11 +37,9 @@ def separator_of(line: str) -> str:
     return max(SEPARATORS, key=line.count)
 
 
-def csv_pieces(path: Path, separator: str | None = None) -> Iterator[pd.DataFrame]:
+def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd.DataFrame]:
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
-    with opened(path) as file:
-        head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
-    header = next((line for line in head.splitlines() if line.strip()), "")
+    header = next((line for line in head_of(path).text.splitlines() if line.strip()), "")
     separator = separator or separator_of(header)
     names = Counter(cell.strip() for cell in next(csv.reader([header], delimiter=separator), []))
     if twice := [name for name, n in names.items() if name and n > 1]:
@@ -59,14 +56,15 @@ def csv_pieces(path: Path, separator: str | None = None) -> Iterator[pd.DataFram
         _require_whole(path, separator, sum(names.values()))
 
 
-def _require_whole(path: Path, separator: str, n_columns: int) -> None:
+def _require_whole(path: PathLike[str], separator: str, n_columns: int) -> None:
     """Raise TraceError where a file ends within a row: with no end of line, and cells too few."""
     last, number = b"", 0
     with opened(path) as file:
         for number, last in enumerate(file, 1):  # noqa: B007 - the last one counts
             pass
-    n_cells = last.count(separator.encode()) + 1
-    if last.strip() and not last.endswith((b"\n", b"\r")) and n_cells < n_columns:
+    text = last.decode("utf-8", errors="replace")
+    n_cells = len(next(csv.reader([text], delimiter=separator), []))
+    if text.strip() and not text.endswith(("\n", "\r")) and n_cells < n_columns:
         message = f"the file ends within this row: {n_cells} cells, the header has {n_columns}"
         raise trace_error(path, number, message)
 
@@ -78,7 +76,7 @@ def _not_blank(table: pd.DataFrame) -> pd.DataFrame:
     return rows[~alone | (rows.iloc[:, 0].str.strip() != "")] if alone.any() else rows
 
 
-def _parsed(file: IO[bytes], path: Path, separator: str) -> Iterator[pd.DataFrame]:
+def _parsed(file: IO[bytes], path: PathLike[str], separator: str) -> Iterator[pd.DataFrame]:
     """Pieces of a CSV as pandas parses them; its complaints with file and line."""
     try:
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
@@ -99,7 +97,7 @@ def _parsed(file: IO[bytes], path: Path, separator: str) -> Iterator[pd.DataFram
         raise trace_error(path, None, f"can't be read: {error}") from None
 
 
-def _no_csv(path: Path, error: pd.errors.ParserError) -> TraceError:
+def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
     line = re.search(r"line (\d+)", str(error))
     row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
     number = int(line[1]) if line else int(row[1]) + 1 if row else None
@@ -121,7 +119,7 @@ OFTEN_CALLED = {  # without capitals and signs
 def named_columns(
     table: pd.DataFrame,
     columns: Mapping[str, str],
-    path: Path,
+    path: PathLike[str],
     ours: tuple[str, ...],
     optional: Collection[str],
 ) -> pd.DataFrame:
@@ -173,7 +171,7 @@ def _often_called(header: list[str], columns: Mapping[str, str]) -> list[str]:
 
 
 def no_row_where(
-    bad: Bools, rows: pd.DataFrame | pd.Series[str], path: Path, key: str, what: str
+    bad: Bools, rows: pd.DataFrame | pd.Series[str], path: PathLike[str], key: str, what: str
 ) -> None:
     """Raise TraceError at the first row that is bad."""
     if not bad.any():

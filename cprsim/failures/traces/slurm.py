@@ -4,109 +4,93 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from pathlib import Path
+from os import PathLike
 
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.files import numbered_lines, trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import read_times
 
-# ------------------------------------------------------------------------------------------- tables
-
-NO_TIME = ("unknown", "none")
+NO_TIME = ("", "unknown", "none")
+MOST_NODES = 100_000  # of one list
+_LIST = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")
+_PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def bar_table(
-    path: Path, needed: tuple[str, ...], command: str, free_text: str = ""
+    log: PathLike[str], needed: tuple[str, ...], command: str, free_text: str = ""
 ) -> pd.DataFrame:
     """The rows of a table as text, columns in lower case; its index is the line less `FIRST_ROW`.
+
+    Bars within the column `free_text` belong to it.
 
     Raises TraceError with the line, for a missing column or a row of another length.
     """
     header: list[str] = []
     rows: dict[int, list[str]] = {}
-    for line, text in numbered_lines(path):
+    for line, text in numbered_lines(log):
         cells = [cell.strip() for cell in text.split("|")]
         lower = [cell.lower() for cell in cells]
-        if lower == header:
-            continue  # two outputs, one after the other
         if not header:
             header = lower
             if missing := [name for name in needed if name not in header]:
                 message = f"is missing among the {len(header)} columns; write it with {command}"
-                raise trace_error(path, line, message, missing[0])
-            continue
-        if (extra := len(cells) - len(header)) > 0 and free_text in header:
-            at = header.index(free_text)
-            cells[at : at + extra + 1] = ["|".join(cells[at : at + extra + 1])]
-        if len(cells) != len(header):
-            message = f"the row has {len(cells)} cells where the header has {len(header)}"
-            raise trace_error(path, line, message)
-        rows[line - FIRST_ROW] = cells
-    if not header:
-        raise trace_error(path, None, "is empty")
+                raise trace_error(log, line, message, missing[0])
+        elif lower != header:  # which comes again where outputs were put together
+            extra = len(cells) - len(header)
+            if extra > 0 and free_text and free_text in header:
+                at = header.index(free_text)
+                cells[at : at + extra + 1] = ["|".join(cells[at : at + extra + 1])]
+            if len(cells) != len(header):
+                message = f"the row has {len(cells)} cells where the header has {len(header)}"
+                raise trace_error(log, line, message)
+            rows[line - FIRST_ROW] = cells
     return pd.DataFrame.from_dict(rows, orient="index", columns=header, dtype=object)
 
 
-def local_hours(cells: pd.Series[str], path: Path, asked: LogOptions) -> pd.Series[float]:
+def local_hours(
+    cells: pd.Series[str], log: PathLike[str], spec: LogSpec, *, required: bool = False
+) -> pd.Series[float]:
     """Time stamps as hours since 1970, NaN for ``Unknown``; raises TraceError with the line."""
-    known = cells.mask(cells.str.lower().isin(NO_TIME), "")
-    if not (known != "").any():
+    none = cells.str.lower().isin(NO_TIME)
+    if required:
+        no_row_where(none.to_numpy(), cells, log, str(cells.name), "{value} is no instant")
+    if none.all():
         return pd.Series(float("nan"), cells.index)
-    return pd.Series(read_times(known, None, path, tz=asked.tz).hours, cells.index)
+    return pd.Series(read_times(cells.mask(none, ""), None, log, tz=spec.tz).hours, cells.index)
 
 
-def required_hours(cells: pd.Series[str], path: Path, asked: LogOptions) -> pd.Series[float]:
-    """As `local_hours`; raises TraceError for a cell without an instant."""
-    hours = local_hours(cells, path, asked)
-    no_row_where(hours.isna().to_numpy(), cells, path, str(cells.name), "{value} is no instant")
-    return hours
-
-
-# ----------------------------------------------------------------------------------- lists of nodes
-
-MOST_NODES = 100_000
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
-_PART = re.compile(r"\[([^\[\]]*)\]|([^\[\],\s]+)")
-_ITEM = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")
-
-
-def node_lists(cells: pd.Series[str], path: Path) -> pd.Series:
+def node_lists(cells: pd.Series[str], log: PathLike[str]) -> pd.Series:
     """The names of each list of nodes; raises TraceError with the line."""
     lists = []
     for row, cell in cells.items():
         try:
             lists.append(expanded(cell))
         except ParameterError as error:
-            raise trace_error(
-                path, int(str(row)) + FIRST_ROW, str(error), str(cells.name)
-            ) from None
+            line = int(str(row)) + FIRST_ROW
+            raise trace_error(log, line, str(error), str(cells.name)) from None
     return pd.Series(lists, cells.index, dtype=object)
 
 
 def expanded(text: str) -> list[str]:
-    """The names in a list of nodes, in its order.
+    """The names in a list of nodes, in its order: ``gpu[001-016,020],login1``.
 
-    Raises ParameterError for a list that is none, or of more than `MOST_NODES` names.
+    Raises ParameterError for a list that is none, or too long.
     """
-    items = _ITEM.findall(text)
-    if not items or _ITEM.sub("", text).replace(",", "").strip():
+    lists = _LIST.findall(text)
+    if not lists or _LIST.sub("", text).replace(",", "").strip():
         raise ParameterError(f"'{one_line(text)}' is no list of nodes such as gpu[001-016,020]")
-    return [name for item in items for name in _names(item)]
-
-
-def _names(item: str) -> list[str]:
-    parts: list[list[str]] = []
-    n_names = 1
-    for ranges, plain in _PART.findall(item):
-        parts.append([plain] if plain else _numbers(ranges))
-        n_names *= len(parts[-1])
-        if n_names > MOST_NODES:
-            raise ParameterError(f"'{one_line(item)}' names more than {MOST_NODES:,} nodes")
-    return ["".join(name) for name in product(*parts)]
+    names: list[str] = []
+    for one in lists:
+        parts = [[plain] if plain else _numbers(ranges) for ranges, plain in _PART.findall(one)]
+        names += ["".join(name) for name in product(*parts)]
+        if len(names) > MOST_NODES:
+            raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES:,} nodes")
+    return names
 
 
 def _numbers(ranges: str) -> list[str]:

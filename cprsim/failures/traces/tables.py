@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from os import PathLike
 
 import numpy as np
 import pandas as pd
@@ -13,20 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cprsim.errors import one_line
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, outages, paired
+from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, paired
+from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
 from cprsim.failures.traces.slurm import node_lists
+from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, OTHERS, LogSpec
 from cprsim.failures.traces.times import Times, read_lengths, read_times
 from cprsim.records import Floats, Ints
 
-COLUMNS = ("node", "start", "end", "cause")
 OPTIONAL = {"end", "cause"}
-TABLE_OPTIONS = frozenset(
-    {"--period", "--column", "--time-unit", "--date-format", "--tz", "--repair"}
-)
 NO_END = {"-", "--", "null", "none", "nan", "nat", "n/a", "unknown"}
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 NEVER_H = 70_380_768.0  # the year 9999: the same
@@ -36,25 +32,28 @@ SKIPPED = "local time(s) that summer time skips, taken as when it did"
 
 
 def read_table(
-    path: Path, asked: LogOptions, pieces: Callable[[Path], Iterator[pd.DataFrame]]
-) -> Outages:
+    path: PathLike[str], spec: LogSpec, pieces: Callable[[PathLike[str]], Iterator[pd.DataFrame]]
+) -> Log:
     """Outages from a table: node, start, end (or duration, or state), cause.
 
-    Returns Outages of the period. A time stamp from the year 9999 on is no end. An outage of which
+    A time stamp from the year 9999 on is no end. An outage of which
     no end is known lasts to the next failure of its node at most.
 
     Raises TraceError with file and line, for anything that can't be read.
     """
-    counted, read = Counter[str](), list[pd.DataFrame]()
+    counted, read, dates = Counter[str](), list[pd.DataFrame](), list[pd.DataFrame]()
+    names = {ours: theirs for ours, theirs in spec.names.items() if ours not in NODE_COLUMNS}
     times: Times | None = None
     ends: dict[str, str] | None = None
     notes: tuple[str, ...] = ()
     for table in pieces(path):
         if ends is None:
-            ends = ends_told(table, asked.columns)
-            notes = _notes(table, asked.columns, ends)
-        columns = {**asked.columns, **ends}
+            ends = ends_told(table, names)
+            notes = _notes(table, spec, ends)
+        columns = {**names, **ends}
         state = columns.pop("state", None)  # which may be the column of causes too
+        if spec.has_dates:
+            dates.append(node_columns(table, spec, path))
         table = _one_node_each(table, columns.get("node", "node"), path, counted)
         if state is not None:
             says = states(named_columns(table, {}, path, (state,), ())[state])
@@ -62,13 +61,13 @@ def read_table(
         rows = named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)
         if rows.empty:
             continue
-        start = _times(rows["start"], asked, path, times, counted)
-        times = times or start._replace(hours=np.zeros(0), later_h=None, n_skipped=0)
+        start = _times(rows["start"], spec, path, times, counted)
+        times = times or Times(start.hours[:0], start.since_1970, start.unit, start.zone)
         cause = rows["cause"].fillna("") if "cause" in rows else [""] * len(rows)
         frame = pd.DataFrame({
             "node": pd.Categorical(rows["node"].str.strip()),
             "start": start.hours,
-            "end": _ends_h(rows, start.hours, times, asked, path, counted, columns),
+            "end": _ends_h(rows, start.hours, times, spec, path, counted, columns),
             "cause": pd.Categorical(cause),
         }, index=rows.index)  # fmt: skip
         nameless = frame["node"].isna() | (frame["node"] == "")
@@ -80,10 +79,13 @@ def read_table(
     whole = _joined(read)
     if "state" in whole:
         whole = _of_states(whole, path, counted)
-    points = not ends and "end" not in asked.columns and "end" not in table
-    if times.guessed:
+    points = not ends and "end" not in names and "end" not in table
+    if times.unit and spec.time_unit is None:
         notes = (f"times taken as {times.unit} since 1970, as no unit was given", *notes)
-    return outages(path, Log(whole, counted, points, times, notes=notes), asked)
+    lives = None
+    if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
+        lives = dates_of(rows, path, times, spec, "{value} has other dates in another row")
+    return Log(whole, counted, points, times, notes=notes, dates=lives)
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
@@ -97,7 +99,7 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return whole.assign(**texts)
 
 
-def _of_states(rows: pd.DataFrame, path: Path, counted: Counter[str]) -> pd.DataFrame:
+def _of_states(rows: pd.DataFrame, path: PathLike[str], counted: Counter[str]) -> pd.DataFrame:
     """Outages of rows that say from when on a node was down, or up."""
     state = rows["state"].to_numpy()
     begin, end_h = paired(
@@ -113,7 +115,7 @@ def _of_states(rows: pd.DataFrame, path: Path, counted: Counter[str]) -> pd.Data
 
 
 def _one_node_each(
-    table: pd.DataFrame, column: str, path: Path, counted: Counter[str]
+    table: pd.DataFrame, column: str, path: PathLike[str], counted: Counter[str]
 ) -> pd.DataFrame:
     """The rows, those whose cell names several nodes once for each."""
     if column not in table:
@@ -130,14 +132,14 @@ def _one_node_each(
 
 def _times(
     column: pd.Series[str],
-    asked: LogOptions,
-    path: Path,
+    spec: LogSpec,
+    path: PathLike[str],
     like: Times | None,
     counted: Counter[str],
 ) -> Times:
-    times = read_times(column, asked.time_unit, path, like, asked.date_format, asked.tz)
+    times = read_times(column, spec.time_unit, path, like, spec.date_format, spec.tz)
     counted[SKIPPED] += times.n_skipped
-    counted[TWICE] += times.n_twice
+    counted[TWICE] += 0 if times.later_h is None else int(np.isfinite(times.later_h).sum())
     return times
 
 
@@ -145,25 +147,25 @@ def _ends_h(
     rows: pd.DataFrame,
     start_h: Floats,
     like: Times,
-    asked: LogOptions,
-    path: Path,
+    spec: LogSpec,
+    path: PathLike[str],
     counted: Counter[str],
     columns: Mapping[str, str],
 ) -> Floats:
     """Ends [h], NaN where there is none; those that stand for none are counted."""
     if "duration" in rows:
-        unit = unit_of(columns["duration"]) or asked.time_unit
+        unit = unit_of(columns["duration"]) or spec.time_unit
         lasted_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
         return np.asarray(start_h + lasted_h, dtype=np.float64)
     if "end" not in rows:
         return np.full(len(rows), np.nan)
     none = rows["end"].str.strip().str.lower().isin(NO_END)
     counted["end(s) such as NULL or - taken for none"] += int(none.sum())
-    ends = _times(rows["end"].mask(none), asked, path, like, counted)
+    ends = _times(rows["end"].mask(none), spec, path, like, counted)
     end_h = ends.hours
     never = like.dated & (end_h >= NEVER_H)
     counted["end(s) in the year 9999 taken for none"] += int(never.sum())
-    zero = (like.dated | like.since_1970) & (end_h <= ZERO_H)
+    zero = like.since_1970 & (end_h <= ZERO_H)
     counted["end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(zero.sum())
     if ends.later_h is not None:  # an end in the second of two hours, as its start is later
         end_h = np.where((end_h < start_h) & np.isfinite(ends.later_h), ends.later_h, end_h)
@@ -221,9 +223,9 @@ def _tells_states(column: pd.Series[str]) -> bool:
 
 def ends_told(table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str]:
     """The column that says when outages end where none is called so: ``duration`` or ``state``."""
-    asked = {name: columns[name] for name in ("duration", "state") if name in columns}
-    if asked or "end" in columns or "end" in table:
-        return asked
+    said = {name: columns[name] for name in OTHERS if name in columns}
+    if said or "end" in columns or "end" in table:
+        return said
     taken = {columns.get(name, name) for name in ("node", "start")}
     names = [str(name) for name in table if name not in taken]
     if lengths := [name for name in names if LENGTH.fullmatch(name.lower())]:
@@ -232,16 +234,15 @@ def ends_told(table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str]
     return {"state": of_states[0]} if of_states else {}
 
 
-def _notes(
-    table: pd.DataFrame, columns: Mapping[str, str], ends: Mapping[str, str]
-) -> tuple[str, ...]:
+def _notes(table: pd.DataFrame, spec: LogSpec, ends: Mapping[str, str]) -> tuple[str, ...]:
     """From which column ends are known, where none is called so; which columns are not read."""
     said = {
         "duration": "outages last as the column '{}' says",
         "state": "a node is down from a row to its next, as the column '{}' says",
     }
     notes = [said[name].format(one_line(theirs)) for name, theirs in ends.items()]
-    read = {*(columns.get(name, name) for name in COLUMNS), *ends.values()}
+    ours = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
+    read = {*(spec.names.get(name, name) for name in ours), *ends.values()}
     names = [str(name) for name in table if name not in read]
     names = [one_line(name) for name in names if not re.fullmatch(r"Unnamed: \d+", name)]
     if names:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import UTC, datetime, tzinfo
+from os import PathLike
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import one_line
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.records import Bools, Floats
@@ -27,27 +26,30 @@ MICROSECONDS_PER_HOUR = 3.6e9
 
 
 class Times(NamedTuple):
-    """A column of instants in hours (of 1970, or of the file's own zero), NaN where empty."""
+    """A column of instants in hours, NaN where empty, and how the column writes them."""
 
     hours: Floats
-    dated: bool  # time stamps; otherwise plain numbers
-    zoned: bool = False
-    unit: str | None = None  # of numbers
-    guessed: bool = False  # nobody said the unit: the numbers look like it, since 1970
-    since_1970: bool = False  # numbers that count from there
+    since_1970: bool = True  # else since the file's own zero
+    unit: str | None = None  # of numbers; None: time stamps
+    zone: tzinfo | None = None  # of the first time stamp; None: they have none
     later_h: Floats | None = None  # the second instant of an hour that occurs twice; else NaN
     n_skipped: int = 0  # local times that summer time skips
 
     @property
-    def n_twice(self) -> int:
-        """Local times that stand for two instants."""
-        return 0 if self.later_h is None else int(np.isfinite(self.later_h).sum())
+    def dated(self) -> bool:
+        """Whether they are time stamps."""
+        return self.unit is None
+
+    @property
+    def zoned(self) -> bool:
+        """Whether they are time stamps with a zone."""
+        return self.zone is not None
 
 
 def read_times(
     column: pd.Series[str],
     time_unit: str | None,
-    path: Path,
+    path: PathLike[str],
     like: Times | None = None,
     form: str | None = None,
     tz: str | None = None,
@@ -66,14 +68,19 @@ def read_times(
     if like is None and (~numeric & ~empty).sum() > numeric.sum():
         return _stamps(text, empty, path, None, form, tz)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
-    looks_like = epoch_unit(numbers[numeric])
-    if like is None or like.unit is None:
+    no_row_where(_rounded(text), text, path, str(column.name), ROUNDED)
+    looks_like = epoch_unit(numbers[numeric & (numbers > 0)])
+    if like is None:
         unit = _unit(numbers[numeric], looks_like, time_unit, path)
+        since_1970 = looks_like == unit
     else:
-        unit = like.unit
-    since_1970 = like.since_1970 if like is not None else looks_like == unit
-    hours = np.asarray(numbers * HOURS[unit], dtype=np.float64)
-    return Times(hours, False, unit=unit, guessed=time_unit is None, since_1970=since_1970)
+        unit, since_1970 = str(like.unit), like.since_1970
+        if since_1970 and looks_like not in (None, unit):
+            message = (
+                f"looks like {looks_like} since 1970, the starts like {unit}: write both alike"
+            )
+            raise trace_error(path, None, message, str(column.name))
+    return Times(np.asarray(numbers * HOURS[unit], dtype=np.float64), since_1970, unit)
 
 
 # ------------------------------------------------------------------------------------------ numbers
@@ -88,6 +95,25 @@ def _numbers(text: pd.Series[str]) -> Floats:
     return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+ROUNDED = "{value} is rounded, as spreadsheets write long numbers: write all its digits"
+GROUPED = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.050
+PLAIN = r"[+-]?\d{1,3}"
+
+
+def _rounded(text: pd.Series[str]) -> Bools:
+    """Cells as 1.70796E+12: of so many digits an instant's hours are lost."""
+    return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:9|1\d)").to_numpy(dtype=bool)
+
+
+def _require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
+    """Raise TraceError where the points of a column may stand between thousands: 950, 1.050."""
+    grouped = text.str.fullmatch(GROUPED).to_numpy(dtype=bool)
+    whole = text.str.fullmatch(PLAIN).to_numpy(dtype=bool) | (text == "").to_numpy(dtype=bool)
+    if (grouped | whole).all() and (whole.any() or (text.str.count(r"\.") > 1).any()):
+        what = "{value}: a decimal point, or one between thousands? Write numbers without these"
+        no_row_where(grouped, text, path, str(text.name), what)
+
+
 def epoch_unit(numbers: Floats) -> str | None:
     """The unit in which all numbers (n,) lie between 1995 and 2040; None if there is none."""
     for unit, per_s in EPOCH.items():
@@ -100,7 +126,9 @@ def epoch_unit(numbers: Floats) -> str | None:
     return None
 
 
-def _unit(numbers: Floats, looks_like: str | None, time_unit: str | None, path: Path) -> str:
+def _unit(
+    numbers: Floats, looks_like: str | None, time_unit: str | None, path: PathLike[str]
+) -> str:
     """The unit of numbers (n,); raises TraceError where it is not known, or plainly another."""
     if time_unit is None and looks_like is not None:
         return looks_like
@@ -126,7 +154,7 @@ def _unit(numbers: Floats, looks_like: str | None, time_unit: str | None, path: 
 def _stamps(
     text: pd.Series[str],
     empty: Bools,
-    path: Path,
+    path: PathLike[str],
     like: Times | None,
     form: str | None,
     tz: str | None,
@@ -143,14 +171,18 @@ def _stamps(
     no_row_where(np.isnan(hours) & ~empty, text, path, key, f"{{value}} is no {right}")
     found = pc.match_substring_regex(pa.array(text, type=pa.large_string()), ZONE)
     zones = np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
-    zoned = bool(zones[~empty][:1].any()) if like is None else like.zoned
+    zone, zoned = None, bool(2 * zones.sum() >= (~empty).sum() > 0)
+    if like is not None:
+        zone, zoned = like.zone, like.zoned
+    elif zoned:
+        zone = pd.to_datetime(text[zones].iloc[0], format=form or "ISO8601").tzinfo
     odd = (zones != zoned) & ~empty
     no_row_where(odd, text, path, key, "{value}: either all time stamps have a zone or none")
     if zoned or tz is None:
-        return Times(hours, True, zoned)
+        return Times(hours, zone=zone)
     first, later, n_skipped = in_zone(stamps, tz)
     later_h = None if later is None else hours_since_1970(later)
-    return Times(hours_since_1970(first), True, zoned, later_h=later_h, n_skipped=n_skipped)
+    return Times(hours_since_1970(first), later_h=later_h, n_skipped=n_skipped)
 
 
 Stamps = pd.Series  # of time stamps
@@ -167,26 +199,13 @@ def in_zone(stamps: Stamps, tz: str) -> tuple[Stamps, Stamps | None, int]:
     summer = np.ones(len(local), dtype=bool)
 
     def instants(ambiguous: Bools | str) -> Stamps:
-        return pd.Series(
-            local.dt.tz_localize(zone, ambiguous=ambiguous, nonexistent="shift_forward")
-        )
+        return pd.Series(local.dt.tz_localize(tz, ambiguous=ambiguous, nonexistent="shift_forward"))
 
-    zone = require_zone(tz)
     first = instants(summer)
     twice = instants("NaT").isna() & local.notna()
     later = instants(~summer).where(twice).dt.tz_convert("UTC") if twice.any() else None
     n_skipped = int(((first.dt.tz_localize(None) != local) & local.notna()).sum())
     return first.dt.tz_convert("UTC"), later, n_skipped
-
-
-def require_zone(name: str) -> str:
-    """The name. Raises ParameterError where no zone of the IANA database has it."""
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        message = f"--tz: there is no time zone '{one_line(name)}'; one is Europe/Berlin, or UTC"
-        raise ParameterError(message) from None
-    return name
 
 
 def hours_since_1970(stamps: Stamps) -> Floats:
@@ -197,22 +216,28 @@ def hours_since_1970(stamps: Stamps) -> Floats:
     return np.asarray(np.where(np.isnat(microseconds), np.nan, hours), dtype=np.float64)
 
 
-def written(hours: float) -> str:
-    """Hours since 1970 as a time stamp, to the second."""
-    return str(np.datetime64(round(hours * 3600), "s"))
+def written(hours: float, tz: str | tzinfo | None = None) -> str:
+    """Hours since 1970 as a time stamp, to the second, with the zone where it is known."""
+    stamp = str(np.datetime64(round(hours * 3600), "s"))
+    if tz is None:
+        return stamp
+    return pd.Timestamp(stamp, tz="UTC").tz_convert(tz).isoformat()
 
 
-def date_h(text: str, path: Path, tz: str | None) -> float:
+def date_h(text: str, path: PathLike[str], tz: str | None, form: str | None = None) -> float:
     """Hours since 1970; in `tz`, else UTC, where the text names no zone.
 
-    Raises TraceError for what is no ISO 8601 date or time stamp.
+    Raises TraceError for what is neither of the log's form, or its day, nor an ISO 8601 time stamp.
     """
-    stamp = pd.Series(pd.to_datetime([text], format="ISO8601", errors="coerce", utc=True))
+    forms = ["ISO8601", *([form, form.partition(" ")[0]] if form else [])]
+    stamps = [pd.to_datetime([text], format=one, errors="coerce", utc=True) for one in forms]
+    stamp = pd.Series(next((one for one in stamps if one.notna().all()), stamps[0]))
     if tz is not None and re.search(ZONE, text) is None:
         stamp = in_zone(stamp, tz)[0]
     hours = float(hours_since_1970(stamp)[0])
     if np.isnan(hours):
         message = f"'{one_line(text)}' is no ISO 8601 time stamp, such as 2024-05-01T13:30:00Z"
+        message += f", nor of the form {form}" if form else ""
         raise trace_error(path, None, message, "period")
     return hours
 
@@ -226,7 +251,7 @@ LETTERS = {"d": " days", "H": " h", "S": " s", "w": " W"}
 NO_LENGTH = r",\d|^-?P(?:[^T]*[YM]|.*[.]\d+[DHM])"
 
 
-def read_lengths(column: pd.Series[str], unit: str | None, path: Path) -> Floats:
+def read_lengths(column: pd.Series[str], unit: str | None, path: PathLike[str]) -> Floats:
     """Lengths of time [h] of a text column, NaN where empty: ``35 min``, ``1:20:00``, numbers.
 
     Raises TraceError at the first cell that is no length, or a number without a unit.
@@ -235,6 +260,7 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: Path) -> Floats
     key = str(column.name)
     numbers = _numbers(text)
     number = np.isfinite(numbers)
+    _require_decimals(text, path)
     if unit is None:
         message = "{value}: in which unit? Say --time-unit, or name the column so: "
         no_row_where(number, text, path, key, f"{message}{key}_min, _h, _s")

@@ -1,62 +1,93 @@
 """The formats of logs that can be read, each a file of this folder with one `FORMAT`.
 
-A new format is a new file: it is found by its being here.
+A new format is a new file: it is found by its being here, and named as its file is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
-from cprsim.errors import ParameterError
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
-from cprsim.failures.traces.files import opened, trace_error
-from cprsim.failures.traces.reading import HEAD_BYTES
+from cprsim.errors import ParameterError, one_line
+from cprsim.failures.traces.spec import FORMAT_OPTIONS, LogSpec
 
+if TYPE_CHECKING:
+    from cprsim.failures.outages import Outages
+    from cprsim.failures.traces.files import LogFile
+    from cprsim.failures.traces.log import LogFormat
 
-def _found() -> dict[str, LogFormat]:
-    names = sorted(module.name for module in iter_modules(__path__))
-    formats = [import_module(f"{__name__}.{name}").FORMAT for name in names]
-    return {one.name: one for one in sorted(formats, key=lambda one: (one.order, one.name))}
-
-
-FORMATS: dict[str, LogFormat] = _found()
+GENERAL = 90  # the order of the format that takes whatever no other takes
 
 
-def head_of(path: Path) -> Head:
-    """The beginning of a log. Raises as `guess` does where the file can't be opened."""
-    with opened(path) as file:
-        begins = file.read(HEAD_BYTES)
-    return Head(begins.decode("utf-8-sig", errors="replace").lstrip(), begins[:16])
+def names() -> list[str]:
+    """What formats are called."""
+    return sorted(module.name.replace("_", "-") for module in iter_modules(__path__))
 
 
-def guess(path: Path) -> tuple[LogFormat, str]:
+def format_of(name: str) -> LogFormat:
+    """The format of a name. Raises ParameterError where there is none."""
+    if name not in names():
+        known = ", ".join((*names(), "costs"))
+        raise ParameterError(f"--format: there is no {one_line(name)!r}; known are {known}")
+    found: LogFormat = import_module(f"{__name__}.{name.replace('-', '_')}").FORMAT
+    return found
+
+
+def guess(log: PathLike[str]) -> tuple[str, str]:
     """The format that a log seems to have, and by what it was recognised.
 
     Raises TraceError where the file can't be opened or unpacked, or holds no text.
     """
-    head = head_of(path)
-    for one in FORMATS.values():
-        if why := one.looks_like(head):
-            if one.name == "tidy" and "\0" in head.text:
+    from cprsim.failures.traces.files import head_of, trace_error
+    from cprsim.failures.traces.foreign import advice
+
+    head = head_of(log)
+    if instead := advice(head.text):
+        raise trace_error(log, None, instead)
+    formats = {name: format_of(name) for name in names()}
+    for name, form in sorted(formats.items(), key=lambda one: (one[1].order, one[0])):
+        if why := form.looks_like(head):
+            if form.order >= GENERAL and "\0" in head.text:
                 break
-            return one, why
+            return name, why
     raise trace_error(
-        path, None,
+        log, None,
         "is no text: write the log as CSV (node,start,end), JSON lines or Parquet; a packed one is "
         "called .gz, .xz, .bz2, .zst or .zip",
     )  # fmt: skip
 
 
-def read_log(path: Path, form: LogFormat, asked: LogOptions) -> Outages:
-    """The outages of a log.
+def not_taken(spec: LogSpec, name: str) -> Iterator[tuple[str, str]]:
+    """The options given that a format does not take, and which formats do."""
+    for option in sorted((spec.given.keys() & FORMAT_OPTIONS) - format_of(name).options):
+        takers = [f"`{one}`" for one in names() if option in format_of(one).options]
+        yield option, f"belongs to format {', '.join(takers)}, not `{name}`"
 
-    Raises ParameterError for an option that the format does not take.; TraceError for a log that
-    can't be read, with file and line, row or byte.
+
+def read_log(log: LogFile | Path, spec: LogSpec | None = None) -> Outages:
+    """The outages of a log, with what was left out, closed, assumed or merged.
+
+    Raises ParameterError for an option that does not apply, TraceError for a log that can't be
+    read, with file and line, row or byte.
     """
-    if wrong := sorted(asked.given() - form.options):
-        takers = ", ".join(f"`{one.name}`" for one in FORMATS.values() if wrong[0] in one.options)
-        raise ParameterError(f"{wrong[0]}: belongs to format {takers}, not `{form.name}`")
-    return form.read(path, asked)
+    from cprsim.failures.traces.files import LogFile
+    from cprsim.failures.traces.log import Log, outages
+
+    spec = spec or LogSpec()
+    if isinstance(log, Path):
+        with LogFile(log) as opened:
+            return read_log(opened, spec)
+    name, why = (spec.format, "") if spec.format else guess(log)
+    form = format_of(name)
+    for option, message in not_taken(spec, name):
+        raise ParameterError(f"{option}: {message}")
+    read: Log = form.read(log, spec)
+    if why and (form.order < GENERAL or "commas" not in why):
+        note = f"read as format {name}: {why} (--format overrides)"
+        read = replace(read, notes=(note, *read.notes))
+    return outages(log, read, spec)

@@ -2,107 +2,70 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict, deque
-from math import nan
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections import Counter
+from os import PathLike
 
 import numpy as np
+import pandas as pd
 
-from cprsim.errors import one_line
-from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.traces.asked import LogFormat
-from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.json_values import items, require_object
-from cprsim.failures.traces.log import LONGEST_WINDOW_H, checked, guesses, n_observed
+from cprsim.failures.traces.formats.jsonl import json_pieces
+from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log, LogFormat
+from cprsim.failures.traces.reading import no_row_where
+from cprsim.failures.traces.spec import LogSpec
+from cprsim.failures.traces.times import Times
 
-EVENT = {"node_id": "", "event_time": 0.0, "event_type": "fault_start", "fault_type": {}}
-
-
-class _FaultEvent(NamedTuple):
-    line: int
-    node: str
-    at_h: float
-    ends: bool
-    fault: str  # what pairs a start with its end
-    cause: str
+EVENT = ("node_id", "event_time", "event_type", "fault_type")
 
 
-def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages:
+def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages from a JSON array of events: node_id, event_time [d], event_type, fault_type.
 
     Each ``fault_start`` is paired with the next ``fault_end`` of the same node and fault type,
     first in, first out. The observation begins at 0 and ends at the last event. The cause is the
     fault's level and class.
-
-    Raises TraceError with file and line.
     """
-    path = Path(path)
-    events = [_event(item, line, path) for line, item in items(path)]
-    if not events:
-        raise trace_error(path, None, "names no fault")
-    events.sort(key=lambda event: (event.at_h, event.ends))  # at one tick, starts come first
-    started, end_h = _paired(events, path)
-    names, node = np.unique([event.node for event in started], return_inverse=True)
-    outages = outages_of(
-        node.astype(np.int64),
-        np.array([event.at_h for event in started]),
-        np.array(end_h),
-        tuple(event.cause for event in started),
-        n_nodes=n_observed(n_nodes, len(names), path),
-        window_h=events[-1].at_h,
-        origin="day 0",
-        node_names=tuple(names.tolist()),
-        notes=guesses(n_nodes, (0.0, events[-1].at_h)),
+    events = pd.concat(json_pieces(log))
+    parts = [name for name in events if str(name).split(".")[0] == "fault_type"]
+    for name in EVENT:
+        cells = events.get(name, events[parts[0]] if parts and name == EVENT[-1] else None)
+        absent = pd.Series("", events.index) if cells is None else cells.fillna("")
+        no_row_where((absent == "").to_numpy(), absent, log, name, "is missing in this event")
+    texts = events[parts].fillna("")
+    shown = [name for name in ("fault_type.Level", "fault_type.Class") if name in parts] or parts
+    events = events.assign(
+        cause=texts[shown].agg(" / ".join, axis=1), fault_type=texts.agg("|".join, axis=1)
     )
-    return checked(outages, path)
-
-
-def _paired(events: list[_FaultEvent], path: Path) -> tuple[list[_FaultEvent], list[float]]:
-    """The starts, and the end [h] of each, NaN where the fault lasted on."""
-    under_way: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
-    started: list[_FaultEvent] = []
-    end_h: list[float] = []
-    for event in events:
-        faults = under_way[event.node, event.fault]
-        if not event.ends:
-            faults.append(len(started))
-            started.append(event)
-            end_h.append(nan)
-        elif faults:
-            end_h[faults.popleft()] = event.at_h
-        else:
-            raise trace_error(path, event.line, "a fault ends that did not begin", "event_type")
-    return started, end_h
-
-
-def _event(item: Any, line: int, path: Path) -> _FaultEvent:
-    item = require_object(item, line, path, json.dumps(EVENT))
-    if missing := [key for key in EVENT if key not in item]:
-        raise trace_error(path, line, "is missing in this event", missing[0])
-    node, day, kind, fault = (item[key] for key in EVENT)
-    is_number = isinstance(day, int | float) and not isinstance(day, bool)
-    if not is_number or not 0 <= day <= LONGEST_WINDOW_H / 24:  # nor NaN
-        raise trace_error(path, line, f"`{one_line(str(day))}` is no number of days", "event_time")
-    if kind not in ("fault_start", "fault_end"):
-        message = f"`{one_line(str(kind))}` is neither fault_start nor fault_end"
-        raise trace_error(path, line, message, "event_type")
-    cause = str(fault)
-    if isinstance(fault, dict):
-        cause = " / ".join(str(fault[key]) for key in ("Level", "Class") if key in fault)
-    fault_id = json.dumps(fault, sort_keys=True)
-    return _FaultEvent(line, str(node), day * 24.0, kind == "fault_end", fault_id, cause)
+    days = pd.to_numeric(events["event_time"], errors="coerce").to_numpy(dtype=float)
+    right = (days >= 0) & (days <= LONGEST_WINDOW_H / 24)
+    no_row_where(~right, events, log, "event_time", "{value} is no number of days")
+    odd = ~events["event_type"].isin(["fault_start", "fault_end"]).to_numpy(dtype=bool)
+    no_row_where(odd, events, log, "event_type", "{value} is neither fault_start nor fault_end")
+    events = events.assign(at_h=days * 24, ends=events["event_type"] == "fault_end")
+    events = events.sort_values(["at_h", "ends"], kind="stable")  # at one tick, starts come first
+    faults = events.groupby(["node_id", "fault_type", "ends"], sort=False)
+    key = ["node_id", "fault_type", "number"]
+    events["number"] = faults.cumcount()
+    ends = events[events["ends"]].set_index(key)["at_h"].rename("end")
+    rows = events[~events["ends"]].join(ends, on=key)
+    begun = events[key].merge(rows[[*key, "at_h"]], "left", key)["at_h"].to_numpy(float)
+    early = events["ends"].to_numpy(bool) & ~(begun <= events["at_h"].to_numpy())
+    no_row_where(early, events, log, "event_type", "a fault ends that did not begin")
+    return Log(
+        rows.rename(columns={"node_id": "node", "at_h": "start"}), Counter(), points=False,
+        times=Times(np.zeros(0), since_1970=False, unit="d"), records_alone=True,
+        watched=(0.0, float(events["at_h"].max())),
+        known={"begins": "the zero of the file's times"},
+    )  # fmt: skip
 
 
 FORMAT = LogFormat(
-    name="infinitehbd",
     options=frozenset(),
     looks_like=lambda head: (
         "a JSON array with events `fault_start`"
         if head.text.startswith("[") and "fault_start" in head.text
         else ""
     ),
-    read=lambda path, asked: read_infinitehbd(path, n_nodes=asked.n_nodes),
+    read=read_infinitehbd,
     order=10,
+    source="InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
 )

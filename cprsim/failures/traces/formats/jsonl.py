@@ -6,57 +6,80 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import pandas as pd
 
-from cprsim.failures.traces.asked import LogFormat
-from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.json_values import items, require_object
+from cprsim.failures.traces.files import read_text, trace_error
+from cprsim.failures.traces.log import LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
-from cprsim.failures.traces.tables import TABLE_OPTIONS, read_table
+from cprsim.failures.traces.tables import read_table
 
 EXAMPLE = '{"node": ..., "start": ...}'
+BETWEEN = re.compile(r"[\s,]*")
 
 
-def json_pieces(path: Path) -> Iterator[pd.DataFrame]:
-    """The objects as tables of text, with the index that `reading.csv_pieces` gives its rows.
-
-    Keys of an object within an object have its own before them: meta.host.
-
-    Raises TraceError with the line, for what is no JSON object.
-    """
-    objects, any_row = items(path), False
+def json_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
+    """The objects as tables of text, indexed as a CSV's rows; keys within keys as meta.host."""
+    objects, any_row = items(log), False
     while some := list(islice(objects, ROWS_AT_ONCE)):
         any_row = True
-        rows = [dict(_flat(require_object(item, line, path, EXAMPLE))) for line, item in some]
+        rows = [dict(flat(require_object(item, line, log, EXAMPLE))) for line, item in some]
         yield pd.DataFrame(rows, [line - FIRST_ROW for line, _ in some], dtype=object)
     if not any_row:
-        raise trace_error(path, None, "is empty")
+        raise trace_error(log, None, "is empty")
 
 
-def _flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | None]]:
+def flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | None]]:
+    """Keys and texts of an object; keys within keys as meta.host."""
     for key, value in item.items():
         if isinstance(value, dict) and value:
-            yield from _flat(value, f"{within}{key}.")
+            yield from flat(value, f"{within}{key}.")
+        elif value in (None, "") or isinstance(value, str):
+            yield within + key, value or None
+        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            yield within + key, ",".join(value)  # as tables list nodes
         else:
-            yield within + key, _text(value)
+            yield within + key, json.dumps(value, sort_keys=True)
 
 
-def _text(value: Any) -> str | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        return ",".join(value)  # as tables list nodes
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+def items(path: PathLike[str]) -> Iterator[tuple[int, Any]]:
+    """Line and value of each JSON value of a file; where it is one array, of each of its items.
+
+    Raises TraceError with the line, for what is no JSON.
+    """
+    text, decode = read_text(path), json.JSONDecoder().raw_decode
+    at, line, counted = len(text) - len(text.lstrip()), 1, 0
+    is_array = text.startswith("[", at)
+    at += is_array
+    while True:
+        found = BETWEEN.match(text, at)
+        at = found.end() if found else at
+        line, counted = line + text.count("\n", counted, at), at
+        if at == len(text) or (is_array and text[at] == "]"):
+            break
+        try:
+            value, at = decode(text, at)
+        except (ValueError, RecursionError) as error:
+            line += text.count("\n", at, getattr(error, "pos", at))
+            reason = getattr(error, "msg", "nested too deep, or a number of thousands of digits")
+            raise trace_error(path, line, f"is no valid JSON: {reason}") from None
+        yield line, value
+    if is_array and text[at:].strip() != "]":
+        message = "is no valid JSON: the array does not end where the file ends"
+        raise trace_error(path, line, message)
+
+
+def require_object(item: Any, line: int, path: PathLike[str], example: str) -> dict[str, Any]:
+    """The item. Raises TraceError where it is no object."""
+    if not isinstance(item, dict):
+        raise trace_error(path, line, f"is no JSON object such as {example}")
+    return item
 
 
 FORMAT = LogFormat(
-    name="jsonl",
-    options=TABLE_OPTIONS,
     looks_like=lambda head: "JSON objects" if re.match(r"(?:\[\s*)?\{", head.text) else "",
-    read=lambda path, asked: read_table(path, asked, json_pieces),
+    read=lambda log, spec: read_table(log, spec, json_pieces),
     order=80,
-    pieces=json_pieces,
 )

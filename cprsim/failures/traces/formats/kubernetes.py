@@ -5,117 +5,104 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
+from cprsim.errors import one_line
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.json_values import items, require_object
-from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, numbered, outages, paired
-from cprsim.failures.traces.reading import FIRST_ROW
+from cprsim.failures.traces.formats.jsonl import flat, items, require_object
+from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, LogFormat, joined, numbered, paired
+from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
+from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import read_times
 
-INSTANT = NEITHER  # an outage of no length
 STATES = {
-    "NodeNotReady": BEGIN, "NodeReady": END, "Rebooted": INSTANT, "SystemOOM": INSTANT,
-    "KernelOops": INSTANT, "KernelDeadlock": INSTANT,
+    "NodeNotReady": BEGIN, "NodeReady": END,
+    "Rebooted": NEITHER, "KernelOops": NEITHER, "KernelDeadlock": NEITHER,  # of no length
 }  # fmt: skip
+KIND = ("involvedObject.kind", "regarding.kind")
+NAME = ("involvedObject.name", "regarding.name")
+INSTANTS = (
+    ("firstTimestamp", "deprecatedFirstTimestamp", "eventTime"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("series.lastObservedTime",),
+)
+MARKS = re.compile(r'\{.*("(?:involvedObject|regarding)"|"kind":\s*"(?:Event)?List")', re.DOTALL)
 EXAMPLE = "an event of kubectl get events -o json"
+REBOOT_H = 1 / 60  # a reboot is reported when the node is ready again
 
 
-class _Event(NamedTuple):
-    row: int
-    node: str
-    at: str
-    cause: str
-
-
-def read_kubernetes(path: Path, asked: LogOptions) -> Outages:
+def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages from events of nodes: a list, or one object after the other (``--watch``).
 
-    ``NodeNotReady`` begins an outage, the node's next ``NodeReady`` ends it. A NotReady of a node
-    that is down already, and a Ready of one that is up, are counted and left out. Of events that
-    Kubernetes merged (`count`), the first and the last instant are known, the others are counted.
-    Events of a node that name a failure without an end (`INSTANT`) are instants.
-
-    Raises TraceError with file and line.
+    ``NodeNotReady`` begins an outage, the node's next ``NodeReady`` ends it; other failures of a
+    node are instants. Of events that Kubernetes merged (`count`), the first and the last instant
+    are known. What is not read is counted.
     """
     counted = Counter[str]()
-    found = [event for line, item in items(path) for event in _events(item, line, path, counted)]
-    events = pd.DataFrame(found, columns=_Event._fields).set_index("row")
-    state = np.asarray(events["cause"].map(STATES), dtype=np.int64)
+    found = [(line - FIRST_ROW, dict(flat(event))) for line, event in _events(log)]
+    events = pd.DataFrame([event for _, event in found], [row for row, _ in found], dtype=object)
+    reason, kind = _first(events, ("reason",)), _first(events, KIND)
+    no_row_where(reason.isna().to_numpy(), reason, log, "reason", "is missing in this event")
+    counted["event(s) left out that are not about a node"] = int((kind != "Node").sum())
+    known = (kind == "Node") & reason.isin(list(STATES))
+    for name, n in reason[(kind == "Node") & ~known].value_counts().items():
+        counted[f"event(s) {one_line(str(name))} left out: the node goes on"] = int(n)
+    events, cause = events[known], reason[known]
+    node = _first(events, NAME)
+    no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
+    events = events.assign(node=node, cause=cause, number=np.arange(len(events)))
+    changes = pd.concat([events.assign(at=_first(events, names)) for names in INSTANTS])
+    changes = changes.dropna(subset="at").drop_duplicates(["number", "at"])
+    undated = ~events["number"].isin(changes["number"]).to_numpy(dtype=bool)
+    no_row_where(undated, cause, log, "lastTimestamp", "is missing in this event")
+    events = events.reindex(columns=["number", "count"]).set_index("number")
+    n_more = pd.to_numeric(events["count"]).fillna(1) - changes.groupby("number").size()
+    what = "repetition(s) of merged events left out: their instants are not kept"
+    counted[what] = int(n_more.clip(lower=0).sum())
+    state = np.asarray(changes["cause"].map(STATES), dtype=np.int64)
     if not (state != END).any():
-        message = (
+        raise trace_error(
+            log, None,
             "holds no event of a node that is not ready: a cluster keeps events for an hour "
-            "unless --event-ttl says otherwise"
-        )
-        raise trace_error(path, None, message)
-    events["start"] = read_times(events["at"].rename("lastTimestamp"), None, path).hours
-    begins, end_h = paired(numbered(events["node"])[0], events["start"].to_numpy(), state)
-    n_begins, n_ends = int((state == BEGIN).sum()), int((state == END).sum())
-    n_idle, n_up = n_begins - len(begins), n_ends - int(np.isfinite(end_h).sum())
+            "unless --event-ttl says otherwise",
+        )  # fmt: skip
+    times = read_times(changes["at"].rename("lastTimestamp"), None, log)
+    changes["start"] = times.hours
+    begins, end_h = paired(numbered(changes["node"])[0], changes["start"].to_numpy(), state)
+    n_idle = int((state == BEGIN).sum()) - len(begins)
+    n_up = int((state == END).sum()) - int(np.isfinite(end_h).sum())
     counted["NotReady event(s) of nodes that were not ready already left out"] = n_idle
     counted["Ready event(s) of nodes that were ready already left out"] = n_up
-    instants = events[state == INSTANT]
-    rows = pd.concat(
-        [events.iloc[begins].assign(end=end_h), instants.assign(end=instants["start"])]
-    )
-    return outages(path, Log(rows, counted, points=False), asked)
+    down, instants = changes.iloc[begins].assign(end=end_h), changes[state == NEITHER]
+    rows = pd.concat([down, instants.assign(end=instants["start"])])
+    what = "outage(s) begin within a minute of the end of another of the same node: one failure"
+    return Log(joined(rows, REBOOT_H, what, counted), counted, points=False, times=times)
 
 
-def _events(item: Any, line: int, path: Path, counted: Counter[str]) -> Iterator[_Event]:
-    item = require_object(item, line, path, EXAMPLE)
-    if isinstance(item.get("items"), list):
-        for one in item["items"]:
-            yield from _events(one, line, path, counted)
-        return
-    item = item["object"] if "object" in item and "reason" not in item else item  # of a watch
-    item = require_object(item, line, path, EXAMPLE)
-    if "reason" not in item:
-        raise trace_error(path, line, "is missing in this event", "reason")
-    about, reason = item.get("involvedObject") or item.get("regarding") or {}, str(item["reason"])
-    if not isinstance(about, dict) or about.get("kind") != "Node":
-        counted["event(s) left out that are not about a node"] += 1
-    elif reason not in STATES:
-        counted["event(s) of nodes left out that are no failure"] += 1
-    elif not about.get("name"):
-        raise trace_error(path, line, "the event names no node", "involvedObject.name")
-    else:
-        instants = _instants(item)
-        if not instants:
-            raise trace_error(path, line, "is missing in this event", "lastTimestamp")
-        n_more = item.get("count")
-        merged = n_more - len(instants) if isinstance(n_more, int) else 0
-        what = "repetition(s) of merged events left out: their instants are not kept"
-        counted[what] += max(merged, 0)
-        yield from (_Event(line - FIRST_ROW, str(about["name"]), at, reason) for at in instants)
+def _events(log: PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line and fields of each event of a list, or of a watch."""
+    for line, item in items(log):
+        one = require_object(item, line, log, EXAMPLE)
+        for event in one["items"] if isinstance(one.get("items"), list) else [one]:
+            event = require_object(event, line, log, EXAMPLE)
+            event = event if "reason" in event else event.get("object", event)  # of a watch
+            yield line, require_object(event, line, log, EXAMPLE)
 
 
-def _instants(item: dict[str, Any]) -> list[str]:
-    """First and last instant of an event, as it writes them."""
-    series = item.get("series")
-    first = item.get("firstTimestamp") or item.get("deprecatedFirstTimestamp")
-    last = item.get("lastTimestamp") or item.get("deprecatedLastTimestamp")
-    observed = series.get("lastObservedTime") if isinstance(series, dict) else None
-    written = (first or item.get("eventTime"), last, observed)  # eventTime is the first
-    return list(dict.fromkeys(str(at) for at in written if at))
-
-
-def _looks_like(head: Head) -> str:
-    marks = r'"(?:involvedObject|regarding)"|"kind":\s*"(?:Event)?List"'
-    if head.text.startswith("{") and re.search(marks, head.text):
-        return "JSON with events about objects of Kubernetes"
-    return ""
+def _first(events: pd.DataFrame, names: tuple[str, ...]) -> pd.Series[str]:
+    """The first of these fields that an event has, missing where it has none."""
+    return events.reindex(columns=names).bfill(axis=1)[names[0]]
 
 
 FORMAT = LogFormat(
-    name="kubernetes",
     options=frozenset({"--period", "--repair"}),
-    looks_like=_looks_like,
+    looks_like=lambda head: (
+        "JSON with events about objects of Kubernetes" if MARKS.match(head.text) else ""
+    ),
     read=read_kubernetes,
     order=30,
 )

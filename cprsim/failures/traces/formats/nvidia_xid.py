@@ -1,185 +1,139 @@
-"""Kernel logs with NVIDIA's Xids (by docs.nvidia.com/deploy/xid-errors), and what each means."""
+"""Kernel logs with NVIDIA's Xids (by docs.nvidia.com/deploy/xid-errors), and which lose a node."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 from math import nan
-from pathlib import Path
-from typing import NamedTuple
+from os import PathLike
 
-import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from cprsim.errors import one_line
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import LogFormat, LogOptions
 from cprsim.failures.traces.files import numbered_lines, trace_error
-from cprsim.failures.traces.log import Log, outages
-from cprsim.failures.traces.reading import FIRST_ROW
-from cprsim.failures.traces.times import date_h, hours_since_1970, in_zone
+from cprsim.failures.traces.log import Log, LogFormat
+from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
+from cprsim.failures.traces.spec import LogSpec
+from cprsim.failures.traces.times import ZONE, Times, date_h, hours_since_1970, in_zone
 
-# ------------------------------------------------------------------------------------ the catalogue
+LOSES_NODE = {  # it has to be reset, rebooted or serviced before a job goes on
+    # published
+    46: "GPU stopped processing", 48: "double bit ECC error",
+    # recalled
+    61: "internal micro-controller breakpoint", 62: "internal micro-controller halt",
+    64: "ECC page retirement or row remapping failed", 74: "NVLink error",
+    79: "GPU has fallen off the bus", 95: "uncontained ECC error", 109: "context switch timeout",
+    110: "security fault", 119: "timeout of the GPU's system processor (GSP)",
+    120: "error of the GPU's system processor (GSP)", 136: "link training failed",
+    140: "unrecovered ECC error", 143: "GPU initialisation error",
+}  # fmt: skip
+LOSES_NONE = {8, 11, 13} | {31, 32, 38, 43, 45, 63, 68, 69, 92, 94, 121}  # published | recalled
 
-
-class Xid(NamedTuple):
-    """One kind of error that the driver reports."""
-
-    meaning: str
-    loses_node: bool  # the node has to be reset, rebooted or serviced before a job goes on
-    mark: str  # published or recalled
-
-
-XIDS: dict[int, Xid] = {
-    8: Xid("GPU stopped processing", False, "published"),
-    11: Xid("invalid or corrupted push buffer stream", False, "published"),
-    13: Xid("graphics engine exception", False, "published"),
-    31: Xid("GPU memory page fault", False, "recalled"),
-    32: Xid("invalid or corrupted push buffer stream", False, "recalled"),
-    38: Xid("driver firmware error", False, "recalled"),
-    43: Xid("GPU stopped processing", False, "recalled"),
-    45: Xid("preemptive cleanup after another error", False, "recalled"),
-    46: Xid("GPU stopped processing", True, "published"),
-    48: Xid("double bit ECC error", True, "published"),
-    61: Xid("internal micro-controller breakpoint", True, "recalled"),
-    62: Xid("internal micro-controller halt", True, "recalled"),
-    63: Xid("ECC page retirement or row remapping recorded", False, "recalled"),
-    64: Xid("ECC page retirement or row remapping failed", True, "recalled"),
-    68: Xid("video processor exception", False, "recalled"),
-    69: Xid("graphics engine class error", False, "recalled"),
-    74: Xid("NVLink error", True, "recalled"),
-    79: Xid("GPU has fallen off the bus", True, "recalled"),
-    92: Xid("high rate of single bit ECC errors", False, "recalled"),
-    94: Xid("contained ECC error", False, "recalled"),
-    95: Xid("uncontained ECC error", True, "recalled"),
-    109: Xid("context switch timeout", True, "recalled"),
-    110: Xid("security fault", True, "recalled"),
-    119: Xid("timeout of the GPU's system processor (GSP)", True, "recalled"),
-    120: Xid("error of the GPU's system processor (GSP)", True, "recalled"),
-    121: Xid("corrected error on the chip-to-chip link", False, "recalled"),
-    136: Xid("link training failed", True, "recalled"),
-    140: Xid("unrecovered ECC error", True, "recalled"),
-    143: Xid("GPU initialisation error", True, "recalled"),
-}
-
-
-# --------------------------------------------------------------------------------------- the reader
-
-XID = re.compile(r"NVRM: Xid \((?P<gpu>[^)]*)\):\s*(?P<code>\S*)")
-PREFIX = re.compile(
+MARK = "NVRM: Xid ("
+CODE = r"NVRM: Xid \([^)]*\):\s*(?P<code>\d+)(?:[,.:;\s]|$)"
+PREFIX = (  # of a line: its instant and its node
     r"^(?:<\d+>(?:1 )?)?"
     r"(?:(?P<iso>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)"
-    r"|(?P<year>\d{4} )?(?P<syslog>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)(?:\.\d+)?"
-    r"(?P<after> \d{4})?"
-    r"|\[(?P<dmesg>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\])"
+    r"|\[?(?:[A-Z][a-z]{2} )?(?:(?P<year>\d{4}) )?(?P<day>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)"
+    r"(?:\.\d+)?(?: (?P<after>\d{4}))?\]?)"
     r"(?:\s+(?P<host>[^\s\[:]+))?[\s:]"
 )
-THIS_NODE = "this machine"
-MOST_BACK = timedelta(days=30)  # a line so much older than the one before is of the next year
+BEGINS = re.compile(rf"(?:-- .*\n)*{PREFIX[1:]}.*kernel")
+MOST_BACK = pd.Timedelta(30, "D")  # lines of several programs come a little late
 
 
-class _Failure(NamedTuple):
-    row: int
-    node: str
-    at: datetime  # in UTC where the line names its zone, else without one
-    cause: str
+def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
+    """Failures of nodes, instants at the Xids that lose a node; what else there is, is counted.
 
-
-def read_nvidia_xid(path: Path, asked: LogOptions) -> Outages:
-    """Failures of nodes from kernel logs: instants at the Xids that lose a node (`XIDS`).
-
-    Lines are those of ``journalctl -k`` (``-o short-iso``), of syslog, or of ``dmesg -T`` (which
-    names no node: all lines are of one). Syslog names no year: the first line's is that of
-    the period, and December is followed by January. Xids that lose no node, and those that the
-    catalogue has not, are left out and counted.
-
-    Raises TraceError with file and line.
+    Lines are those of ``journalctl -k`` (short-iso), of syslog, or of ``dmesg -T`` (all of
+    one node, as none is named).
     """
-    counted, found, last = Counter[str](), [], _first_year(path, asked)
-    for line, text in numbered_lines(path):
-        xid = XID.search(text)
-        if xid is None:
+    counted, lines = Counter[str](), dict[int, str]()
+    for number, one in numbered_lines(log):
+        if MARK in one:
+            lines[number - FIRST_ROW] = one
+        else:
             counted["line(s) without an Xid left out"] += 1
-            continue
-        digits = xid["code"].rstrip(",.:;")
-        if not digits.isdigit():
-            message = f"'{one_line(xid['code'])}' is no number of an Xid"
-            raise trace_error(path, line, message, "Xid")
-        code = int(digits[:9])
-        at, host = _when_and_where(text[: xid.start()], line, path, last)
-        last = at.replace(tzinfo=None)
-        known = XIDS.get(code)
-        if known is None or not known.loses_node:
-            what = "that lose no node" if known else "that the catalogue has not"
-            counted[f"Xid(s) {code} left out, of those {what}"] += 1
-            continue
-        found.append(_Failure(line - FIRST_ROW, host, at, f"Xid {code}: {known.meaning}"))
-    if not found:
+    text = pd.Series(lines, dtype=str)
+    code = pd.to_numeric(_groups(text, CODE)["code"])
+    no_row_where(code.isna().to_numpy(), text, log, "Xid", "{value} has no number of an Xid")
+    loses = code.isin(list(LOSES_NODE))
+    for kind, n in code[~loses].value_counts().items():
+        known = "that lose no node" if kind in LOSES_NONE else "that the catalogue has not"
+        counted[f"Xid(s) {kind} left out, of those {known}"] = int(n)
+    if not loses.any():
         seen = ", ".join(what for what in counted if what.startswith("Xid")) or "no Xid at all"
-        raise trace_error(path, None, f"holds no Xid that loses a node ({seen})")
-    counted["Xid(s) without a node's name, taken as of one node (dmesg names none)"] = sum(
-        one.node == THIS_NODE for one in found
+        raise trace_error(log, None, f"holds no Xid that loses a node ({seen})")
+    text, code = text[loses], code[loses]
+    line = _groups(text, PREFIX)
+    stamps = _stamps(line, log, spec)
+    what = "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso`"
+    no_row_where(stamps.isna().to_numpy(), text, log, "", what)
+    nameless = line["host"].isin(["", "NVRM"])
+    what = "Xid(s) without a node's name, taken as of one node (dmesg names none)"
+    counted[what] = int(nameless.sum())
+    causes = {number: f"Xid {number}: {meaning}" for number, meaning in LOSES_NODE.items()}
+    rows = pd.DataFrame({
+        "node": line["host"].mask(nameless, "this machine"), "start": hours_since_1970(stamps),
+        "end": nan, "cause": code.map(causes),
+    })  # fmt: skip
+    zone = pd.Timestamp(line["iso"].iloc[0].replace(",", ".")).tzinfo
+    return Log(rows, counted, points=True, times=Times(rows["start"].to_numpy(), zone=zone))
+
+
+def _groups(text: pd.Series[str], pattern: str) -> pd.DataFrame:
+    """The named groups of a pattern, a column each; missing where it does not match."""
+    found = pc.extract_regex(pa.array(text, type=pa.large_string()), pattern)
+    columns = zip((field.name for field in found.type), found.flatten(), strict=True)
+    return pd.DataFrame({name: one.to_pandas() for name, one in columns}).set_index(text.index)
+
+
+def _stamps(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[pd.Timestamp]:
+    """The instants of lines, NaT for none; those without a zone as of ``--tz``, else as UTC."""
+    year = line["year"].where(line["year"] != "", line["after"])
+    bare = (line["day"] != "") & (year == "")
+    if bare.any():
+        year = year.mask(bare, _years(line[bare], log, spec))
+    iso = line["iso"].str.replace(",", ".")
+    stamps = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
+    stamps = stamps.fillna(_instants(year + " " + line["day"]).dt.tz_localize("UTC"))
+    if spec.tz is None:
+        return stamps
+    return stamps.where(iso.str.contains(ZONE) == True, in_zone(stamps, spec.tz)[0])  # noqa: E712
+
+
+def _instants(texts: pd.Series[str]) -> pd.Series[pd.Timestamp]:
+    return pd.to_datetime(texts, format="%Y %b %d %H:%M:%S", errors="coerce")
+
+
+def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[str]:
+    """The years of lines that name none: all are of the year after the begin of the period.
+
+    Raises TraceError where nobody says that, and where a node's lines go back: they are of more
+    than a year, or begin before the period.
+    """
+    if spec.ends[0] is None:
+        message = "the line names no year: --period says it, for example 2024-01-01.."
+        raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
+    begin = pd.Timestamp(date_h(spec.ends[0], log, spec.tz), unit="h")
+    next_year = _instants("2000 " + line["day"]) < begin.replace(year=2000)  # a leap year
+    year = (begin.year + next_year).astype(str)
+    at = _instants(year + " " + line["day"])
+    back = at.groupby(line["host"]).shift() - at
+    what = (
+        "{value} names no year, and lies more than a month before the line above it of its node: "
+        "such a log begins with --period, and is no longer than a year"
     )
-    rows = pd.DataFrame(found, columns=_Failure._fields).set_index("row")
-    rows = rows.assign(start=_hours([one.at for one in found], asked.tz), end=nan)
-    return outages(path, Log(rows, counted, points=True), asked)
-
-
-def _first_year(path: Path, asked: LogOptions) -> datetime | None:
-    """The instant since which the log is, for lines that name no year."""
-    if asked.period[0] is None:
-        return None
-    return datetime(1970, 1, 1) + timedelta(hours=date_h(str(asked.period[0]), path, asked.tz))
-
-
-def _when_and_where(
-    before: str, line: int, path: Path, last: datetime | None
-) -> tuple[datetime, str]:
-    """The instant and the node that stand before an Xid."""
-    found = PREFIX.match(before)
-    if found is None:
-        message = (
-            "the line begins with no time stamp and node: write the log with "
-            "`journalctl -k -o short-iso`"
-        )
-        raise trace_error(path, line, message)
-    host = found["host"] if found["host"] and found["host"] != "NVRM" else THIS_NODE
-    year = found["year"] or found["after"]
-    try:
-        if found["iso"]:
-            return datetime.fromisoformat(found["iso"].replace(",", ".")), host
-        if found["dmesg"]:
-            return datetime.strptime(found["dmesg"], "%a %b %d %H:%M:%S %Y"), host
-        if year:
-            return _of_syslog(found["syslog"], int(year)), host
-        if last is None:
-            message = "the line names no year: --period says it, for example 2024-01-01.."
-            raise trace_error(path, line, message, "period")
-        at = _of_syslog(found["syslog"], last.year)
-        return (at if at >= last - MOST_BACK else _of_syslog(found["syslog"], last.year + 1)), host
-    except ValueError:
-        message = f"'{one_line(before.strip())}' begins with no time stamp"
-        raise trace_error(path, line, message) from None
-
-
-def _of_syslog(text: str, year: int) -> datetime:
-    return datetime.strptime(f"{text} {year}", "%b %d %H:%M:%S %Y")
-
-
-def _hours(instants: list[datetime], tz: str | None) -> np.ndarray:
-    """Instants as hours since 1970; those without a zone as of `tz`, else as UTC."""
-    naive = np.array([at.tzinfo is None for at in instants])
-    utc = [at if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None) for at in instants]
-    stamps = pd.Series(np.array(utc, dtype="datetime64[us]")).dt.tz_localize("UTC")
-    hours = hours_since_1970(stamps)
-    return hours if tz is None else np.where(naive, hours_since_1970(in_zone(stamps, tz)[0]), hours)
+    no_row_where((back > MOST_BACK).to_numpy(), line["day"], log, "", what)
+    return year
 
 
 FORMAT = LogFormat(
-    name="nvidia-xid",
     options=frozenset({"--period", "--tz", "--repair"}),
-    looks_like=lambda head: "lines with `NVRM: Xid`" if "NVRM: Xid (" in head.text else "",
+    looks_like=lambda head: (
+        "lines of a kernel's log" if MARK in head.text or BEGINS.match(head.text) else ""
+    ),
     read=read_nvidia_xid,
     order=25,
 )

@@ -3,78 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import pandas as pd
 
-from cprsim.failures.traces.asked import LogFormat
-from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.files import opened, trace_error
+from cprsim.failures.traces.log import LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
-from cprsim.failures.traces.tables import TABLE_OPTIONS, read_table
-
-MAGIC = b"PAR1"
+from cprsim.failures.traces.tables import read_table
 
 
-def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
-    """The rows as tables of text; a row's index is its number (from 1) less `FIRST_ROW`.
-
-    Raises TraceError for a file that is no Parquet, is damaged, or has no row.
-    """
+def parquet_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
+    """The rows as tables of text, indexed as a CSV's rows; fields of a struct as meta.host."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     row = 0
     try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
-                yield _as_text(batch, row)
-                row += batch.num_rows
+        with opened(log) as file, pq.ParquetFile(file) as table:
+            for batch in table.iter_batches(batch_size=ROWS_AT_ONCE):
+                first, row = row + 1 - FIRST_ROW, row + batch.num_rows
+                whole = pa.Table.from_batches([batch]).flatten()
+                columns = zip(whole.schema.names, whole.columns, strict=True)
+                cells = {name: _texts(column).to_pandas() for name, column in columns}
+                yield pd.DataFrame(cells, dtype=object).set_axis(
+                    pd.RangeIndex(first, first + batch.num_rows)
+                )
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         message = f"can't be read as Parquet after row {row:,}: {reason}"
-        raise trace_error(path, None, message) from None
+        raise trace_error(log, None, message) from None
     if row == 0:
-        raise trace_error(path, None, "holds no row")
-
-
-def _as_text(batch: Any, rows_before: int) -> pd.DataFrame:
-    import pyarrow as pa
-
-    whole = pa.Table.from_batches([batch]).flatten()  # of a struct each field: meta.host
-    columns = {}
-    for name, column in zip(whole.schema.names, whole.columns, strict=True):
-        cells = _texts(column).to_pandas().astype(object)
-        columns[name] = cells.where(lambda cell: cell.notna(), None)
-    first = rows_before + 1 - FIRST_ROW
-    table = pd.DataFrame(columns)
-    return table.set_axis(pd.RangeIndex(first, first + len(table)), axis="index")
+        raise trace_error(log, None, "holds no row")
 
 
 def _texts(column: Any) -> Any:
-    """Any column as text: instants to the microsecond, lengths in seconds, lists as Python's."""
+    """Any column as text; lengths of time and lists as Python writes them."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if pa.types.is_timestamp(column.type):
-        zone = "Z" if column.type.tz else ""
-        instants = column.cast(pa.timestamp("us", tz="UTC" if zone else None), safe=False)
-        return pc.strftime(instants, format=f"%Y-%m-%dT%H:%M:%S{zone}")
-    if pa.types.is_duration(column.type):
-        seconds = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64())
-        return pc.binary_join_element_wise(pc.divide(seconds, 1e6).cast(pa.string()), "s", " ")
-    if pa.types.is_nested(column.type):
+    if pa.types.is_duration(column.type) or pa.types.is_nested(column.type):
         return pa.array([None if one is None else str(one) for one in column.to_pylist()])
     return column.cast(pa.string())
 
 
 FORMAT = LogFormat(
-    name="parquet",
-    options=TABLE_OPTIONS,
     looks_like=lambda head: (
-        "the mark of Parquet at its beginning" if head.begins.startswith(MAGIC) else ""
+        "the mark of Parquet at its beginning" if head.text.startswith("PAR1") else ""
     ),
-    read=lambda path, asked: read_table(path, asked, parquet_pieces),
+    read=lambda log, spec: read_table(log, spec, parquet_pieces),
     order=5,
-    pieces=parquet_pieces,
 )

@@ -13,9 +13,9 @@ from benchmarks.promise import Cell, Job
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
-from cprsim.kernel.replay import TracedTraining
-from cprsim.kernel.replay import replay as replay_log
+from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
+from cprsim.kernel.schedule import of_log
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Saving
 from cprsim.records import SubSaves
@@ -76,10 +76,8 @@ def test_a_history_trains_as_the_log_of_its_job_does(job: Job, strategy: str) ->
     for number in range(10):
         log = pipeline.replay(fresh, number)[policy.name]
         trainer = setting.trainer()
-        saver, course = Saver(trainer, setting.shards, policy.sub_saves), TracedTraining(trainer)
-        replay_log(
-            log, experiment.useful_h, cluster.shard_slots, cluster.replica_slots, course, saver
-        )
+        saver, slots = Saver(trainer, setting.shards, policy.sub_saves), cluster.shard_slots
+        play(trainer, saver, of_log(log, experiment.useful_h, slots, cluster.replica_slots))
         trial = promise.trial_of(
             saving, one.losses, number, experiment.useful_h, cluster.shard_slots.start
         )

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cprsim.errors import ParameterError
-from cprsim.failures.outages import Outages, by_node
+from cprsim.failures.outages import Outages
 
 
 def coalesced(outages: Outages, within_h: float) -> Outages:
@@ -16,30 +15,11 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     An outage (or an instant) that begins no later than `within_h` after the end of what its node
     had before belongs to that; so do others after it. The first one's start and cause stand for
     all; the end is the last. How many were merged is noted.
-
-    Raises ParameterError for a window that is negative or not finite.
     """
-    if not 0 <= within_h < np.inf:
-        raise ParameterError(f"a coalescing window is a time from 0 on, not {within_h!r} h")
-    order = by_node(outages)
-    node, start_h, end_h = outages.node[order], outages.start_h[order], outages.end_h[order]
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = (node[1:] != node[:-1]) | (start_h[1:] - end_h[:-1] > within_h)
-    n_merged = int((~begins).sum())
+    merged = outages.merged(within_h)
+    n_merged = outages.n_outages - merged.n_outages
     note = f"{n_merged} failure(s) within {within_h:.4g} h of one of the same node merged into it"
-    noted = replace(outages, notes=(*outages.notes, note))
-    if n_merged == 0:
-        return noted
-    firsts = np.flatnonzero(begins)
-    lasts = np.append(firsts[1:], outages.n_outages) - 1
-    kept = order[firsts]
-    end_h, ended, guessed = outages.end_h.copy(), outages.ended.copy(), outages.guessed.copy()
-    end_h[kept] = outages.end_h[order[lasts]]
-    ended[kept] = np.logical_and.reduceat(outages.ended[order], firsts)
-    guessed[kept] = np.logical_or.reduceat(outages.guessed[order], firsts)
-    mask = np.zeros(outages.n_outages, dtype=bool)
-    mask[kept] = True
-    return replace(noted, end_h=end_h, ended=ended, guessed=guessed).where(mask)
+    return replace(merged, notes=(*outages.notes, note))
 
 
 def brought_together(outages: Outages, within_h: float) -> Outages:

@@ -1,0 +1,165 @@
+"""What a user says of a log. Light: the help reads it."""
+
+# ruff: noqa: RUF009 - what makes the fields of a dataclass
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from math import inf
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cprsim.errors import ParameterError, one_line
+from cprsim.units import TIME
+
+DATES = "dates"  # of `LogSpec.nodes`: the log has the dates of its nodes
+COLUMNS = ("node", "start", "end", "cause")
+NODE_COLUMNS = ("installed", "entry", "exit")
+UNITS = ("ms", "s", "min", "h", "d")
+OTHERS = ("duration", "state")  # columns that stand for the end
+
+
+def _said(words: str, metavar: str = "", option: str = "", *, many: bool = False) -> Any:
+    """A field with the help of its option, and what the command line calls it."""
+    shell = {"metavar": metavar, "option": option, "many": many}
+    return field(default=None, metadata={"help": words, "shell": shell})
+
+
+@dataclass(frozen=True, slots=True)
+class LogSpec:
+    """A log of failures as a user describes it, and what of it counts.
+
+    Its fields are the options of ``cprsim fit``, keywords of `cprsim.fit`, and the keys of a
+    scenario's section ``failures: {kind: trace}``.
+    """
+
+    format: str | None = _said("Format of the log; default: guessed, and shown.", "NAME")
+    nodes: int | str | Path | None = _said(
+        "Nodes observed, with those that never failed: their number; a table with node and any "
+        "of installed, entry, exit; dates: the log has these columns, or dates of its own.",
+        "N|FILE|dates",
+    )
+    period: str | None = _said(
+        "The observation, its end excluded, as the log writes times, e.g. "
+        "2024-01-01..2025-01-01; one of both may be left out.",
+        "FROM..TO",
+    )
+    columns: Mapping[str, str] | Sequence[str] | None = _said(
+        "What a column of a table, or of the table of nodes, is called, e.g. start=begin; may be "
+        "repeated.",
+        "OURS=THEIRS",
+        "--column",
+        many=True,
+    )
+    time_unit: Literal["ms", "s", "min", "h", "d"] | None = _said(
+        "Of a table: unit of times that are numbers."
+    )
+    date_format: str | None = _said(
+        "Of a table: form of its dates, e.g. '%d/%m/%Y %H:%M'; default: ISO 8601."
+    )
+    tz: str | None = _said(
+        "Zone of time stamps that name none, e.g. Europe/Berlin; default: UTC.", "ZONE"
+    )
+    system: int | None = _said("Of records of several systems: which one.")
+    repair: str | None = _said(
+        "Length of outages whose end is missing in the log, e.g. '2 h'.", "TIME"
+    )
+    coalesce: str | None = _said(
+        "Merge failures of one node that are less than this apart, e.g. '10 min'; default: "
+        "'1 min' where the log has no ends, else '0 s', which is none.",
+        "TIME",
+    )
+    together: str | None = _said(
+        "Failures of nodes less than this after the one before are one event; default: none.",
+        "TIME",
+    )
+    cause: str | None = _said(
+        "Only causes that contain this text; the others' outages censor the up-times."
+    )
+    not_cause: str | None = _said(
+        "No causes that contain this text, e.g. maintenance; their outages censor the up-times."
+    )
+    node: str | None = _said("This node alone.")
+
+    def __post_init__(self) -> None:
+        """Raise ParameterError for times, a period or columns that are none, or an unknown zone."""
+        _ = [self.hours(one) for one in ("repair", "coalesce", "together")], self.ends, self.names
+        try:
+            ZoneInfo(self.tz or "UTC")
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            message = f"--tz: there is no time zone '{one_line(str(self.tz))}'"
+            raise ParameterError(f"{message}; one is Europe/Berlin, or UTC") from None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The log's names of columns by ours. Raises ParameterError."""
+        columns = self.columns or {}
+        if not isinstance(columns, Mapping):
+            if wrong := [pair for pair in columns if "=" not in pair]:
+                raise ParameterError(f"--column: {wrong[0]!r} is no pair such as start=begin")
+            columns = dict(pair.split("=", 1) for pair in columns)
+        return dict(columns)
+
+    @property
+    def ends(self) -> tuple[str | None, str | None]:
+        """Begin and end of the observation, as the log writes times. Raises ParameterError."""
+        first, sign, last = (self.period or "..").partition("..")
+        if not sign:
+            right = "is no FROM..TO such as 2024-01-01..2025-01-01"
+            raise ParameterError(f"--period: {self.period!r} {right}")
+        return first.strip() or None, last.strip() or None
+
+    @property
+    def n_nodes(self) -> int | None:
+        """How many nodes, where that is said."""
+        text = str(self.nodes)
+        return int(text[:20]) if text.removeprefix("-").isdigit() else None
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether the log itself has the dates of its nodes."""
+        return str(self.nodes) == DATES
+
+    @property
+    def nodes_file(self) -> Path | None:
+        """The table of nodes, where there is one. Raises ParameterError."""
+        if self.nodes is None or self.n_nodes is not None or self.has_dates:
+            return None
+        path = Path(str(self.nodes))
+        if not path.is_file():
+            text = one_line(str(path))
+            raise ParameterError(
+                f"--nodes: {text!r} is neither a whole number nor a file, nor {DATES!r}"
+            )
+        return path
+
+    def hours(self, option: str) -> float | None:
+        """The time that an option says [h]. Raises ParameterError where it is none."""
+        text = getattr(self, option)
+        if text is None:
+            return None
+        try:
+            hours = TIME.parse(text)
+            if not 0 <= hours < inf:
+                raise ParameterError("is no time from 0 on")
+        except ParameterError as error:
+            raise ParameterError(f"--{option}: {text!r} {error}") from None
+        return hours
+
+    @property
+    def given(self) -> dict[str, object]:
+        """What is said, by the name of its option."""
+        said = {one: getattr(self, one.name) for one in fields(self)}
+        return {
+            one.metadata["shell"]["option"] or f"--{one.name.replace('_', '-')}": value
+            for one, value in said.items()
+            if value
+        }
+
+
+A_LOG = "a log of failures of yours"
+FORMAT_OPTIONS = {
+    "--system", "--period", "--column", "--time-unit", "--date-format", "--tz", "--repair"
+}  # fmt: skip
+TABLE_OPTIONS = frozenset(FORMAT_OPTIONS - {"--system"})

@@ -1,0 +1,406 @@
+"""Logs of a few rows: what is made of good ones, and the one clear error for each bad one."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError, TraceError
+from cprsim.failures.traces.slurm import expanded
+from tests.failures.test_forms import GONE, node_event
+from tests.failures.tidy import read
+
+HOURS = {"time_unit": "h", "coalesce": "0 s"}
+OF_100_H = HOURS | {"period": (0, 100)}
+TIDY = "node,start,end\n"
+
+
+class Small(NamedTuple):
+    """A log, and what it holds."""
+
+    text: str
+    options: dict[str, Any]
+    holds: dict[str, Any]  # by attribute of `Outages`
+    notes: tuple[str, ...] = ()  # some of them
+
+
+def event(node: str, day: float, kind: str, fault: str = "GPU") -> dict[str, object]:
+    """Of InfiniteHBD."""
+    return {
+        "node_id": node,
+        "event_time": day,
+        "event_type": f"fault_{kind}",
+        "fault_type": {"Level": "Hardware", "Class": fault, "Desc": "lost"},
+    }
+
+
+def of_kubernetes() -> str:
+    events = [
+        node_event(node, reason, datetime(2024, 5, 1) + timedelta(minutes=at_min))
+        for node, reason, at_min in (
+            ("a", "NodeReady", 0), ("a", "NodeNotReady", 60), ("a", "NodeNotReady", 65),
+            ("a", "Rebooted", 90), ("a", "NodeReady", 120), ("b", "Rebooted", 180),
+            ("b", "Starting", 180),
+        )
+    ]  # fmt: skip
+    merged = node_event("c", "NodeNotReady", datetime(2024, 5, 1, 4))
+    merged |= {"count": 5, "lastTimestamp": "2024-05-01T09:00:00Z"}
+    return "\n".join(map(json.dumps, [*events, merged]))
+
+
+def of_prometheus(*samples: str) -> str:
+    values = [[1_714_570_200 + 60 * k, text] for k, text in enumerate(samples)]
+    series = {"metric": {"instance": "a"}, "values": values}
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": [series]}}
+    return json.dumps(answer)
+
+
+LANL = (
+    "System,nodes,nodenumz,Prob Started,Down Time,"
+    "Facilities,Hardware,Human Error,Network,Undetermined,Software\n"
+)
+LANL_ROWS = (
+    f"{LANL}2,5,0,6/21/2005 10:54,6,,Disk,,,,\n2,5,3,6/21/2005 12:54,0,,,,,,Other\n"
+    "3,9,0,6/22/2005 10:54,60,,,,,,\n"
+)
+SACCT = "JobID|State|End|NodeList|FailedNode\n1|NODE_FAIL|2024-05-01T00:00:00|gpu[1-9]|%s\n"
+LIVES = (
+    "node,start,end,installed,entry,exit\n"
+    "a,2024-01-10,2024-01-11,2023-12-22,2024-01-01,\n"
+    "a,2024-01-20,2024-01-21,2023-12-22,2024-01-01,\n"
+    "b,2024-01-15,2024-01-16,,2024-01-13,2024-01-18\n"
+    "c,2024-01-28,2024-01-30,2023-12-22,2024-01-01,\n"
+)
+JANUARY = {"nodes": "dates", "period": ("2024-01-01", "2024-02-01")}
+DATES = ("2024-01-01", "2024-01-02", "2024-01-10", "2024-01-12")
+MERGED = "outage(s) of nodes that were down already, merged into the outage under way"
+NO_END = "outage(s) without an end,"
+GOOD = {
+    "unsorted, open and twice": Small(
+        "node,start,end,cause\nb,30,31.5,disk\na,2,4,\n\nb,30,31.5,disk\nc,40,,power\na,3,3,fan\n",
+        HOURS | {"n_nodes": 5},
+        {"node": [0, 1, 2], "start_h": [0, 28, 38], "end_h": [2, 29.5, 38], "origin": "2 h",
+         "ended": [True, True, False], "cause": ["", "disk", "power"], "n_nodes": 5,
+         "window_h": 38, "node_names": ["a", "b", "c"]},
+        ("no whole period given: the log's own first start or last instant bounds it",
+         f"1 {NO_END} still under way at the end of the observation", f"2 {MERGED}"),
+    ),
+    "other names of columns, and a period": Small(
+        "t0,host,t1\n5,a,9\n20,b,21\n30,a,31\n50,c,51\n",
+        HOURS | {"columns": {"node": "host", "start": "t0", "end": "t1"}, "period": (8, 50)},
+        {"start_h": [-3, 12, 22], "in_window": [False, True, True], "window_h": 42, "n_nodes": 3},
+    ),
+    "closed by the next failure": Small(
+        f"{TIDY}a,10,\nb,20,22\na,30,31\nb,60,\na,70,\nc,99,", OF_100_H | {"n_nodes": 3},
+        {"start_h": [10, 20, 30, 60, 70, 99], "end_h": [30, 22, 31, 100, 100, 100],
+         "ended": [False, True, True, False, False, False]},
+        (f"1 {NO_END} closed by the next failure of the node",),
+    ),
+    "a given repair, which does not swallow the next failure": Small(
+        f"{TIDY}a,10,\na,11,\nb,20,\na,40,", OF_100_H | {"repair_h": 2.0},
+        {"start_h": [10, 11, 20, 40], "end_h": [11, 13, 22, 42], "ended": [False] * 4},
+        (f"1 {NO_END} of these cut at the node's next failure",),
+    ),
+    "outside the period": Small(
+        f"{TIDY}a,1,2\nb,20,30\na,90,91", HOURS | {"period": (10, 80)},
+        {"start_h": [10], "end_h": [20], "ended": [True]},
+        ("1 outage(s) from the end of the period on left out",),
+    ),
+    "within another": Small(
+        f"{TIDY}b,20,30\nb,25,26", OF_100_H, {"start_h": [20], "end_h": [30]}, (f"1 {MERGED}",)
+    ),
+    "at one instant": Small(
+        f"{TIDY}a,5,6\na,5,6\nb,5,6", OF_100_H, {"start_h": [5, 5], "end_h": [6, 6]},
+        (f"1 {MERGED}",),
+    ),
+    "with an end, and without": Small(
+        f"{TIDY}a,10,\na,10,12\na,40,\na,60,61\nb,70,71", OF_100_H,
+        {"start_h": [10, 40, 60, 70], "end_h": [12, 60, 61, 71],
+         "ended": [True, False, True, True]},
+    ),
+    "zero is an end in hours of another zero": Small(
+        f"{TIDY}a,-1,0\na,9,12", HOURS | {"period": (-2, 98)},
+        {"start_h": [1, 11], "end_h": [2, 14], "ended": [True, True]},
+    ),
+    "words for no end": Small(
+        f"{TIDY}a,1,NULL\nb,2,-", OF_100_H, {"end_h": [100, 100], "ended": [False, False]},
+        ("2 end(s) such as NULL or - taken for none",),
+    ),
+    **{
+        f"an end of {ends[0]}": Small(
+            f"{TIDY}a,{rows[0]},{rows[1]}\na,{rows[2]},{ends[0]}\nb,{rows[3]},{ends[1]}\n", {},
+            {"ended": [True, False, False]}, (f"2 end(s) {note} taken for none",),
+        )
+        for rows, ends, note in (
+            (DATES, ("9999-12-31", "9999-12-31T00:00"), "in the year 9999"),
+            (DATES, ("0001-01-01", "1970-01-01"), "such as 0, 1970-01-01 or the year 1"),
+            (("1704067200", "1704153600", "1704844800", "1705017600"), ("0", "0"),
+             "such as 0, 1970-01-01 or the year 1"),
+        )
+    },
+    "seconds since 1970": Small(
+        f"{TIDY}a,1714570200,1714573800\nb,1714656600,1714660200\n",
+        {"period": ("2024-05-01", "2024-05-03")},
+        {"origin": "2024-05-01T00:00:00+00:00", "window_h": 48},
+        ("times taken as s since 1970, as no unit was given",),
+    ),
+    # Berlin 2024: 31 March 02:00 to 03:00 is skipped, 27 October 02:00 to 03:00 occurs twice
+    "hours that occur twice or are skipped": Small(
+        f"{TIDY}a,2024-03-31 01:30,2024-03-31 03:30\nb,2024-03-31 02:30,\n"
+        "c,2024-10-27 01:30,2024-10-27 02:30\nd,2024-10-27 02:40,2024-10-27 02:20\n",
+        {"tz": "Europe/Berlin", "period": ("2024-03-31", None)},
+        {"origin": "2024-03-31T00:00:00+01:00", "start_h": [1.5, 2, 5040.5, 5041 + 2 / 3],
+         "end_h": [2.5, 5042 + 1 / 3, 5041.5, 5042 + 1 / 3]},
+        ("3 local time(s) in an hour that occurs twice, taken as the first unless that ends too "
+         "early", "1 local time(s) that summer time skips, taken as when it did"),
+    ),
+    "changes that change nothing": Small(
+        "start,node,event\n2024-01-01 00:00,a,up\n2024-01-01 01:00,a,down\n2024-01-01 02:00,a,down"
+        "\n2024-01-01 03:00,a,fenced\n2024-01-01 04:00,a,up\n2024-01-01 05:00,b,down\n",
+        {"columns": {"state": "event"}},
+        {"start_h": [0, 4], "end_h": [3, 4], "ended": [True, False]},
+        ("1 row(s) left out that say neither that a node is down nor that it is up",
+         "2 row(s) left out as the node was down, or up, already"),
+    ),
+    "lists of nodes": Small(
+        f'{TIDY}"g[01-03,7]",2024-01-01,2024-01-02\n"x,y",2024-01-03,2024-01-04\n'
+        '"Rack 5, left",2024-01-05,2024-01-06\n', {},
+        {"node_names": ["Rack 5, left", "g01", "g02", "g03", "g7", "x", "y"], "n_outages": 7},
+        ("2 row(s) that name several nodes, an outage of each",),
+    ),
+    "lists of nodes in JSON": Small(
+        '{"node": ["a", "b"], "start": "2024-05-01"}\n{"node": ["a"], "start": "2024-05-03"}\n', {},
+        {"node_names": ["a", "b"], "n_outages": 3},
+    ),
+    "a table with the dates of its nodes": Small(
+        LIVES, JANUARY,
+        {"node_names": ["a", "b", "c"],
+         "lives": [[-240, 288, -240], [0, 288, 0], [744, 408, 744]]},
+    ),
+    "InfiniteHBD, first in, first out": Small(
+        json.dumps([
+            event("a", 1.0, "start"), event("a", 2.0, "start"), event("a", 2.0, "start", "NIC"),
+            event("a", 4.0, "end"), event("a", 5.0, "end"), event("b", 6.0, "end"),
+            event("b", 6.0, "start"), event("c", 7.0, "start"),
+        ]), {"n_nodes": 10},
+        {"start_h": [24, 144, 168], "end_h": [168, 144, 168], "ended": [False, True, False],
+         "cause": ["Hardware / GPU"] * 3},
+        (f"2 {NO_END} still under way at the end of the observation", f"2 {MERGED}"),
+    ),
+    "LANL": Small(
+        LANL_ROWS, {"system": 2},
+        {"start_h": [0, 2], "down_h": [0.1, 0], "cause": ["Hardware", "Software"], "n_nodes": 5,
+         "window_h": 24, "node_names": ["2/0", "2/3"]},  # to the file's last record
+    ),
+    "LANL, all systems": Small(
+        LANL_ROWS, {"format": "lanl"}, {"n_nodes": 14, "n_outages": 3, "cause_code": [1, 2, 0]}
+    ),
+    "LANL, a period": Small(
+        LANL_ROWS, {"system": 2, "period": ("2005-06-21", "2005-06-21T12:00")},
+        {"start_h": [0], "window_h": 1.1, "facts": {
+            "n_nodes": ("read", "column nodes"), "ends": ("given", "--period"),
+            "begins": ("inferred", "what the file holds from 2005-06-21, see --period"),
+        }},
+    ),
+    "lists and states of Slurm": Small(
+        "NodeName|TimeStart|TimeEnd|State|Reason\n"
+        "gpu[001-003]|2024-05-01T00:00:00|2024-05-01T02:00:00|DOWN*|a|b [root@2024-05-01]\n"
+        "gpu004|2024-05-02T00:00:00|Unknown|MAINT|planned\n"
+        "gpu005|2024-05-02T00:00:00|2024-05-02T10:00:00|IDLE+DRAIN|\n"
+        "gpu005|2024-05-03T00:00:00|2024-05-03T10:00:00|IDLE+PLANNED|\n", {},
+        {"node_names": ["gpu001", "gpu002", "gpu003", "gpu005"],
+         "cause": ["DOWN / a|b"] * 3 + ["IDLE+DRAIN"]},
+        ("1 event(s) left out whose state is no failure (MAINT)",
+         "1 event(s) left out whose state is no failure (IDLE+PLANNED)"),
+    ),
+    "a job on several nodes that names the failed one": Small(
+        SACCT % "gpu4", {}, {"node_names": ["gpu4"]}
+    ),
+    "events of Kubernetes without a partner": Small(
+        of_kubernetes(), {},
+        {"node_names": ["a", "b", "c"], "start_h": [0, 2, 3], "end_h": [1, 2, 3],
+         "ended": [True, True, False], "cause": ["NodeNotReady", "Rebooted", "NodeNotReady"]},
+        ("1 Ready event(s) of nodes that were ready already left out",
+         "2 NotReady event(s) of nodes that were not ready already left out",
+         "3 repetition(s) of merged events left out: their instants are not kept",
+         "1 event(s) Starting left out: the node goes on"),
+    ),
+    "Xids of every kind of kernel log": Small(
+        f"Dec 31 23:00:00 a kernel: {GONE}\nJan  1 01:00:00 a kernel: {GONE}\n"
+        "[Mon Jan  1 02:00:00 2024] NVRM: Xid (PCI:0000:3b:00): 95, pid=7\n"
+        f"2024-01-01T05:00:00.2+02:00 b kernel: {GONE}\n"
+        "2024-01-01T06:00:00+02:00 b kernel: NVRM: Xid (PCI:0000:3b:00): 13, pid=7\n"
+        "2024-01-01T06:00:01+02:00 b kernel: something else\n"
+        "<4>1 2024-01-01T10:00:00.003Z c kernel - - - NVRM: Xid (PCI:0000:1a:00): 79, gone\n",
+        {"period": ("2023-12-31", None)},
+        {"node_names": ["a", "b", "c", "this machine"], "node": [0, 0, 3, 1, 2],
+         "start_h": [23, 25, 26, 27 + 0.2 / 3600, 34 + 0.003 / 3600]},
+        ("1 Xid(s) 13 left out, of those that lose no node",),
+    ),
+    "samples that are no number": Small(
+        of_prometheus("1", "NaN", "0", "1"), {}, {"start_h": [2 / 60]},
+        ("1 sample(s) that are no number left out",),
+    ),
+}  # fmt: skip
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    path = folder / "log"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_small_log_holds_what_it_says(tmp_path: Path, name: str) -> None:
+    small = GOOD[name]
+    log = read(written(tmp_path, small.text), **small.options)
+    for attribute, right in small.holds.items():
+        found = getattr(log, attribute)
+        if attribute in ("node_names", "cause"):
+            assert list(found) == right, attribute
+        elif isinstance(right, str | dict):
+            assert found == right, attribute
+        else:
+            np.testing.assert_allclose(found, right, rtol=0, atol=1e-7, err_msg=attribute)
+    assert set(small.notes) <= set(log.notes)
+
+
+# text, options, the beginning of the complaint (its line, where it has one), and the rest
+BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
+    (f"{TIDY}a,1,2\na,x,4\n", HOURS, ":3: ", "start: 'x' is no finite number"),
+    (f"{TIDY}a,1,2\n\na,3,x\n", HOURS, ":4: ", "end: 'x' is no finite number"),
+    (f"{TIDY}a,1,2\na,inf,2\n", HOURS, ":3: ", "start: 'inf' is no finite number"),
+    (f"{TIDY}a,1,2\na,5,4\n", HOURS, ":3: ", "end: the outage of 'a' ends before it begins"),
+    (f"{TIDY}a,1,2\n,5,6\n", HOURS, ":3: ", "node: the row names no node"),
+    (f"{TIDY}a,1,2\na,,6\n", HOURS, ":3: ", "start: the outage has no start"),
+    (f"{TIDY}a,1,2\na,5,6,7\n", HOURS, ":3: ", "can't be read"),
+    (f"{TIDY}a,1,2\nb,3", HOURS, ":3: ", "the file ends within this row"),
+    (f'{TIDY}a,1,2\n"b,3,4\n', HOURS, ":3: ", "can't be read"),
+    (f"{TIDY}a,1e300,2e300\nb,3e300,\n", HOURS, ": ", "are its times in another unit?"),
+    (TIDY, HOURS, ": ", "holds no row below the header"),
+    ("", HOURS | {"format": "tidy"}, ": ", "is empty"),
+    ("nod,start,end\na,1,2\n", HOURS, ":1: ", "the 3 of the header; did you mean 'nod'?"),
+    ("node start\na 1\n", HOURS, ":1: ", "there is no column 'node' among the 1 of the header"),
+    ("node,start,start\na,1,2\n", HOURS, ":1: ", "start: two columns have this name: rename one"),
+    (f"{TIDY}a,1,2\n", HOURS | {"columns": {"end": "stop"}}, ":1: ", "no column 'stop'"),
+    (f"{TIDY}a,1,2\n", HOURS | {"columns": {"until": "end"}}, ": columns.until: ", "no such col"),
+    (f"{TIDY}a,1,2\n", HOURS | {"columns": {"state": "evnt"}}, ":1: ", "no column 'evnt'"),
+    (f"{TIDY}a,1,2\nb,3,4\n", HOURS | {"n_nodes": 1}, ": nodes: ", "but the file names 2"),
+    *(
+        (f"{TIDY}a,1,\na,30,\n", HOURS | {"period": period}, ": period: ", "")
+        for period in ((50, 10), (10, 10), (None, 0.5), (90, None))
+    ),
+    (f"{TIDY}a,2024-02-01,\n", {"period": ("2262-04-12", None)}, ": period: ", "before it begins"),
+    (f"{TIDY}a,2024-02-01,\n", {"period": ("2262-04-12", "2262-04-13")}, ": period: ",
+     "no outage begins within the period"),
+    ("node,start\na,1.7e12\nb,1.71e12\n", HOURS, ":2: ", "look like ms since 1970 (2023-11-14 to"),
+    ("node,start\na,1714570200\n", {"time_unit": "ms"}, ":2: time_unit: ", "like s since 1970 "),
+    ("node,start\na,1714570200000\n", {"time_unit": "s"}, ":2: ", "look like ms since 1970"),
+    ("node,start\na,20240501\n", {}, ":2: ", "the times are numbers: say in which unit"),
+    ("node,start\na,2024-05-01T00:00Z\na,2024-05-02T00:00\n", {}, ":3: ", "have a zone or none"),
+    *(
+        (f"node,start\na,2024-05-01\nb,{text}\nc,2024-05-02\n", {}, ":3: ", "no ISO 8601 time st")
+        for text in ("01/02/2024 03:00", "17", "2024-02-30", "now", "2024-05-01 10:00 CET",
+                     '"1,250"')
+    ),
+    *(
+        (f"node,start,duration\na,2024-01-01,1 h\nb,2024-01-02,{cell}\n", {}, ":3: ", complaint)
+        for cell, complaint in (
+            ("90", "duration: '90': in which unit? Say --time-unit, or name the column so"),
+            ("long", "duration: 'long' is no length of time such as 35 min"),
+            ("P1M", "duration: 'P1M' is no length of time such as 35 min"),  # a month
+            ("PT1.5H", "duration: 'PT1.5H' is no length of time such as 35 min"),
+            ('"1,500 s"', "duration: '1,500 s' is no length of time such as 35 min"),
+            ("-2 h", "the outage of 'b' ends before it begins"),
+        )
+    ),
+    (f"{TIDY}g[03-01],2024-01-01,\n", {}, ":2: ", "is no range of numbers"),
+    (LIVES.replace("2023-12-22,2024-01-01,\nb", "2023-12-23,2024-01-01,\nb"), JANUARY, ":3: ",
+     "'a' has other dates in another row"),
+    (f"{TIDY}a,2024-01-01,2024-01-02\n", JANUARY, "", "has no column installed, entry or exit"),
+    (b"PK\3\4\0 and more", {}, ": ", "is no text: write the log as CSV"),
+    ("node,start,end\n".encode("utf-16"), {}, ": ", "is no text"),
+    ("node,start,Grund\na,1,St\xf6rung\n".encode("latin-1"), {}, ":2: ", "can't be read: byte 7"),
+    ("[1, 2]\n", {}, ":1: ", "there is no column 'node'"),
+    ('{"events": [{"node": "a"}]}\n', {}, ":1: ", "there is no column 'node'"),
+    ('{"a": 1\n', {}, ":2: ", "is no valid JSON"),
+    ('[{"node": "a", "start": "2024-05-01"},\n 3]', {}, ":2: ", "is no JSON object such as"),
+    ('[{"node": "a", "start": "2024-05-01"}', {}, ":1: ", "JSON: the array does not end"),
+    ("Host,Begin,Finish\na,1,2\n", {}, ":1: ", "--column node=Host --column start=Begin --c"),
+    ('{"meta": {"host": "a"}, "time": 1}\n', {}, ":1: ", "--column node=meta.host --column start="),
+    ("NodeName,Start time\na,1\n", {}, ":1: ", "node=NodeName --column 'start=Start time'"),
+    ('{"kind": "List", "items": []}\n', {}, ": ", "holds no event of a node that is not ready"),
+    ('{"status": "error", "error": "too many points"}\n', {}, ":1: ", "of Prometheus: too many"),
+    ("2024-01-01T06:00:01+02:00 b kernel: something else\n", {}, ": ", "no Xid at all"),
+    (SACCT % "", {}, ": ", "holds no failure of a node"),
+    *(
+        (text, {"format": "infinitehbd"}, place, complaint)
+        for text, place, complaint in (
+            ('{"a": 1}', ":1: ", "node_id: is missing"),
+            ("[]", ": ", "is empty"),
+            ('[\n{"node_id": 1,\n', ":3: ", "no valid JSON"),
+            ("[\n17\n]", ":2: ", "is no JSON object such as"),
+            ('[\n\n{"node_id": 1}\n]', ":3: ", "event_time: is missing"),
+            (json.dumps([event("a", float("nan"), "start")]), ":1: ", "'NaN' is no number of days"),
+            (json.dumps([event("a", -1.0, "start")]), ":1: ", "'-1.0' is no number of days"),
+            (json.dumps([event("a", 10**400, "start")]), ":1: ", "is no number of days"),
+            (json.dumps([event("a", True, "start")]), ":1: ", "'true' is no number of days"),
+            (json.dumps([event("a", 1.0, "end")]), ":1: ", "a fault ends that did not begin"),
+            (json.dumps([event("a", 1.0, "stop")]), ":1: ", "neither fault_start nor fault_end"),
+        )
+    ),
+    (f"{LANL}2,5,0,2005-06-21 10:54,6,,,,,,\n", {"system": 2}, ":2: ", "is no m/d/Y H:M"),
+    (f"{LANL}2,5,x,6/21/2005 10:54,6,,,,,,\n", {"system": 2}, ":2: ", "nodenumz: 'x' is no whole"),
+    (f"{LANL}2,5,0,6/21/2005 10:54,-6,,,,,,\n", {"system": 2}, ":2: ", "Down Time: '-6' is no wh"),
+    (LANL_ROWS, {"system": 7}, ": system: ", "no system 7; there are 2"),
+    (LANL_ROWS, {"system": 2, "period": ("2010-01-01", None)}, ": period: ", "before it begins"),
+    (LANL_ROWS, {"system": 2, "period": ("soon", None)}, ": period: ", "'soon' is no ISO 8601"),
+    ("System\n2\n", {"format": "lanl"}, ":1: ", "column of LANL's records is missing"),
+    (f"{TIDY}a,1,2\n", {"tz": "Europe/Nowhere"}, "", "no time zone 'Europe/Nowhere'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "options", "place", "complaint"), BAD)
+def test_a_bad_log_is_one_clear_error(
+    tmp_path: Path, text: str | bytes, options: dict[str, Any], place: str, complaint: str
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(TraceError if place else ParameterError) as caught:
+        read(path, **options)
+    assert str(caught.value).startswith(f"{path}{place}" if place else "")
+    assert complaint in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("gpu[001-003,020]", ["gpu001", "gpu002", "gpu003", "gpu020"]),
+        ("a1,b[8-10],c", ["a1", "b8", "b9", "b10", "c"]),
+        ("r[1-2]n[01-02]", ["r1n01", "r1n02", "r2n01", "r2n02"]),
+        ("login-1.site", ["login-1.site"]),
+        *(
+            (text, [])
+            for text in ("", "gpu[1-", "gpu[3-1]", "g[a-b]", "g[1-999999999]", "a]b", ",")
+        ),
+    ],
+)
+def test_node_lists_are_expanded_or_refused(text: str, names: list[str]) -> None:
+    if names:
+        assert expanded(text) == names
+    else:
+        with pytest.raises(ParameterError):
+            expanded(text)
+
+
+def test_an_outage_that_begins_when_one_of_a_given_length_ends_is_a_failure(tmp_path: Path) -> None:
+    """Whatever the sum of a date and a length rounds to."""
+    begins = [datetime(2024, 1, 1) + timedelta(minutes=7 * i) for i in range(2000)]
+    rows = "".join(f"a,{at:%Y-%m-%d %H:%M},7 min\n" for at in begins)
+    log = read(written(tmp_path, f"node,start,duration\n{rows}"), coalesce="0 s")
+    assert log.n_outages == 2000

@@ -1,0 +1,317 @@
+"""What is said of a whole log: how often a job fails, how sure, what contradicts, from where."""
+
+from __future__ import annotations
+
+import json
+from math import exp, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cprsim
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import with_mean
+from cprsim.failures.outages import Outages
+from cprsim.failures.replay import Replay
+from cprsim.fitting import correlated_fit, goodness
+from cprsim.fitting.correlated_fit import fit_frailty
+from cprsim.fitting.fragments import failures_fragment, job_fragment
+from cprsim.fitting.goodness import P_REJECTED, rank
+from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.fitting.report import Fitted, fit_failures
+from tests.failures.tidy import read_tidy
+from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
+
+LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
+
+
+def quick(outages: Outages, **asked: Any) -> Fitted:
+    return fit_failures(outages, n_bootstrap=0, **asked)
+
+
+def written(folder: Path, rows: list[tuple[str, float, float]]) -> Path:
+    lines = "".join(f"{node},{float(start)!r},{float(end)!r}\n" for node, start, end in rows)
+    (path := folder / "log.csv").write_text("node,start,end\n" + lines)
+    return path
+
+
+def short() -> Outages:
+    """Ten days of five nodes that fail every six hours or so."""
+    at_h = np.cumsum(np.random.default_rng(1).exponential(6.0, 38))
+    return log_of(at_h, 240.0, np.arange(38) % 5, 5)
+
+
+def poisson(seed: int, window_h: float = 4000.0, n_nodes: int = 20, rate_per_h: float = 0.05):  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(seed)
+    at_h = np.sort(rng.random(rng.poisson(rate_per_h * window_h)) * window_h)
+    return log_of(at_h, window_h, rng.integers(n_nodes, size=len(at_h)), n_nodes, 1e-3, given=True)
+
+
+def pairs() -> Outages:
+    """A Poisson log in which a fifth of the failures strike a second node."""
+    log = poisson(1)
+    twice = np.arange(0, log.n_outages, 5)
+    at_h = np.append(log.start_h, log.start_h[twice])
+    order = np.argsort(at_h, kind="stable")
+    node = np.append(log.node, (log.node[twice] + 1) % 20)[order]
+    return log_of(at_h[order], 4000.0, node, 20, 1e-3, given=True)
+
+
+# ------------------------------------------------------------------------------- the answer
+
+
+def test_the_answer_is_the_jobs_share_of_the_failures_with_an_interval() -> None:
+    log = poisson(1)
+    fitted, n = quick(log, n_job_nodes=5), log.n_outages
+    mtbf_h, (how_often, how_sure) = fitted.mtbf_h, fitted.answer
+    assert mtbf_h.mean == pytest.approx(4000 / n * 20 / 5)
+    assert mtbf_h.low <= mtbf_h.mean * exp(-1.96 / sqrt(n)) * 1.001
+    assert mtbf_h.low < 80 < mtbf_h.high
+    assert how_often.startswith("A job on 5 of the 20 nodes meets a failure every ")
+    assert f"from {n} failures" in how_sure
+
+
+FEW = log_of(np.array([0.0, 30.0, 90.0]), 100.0, np.array([0, 1, 0]), 2)
+SAID = {  # what the answer and the remarks say of a log, and what they do not
+    "few": (lambda: FEW, ["from only 3 failures"], ["few 3"]),
+    "no weeks": (short, ["did not bunch, which a log under 8 weeks can't tell"], ["nodes differ"]),
+    "even": (
+        lambda: poisson(2), ["Nothing in the log contradicts the fit."],
+        ["(1 times a Poisson variance)"],
+    ),
+    "nodes differ": (
+        lambda: lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8),
+        ["nodes differ (the worst 10% have "], ["fail together"],
+    ),
+    "together": (
+        pairs, ["nodes fail together (", " times, up to 2 at once)"], ["nodes differ"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_of_a_log(name: str) -> None:
+    make, there, not_there = SAID[name]
+    fitted = quick(make())
+    text = " ".join([*fitted.answer, *fitted.remarks])
+    for one in there:
+        assert one in text
+    for one in not_there:
+        assert one not in text
+
+
+def test_numbers_of_nodes_that_differ_are_answers() -> None:
+    """A share, no logit; and nothing of factors of which the log says nothing."""
+    alike = quick(poisson(4)).correlated
+    assert alike is not None
+    assert alike.left_out == ["gamma", "lemons and gamma"]
+    fitted = quick(lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8))
+    rows = pd.DataFrame(fitted.frames["parameters"]).query("times == 'nodes'")
+    share = rows.query("parameter == 'lemon_share' and family == 'lemons'").iloc[0]
+    assert 0 < share["value_low"] < 3 / 60 < share["value_high"] < 1
+    shapes = rows.query("parameter == 'frailty_shape'")
+    assert (shapes["value_high"] < 1e6 * shapes["value_low"]).all()
+
+
+def test_the_first_screen_has_the_worst_nodes_and_at_most_20_lines(tmp_path: Path) -> None:
+    rows = [(f"n{i % 7}", 9.0 * i, 9.0 * i + 1) for i in range(70)]
+    rows += [("bad host", 50.0 * i + 3, 50.0 * i + 4) for i in range(12)]
+    fitted = cprsim.fit(written(tmp_path, rows), time_unit="h", bootstrap=0)
+    shown = str(fitted)
+    assert len(shown.splitlines()) <= 20
+    assert "The worst nodes by count: bad host 12, n0 10, n1 10 of 82 failures." in shown
+    assert fitted.values["worst_nodes"]["bad host"] == 12
+    said = " ".join(shown.split())
+    assert said.startswith("A job on 8 of the 8 nodes meets a failure every ")
+    assert (
+        "does not say how many nodes there are, when it begins and when it ends: that is inferred"
+        in said
+    )
+
+
+def test_what_is_all_the_same_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, [(name, 5.0, 6.0) for name in "abcd"])
+    with pytest.raises(ParameterError, match=r"its 4 failure\(s\) all begin at the same"):
+        quick(read_tidy(path, time_unit="h", period=(5, 105)))
+    rows = [(f"n{i % 5}", i * 1.37, i * 1.37 + 1) for i in range(200)]  # but for rounding
+    fitted = quick(read_tidy(written(tmp_path, rows), time_unit="h"))
+    assert fitted.repairs.ranking is not None
+    assert "piecewise" in [name for name, _ in fitted.repairs.ranking.failed]
+
+
+def test_one_end_far_off_ends_in_an_answer_without_warnings(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    """It was a LinAlgError after three RuntimeWarnings."""
+    rows = [("a", 1.0, 2.0), ("b", 5.0, 6.0), ("a", 9.0, 650_000.0), ("c", 11.0, 12.0)]
+    assert failures_fragment(quick(read_tidy(written(tmp_path, rows), time_unit="h"))).sections
+    assert not [one for one in recwarn if one.category is RuntimeWarning]
+
+
+def test_logs_of_one_node_and_without_ends(tmp_path: Path) -> None:
+    starts = np.cumsum(np.random.default_rng(2).exponential(50.0, 30))
+    fitted = quick(read_tidy(written(tmp_path, [("a", s, s + 1) for s in starts]), time_unit="h"))
+    assert fitted.gaps.ranking is not None
+    by_name = {one.fit.family: one.fit for one in fitted.gaps.ranking.judged}
+    assert by_name["exponential"].mean.low < 50 < by_name["exponential"].mean.high
+    path = tmp_path / "log.csv"
+    path.write_text("node,start\n" + "".join(f"n{i},{at}\n" for i, at in enumerate((1, 9, 30, 77))))
+    fitted = quick(read_tidy(path, time_unit="h"))
+    assert fitted.repairs.ranking is None
+    assert "no failure was observed" in fitted.repairs.why_not
+    assert "no repair times" in str(failures_fragment(fitted))
+    assert any("only 3 gaps" in warning for warning in fitted.warnings)
+
+
+def test_what_befalls_a_node_that_is_down_changes_nothing(tmp_path: Path) -> None:
+    """Neither headline nor gaps nor fragment nor replay: the node had failed already."""
+    rng = np.random.default_rng(5)
+    rows, inside = [], []
+    for node in range(8):
+        at_h = rng.exponential(50.0)
+        while at_h < 3000:
+            rows.append(f"n{node},{at_h},{at_h + 4}")
+            inside += [f"n{node},{at_h + 1},{at_h + 3}", f"n{node},{at_h + 2},{at_h + 2}"]
+            inside.append(f"n{node},{at_h},")
+            at_h += 4 + rng.exponential(50.0)
+    path, said = tmp_path / "log.csv", []
+    for more in ([], inside):
+        path.write_text("\n".join(["node,start,end", *rows, *more]) + "\n")
+        outages = read_tidy(path, time_unit="h", period=(0, 3100), n_nodes=8)
+        fitted = quick(outages)
+        said.append((fitted.mtbf_h, str(failures_fragment(fitted)), Replay(outages).notes[0]))
+    assert said[0] == said[1]
+    merged = f"{len(inside)} outage(s) of nodes that were down already"
+    assert outages.notes[-1] == f"{merged}, merged into the outage under way"
+
+
+# -------------------------------------------------------------------- none fits, and large logs
+
+
+@pytest.mark.long
+def test_where_every_family_is_rejected_none_fits() -> None:
+    rng = np.random.default_rng(3)  # gaps of about 1, 2, 4 and so on to 256 h, and nothing between
+    gaps_h = rng.choice(2.0 ** np.arange(9), 150) * (1 + 0.01 * rng.random(150))
+    ranking = rank(lifetimes_of(gaps_h), n_bootstrap=101)
+    assert len(ranking.judged) == 5
+    assert all(judged.p_value < P_REJECTED for judged in ranking.judged)
+    assert ranking.none_fits
+    drawn_h = np.random.default_rng(4).weibull(0.6, 80)
+    one_does = rank(lifetimes_of(drawn_h), n_bootstrap=119, families=["exponential", "weibull"])
+    assert not one_does.none_fits
+    assert min(judged.p_value for judged in one_does.judged) < P_REJECTED  # the exponential is
+    assert not rank(lifetimes_of(drawn_h), n_bootstrap=0).none_fits  # nothing was tested
+
+
+def test_none_fits_is_said_wherever_the_best_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goodness, "_p_value", lambda *_: 0.005)
+    fitted = fit_failures(short(), n_bootstrap=1)
+    assert fitted.frames["times"][0]["none_fits"]
+    assert "gaps: none fits, every family is rejected" in fitted.warnings
+    said = "# none fits: of the gaps, every family's p-value is below 0.01"
+    assert said in str(job_fragment(fitted))
+    assert fitted.contradictions[0].startswith("no family fits the gaps")
+
+
+def test_large_logs_are_thinned_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goodness, "MOST_FITTED", 500)
+    monkeypatch.setattr(goodness, "MOST_RESAMPLED", 100)
+    monkeypatch.setattr(correlated_fit, "MOST_FITTED", 900)
+    rng = np.random.default_rng(5)
+    fitted = fit_failures(gaps_on_random_nodes(rng.exponential(7.0, 2001), 20), n_bootstrap=3)
+    ranking = fitted.gaps.ranking
+    assert ranking is not None
+    assert (ranking.fitted_every, ranking.resampled_every) == (4, 5)
+    assert ranking.best.fit.n_observed == 500
+    assert ranking.best.fit.mean.mean == pytest.approx(7.0, rel=0.15)
+    assert "gaps: fitted to every 4th of 2000 times, for speed" in fitted.warnings
+    assert "gaps: p-values by 100 of the 2000 times, for speed" in fitted.warnings
+    node = np.repeat(np.arange(300), 6)  # of nodes that may differ every n-th whole
+    lives = lifetimes_of(rng.weibull(0.8, 1800) * np.repeat(rng.gamma(2, 50, 300), 6), unit=node)
+    assert fit_frailty(lives)[0].n_observed == 900
+    assert np.array_equal(np.unique(lives.of_units(2).unit), np.arange(0, 300, 2))
+
+
+# --------------------------------------------------------------------------- where it comes from
+
+
+def observed(log: Path, **asked: Any) -> pd.DataFrame:
+    fitted = cprsim.fit(log, bootstrap=0, **asked)
+    return fitted.frames["observation"].set_index("fact")
+
+
+def test_nodes_window_and_ages_are_named_with_their_origin(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", short())
+    bare = observed(log, time_unit="h")
+    assert bare.loc["n_nodes", "value"] == 5
+    assert set(bare["source"]) == {"inferred"}
+    assert "never failed are missing" in bare.loc["n_nodes", "how"]
+    said = observed(log, time_unit="h", nodes=9, period="0..240", age="unknown")
+    assert said["value"].tolist()[:3] == [9, "0 h", "240 h"]
+    assert set(said["source"]) == {"given"}
+    assert said["how"].tolist() == ["--nodes", "--period", "--period", "--age"]
+    one = observed(log, time_unit="h", node="n3").loc["n_nodes"]
+    assert (one["value"], one["how"]) == (1, "--node")
+    events = [
+        {"node_id": node, "event_time": day, "event_type": f"fault_{kind}", "fault_type": "x"}
+        for node, day in (("a", 1.0), ("b", 2.0), ("a", 3.5), ("b", 6.25), ("a", 8.0))
+        for kind, day in (("start", day), ("end", day + 0.1))
+    ]
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps(events))
+    assert observed(trace)["source"].tolist()[1:3] == ["read", "inferred"]
+
+
+def worn_and_replaced(seed: int, shape: float) -> Outages:
+    """Forty nodes that have been up and renewed for long when the log begins."""
+    rng = np.random.default_rng(seed)
+    at_h = np.cumsum(100 * rng.weibull(shape, (40, 60)), axis=1) - 2000.0
+    return log_of(at_h.ravel(), 300.0, np.repeat(np.arange(40), 60), 40)
+
+
+def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", worn_and_replaced(1, shape=5.0))
+    asked: dict[str, Any] = {"time_unit": "h", "period": "0..300", "bootstrap": 0}
+    (warning,) = [one for one in cprsim.fit(log, **asked).values["warnings"] if "ages" in one]
+    assert "say which with --age new or --age unknown" in warning
+    for age in ("new", "unknown"):  # then they are known
+        said = cprsim.fit(log, age=age, **asked).values["warnings"]
+        assert not [one for one in said if "ages" in one]
+    logs = [worn_and_replaced(seed, shape=1.0) for seed in range(10)]  # where they do not matter
+    assert sum(any("ages" in one for one in quick(log).warnings) for log in logs) <= 1
+
+
+# ---------------------------------------------------------------------------- real logs, presets
+
+
+def presets() -> pd.DataFrame:
+    """Published rates, as `cprsim init --list` shows them."""
+    return cprsim.init(listed=True).frames["presets"].set_index("name")
+
+
+def test_presets_are_simulable_and_say_where_they_come_from() -> None:
+    known = presets()
+    for one in known.itertuples():
+        shape = None if pd.isna(one.shape) else one.shape
+        assert with_mean(one.family, one.mean_h, shape).mean_h == pytest.approx(one.mean_h)
+        assert one.source
+        assert one.note
+    assert known["mean_h"]["kokolis-rsc1"] == pytest.approx(24_000 / 6.5)  # 6.50 in 1000 node-days
+    assert known["mean_h"]["llama3"] == pytest.approx(3.093, abs=1e-3)
+
+
+def test_fitted_presets_are_what_the_logs_say(failure_logs: Path) -> None:
+    lanl: dict[str, Any] = {"system": 2, "period": "2000-01-01..2006-01-01"}
+    logs: dict[str, tuple[str, dict[str, Any]]] = {
+        "infinitehbd": ("infinitehbd/fault_trace.json", {"nodes": 400}),
+        "lanl-system-2": (LANL_FILE, lanl),
+    }
+    for name, (file, asked) in logs.items():
+        kept = presets().loc[name]
+        found = cprsim.fit(failure_logs / file, bootstrap=0, **asked).frames["parameters"]
+        numbers = found.set_index(["times", "family", "parameter"])["value"]
+        for one in ("mean_h", "shape"):
+            assert numbers["gaps", kept["family"], one] == pytest.approx(kept[one], rel=1e-3)
