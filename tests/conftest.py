@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 from cprsim.cli import SEARCH_AFTER
+from tests.making import small_scenario, undrawing
 
 pytest.register_assert_rewrite("tests.engines", "tests.recovery.lives")
 gc.set_threshold(*SEARCH_AFTER)  # as the program does
@@ -23,3 +25,19 @@ def failure_logs() -> Path:
     if "CPRSIM_DATA" not in os.environ:
         pytest.skip("CPRSIM_DATA does not name the folder with the real failure logs")
     return Path(os.environ["CPRSIM_DATA"]) / "failures"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The small scenario's file, in the folder that the test works in."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.yaml"
+    path.write_text(small_scenario(), "utf-8")
+    return path
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """Without the seconds that figures take."""
+    with undrawing():
+        yield

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer.testing
+from markupsafe import Markup
 from typer.testing import CliRunner, Result
 
 from cprsim.cli.app import app
@@ -58,6 +59,16 @@ def small_cluster() -> Iterator[Workers]:
         n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as cluster:
         yield Workers(backend="dask", address=cluster.scheduler_address)
+
+
+@contextmanager
+def undrawing() -> Iterator[None]:
+    """Results and pages without the seconds that their figures take."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
+        patch.setattr("cprsim.plots.save.save_figure", lambda *_, **__: [])
+        patch.setattr("cprsim.present.html.inline", lambda *_: Markup("<svg></svg>"))
+        yield
 
 
 def small_scenario(

@@ -35,7 +35,7 @@ from cprsim.present.html import whole
 from cprsim.present.terminal import show_document
 from tests.fleet.making import JOB, REST
 from tests.golden.numbers import written_log
-from tests.making import SCENARIOS, call, small_scenario
+from tests.making import SCENARIOS, call, small_scenario, undrawing
 from tests.present.outline import Outline
 
 EXAMPLES = SCENARIOS.parent / "docs" / "examples"
@@ -143,9 +143,8 @@ CASES = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Small inputs of all kinds, in the working directory."""
     path = tmp_path_factory.mktemp("answers")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, undrawing():
         patch.chdir(path)
-        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
         patch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: ())
         Path("small.yaml").write_text(SMALL, "utf-8")
         Path("fleet.yaml").write_text(
@@ -165,10 +164,13 @@ def answers(folder: Path) -> dict[str, Answer]:
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, answers: dict[str, Answer]) -> tuple[Case, Answer]:
-    name = request.param
+    return CASES[request.param], asked(answers, request.param)
+
+
+def asked(answers: dict[str, Answer], name: str) -> Answer:
     if name not in answers:
         answers[name] = CASES[name].ask()
-    return CASES[name], answers[name]
+    return answers[name]
 
 
 def cells(table: Table) -> list[str]:
@@ -229,9 +231,7 @@ def test_the_shell_says_the_same_as_python(case: tuple[Case, Answer], folder: Pa
 
 def test_a_page_is_valid_escaped_and_shows_every_number(case: tuple[Case, Answer]) -> None:
     _, answer = case
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.present.html.inline", lambda *_: "")
-        answer.report("page.html")
+    answer.report("page.html")
     text = Path("page.html").read_text("utf-8")
     outline = Outline(text)
     assert len(outline.ids) == len(set(outline.ids))
@@ -284,7 +284,8 @@ def test_an_answer_is_brief_on_a_terminal(case: tuple[Case, Answer]) -> None:
     assert printable(answer.document.answer[0]) in str(answer)
     assert sum(printable(remark) in str(answer) for remark in answer.document.remarks) <= 3
     assert repr(answer).startswith("<cprsim.Answer ")
-    assert "<script" not in answer._repr_html_()
+    shown = answer._repr_html_()
+    assert all(text not in shown for text in ("<script", "<style", "<b>evil"))
 
 
 def test_figures_have_names_of_their_own(case: tuple[Case, Answer]) -> None:
@@ -292,3 +293,10 @@ def test_figures_have_names_of_their_own(case: tuple[Case, Answer]) -> None:
     names = [one.name for one in answer.document.pictures]
     assert all(re.fullmatch(r"[a-z0-9-]+", name) for name in names)
     assert len(set(names)) == len(names) or answer.document.parts
+
+
+@pytest.mark.parametrize("kind", ["sweep", "select", "reproduction", "curve"])
+def test_results_of_several_kinds_say_what_each_says(answers: dict[str, Answer], kind: str) -> None:
+    both = cprsim.report(asked(answers, "run"), asked(answers, kind))
+    assert both.frames.keys() == {"inputs"}
+    assert [said[:3] for said in both.document.answer] == ["A: ", "B: "]

@@ -358,7 +358,8 @@ def spreadsheet_cell(cell: Any) -> Any:
 
 def require_writable(root: Path) -> None:
     """Find out before the work whether its results can be kept. Raises ResultError."""
-    there = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
+    above = (root, *root.absolute().parents)
+    there = next(folder for folder in above if os.path.lexists(folder))
     if not there.is_dir():
         raise ResultError(f"can't write to {root}: {there} is no folder")
     if not os.access(there, os.W_OK | os.X_OK):

@@ -1,37 +1,17 @@
-"""A small scenario, and ways to run the program on it: in this process, or as users do."""
+"""Ways to run the program on the small scenario: in this process, or as users do."""
 
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from tests.making import PROGRAM, UNDRAWING_PROGRAM, call, small_scenario
-
-SCENARIO = small_scenario()
+from tests.making import PROGRAM, UNDRAWING_PROGRAM, call
 
 
 @pytest.fixture
-def scenario(tmp_path, monkeypatch) -> Path:
-    """The small scenario's file, in the folder that the test works in."""
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "small.yaml"
-    path.write_text(SCENARIO, "utf-8")
-    return path
-
-
-@pytest.fixture
-def drawing_cprsim(scenario):
-    """Call the program in this process."""
-    return call
-
-
-@pytest.fixture
-def cprsim(scenario, monkeypatch):
+def cprsim(scenario, undrawn):
     """Call the program in this process, without the second that the figures take."""
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-    monkeypatch.setattr("cprsim.plots.save.save_figure", lambda *_, **__: [])
     return call
 
 

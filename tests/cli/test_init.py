@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
 
-import cprsim as package
-from cprsim.errors import ParameterError
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
 
@@ -31,19 +28,16 @@ failures:
 @pytest.fixture
 def log(tmp_path):
     """A made-up log of 20 nodes in 200 days: exponential times, each outage of 2 h."""
-    draw = random.Random(7)
-    rows = [f"n{node},{instants}" for node in range(20) for instants in _outages(draw)]
+    draw, begin, rows = random.Random(7), datetime(2025, 1, 1), []
+    for node in range(20):
+        at_h = draw.expovariate(1 / 600)
+        while at_h < 4800:
+            ends = (begin + timedelta(hours=hours) for hours in (at_h, at_h + 2))
+            rows.append(",".join([f"n{node}", *(f"{end:%Y-%m-%d %H:%M}" for end in ends)]))
+            at_h += 2 + draw.expovariate(1 / 600)
     path = tmp_path / "log.csv"
-    path.write_text("node,start,end\n" + "\n".join(rows) + "\n", "utf-8")
+    path.write_text("\n".join(["node,start,end", *rows]) + "\n", "utf-8")
     return path
-
-
-def _outages(draw: random.Random) -> Iterator[str]:
-    begin, at_h = datetime(2025, 1, 1), draw.expovariate(1 / 600)
-    while at_h < 4800:
-        down = begin + timedelta(hours=at_h)
-        yield f"{down:%Y-%m-%d %H:%M},{down + timedelta(hours=2):%Y-%m-%d %H:%M}"
-        at_h += 2 + draw.expovariate(1 / 600)
 
 
 @pytest.mark.parametrize("kind", ["recommender", "llm"])
@@ -126,12 +120,12 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
 
 def test_a_file_that_is_there_stays_unless_forced(cprsim, scenario) -> None:
     before = scenario.read_text()
-    arguments = ("init", scenario, *RECOMMENDER)
-    refused = cprsim(*arguments)
-    assert refused.exit_code == 2
-    assert "there already" in refused.stderr
-    assert scenario.read_text() == before
-    assert cprsim(*arguments, "--force").exit_code == 0
+    for arguments in (RECOMMENDER, ("--from", "quickstart")):
+        refused = cprsim("init", scenario, *arguments)
+        assert refused.exit_code == 2
+        assert "there already" in refused.stderr
+        assert scenario.read_text() == before
+    assert cprsim("init", scenario, *RECOMMENDER, "--force").exit_code == 0
     assert load_scenario(scenario).scenario.cluster.emb_ps == 4
 
 
@@ -147,32 +141,11 @@ def test_the_schema_is_put_beside_it_once(cprsim, tmp_path) -> None:
 
 
 def test_a_shipped_scenario_copied_home_is_the_same_and_editors_find_its_schema(cprsim, tmp_path):
-    copy = tmp_path / "quickstart.yaml"
-    assert cprsim("init", "--from", "quickstart").exit_code == 0
-    assert copy.read_bytes() == (SCENARIOS / "quickstart.yaml").read_bytes()
+    for names in ((), ("other.yaml",)):
+        assert cprsim("init", "--from", "quickstart", *names).exit_code == 0
+        copy = tmp_path / (*names, "quickstart.yaml")[0]
+        assert copy.read_bytes() == (SCENARIOS / "quickstart.yaml").read_bytes()
     assert (tmp_path / "scenario.schema.json").is_file()
-    copy.write_text("mine")
-    assert cprsim("init", "--from", "quickstart").exit_code == 2
-    assert copy.read_text() == "mine"
-    assert cprsim("init", "--from", "quickstart", "other.yaml").exit_code == 0
-    assert (tmp_path / "other.yaml").is_file()
-
-
-def test_what_is_shipped_is_listed_with_marks_and_sources(cprsim) -> None:
-    called = cprsim("init", "--list")
-    assert "A small job under all four strategies" in called.stdout
-    assert "exponential, mean 3,692 h, per node (published; Kokolis" in called.stdout
-    said = json.loads(cprsim("init", "--list", "--json").stdout)["frames"]
-    assert "quickstart" in [one["name"] for one in said["scenarios"]]
-    assert all(one["about"] for one in said["scenarios"])
-    assert {"name", "family", "mean_h", "mark", "source"} <= set(said["presets"][0])
-
-
-def test_python_is_told_of_parameters() -> None:
-    with pytest.raises(ParameterError, match=r"^copy: 'quikstart' is none of"):
-        package.init(copy="quikstart")
-    with pytest.raises(ParameterError, match=r"^name kind and nodes, or copy, or listed$"):
-        package.init()
 
 
 @pytest.mark.parametrize(

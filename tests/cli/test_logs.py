@@ -55,9 +55,8 @@ def test_run_says_what_is_replayed_and_what_was_closed(log: Path, tmp_path: Path
     notes = json.loads(first.stdout)["values"]["log_notes"]
     assert notes[0] == "6 node failure(s) of 2 nodes in 100 h from 0 h on"
     assert CLOSED in notes
-    again = call("run", scenario, "--out", tmp_path / "out")
+    again = call("run", scenario, "--out", tmp_path / "out")  # which finds it again
     assert f"Log: {CLOSED}." in again.stdout
-    assert "found again" in again.stdout
 
 
 def test_a_scenario_says_the_window_the_nodes_and_the_cause_of_a_tidy_trace(log: Path) -> None:
@@ -69,61 +68,49 @@ def test_a_scenario_says_the_window_the_nodes_and_the_cause_of_a_tidy_trace(log:
     assert with_repair.down_h.tolist() == [1, 1.5, 1, 1, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("keys", "complaint"),
-    [
-        ("period: {from: 2000-01-01}", "failures.period.from: 2000-01-01 is no number"),
-        ("period: {from: 50, to: 20}", "failures.period.to: 20.0 does not lie after"),
-        ("period: {}", "failures.period.from: is missing"),
-        ("period: {from: soon}", "`soon` is no instant"),
-        ("cause: fan", "no outage has a cause with 'fan'; there are: disk, gpu"),
-        ("nodes: 1000000000000", "failures.nodes"),
-        ("repair: -1 h", "failures.repair"),
-    ],
-)
-def test_keys_of_a_tidy_trace_that_make_no_sense(log: Path, keys: str, complaint: str) -> None:
-    scenario = log.with_name("scenario.yaml")
-    scenario.write_text(SCENARIO % keys)
-    result = call("run", scenario, "--out", log.with_name("out"))
-    assert result.exit_code == 2
-    assert complaint in result.stderr
-    assert not log.with_name("out").exists()
+README = "# A project\n\nIt says, at length, what it is.\n"
+LANL = "System,nodes,nodenumz,Prob Started,Down Time\n2,5,0,6/21/2005 10:54,6\n"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("command", "arguments", "complaint"),
     [
-        (["--column", "start=end"], "end: the column 'end' stands for 'start' already"),
-        (["--period", "2262-04-12.."], "period: '2262-04-12' is no finite number"),
-        (["--nodes", "1000000000000"], "1,000,000,000,000 nodes can't be observed"),
-        (["--nodes", "0"], "0 nodes can't be observed"),
-        (["--repair", "soon"], "--repair: 'soon' is not a time"),
-        (["--repair", "-1 h"], "--repair: '-1 h' is no time from 0 on"),
-        (["--format", "infinitehbd", "--repair", "1 h"], "--repair: belongs to format `jsonl`, "),
+        *(("run", [keys], complaint) for keys, complaint in (
+            ("period: {from: 2000-01-01}", "failures.period.from: 2000-01-01 is no number"),
+            ("period: {from: 50, to: 20}", "failures.period.to: 20.0 does not lie after"),
+            ("period: {}", "failures.period.from: is missing"),
+            ("period: {from: soon}", "`soon` is no instant"),
+            ("cause: fan", "no outage has a cause with 'fan'; there are: disk, gpu"),
+            ("nodes: 1000000000000", "failures.nodes"),
+            ("repair: -1 h", "failures.repair"),
+        )),
+        *(("fit", ["log.csv", "--time-unit", "h", *options], complaint) for options, complaint in (
+            (["--column", "start=end"], "end: the column 'end' stands for 'start' already"),
+            (["--period", "2262-04-12.."], "period: '2262-04-12' is no finite number"),
+            (["--nodes", "1000000000000"], "1,000,000,000,000 nodes can't be observed"),
+            (["--nodes", "0"], "0 nodes can't be observed"),
+            (["--repair", "soon"], "--repair: 'soon' is not a time"),
+            (["--repair", "-1 h"], "--repair: '-1 h' is no time from 0 on"),
+            (["--format", "infinitehbd", "--repair", "1 h"],
+             "--repair: belongs to format `jsonl`, "),
+        )),
+        ("fit", ["README.md"],
+         "README.md:3: can't be read as a CSV: Expected 1 fields in line 3, saw 3"),
+        ("fit", ["records.csv"],
+         "these are LANL's records, of which `system` has to be said (--system 2)"),
     ],
-)
-def test_options_that_make_no_sense_end_in_one_line(
-    log: Path, arguments: list[str], complaint: str
+)  # fmt: skip
+def test_what_makes_no_sense_ends_in_one_line(
+    log: Path, monkeypatch: pytest.MonkeyPatch, command: str, arguments: list[str], complaint: str
 ) -> None:
-    result = call("fit", log, "--time-unit", "h", *arguments)
+    monkeypatch.chdir(log.parent)
+    if command == "run":
+        Path("scenario.yaml").write_text(SCENARIO % arguments[0])
+        arguments = ["scenario.yaml", "--out", "out"]
+    Path("README.md").write_text(README)
+    Path("records.csv").write_text(LANL)
+    result = call(command, *arguments)
     assert result.exit_code == 2, result.output
     assert complaint in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
-
-
-def test_a_file_that_is_no_log_and_records_without_a_system_are_told_so(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text("# A project\n\nIt says, at length, what it is.\n")
-    result = call("fit", readme)
-    assert result.exit_code == 2
-    assert (
-        "README.md:3: can't be read as a CSV: Expected 1 fields in line 3, saw 3" in result.stderr
-    )
-    records = tmp_path / "records.csv"
-    records.write_text("System,nodes,nodenumz,Prob Started,Down Time\n2,5,0,6/21/2005 10:54,6\n")
-    result = call("fit", records)
-    assert result.exit_code == 2
-    assert "these are LANL's records, of which `system` has to be said (--system 2)" in (
-        result.stderr
-    )
-    assert len(result.stderr.strip().splitlines()) == 1
+    assert not Path("out").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from io import StringIO
 from pathlib import Path
@@ -13,10 +12,11 @@ from rich.text import Text
 
 from cprsim.cli.terminal import Terminal
 from cprsim.errors import printable
+from cprsim.results.folder import seal
 from tests.making import small_scenario
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\x9b2J\u202edlrow[/b][bold]"
-# events.py works copied alone; answer.py spells its text out before it hands it on
+SPELLED = EVIL.encode("unicode_escape").decode("ascii")  # as double-quoted YAML does
 
 
 def drawn(*what: object, width: int = 120) -> str:
@@ -72,50 +72,36 @@ def test_the_name_of_a_file(cprsim, tmp_path) -> None:
     assert_spelled_out(called)
     assert r"\n# .csv" in called.stdout  # within the comment of the fragment, not below it
     assert_spelled_out(cprsim("validate", tmp_path / f"no {EVIL}"))
-    assert_spelled_out(cprsim("compare", tmp_path / EVIL, tmp_path / EVIL))
+    assert_spelled_out(cprsim("report", tmp_path / EVIL, tmp_path / EVIL))
     assert_spelled_out(cprsim(f"no-command {EVIL}"))
     assert_spelled_out(cprsim("run", "small.yaml", f"--no{EVIL}"))
     assert_spelled_out(cprsim("run", "small.yaml", "--seed", EVIL))
-
-
-def spelled(text: str) -> str:
-    """As double-quoted YAML spells it."""
-    return text.encode("unicode_escape").decode("ascii")
 
 
 def test_what_a_foreign_result_says_of_itself(cprsim, tmp_path) -> None:
     cprsim("run", "small.yaml", "--out", "results")
     (folder,) = (tmp_path / "results").iterdir()
     job = json.loads((folder / "job.json").read_text("utf-8"))
-    job["name"] = EVIL
-    (folder / "job.json").write_text(json.dumps(job), "utf-8")
+    (folder / "job.json").write_text(json.dumps(job | {"name": EVIL}), "utf-8")
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    manifest["files"]["job.json"]["sha256"] = digest((folder / "job.json").read_bytes())
-    rest = {key: value for key, value in manifest.items() if key != "manifest_sha256"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    rest["manifest_sha256"] = digest(text.encode())
-    (folder / "manifest.json").write_text(json.dumps(rest), "utf-8")
+    del manifest["manifest_sha256"]
+    (folder / "manifest.json").unlink()
+    seal(folder, manifest)
     for options in ((), ("--json",)):
         called = cprsim("run", "small.yaml", "--out", "results", *options)  # finds it again
         assert called.exit_code == 0, called.stderr
         assert "red" in called.stdout
         assert_spelled_out(called)
-        assert_spelled_out(cprsim("compare", folder, folder, *options))
-
-
-def digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+        assert_spelled_out(cprsim("report", folder, folder, *options))
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        small_scenario().replace(
-            "name: small", f'name: "{EVIL.encode("unicode_escape").decode()}"'
-        ),
-        small_scenario() + f'"{EVIL.encode("unicode_escape").decode()}": 1\n',
+        small_scenario().replace("name: small", f'name: "{SPELLED}"'),
+        small_scenario() + f'"{SPELLED}": 1\n',
         small_scenario() + f"# {EVIL}\n",
-        spelled(EVIL),
+        SPELLED,
     ],
 )
 def test_what_a_scenario_says(cprsim, tmp_path, text) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 from math import inf
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
-import pytest
 
 from cprsim.plots.run import overhead_figure
 from cprsim.plots.timeline import timeline_figure
@@ -96,21 +94,6 @@ def result(policies=(FULL, CPR), overheads=None, timeline=None):
     )
     vars(made)["summary"] = summary(overheads or OVERHEADS)  # not of its rows
     return made
-
-
-@pytest.fixture
-def hand():
-    """What results are made of."""
-    return SimpleNamespace(
-        result=result,
-        events=events,
-        full=FULL,
-        cpr=CPR,
-        none=NONE,
-        full_events=FULL_EVENTS,
-        cpr_events=CPR_EVENTS,
-        overheads=OVERHEADS,
-    )
 
 
 def drawings(result):

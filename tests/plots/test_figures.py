@@ -12,7 +12,8 @@ from cprsim.plots.axes import axis_top
 from cprsim.plots.run import overhead_figure
 from cprsim.plots.save import save_figures
 from cprsim.plots.timeline import timeline_figure
-from tests.plots.conftest import drawings, result
+from tests.plots import conftest as hand
+from tests.plots.conftest import drawings
 
 
 def texts(figure):
@@ -23,7 +24,7 @@ def legend_of(axes):
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-def test_bars_are_as_high_as_their_parts(hand):
+def test_bars_are_as_high_as_their_parts():
     figure = overhead_figure(hand.result())
     axes = figure.axes[0]
     bars = {
@@ -44,14 +45,14 @@ def test_a_bar_that_dwarfs_the_others_is_cut():
     assert axis_top([0.0]) > 0
 
 
-def test_what_never_finished_and_what_costs_nothing_is_drawn(hand):
-    figure = overhead_figure(hand.result(overheads={**hand.overheads, "full": None}))
+def test_what_never_finished_and_what_costs_nothing_is_drawn():
+    figure = overhead_figure(hand.result(overheads={**hand.OVERHEADS, "full": None}))
     assert "no replication\nfinished" in texts(figure)
     overheads = {"full": {}, "cpr_loose $x$": {}}
     assert "0 %" in texts(overhead_figure(hand.result(overheads=overheads)))
 
 
-def test_the_timeline_explains_all_that_it_shows(hand):
+def test_the_timeline_explains_all_that_it_shows():
     figure = timeline_figure(hand.result())
     assert "cpr_loose $x$" in texts(figure)  # neither dollars nor underscores make formulas
     (legend,) = figure.legends
@@ -70,7 +71,7 @@ def test_the_timeline_explains_all_that_it_shows(hand):
     }
 
 
-def test_a_timeline_with_many_saves_and_failures_is_drawn(hand, tmp_path):
+def test_a_timeline_with_many_saves_and_failures_is_drawn(tmp_path):
     rows = [(0.0, "started", "useful", 0.0, -1)]
     for i in range(1, 800):
         rows.append((i * 0.1, "save_started", "save", i * 0.1, -1))
@@ -80,26 +81,21 @@ def test_a_timeline_with_many_saves_and_failures_is_drawn(hand, tmp_path):
             rows.append((i * 0.1 + 0.02, "rolled_back", "load", i * 0.1, -1))
             rows.append((i * 0.1 + 0.03, "resumed", "useful", i * 0.1, -1))
     rows.append((80.0, "stopped", "over", 80.0, -1))
-    result = hand.result(policies=(hand.full,), timeline=hand.events(rows))
+    result = hand.result(policies=(hand.FULL,), timeline=hand.events(rows))
     assert len(save_figures(drawings(result), tmp_path)) == 4
     assert "80 h,\nnot finished" in texts(timeline_figure(result))
 
 
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
-    """The files of the result made by hand, in each format, each drawn by itself."""
-    folder = tmp_path_factory.mktemp("drawn")
-    return {
-        name: save_figures(drawings(result()), folder, formats=[name])
-        for name in ("png", "svg", "pdf")
-    }
-
-
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_the_same_figure_is_the_same_bytes(hand, drawn, tmp_path, suffix):
-    again = save_figures(drawings(hand.result()), tmp_path, formats=[suffix])
-    assert [path.name for path in again] == [path.name for path in drawn[suffix]]
-    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in drawn[suffix]]
+def test_the_same_figure_is_the_same_bytes(tmp_path, suffix):
+    folders = (tmp_path / "one", tmp_path / "two")
+    for folder in folders:
+        folder.mkdir()
+        save_figures(drawings(hand.result()), folder, formats=[suffix])
+    one, two = (sorted(folder.iterdir()) for folder in folders)
+    assert len(one) == 2
+    assert [path.name for path in one] == [path.name for path in two]
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
 
 
 def test_plots_need_no_display_and_no_pyplot():

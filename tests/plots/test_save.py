@@ -13,6 +13,7 @@ from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import save_figure, save_figures, svg_text
 from cprsim.plots.style import style
+from tests.plots import conftest as hand
 from tests.plots import test_sweep_figures as sweeps
 from tests.plots.conftest import drawings
 
@@ -74,9 +75,9 @@ def test_sweeps_over_words_with_dollars_are_drawn(axes, monkeypatch, tmp_path) -
     assert NO_FORMULA in said or mode == "one-at-a-time"  # which names the ends of a bar alone
 
 
-def test_runs_and_charts_with_dollars_in_names_are_drawn(hand, tmp_path) -> None:
-    named = replace(hand.cpr, name="cpr " + NO_FORMULA)
-    events = hand.events(hand.full_events).assign(strategy=named.name)
+def test_runs_and_charts_with_dollars_in_names_are_drawn(tmp_path) -> None:
+    named = replace(hand.CPR, name="cpr " + NO_FORMULA)
+    events = hand.events(hand.FULL_EVENTS).assign(strategy=named.name)
     result = hand.result(policies=(named,), timeline=events, overheads={named.name: {"save": 0.1}})
     save_figures(drawings(result), tmp_path)
     panel = Panel(

@@ -12,20 +12,15 @@ from cprsim.plots.timeline import (
     read_lane,
     visible,
 )
+from tests.plots import conftest as hand
+
+FULL = read_lane(hand.events(hand.FULL_EVENTS))
+CPR = read_lane(hand.events(hand.CPR_EVENTS))
 
 
-@pytest.fixture
-def full(hand):
-    return read_lane(hand.events(hand.full_events))
-
-
-@pytest.fixture
-def cpr(hand):
-    return read_lane(hand.events(hand.cpr_events))
-
-
-def test_neighbours_of_one_activity_are_one_span(full):
-    assert full.spans == (
+def test_what_is_read_out_of_a_log():
+    # neighbours of one activity are one span
+    assert FULL.spans == (
         Span(0.0, 5.0, "useful"),
         Span(5.0, 5.5, "save"),
         Span(5.5, 7.5, "useful"),
@@ -37,25 +32,19 @@ def test_neighbours_of_one_activity_are_one_span(full):
         Span(13.7, 14.0, "reschedule"),
         Span(14.0, 19.0, "lost"),
     )
-
-
-def test_marks_are_those_of_failures_of_one_instant_and_of_saves(full, cpr):
-    assert sum(span.end_h - span.start_h for span in cpr.spans) == pytest.approx(cpr.end_h)
-    assert full.failed_at_h == (7.5, 13.7)
-    assert full.saved_at_h == (6.0,)
-    assert full.background == ((5.5, 6.0),)
-    assert full.abandoned_at_h == (13.7,)
-
-
-def test_a_rollback_leads_to_the_start_of_the_save_that_held(full, cpr):
-    # not to the one that the second failure broke off
-    assert full.setbacks == (Setback(7.5, 5.0, False), Setback(13.7, 5.0, False))
+    assert sum(span.end_h - span.start_h for span in CPR.spans) == pytest.approx(CPR.end_h)
+    assert FULL.failed_at_h == (7.5, 13.7)
+    assert FULL.saved_at_h == (6.0,)
+    assert FULL.background == ((5.5, 6.0),)
+    assert FULL.abandoned_at_h == (13.7,)
+    # to the start of the save that held, not of the one that the second failure broke off
+    assert FULL.setbacks == (Setback(7.5, 5.0, False), Setback(13.7, 5.0, False))
     # a shard without a save goes back to the start
-    assert cpr.setbacks == (Setback(7.5, 0.0, True),)
+    assert CPR.setbacks == (Setback(7.5, 0.0, True),)
 
 
-def test_the_close_up_shows_the_first_failure_and_the_way_back(full, cpr, hand):
-    start_h, end_h = close_up([full, cpr], 19.0)
+def test_the_close_up_shows_the_first_failure_and_the_way_back():
+    start_h, end_h = close_up([FULL, CPR], 19.0)
     assert start_h < 7.5 < end_h
     assert end_h - start_h < 19 / 4
     calm = [(0.0, "started", "useful", 0.0, -1), (10.0, "finished", "over", 10.0, -1)]
@@ -75,8 +64,8 @@ def busy_lane(n):
     return Lane(tuple(spans), hours, beside, hours, hours, setbacks, float(n), True)
 
 
-def test_what_lies_outside_a_window_is_not_drawn(full):
-    lane = visible(full, (7.0, 11.0))
+def test_what_lies_outside_a_window_is_not_drawn():
+    lane = visible(FULL, (7.0, 11.0))
     assert [span.activity for span in lane.spans] == [
         "useful",
         "reschedule",

@@ -1,50 +1,44 @@
-"""Several results beside each other: runs by their differences, others by what each says."""
+"""Runs beside each other: their differences, paired where they met the same failures."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 import cprsim
-from cprsim.curves.choosing import shipped_path
+from cprsim.present.answer import Answer
 from tests.making import small_scenario
-from tests.present.conftest import REPRODUCTION, made_selection
 
 
-def test_two_runs_are_compared_and_the_inputs_that_differ_listed(results) -> None:
-    answer = cprsim.report(results.first, results.second)
+@pytest.fixture(scope="module")
+def first() -> Answer:
+    return cprsim.run(small_scenario())
+
+
+def test_two_runs_are_compared_and_the_inputs_that_differ_listed(first: Answer) -> None:
+    answer = cprsim.report(first, cprsim.run(small_scenario(), seed=2))
     inputs = answer.frames["inputs"]
     assert inputs.to_dict("list") == {"key": ["simulation.seed"], "A": ["1"], "B": ["2"]}
     found = answer.frames["differences"].query("quantity == 'overhead_fraction'")
     (full,) = found.query("strategy == 'full'").to_dict("records")
     assert full["difference"] == pytest.approx(full["b"] - full["a"])
     assert full["difference_low"] < full["difference"] < full["difference_high"]
-    assert answer.values["paired"] == {"B": False}
     assert "Inputs that differ: simulation.seed: 1, 2." in answer.document.remarks
     assert [part.title[:3] for part in answer.document.parts] == ["A: ", "B: "]
 
 
-@pytest.mark.parametrize("changed", ["simulation.seed=2", "failures.mtbf=20 h", "job.useful=30 h"])
-def test_runs_that_met_other_failures_are_not_paired(changed: str) -> None:
-    runs = [cprsim.run(small_scenario(), sets) for sets in ((), [changed])]
-    assert cprsim.report(*runs).values["paired"] == {"B": False}
-
-
-def test_a_run_beside_itself_is_paired(results) -> None:
-    answer = cprsim.report(results.first, results.first)
-    assert answer.values["paired"] == {"B": True}
-    assert (answer.frames["differences"]["difference"].dropna() == 0).all()
-
-
-@pytest.mark.parametrize("kind", ["sweep", "selection", "reproduction", "curve"])
-def test_results_of_several_kinds_say_what_each_says(results, tmp_path: Path, kind: str) -> None:
-    other = {
-        "sweep": lambda: results.sweep,
-        "selection": lambda: made_selection(tmp_path),
-        "reproduction": lambda: REPRODUCTION / "systems",
-        "curve": lambda: shipped_path("criteo-kaggle-linear"),
-    }[kind]()
-    answer = cprsim.report(results.first, other)
-    assert answer.frames.keys() == {"inputs"}
-    assert [said[:3] for said in answer.document.answer] == ["A: ", "B: "]
+@pytest.mark.parametrize(
+    ("changed", "paired"),
+    [
+        ([], True),
+        (["simulation.seed=2"], False),
+        (["failures.mtbf=20 h"], False),
+        (["job.useful=30 h"], False),
+    ],
+)
+def test_runs_are_paired_where_they_met_the_same_failures(
+    first: Answer, changed: list[str], paired: bool
+) -> None:
+    answer = cprsim.report(first, cprsim.run(small_scenario(), changed))
+    assert answer.values["paired"] == {"B": paired}
+    same = answer.frames["differences"]["difference"].dropna() == 0
+    assert same.all() == paired

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
 from tests.making import SCENARIOS, call
 
@@ -22,9 +23,10 @@ def commands() -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in block.splitlines()]
 
 
-def test_the_commands_at_the_top_work_one_after_the_other(tmp_path, monkeypatch, undrawn) -> None:
+def test_the_commands_at_the_top_work_one_after_the_other(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
+    monkeypatch.setattr("cprsim.present.html.inline", lambda *_: Markup("<svg></svg>"))
     (tmp_path / "scenarios").symlink_to(SCENARIOS)
     for command in commands():
         arguments = [

@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from cprsim.present.document import (
-    Column,
-    Document,
-    Picture,
-    Section,
-    Table,
-    Words,
-)
+import cprsim
+from cprsim.errors import ResultError
+from cprsim.present.document import Column, Document, Picture, Section, Table, Words
 from cprsim.present.markdown import render
 from cprsim.present.writing import write_page
 from tests.making import call, small_scenario
@@ -69,36 +64,23 @@ def test_figures_lie_beside_the_text_that_links_to_them(tmp_path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["my report.md", "my report_files"]
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("markdown")
-    scenario = folder / "small.yaml"
-    scenario.write_text(small_scenario(), "utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-        assert call("run", scenario, "--out", folder).exit_code == 0
-    return next(path for path in folder.iterdir() if path.is_dir())
+def test_report_writes_markdown_by_the_name_of_the_file(tmp_path, undrawn, monkeypatch) -> None:
+    def drawn(figure, stem, formats):
+        path = stem.with_name(f"{stem.name}.png")
+        path.touch()
+        return [path]
 
-
-def test_report_writes_markdown_by_the_name_of_the_file(result, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("cprsim.present.writing.save_figure", drawn)
-    monkeypatch.chdir(tmp_path)
-    done = call("report", result, "--out", "by-name.md")
+    run = cprsim.run(small_scenario(), folder=tmp_path / "results")
+    out = tmp_path / "by-name.md"
+    done = call("report", run.folder, "--out", out)
     assert done.exit_code == 0
-    assert "wrote    by-name.md\nwrote    by-name_files\n" in done.output
-    text = Path("by-name.md").read_text("utf-8")
+    assert [Path(line.split()[1]).name for line in done.output.splitlines() if "wrote" in line] == [
+        "by-name.md", "by-name_files",
+    ]  # fmt: skip
+    text = out.read_text("utf-8")
     assert text.startswith("# What failures cost: small\n")
     assert "| strategy |" in text
-
-
-def drawn(figure, stem, formats):
-    path = stem.with_name(f"{stem.name}.png")
-    path.write_bytes(b"")
-    return [path]
-
-
-def test_what_cannot_be_written_is_one_clear_error(result, tmp_path) -> None:
-    out = tmp_path / "missing" / "report.md"
-    done = call("report", result, "--out", out)
-    assert done.exit_code == 2
-    assert done.output == f"cprsim: can't write {out}: there is no folder {out.parent}\n"
+    nowhere = tmp_path / "missing" / "report.md"
+    with pytest.raises(ResultError, match=f"can't write {nowhere}: there is no folder"):
+        run.report(nowhere)

@@ -45,11 +45,9 @@ recovery:
 
 
 @pytest.fixture
-def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "small.yaml"
-    path.write_text(SCENARIO, "utf-8")
-    return path
+def scenario(scenario: Path) -> Path:
+    scenario.write_text(SCENARIO, "utf-8")
+    return scenario
 
 
 def said_by(*command: object) -> dict:
@@ -147,7 +145,8 @@ def test_the_parts_are_the_total_in_a_selection(scenario: Path) -> None:
 def test_node_hours_decide_without_prices(scenario: Path) -> None:
     """Rare saves are cheapest where failures are rare; the MTBF at which both cost the same."""
     unknown = "unknown={failures.mtbf: {low: 6 h, high: 30 h}}"
-    loaded = load_scenario(scenario, ["prices=null", "costs.save=10 min", unknown])
+    few = "simulation.replications=40"
+    loaded = load_scenario(scenario, ["prices=null", "costs.save=10 min", unknown, few])
     entries = {
         "full": "{strategy: full, interval: 1 h}",
         "rare": "{strategy: full, name: rare, interval: 4 h}",

@@ -1,4 +1,4 @@
-"""What a page says, without a browser: numbers, escaping, the same bytes again, damage refused."""
+"""What a page says, without a browser: numbers, the same bytes again, damage refused."""
 
 from __future__ import annotations
 
@@ -7,51 +7,58 @@ import json
 import re
 import shutil
 
-import numpy as np
 import pytest
 
+import cprsim
 from cprsim.curves.curve_file import CurveFile, write_curve
+from cprsim.errors import ResultError, WriteError
 from cprsim.files import decode
+from cprsim.present.answer import Answer
 from cprsim.present.html import render, whole
 from cprsim.present.kinds import answer_of, together
 from cprsim.present.run_sentences import answer
-from cprsim.results.metrics import PERCENT, percentiles
 from cprsim.results.run import load_result
 from cprsim.results.words import percent
 from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 from cprsim.studies.study import Summary
-from tests.present.conftest import DRAWN, REPRODUCTION
+from tests.making import SCENARIOS, small_scenario, undrawing
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+TITLE = '<img src=x onerror=alert(1)> & "co"'
 
 
-def test_the_same_result_gives_the_same_bytes_wherever_it_lies(results, pages, cprsim, tmp_path):
-    moved = tmp_path / "elsewhere" / results.first.name
-    shutil.copytree(results.first, moved)
-    out = tmp_path / "again.html"
-    done = cprsim("report", moved, "--out", out, "--title", pages.title)
-    assert done.exit_code == 0
-    assert out.read_bytes() == pages.one.read_bytes()
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Answer:
+    with undrawing():
+        return cprsim.run(small_scenario(), folder=tmp_path_factory.mktemp("page"))
 
 
-def test_the_answer_stands_before_anything_else(results, pages):
-    result = load_result(results.first)
-    text = pages.one.read_text("utf-8")
-    spreads = result.spreads()
+def test_the_same_result_gives_the_same_bytes_wherever_it_lies(run, tmp_path):
+    moved = tmp_path / "elsewhere" / run.folder.name
+    shutil.copytree(run.folder, moved)
+    pages = [
+        cprsim.read(folder).report(tmp_path / f"{n}.html", title=TITLE).read_bytes()
+        for n, folder in enumerate((run.folder, moved))
+    ]
+    assert pages[0] == pages[1]
+    assert TITLE.encode() not in pages[0]
+
+
+def test_the_answer_comes_first_and_the_scenario_the_seed_and_the_versions_are_there(run):
+    result = load_result(run.folder)
+    spreads, manifest = result.spreads(), result.manifest
     best = min(spreads, key=lambda name: spreads[name]["overhead_fraction"].mean)
-    overhead = spreads[best]["overhead_fraction"]
-    first = answer(result)[0]
-    assert f"Use {best} " in first
-    assert percent(overhead.mean) in first
-    assert percent(overhead.high) in first
-    assert whole(first) in html.unescape(text)
-    assert text.index("answer") < text.index("<main")
-
-
-def test_the_scenario_the_seed_and_the_versions_are_in_it(results, pages):
-    text = html.unescape(pages.one.read_text("utf-8"))
-    manifest = load_result(results.first).manifest
-    assert (results.first / "scenario.yaml").read_text("utf-8") in text
+    overhead, first = spreads[best]["overhead_fraction"], answer(result)[0]
+    for said in (f"Use {best} ", percent(overhead.mean), percent(overhead.high)):
+        assert said in first
+    page = render(cprsim.read(run.folder).document)
+    assert page.index("answer") < page.index("<main")
+    text = html.unescape(page)
     for said in (
+        whole(first),
+        (run.folder / "scenario.yaml").read_text("utf-8"),
         manifest["digest"],
         manifest["cprsim"]["source"],
         manifest["python"],
@@ -63,10 +70,10 @@ def test_the_scenario_the_seed_and_the_versions_are_in_it(results, pages):
     assert manifest["started_at"] not in text
 
 
-def test_the_papers_results_say_how_they_are_known_and_what_limits_a_verdict(undrawn, monkeypatch):
+def test_the_papers_results_say_how_they_are_known_and_what_limits_a_verdict(monkeypatch):
     monkeypatch.setattr("cprsim.present.reproduce.chart_blocks", lambda *_: [])
-    kept = sorted(REPRODUCTION.glob("*/summary.json"))
-    assert len(kept) > len(DRAWN)
+    kept = sorted((SCENARIOS.parent / "results" / "reproduction").glob("*/summary.json"))
+    assert len(kept) > 3
     text = html.unescape(render(together([answer_of(summary.parent) for summary in kept]).document))
     for summary in kept:
         read = decode(Summary, json.loads(summary.read_text("utf-8")))
@@ -78,41 +85,27 @@ def test_the_papers_results_say_how_they_are_known_and_what_limits_a_verdict(und
     assert "by construction" in tally
 
 
-# ------------------------------------------------------------------------------ refusals
-
-
-def test_a_damaged_result_is_refused_and_nothing_written(results, cprsim, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(results.first, copy)
-    with (copy / "summary.csv").open("a") as file:
-        file.write("more\n")
-    out = tmp_path / "page.html"
-    done = cprsim("report", results.second, copy, "--out", out)
-    assert done.exit_code == 2
-    assert done.output.strip() == f"cprsim: {copy} is damaged: summary.csv differs from its digest"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy"]
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nothing", "is no folder, and no file of a staleness curve"),
-        ("empty", "is no finished result: it has no manifest.json"),
-        ("mine.json.runs", "holds the single runs of a measurement: name its curve, mine.json"),
+        ("nothing", " is no folder, and no file of a staleness curve"),
+        ("empty", " is no finished result: it has no manifest.json"),
+        ("mine.json.runs", " holds the single runs of a measurement: name its curve, mine.json"),
+        ("damaged", " is damaged: summary.csv differs from its digest"),
     ],
 )
-def test_what_is_no_result_is_refused(cprsim, tmp_path, name, said):
+def test_what_is_no_result_is_refused(run, tmp_path, name, said):
     (tmp_path / "empty").mkdir()
     (tmp_path / "mine.json.runs").mkdir()
     (tmp_path / "mine.json.runs" / "measurement.json").write_text("{}", "utf-8")
-    done = cprsim("report", tmp_path / name, "--out", tmp_path / "page.html")
-    assert done.exit_code == 2
-    assert done.output == f"cprsim: {tmp_path / name} {said}\n"
+    shutil.copytree(run.folder, tmp_path / "damaged")
+    with (tmp_path / "damaged" / "summary.csv").open("a") as file:
+        file.write("more\n")
+    with pytest.raises(ResultError, match=f"^{re.escape(str(tmp_path / name) + said)}$"):
+        cprsim.report(run.folder, tmp_path / name)
 
 
-def test_a_page_that_cannot_be_written_leaves_the_old_one(
-    tmp_path, monkeypatch, results, cprsim, undrawn
-):
+def test_a_page_that_cannot_be_written_leaves_the_old_one(run, tmp_path, monkeypatch):
     out = tmp_path / "page.html"
     out.write_text("old", "utf-8")
 
@@ -120,54 +113,20 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("cprsim.files.os.fsync", full)
-    done = cprsim("report", results.alone, "--out", out)
-    assert done.exit_code == 1
-    assert done.output == f"cprsim: can't write {out}: No space left on device\n"
+    with pytest.raises(WriteError, match=f"^can't write {out}: No space left on device$"):
+        run.report(out)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
-# ------------------------------------------------------------------------------ answers
-
-
-def test_what_stale_rows_cost_in_accuracy_is_said_where_a_curve_knows_it(
-    results, cprsim, tmp_path, undrawn
-):
-    result = load_result(results.priced)
-    lost = result.spreads()["cpr"]["auc_loss"]
-    assert any(f"it loses {lost.mean:.5f} (" in said for said in answer(result))
-    assert any("not in these hours" in said for said in answer(load_result(results.first)))
-    out = tmp_path / "priced.html"
-    assert cprsim("report", results.priced, "--out", out).exit_code == 0
-    text = html.unescape(out.read_text("utf-8"))
-    assert "AUC loss, ×10⁻⁴" in text
-    assert "AUC loss by the staleness curve mine" in text
-
-
-# ------------------------------------------------------------------------------ percentiles
-
-
-def test_percentile_intervals_cover_what_they_should():
-    generator = np.random.default_rng(1)
-    n_samples, inside = 2000, np.zeros(99)
-    for _ in range(n_samples):
-        found = percentiles(generator.random(40))
-        truth = PERCENT / 100
-        low, high = np.nan_to_num(found.low, nan=0.0), np.nan_to_num(found.high, nan=1.0)
-        inside += (low <= truth) & (truth <= high)
-    error = np.sqrt(0.05 * 0.95 / n_samples)
-    assert (inside / n_samples >= 0.95 - 4 * error).all(), (inside.min() / n_samples, error)
-
-
-def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
-    found = percentiles(np.arange(10.0))
-    assert np.isnan(found.at(99).high)
-    assert np.isnan(found.at(1).low)
-    assert found.at(50).mean == 4.5
-    assert found.at(50).low == 1.0  # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
-    assert found.at(50).high == 8.0
-
-
-# ------------------------------------------------------------------------------ of a curve
+def test_what_stale_rows_cost_in_accuracy_is_said_where_a_curve_knows_it(run, tmp_path):
+    curve = tmp_path / "mine.csv"
+    curve.write_text("strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n", "utf-8")
+    sets = {"accuracy.curve": str(curve)}
+    text = small_scenario("full, {strategy: cpr, target_pls: 0.1}", replications=60)
+    priced = load_result(cprsim.run(text, sets, folder=tmp_path).folder)
+    lost = priced.spreads()["cpr"]["auc_loss"]
+    assert any(f"it loses {lost.mean:.5f} (" in said for said in answer(priced))
+    assert any("not in these hours" in said for said in answer(load_result(run.folder)))
 
 
 def test_the_page_of_a_curve_says_what_a_hundredth_of_the_samples_costs(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -103,21 +102,6 @@ def taxed(nodes=3.0, memory=0.5):
     """A recovery system that takes nodes and memory all the time."""
     rules = (Rule(Reverts.ALL, (Stage(StageKind.DETECT),), To.START),)
     return Policy("taxed", rules, tax=Tax(nodes=nodes, memory=memory), interval_rule="taxed")
-
-
-@pytest.fixture
-def made():
-    """What outcomes are made of."""
-    return SimpleNamespace(
-        strategy=strategy,
-        log=log,
-        cluster=CLUSTER,
-        useful_h=USEFUL_H,
-        full=FULL,
-        cpr=CPR,
-        none=NONE,
-        taxed=taxed,
-    )
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from cprsim.results.rows import replication_rows
 from cprsim.results.run import load_result
 from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
+from tests.results import conftest as made
 from tests.results.conftest import printed
 
 # The fixture's cpr loses net PLS 0.15, 0 and 0.05 in its three replications.
@@ -33,10 +34,10 @@ LOSSES = np.array([0.003, 0.0, 0.001])
 
 
 @pytest.fixture
-def priced(outcome, made):
+def priced(outcome):
     """The outcome of `outcome`, with a curve and a strategy that saves by priority."""
     full, cpr = outcome.strategies
-    policy = replace(made.cpr, name="cpr-mfu", sub_saves=SubSaves("mfu"))
+    policy = replace(made.CPR, name="cpr-mfu", sub_saves=SubSaves("mfu"))
     strategies = (full, cpr, replace(cpr, policy=policy))
     return replace(outcome, strategies=strategies, curve=FILE.curve("by hand", ("Take care.",)))
 

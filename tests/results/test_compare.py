@@ -15,15 +15,16 @@ from cprsim.experiments.pipeline import Outcome
 from cprsim.results.compare import compare
 from cprsim.results.identity import Identity
 from cprsim.results.metrics import Sample, difference_of, shared_by
+from tests.results import conftest as made
 
 
 @pytest.fixture
-def compared(write, made, outcome):
+def compared(write, outcome):
     """The overhead of `full` in the made-up outcome and in another one, compared."""
 
     def _compared(*hours, finished=None, digest="same"):
-        full = made.strategy(made.full, *hours, finished=finished)
-        other = Outcome(made.useful_h, made.cluster, (full,))
+        full = made.strategy(made.FULL, *hours, finished=finished)
+        other = Outcome(made.USEFUL_H, made.CLUSTER, (full,))
         b = write(outcome=other, identity=Identity("b", "b", {}), failures_digest=digest)
         table = compare(write(), b)
         row = table[table["quantity"] == "overhead_fraction"].iloc[0]

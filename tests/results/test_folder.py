@@ -31,10 +31,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def unhidden(root: Path) -> list[Path]:
-    return [path for path in root.iterdir() if not path.name.startswith(".")]
-
-
 def test_what_is_written_reads_back(write, outcome):
     full, cpr = outcome.strategies
     sub_saves = SubSaves("mfu", 0.25, 0.01, n_large_tables=3)
@@ -140,30 +136,20 @@ def test_kept_results_still_read(folder):
     assert damage(folder) is None
 
 
-def test_a_damaged_folder_is_made_anew(write):
-    result = write()
-    (result.path / "summary.csv").write_text("nonsense")
-    again = write()
-    assert again.path == result.path
-    assert damage(again.path) is None
-    assert unhidden(again.path.parent) == [again.path]
-    assert list(again.path.parent.iterdir()) == [again.path]
-
-
-def test_a_damaged_folder_with_files_of_the_user_is_not_deleted(write):
-    result = write()
-    (result.path / "summary.csv").write_text("nonsense")
-    (result.path / "my notes.txt").write_text("precious")
+def test_a_sound_folder_stays_and_a_damaged_one_is_made_anew_unless_it_holds_a_users_file(write):
+    path = write().path
+    before = (path / "manifest.json").stat()
+    assert write().path == path
+    assert (path / "manifest.json").stat().st_ino == before.st_ino
+    (path / "summary.csv").write_text("nonsense")
+    assert write().path == path
+    assert damage(path) is None
+    assert list(path.parent.iterdir()) == [path]
+    (path / "summary.csv").write_text("nonsense")
+    (path / "my notes.txt").write_text("precious")
     with pytest.raises(ResultError, match=r"my notes\.txt"):
         write()
-    assert (result.path / "my notes.txt").read_text() == "precious"
-
-
-def test_a_sound_folder_that_is_there_already_stays(write):
-    result = write()
-    before = (result.path / "manifest.json").stat()
-    again = write()
-    assert (again.path / "manifest.json").stat().st_ino == before.st_ino
+    assert (path / "my notes.txt").read_text() == "precious"
 
 
 @pytest.mark.parametrize(
@@ -208,8 +194,8 @@ def test_a_killed_writer_leaves_nothing_that_looks_finished_and_is_cleaned_up(tm
     final = tmp_path / "results" / "made-up"
     killed = subprocess.run([sys.executable, "-c", KILLED, final], check=False)
     assert killed.returncode == -9
-    assert unhidden(final.parent) == []
     (leftover,) = final.parent.iterdir()
+    assert leftover.name.startswith(".")
     assert remove_leftovers(final.parent) == [leftover]
     assert list(final.parent.iterdir()) == []
 

@@ -7,12 +7,22 @@ from dataclasses import replace
 from math import isnan
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from cprsim.experiments.pipeline import Outcome
-from cprsim.results.metrics import FINISHED, METRICS, differences, spreads, summarise
+from cprsim.results.metrics import (
+    FINISHED,
+    METRICS,
+    PERCENT,
+    differences,
+    percentiles,
+    spreads,
+    summarise,
+)
 from cprsim.results.rows import replication_rows
+from tests.results import conftest as made
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -30,13 +40,13 @@ def test_hours_become_shares_of_useful_time(outcome):
     assert full["saves"].mean == 4
 
 
-def test_nodes_beside_the_jobs_are_paid_by_the_hour(made):
-    spared = replace(made.cluster, n_spares=2)
+def test_nodes_beside_the_jobs_are_paid_by_the_hour():
+    spared = replace(made.CLUSTER, n_spares=2)
     strategies = (
         made.strategy(made.taxed(nodes=3.0), [1, 1], [0, 0]),
-        made.strategy(made.full, [1, 1], [1, 1]),
+        made.strategy(made.FULL, [1, 1], [1, 1]),
     )
-    found = spreads(summarise(Outcome(made.useful_h, spared, strategies)))
+    found = spreads(summarise(Outcome(made.USEFUL_H, spared, strategies)))
     # 10 h of work on 6 nodes, in 11 h on 9 and in 12 h on 6; 2 spares stand by
     assert found["taxed"]["overhead_node_h"].mean == pytest.approx(11 * 9 - 10 * 6)
     assert found["full"]["overhead_node_h"].mean == pytest.approx(2 * 6)
@@ -52,10 +62,10 @@ def test_pls_adds_up_what_each_lost_shard_went_back_by(outcome):
     assert rows.loc["full", "pls"].tolist() == [0, 0, 0]
 
 
-def test_means_over_the_lucky_replications_alone_are_not_given(made):
-    one = made.strategy(made.full, [1, 1, 1, 1], [0, 0, 0, 900], finished=[True, True, True, False])
-    other = made.strategy(made.cpr, [1, 1, 1, 1], [0, 0, 0, 0])
-    found = spreads(summarise(Outcome(made.useful_h, made.cluster, (one, other))))
+def test_means_over_the_lucky_replications_alone_are_not_given():
+    one = made.strategy(made.FULL, [1, 1, 1, 1], [0, 0, 0, 900], finished=[True, True, True, False])
+    other = made.strategy(made.CPR, [1, 1, 1, 1], [0, 0, 0, 0])
+    found = spreads(summarise(Outcome(made.USEFUL_H, made.CLUSTER, (one, other))))
     assert found["full"][FINISHED].mean == 0.75
     assert all(isnan(found["full"][quantity].mean) for quantity in METRICS)
     assert found["cpr"]["save"].mean == pytest.approx(0.1)
@@ -87,3 +97,24 @@ def test_differences_within_a_run_are_paired(outcome):
 def test_the_docs_define_every_metric_and_no_other():
     headings = re.findall(r"^###? ([a-z_]+)$", DOCS.read_text("utf-8"), re.MULTILINE)
     assert set(headings) == {*METRICS, FINISHED}
+
+
+def test_percentile_intervals_cover_what_they_should():
+    generator = np.random.default_rng(1)
+    n_samples, inside = 2000, np.zeros(99)
+    for _ in range(n_samples):
+        found = percentiles(generator.random(40))
+        truth = PERCENT / 100
+        low, high = np.nan_to_num(found.low, nan=0.0), np.nan_to_num(found.high, nan=1.0)
+        inside += (low <= truth) & (truth <= high)
+    error = np.sqrt(0.05 * 0.95 / n_samples)
+    assert (inside / n_samples >= 0.95 - 4 * error).all(), (inside.min() / n_samples, error)
+
+
+def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
+    found = percentiles(np.arange(10.0))
+    assert np.isnan(found.at(99).high)
+    assert np.isnan(found.at(1).low)
+    assert found.at(50).mean == 4.5
+    assert found.at(50).low == 1.0  # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
+    assert found.at(50).high == 8.0

@@ -57,20 +57,13 @@ def test_a_background_that_is_longer_than_the_interval_is_warned_of(
     assert all(one.startswith(warned) for one in said)
 
 
-def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-    path = tmp_path / "small.yaml"
-    path.write_text(small_scenario("{strategy: full, interval: 2 min}", replications=3), "utf-8")
-    changed = ["--set", SLOW[0]]
-    checked = call("validate", path, *changed)
+def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(scenario):
+    scenario.write_text(small_scenario(FULL, replications=3), "utf-8")
+    checked = call("validate", scenario, "--set", *SLOW)
     assert checked.exit_code == 0
-    assert checked.stdout.splitlines() == [f"{path}: ok (small: full)", "", f"Warning: {SAID}"]
-    assert "Warning" not in call("validate", path).stdout
-    assert f"Warning: {SAID}" in call("run", path, *changed).stdout
-    answer = cprsim.run(path, changed[1:], folder=tmp_path)
+    assert checked.stdout.splitlines() == [f"{scenario}: ok (small: full)", "", f"Warning: {SAID}"]
+    assert "Warning" not in call("validate", scenario).stdout
+    answer = cprsim.run(scenario, SLOW)
     assert answer.values["warnings"] == (SAID,)
     assert answer.document.remarks[0] == f"Warning: {SAID}"
     (row,) = answer.frames["strategies"].to_dict("records")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import cprsim
 from cprsim.results.run import judged_by, load_result, worth_seeing
-from tests.making import call, small_scenario
+from tests.making import small_scenario, undrawing
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("worth")
-    path = folder / "small.yaml"
-    path.write_text(small_scenario("partial, full"), "utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-        told = call("run", path, "--json", "--out", folder)
-    return load_result(json.loads(told.stdout)["folder"])
+    with undrawing():
+        run = cprsim.run(small_scenario("partial, full"), folder=tmp_path_factory.mktemp("worth"))
+    return load_result(run.folder)
 
 
 def with_walls(result, walls, finished=None):

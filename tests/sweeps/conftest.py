@@ -20,11 +20,9 @@ Points = Callable[..., tuple[Point, ...]]
 
 
 @pytest.fixture
-def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "small.yaml"
-    path.write_text(SCENARIO, "utf-8")
-    return path
+def scenario(scenario: Path) -> Path:
+    scenario.write_text(SCENARIO, "utf-8")
+    return scenario
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ import pytest
 
 import cprsim
 from cprsim.errors import ScenarioError
-from cprsim.scenario.reading import load_scenario
-from cprsim.sweeps.points import points_of
 from tests.sweeps.conftest import Points
 
 
@@ -78,9 +76,6 @@ def test_only_what_decides_the_numbers_makes_points_different(points: Points) ->
 def test_what_makes_no_scenario_is_said_before_anything_runs(points: Points, over, said) -> None:
     with pytest.raises(ScenarioError, match=said):
         points(*filter(None, [over]))
-
-
-def test_an_interval_that_no_strategy_takes_is_refused(points: Points) -> None:
     with pytest.raises(ScenarioError, match=r"^--over recovery.interval: no strategy .* takes"):
         points("recovery.interval=1 h", overrides=("recovery=[none]",))
 
@@ -122,14 +117,10 @@ def test_the_cheapest_of_each_point_is_that_of_a_closed_form() -> None:
     points = found.frames["points"].query("cheapest")
     columns = ["costs.save_min", "costs.load_min", "strategy"]
     assert points[columns].to_numpy().tolist() == expected
-    assert any(
-        "full at 4 of 6 points; none at 2 of 6 points" in one for one in found.document.answer
-    )
+    assert "full at 4 of 6 points; none at 2 of 6 points" in str(found)
 
 
-def test_the_other_shares_of_failures_keep_their_ratio(tmp_path: Path) -> None:
-    path = tmp_path / "scenario.yaml"
-    path.write_text(ONE_FAILURE, "utf-8")
-    loaded = load_scenario(path, (), ["scopes.process.share=0.25,0.75"])
-    shares = points_of(loaded)[1].experiment.shares
+def test_the_other_shares_of_failures_keep_their_ratio(scenario: Path, points: Points) -> None:
+    scenario.write_text(ONE_FAILURE, "utf-8")
+    shares = points("scopes.process.share=0.25,0.75")[1].experiment.shares
     assert shares.shares == pytest.approx((0.75, 0.15, 0.1))

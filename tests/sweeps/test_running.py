@@ -33,12 +33,6 @@ AXES = ("costs.save=1 min,5 min", "failures.mtbf=15 h,30 h", "recovery.full.inte
 NUMBERS = ["mean", "low", "high"]
 
 
-@pytest.fixture
-def swift(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the seconds that figures take."""
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-
-
 def sweep(scenario: Path, *options: object) -> dict[str, object]:
     done = call("sweep", scenario, *axes_of(*AXES), "--workers", 1, "--json", *options)
     assert done.exit_code == 0, done.output
@@ -56,11 +50,11 @@ PARTS = ["regroup", "degraded"]
         (["recovery=[full, {strategy: hsdp, options: {group: 2, copy: 1 min}}]"], PARTS),
         (["cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}",
           "simulation={seed: 5, precision: 5 %, at_most: 300}"], []),
-        (["job.useful=300 h"], []),  # without saves it is given up
+        (["job.useful=300 h", "simulation.replications=6"], []),  # without saves it is given up
     ],
 )  # fmt: skip
 def test_a_point_is_what_a_run_of_the_same_scenario_gives(
-    scenario, swift, changes, further
+    scenario, undrawn, changes, further
 ) -> None:
     said = sweep(scenario, *(part for one in changes for part in ("--set", one)))
     table = load_sweep(said["folder"]).table
@@ -87,12 +81,9 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     assert mine.loc["full", columns].isna().all(axis=None)
 
 
-def test_the_table_says_where_each_number_belongs(scenario, swift) -> None:
+def test_the_table_says_where_each_number_belongs(scenario, undrawn) -> None:
     result = load_sweep(sweep(scenario)["folder"])
     table = result.table
-    assert list(table.columns[:4]) == [
-        "costs.save_min", "failures.mtbf_h", "recovery.full.interval_h", "varied"
-    ]  # fmt: skip
     assert len(table) == 8 * 4 * table["quantity"].nunique()
     full = table[(table["strategy"] == "full") & (table["quantity"] == "overhead_fraction")]
     assert (full["save_interval_h"] == full["recovery.full.interval_h"]).all()
@@ -118,7 +109,7 @@ def contents_below(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.long
-def test_the_same_bytes_whatever_the_number_of_workers(scenario, swift, tmp_path) -> None:
+def test_the_same_bytes_whatever_the_number_of_workers(scenario, undrawn, tmp_path) -> None:
     one = Path(sweep(scenario, "--out", tmp_path / "one")["folder"])
     two = Path(sweep(scenario, "--workers", 2, "--out", tmp_path / "two")["folder"])
     assert one.name == two.name
@@ -135,19 +126,14 @@ def test_points_do_not_depend_on_their_company(points: Points, tmp_path) -> None
     assert mine == same
 
 
-def test_what_cannot_be_is_said_and_nothing_is_written(scenario, swift) -> None:
-    both = call("sweep", scenario, "--over", "costs.load=1 s", "--replications", 5,
-                "--precision", "1%")  # fmt: skip
-    assert (both.exit_code, both.stderr) == (
-        2, "cprsim: --replications and --precision: give one of them\n"
-    )  # fmt: skip
+def test_a_folder_that_can_t_be_written_to_is_said_before_the_work(scenario) -> None:
     nowhere = call("sweep", scenario, "--over", "costs.load=1 s", "--out", "/proc/nowhere")
     assert nowhere.exit_code == 1
     assert nowhere.stderr == "cprsim: can't write to /proc/nowhere: No such file or directory\n"
     assert not Path("results").exists()
 
 
-def test_a_longer_axis_computes_its_new_points_only(scenario, swift) -> None:
+def test_a_longer_axis_computes_its_new_points_only(scenario, undrawn) -> None:
     for over, n_new in (("1 min,2 min", 2), ("1 min,90 s,2 min", 1), ("1 min,90 s,2 min", 0)):
         before = stored()
         done = call("sweep", scenario, "--over", f"costs.load={over}", "--workers", 1)
@@ -158,7 +144,7 @@ def test_a_longer_axis_computes_its_new_points_only(scenario, swift) -> None:
 OWN_CURVE = "strategy,metric,pls,loss,standard_error\npartial,auc,0.1,{},0.0001\n"
 
 
-def test_a_sweep_says_what_it_costs_in_accuracy_where_a_curve_prices_it(scenario, swift) -> None:
+def test_a_sweep_says_what_it_costs_in_accuracy_where_a_curve_prices_it(scenario, undrawn) -> None:
     over = {"recovery.interval": "30 min:10 h:log4"}
     own, found = scenario.with_name("my.csv"), []
     for loss in (0.003, 0.006):
@@ -167,23 +153,11 @@ def test_a_sweep_says_what_it_costs_in_accuracy_where_a_curve_prices_it(scenario
             scenario, over, {"accuracy.curve": "my.csv"}, workers=1, folder="results"
         )
         found.append(swept.frames["points"].set_index("strategy")["auc_loss"])
-        assert "AUC loss by the staleness curve my (your own, my.csv)" in str(swept)
-        assert any("AUC loss" in getattr(one, "caption", "") for one in swept.document.blocks)
     assert len(stored()) == 8
     once, twice = found
     assert (once["partial"] > 0).all()
     assert twice["partial"].tolist() == pytest.approx((2 * once["partial"]).tolist(), rel=1e-9)
     assert not once["full"].any()
-
-
-def test_a_sweep_leaves_its_figures_and_report_draws_them_again(scenario, tmp_path) -> None:
-    swept = cprsim.sweep(
-        scenario, {"recovery.interval": ["1 h", "4 h"]}, workers=1, folder="results"
-    )
-    again = call("report", swept.folder, "--figures", tmp_path / "again", "--format", "png")
-    assert again.exit_code == 0, again.output
-    (figure,) = (tmp_path / "again").iterdir()
-    assert figure.read_bytes() == (swept.folder / "curves.png").read_bytes()
 
 
 def test_texts_and_mappings_make_the_same_sweep_which_is_read_back(scenario, tmp_path) -> None:
@@ -199,7 +173,11 @@ def test_texts_and_mappings_make_the_same_sweep_which_is_read_back(scenario, tmp
     assert again.to_json() == swept.to_json()
     kept = cprsim.read(swept.save(tmp_path / "kept"))
     assert kept.frames["points"].equals(points)
-    assert (kept.folder / "map.png").is_file()
+    again = call("report", kept.folder, "--figures", tmp_path / "again", "--format", "png")
+    assert again.exit_code == 0, again.output
+    for figure in ("curves.png", "map.png"):
+        (drawn,) = (tmp_path / "again").glob(f"*{figure}")
+        assert drawn.read_bytes() == (kept.folder / figure).read_bytes()
 
 
 def test_what_an_axis_does_not_touch_is_one_row(scenario) -> None:
@@ -248,7 +226,7 @@ SAID = (
     ("stop", "code", "said"), [(KeyboardInterrupt(), 130, ""), (FULL, 1, SAID)]
 )
 def test_a_sweep_that_stops_goes_on_where_it_was(
-    scenario, swift, monkeypatch, stop, code, said
+    scenario, undrawn, monkeypatch, stop, code, said
 ) -> None:
     replace, left = os.replace, [4]
 
@@ -280,7 +258,7 @@ def test_a_sweep_that_stops_goes_on_where_it_was(
          "made anew"),
     ],
 )  # fmt: skip
-def test_what_is_damaged_is_made_anew_and_said(scenario, swift, name, text, said) -> None:
+def test_what_is_damaged_is_made_anew_and_said(scenario, undrawn, name, text, said) -> None:
     folder = Path(sweep(scenario)["folder"])
     before = contents(folder)
     victim = sorted(Path("results").glob(name))[-1]
@@ -295,7 +273,7 @@ def test_what_is_damaged_is_made_anew_and_said(scenario, swift, name, text, said
     assert contents(folder) == before
 
 
-def test_the_same_sweep_twice_at_once_is_refused(scenario, swift) -> None:
+def test_the_same_sweep_twice_at_once_is_refused(scenario, undrawn) -> None:
     folder = Path(sweep(scenario)["folder"])
     shutil.rmtree(folder)
     with sole(folder):
@@ -309,8 +287,8 @@ def test_the_same_sweep_twice_at_once_is_refused(scenario, swift) -> None:
     assert not list(Path("results").glob(".*"))
 
 
-def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, swift) -> None:
-    axes = axes_of("costs.load=1 min:9 min:lin20", "costs.detect=1 s:9 s:lin10")
+def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, undrawn) -> None:
+    axes = axes_of("costs.load=1 min:9 min:lin10", "costs.detect=1 s:9 s:lin4")
     command = [*PROGRAM, "sweep", str(scenario), *axes, "--workers", "1", "--replications", "5"]
     killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while len(contents_below(Path("results/points"))) < 5 and killed.poll() is None:
@@ -318,9 +296,8 @@ def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, swift
     killed.kill()
     killed.wait()
     kept = stored()
-    assert 5 <= len(kept) < 200
-    few = axes_of("costs.load=1 min:9 min:lin20", "costs.detect=1 s,2 s")
-    done = call("sweep", scenario, *few, "--workers", 1, "--replications", 5)
+    assert 5 <= len(kept) < 40
+    done = call("sweep", scenario, *axes, "--workers", 1, "--replications", 5)
     assert done.exit_code == 0, done.output
     assert kept <= stored()
     assert not list(Path("results").rglob(".*.unfinished"))
