@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
@@ -29,9 +29,10 @@ from cprsim.measuring.design import Design
 from cprsim.measuring.fit import fit, predicted
 from cprsim.measuring.observed import observed
 from cprsim.measuring.runs import SeedRuns, read_seed, run_seed
+from cprsim.records import pooled
+from cprsim.recovery.losses import ALWAYS, Metric
 from cprsim.scenario.reading import load_scenario
-from cprsim.staleness.expected import jackknife_error, pooled
-from cprsim.staleness.names import ALWAYS, Metric
+from cprsim.staleness.expected import jackknife_error
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = "kernel.clicks.file=${CPRSIM_DATA}/ctr/criteo-kaggle-137k/train.tsv.xz"

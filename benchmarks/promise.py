@@ -38,12 +38,13 @@ from cprsim.curves.choosing import chosen_curve
 from cprsim.curves.curve_file import read_curve
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import finite_or_none, write_whole
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import ROUNDING, Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedRuns, read_seed, require_seen, run_seed
 from cprsim.records import NO_NUMBER, Floats, ShardLoss
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.folder import git_state
@@ -54,7 +55,6 @@ from cprsim.selector.option import options_of
 from cprsim.selector.pricing import Priced
 from cprsim.selector.selecting import select
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.names import Metric
 from cprsim.workers import BACKENDS, Workers, run_each
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,4 +1,4 @@
-"""Everything that cprsim raises on purpose.
+"""What the user hears: errors that are raised on purpose, warnings and progress.
 
 CprsimError                 one clear message; the command line prints it and exits with 2
 ├── ScenarioError           a scenario says something that can't be: file, line, key, value
@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -170,3 +172,37 @@ def one_line(text: str, most: int = MOST_SHOWN) -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+# --------------------------------------------------------------------------- warnings and progress
+
+Progress = Callable[[int, int], None]  # takes what is done, and how much there is
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=2)
+
+
+@dataclass
+class Watch:
+    """What hears of the work: in Python warnings alone; the command line shows all of it."""
+
+    doing: Callable[[str], None] = lambda what: None
+    """A step begins, in a word or two."""
+
+    warn: Callable[[str], None] = _warn
+    """The user should know this, and what is done about it."""
+
+    progress: Callable[[str], AbstractContextManager[Progress]] = lambda doing: nullcontext(
+        lambda done, total: None
+    )
+    """A step whose progress is counted lasts as long as the block."""
+
+    keeps: Callable[[Callable[[], str]], None] = lambda say: None
+    """From now on an interruption keeps what is finished; `say` tells how much, in a clause."""
+
+    command: list[str] = field(default_factory=list)
+    """What was given on the command line; empty in Python."""
+
+
+watch = Watch()

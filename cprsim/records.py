@@ -9,11 +9,11 @@ Units stand in the names: `_h` hours, `_at_h` or `at_h` an instant on a named cl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import pairwise
-from math import isfinite, nan
+from math import inf, isfinite, nan, sqrt
 from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
@@ -35,6 +35,87 @@ class Clock(StrEnum):
     PROGRESS = "progress"  # only work done for the first time ages
     UPTIME = "uptime"  # everything but recovery ages: no failure strikes while recovering
     WALL = "wall"  # everything ages: failures strike anywhere
+
+
+class Method(StrEnum):
+    """What one synchronisation does to the dense weights."""
+
+    EASGD = "easgd"  # a trainer and the central copy pull each other closer
+    MA = "ma"  # all trainers move to their mean
+    BMUF = "bmuf"  # the mean moves a central copy with momentum, and that moves the trainers
+    SGD = "sgd"  # all gradients of an iteration are averaged before any trainer goes on
+    NONE = "none"  # no trainer synchronises; replicas are averaged at the end
+
+
+class Algorithm(StrEnum):
+    """A method, and who does it when.
+
+    Shadow forms run beside the training without a break; fixed-rate forms (`fr`) hold the worker
+    threads up. Source: Zheng et al. 2020 (arXiv 2003.03477).
+    """
+
+    SHADOW_EASGD = "shadow-easgd"
+    SHADOW_MA = "shadow-ma"
+    SHADOW_BMUF = "shadow-bmuf"
+    FR_EASGD = "fr-easgd"
+    FR_MA = "fr-ma"
+    FR_BMUF = "fr-bmuf"
+    SYNC_SGD = "sync-sgd"
+    NONE = "none"
+
+    @property
+    def method(self) -> Method:
+        return Method(self.value.rpartition("-")[2])
+
+    @property
+    def in_background(self) -> bool:
+        """Whether a shadow thread does it, so that no worker waits."""
+        return self.value.startswith("shadow")
+
+    @property
+    def at_fixed_rate(self) -> bool:
+        """Whether workers do it themselves every so often."""
+        return self.value.startswith("fr")
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether the central copy is on sync servers."""
+        return self.method is Method.EASGD
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether all trainers take part at once, by an AllReduce among themselves."""
+        return self.method in (Method.MA, Method.BMUF, Method.SGD)
+
+    @property
+    def holds_all_up(self) -> bool:
+        """Whether all workers of all trainers wait for the slowest."""
+        return self.is_collective and not self.in_background
+
+
+@dataclass(frozen=True, slots=True)
+class Stragglers:
+    """Trainers that are slower than the others, always the same ones: the last by number."""
+
+    n_trainers: int = field(
+        metadata={
+            "alias": "trainers",
+            "description": "How many, a count.",
+            "ge": 1,
+            "le": MAX_NODES,
+            "strict": True,
+            "examples": [1],
+        }
+    )
+    factor: float = field(
+        metadata={
+            "description": "How many times longer their iterations take.",
+            "ge": 1,
+            "le": 1000,
+            "strict": True,
+            "examples": [1.5],
+        }
+    )
 
 
 class Duration(Protocol):
@@ -500,6 +581,16 @@ Z_95 = 1.959963984540054  # standard errors from the middle of a normal interval
 ROUNDED_Z_95 = 1.96  # the same to three digits, where results have always been computed with it
 
 
+def pooled(*variances: tuple[float, float]) -> tuple[float, float]:
+    """Standard error of a sum of independent estimates, and its degrees of freedom.
+
+    Welch (1947), Satterthwaite (1946).
+    """
+    total = sum(variance for variance, _ in variances)
+    spent = sum(variance**2 / degrees for variance, degrees in variances)
+    return sqrt(total), total**2 / spent if spent > 0 else inf
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number with its 95 % interval."""
@@ -560,6 +651,17 @@ class Estimate:
         deviation = np.sqrt(squares / (n - 1))
         half = float(special.stdtrit(n - 1, HIGH) * deviation / np.sqrt(n))
         return cls(mean, mean - half, mean + half, n)
+
+    @classmethod
+    def of_variances(cls, mean: float, variances: Iterable[tuple[float, float]], n: int) -> Self:
+        """A sum of independent estimates, each with its variance and degrees of freedom."""
+        from scipy import special
+
+        error, degrees = pooled(*variances)
+        if error == 0:
+            return cls(mean, mean, mean, n)
+        t = special.stdtrit(min(degrees, 1e9), (0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2))
+        return cls(mean, mean + float(t[0]) * error, mean + float(t[1]) * error, n)
 
     @classmethod
     def of_draws(cls, draws: Floats) -> Self:

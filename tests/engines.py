@@ -41,12 +41,12 @@ from cprsim.simulate.blocks import Block, BlockDraws, Engine, Rows, run_block
 from cprsim.simulate.folding import cost_breakdown, shard_loss
 from cprsim.simulate.job import (
     NOTICE,
+    LogLines,
     ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,
     StaleShard,
 )  # fmt: skip
-from cprsim.simulate.logbook import LogLines
 from cprsim.simulate.strikes import GivenFailures, ScopeShares
 from tests.recovery import naive
 

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from cprsim.records import Decision, SmallTables, SubSaves
+from cprsim.recovery.losses import TRACKERS
 from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK
-from cprsim.staleness.names import TRACKERS
 from tests.making import paper_policy
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from cprsim.api import COMMANDS
-from cprsim.cli.command import command
+from cprsim.cli.app import command
 from cprsim.errors import ParameterError
 
 SOURCE = '''

@@ -16,7 +16,7 @@ import pytest
 
 import cprsim
 from cprsim.api import COMMANDS
-from cprsim.cli.command import docstring_of
+from cprsim.cli.app import docstring_of
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
 from tests.history.making import told, write_events
 from tests.making import call, small_scenario, undrawing

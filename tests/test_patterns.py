@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cprsim
-from cprsim import units
+from cprsim.files import units
 
 pytestmark = pytest.mark.long
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
 from cprsim.records import CostBreakdown, ShardLoss, SmallTables, SubSaves
+from cprsim.recovery.losses import Metric, strategy_key
 from cprsim.recovery.policy import (
     RELOAD,
     RESTART,
@@ -23,7 +24,6 @@ from cprsim.recovery.policy import (
 )
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.expected import Prediction, jackknife_error
-from cprsim.staleness.names import Metric, strategy_key
 from cprsim.staleness.response import Replicate, Response, Weight
 from tests.making import paper_policy
 

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Le
 
-from cprsim import watch
 from cprsim.api import command
 from cprsim.api.ledger import read_named
-from cprsim.api.parameters import DrawsSeed, Logs, Overrides, SavesEvery, Shell, StateNodes
-from cprsim.api.scenario import assignments
+from cprsim.api.scenario import (
+    DrawsSeed,
+    Logs,
+    Overrides,
+    SavesEvery,
+    Shell,
+    StateNodes,
+    assignments,
+)
+from cprsim.errors import watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cprsim import watch
 from cprsim.api import command
 from cprsim.api.ledger import read_named
-from cprsim.api.parameters import Bootstrap, DrawsSeed, FileName, Logs, SavesEvery, StateNodes
-from cprsim.errors import ParameterError
+from cprsim.api.scenario import Bootstrap, DrawsSeed, FileName, Logs, SavesEvery, StateNodes
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import Bootstrap, FileName, Shell, with_fields_of
-from cprsim.errors import ParameterError, one_line
+from cprsim.api.scenario import Bootstrap, FileName, Shell, with_fields_of
+from cprsim.errors import ParameterError, one_line, watch
 from cprsim.failures.traces.formats import names
 from cprsim.failures.traces.spec import LogSpec
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import (
+from cprsim.api.scenario import (
     Dask,
     Over,
     Overrides,
@@ -15,9 +14,11 @@ from cprsim.api.parameters import (
     ScenarioLike,
     Seed,
     Workers,
+    assignments,
+    shortcuts,
+    source_of,
 )
-from cprsim.api.scenario import assignments, shortcuts, source_of
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import ParameterError, one_line, watch
 
 if TYPE_CHECKING:
     from cprsim.fleets.folder import FleetResult
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from cprsim.present.answer import Answer
     from cprsim.results.folder import ResultTarget
     from cprsim.results.identity import Identity
+    from cprsim.scenario.job import Values
     from cprsim.scenario.reading import LoadedScenario
-    from cprsim.scenario.sweep import Values
     from cprsim.scenario.yaml_text import Plain
 
 SHORT = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
@@ -119,8 +120,8 @@ def fleet(
 
 def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
     """What ``--over`` varies. Raises CprsimError for what is no axis."""
+    from cprsim.scenario.job import values_along
     from cprsim.scenario.reading import said_axes
-    from cprsim.scenario.sweep import values_along
 
     axes: dict[str, Values] = {}
     for name, said in said_axes(assignments(over)).items():

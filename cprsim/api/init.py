@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cprsim.api import command
-from cprsim.api.parameters import FileName, Shell
+from cprsim.api.scenario import FileName, Shell
 from cprsim.errors import CprsimError, ParameterError, one_line
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import DrawsSeed, Logs
-from cprsim.errors import ParameterError
+from cprsim.api.scenario import DrawsSeed, Logs
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Le
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import (
+from cprsim.api.scenario import (
     AllowCode,
     Dask,
     Overrides,
     ScenarioLike,
     Shell,
     Workers,
+    source_of,
 )
-from cprsim.api.scenario import source_of
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,14 +94,14 @@ def measure(
     """
     loaded = source_of(scenario, overrides).read()
     from cprsim.curves.curve_file import read_curve, write_curve
+    from cprsim.files.units import SHARE, TIME
     from cprsim.measuring.curve import curve_file
     from cprsim.measuring.design import design_of
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.own_code import require_allowed
     from cprsim.present.curve import answer_of_curve
+    from cprsim.recovery.losses import Metric
     from cprsim.results.folder import Kept, require_writable
-    from cprsim.staleness.names import Metric
-    from cprsim.units import SHARE, TIME
     from cprsim.workers import Workers as Pool
 
     design, named = design_of(strategies), tuple(map(Metric, metrics))
@@ -125,7 +124,7 @@ def measure(
     watch.doing("training once, to say what can be expected")
     request, expected = prepared(request)
     measured = _trained(request, expected, path)
-    words = shlex.join(watch.command() or ["cprsim.measure"])
+    words = shlex.join(watch.command or ["cprsim.measure"])
     words = re.sub(r" --(workers|dask)[ =]\S+", "", words)  # where it ran changes no number
     write_curve(path, curve_file(measured, request, path.stem, words))
     written = Kept(read_curve(path), path, path)

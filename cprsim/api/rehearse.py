@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Le
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Shell
-from cprsim.api.scenario import source_of
+from cprsim.api.scenario import Overrides, ResultsFolder, ScenarioLike, Shell, source_of
+from cprsim.errors import watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cprsim import watch
 from cprsim.api import command, public
-from cprsim.api.parameters import Shell
+from cprsim.api.scenario import Shell
+from cprsim.errors import watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer

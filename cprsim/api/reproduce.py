@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import FileName, Shell, Workers
-from cprsim.errors import ParameterError
+from cprsim.api.scenario import FileName, Shell, Workers
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer

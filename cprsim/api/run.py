@@ -6,11 +6,17 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
-from cprsim.api.scenario import shortcuts, source_of
-from cprsim.errors import ParameterError, one_line
+from cprsim.api.scenario import (
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Shell,
+    shortcuts,
+    source_of,
+)
+from cprsim.errors import ParameterError, one_line, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer

@@ -8,8 +8,15 @@ from os.path import relpath
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cprsim.api import command
-from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
-from cprsim.api.scenario import shortcuts, source_of
+from cprsim.api.scenario import (
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Shell,
+    shortcuts,
+    source_of,
+)
 from cprsim.errors import ParameterError, one_line
 
 if TYPE_CHECKING:

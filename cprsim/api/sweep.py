@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import (
+from cprsim.api.scenario import (
     Dask,
     Over,
     Overrides,
@@ -15,9 +14,11 @@ from cprsim.api.parameters import (
     Seed,
     Shell,
     Workers,
+    assignments,
+    shortcuts,
+    source_of,
 )
-from cprsim.api.scenario import assignments, shortcuts, source_of
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Annotated
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import Overrides, ScenarioLike, Shell
-from cprsim.api.scenario import source_of
-from cprsim.errors import ParameterError, one_line
+from cprsim.api.scenario import Overrides, ScenarioLike, Shell, source_of
+from cprsim.errors import ParameterError, one_line, watch
 
 if TYPE_CHECKING:
     from cprsim.in_step.simulation import SpeedPoint

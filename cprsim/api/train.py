@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Le
 
-from cprsim import watch
 from cprsim.api import command
-from cprsim.api.parameters import AllowCode, Overrides, ScenarioLike, Shell
-from cprsim.api.scenario import source_of
-from cprsim.errors import ScenarioError
+from cprsim.api.scenario import AllowCode, Overrides, ScenarioLike, Shell, source_of
+from cprsim.errors import ScenarioError, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cprsim.api import command
-from cprsim.api.parameters import Overrides, ScenarioLike
-from cprsim.api.scenario import source_of
+from cprsim.api.scenario import Overrides, ScenarioLike, source_of
 from cprsim.errors import CprsimError, InputError, ParameterError, Place, Problem
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Distribution
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.fitting.cost_fit import CostFit, Transfers, costs_fragment, fit_costs
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of

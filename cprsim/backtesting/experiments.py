@@ -15,8 +15,7 @@ from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.injected import Injected
-from cprsim.failures.sources import no_hours, random_slots, slots_array, trace_of
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import no_hours, random_slots, slots_array, stream, trace_of
 from cprsim.records import (
     STOPPED_BEYOND,
     Clock,

@@ -9,11 +9,11 @@ from math import ceil, isfinite, isnan
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
+from cprsim.files.units import TIME
 from cprsim.history.ledger import JobLedger
 from cprsim.history.save_interval import SaveInterval
 from cprsim.records import Clock, Estimate, Floats
-from cprsim.units import TIME
 
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
 KINDS = ("detect", "reschedule", "load")  # of costs, in order; other stages count as rescheduling

@@ -21,7 +21,7 @@ from cprsim.backtesting.facts import LoggedJob, facts_of
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.history.ledger import JobLedger
 from cprsim.records import PARTS, Estimate, Floats
 from cprsim.recovery.policy import Policy

@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from cprsim.cli.unforeseen import REFUSED, UNFORESEEN, calm, heed_interrupts, refused, tell
+from cprsim.cli.saying import REFUSED, UNFORESEEN, calm, heed_interrupts, refused, tell
 
 # Net allocations between searches for circles of garbage. What is imported, compiled and drawn
 # makes many objects and few circles: at Python's own 700 a fifth of a command is such searches.

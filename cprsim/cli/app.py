@@ -1,36 +1,198 @@
-"""The commands, and what happens to their errors."""
+"""The commands: options from the signatures of `cprsim.api`, help from docstrings, and errors."""
 
 from __future__ import annotations
 
+import inspect
+import re
+import shlex
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from enum import StrEnum
 from importlib import import_module
 from logging import ERROR, WARNING, getLogger
+from pathlib import Path
 from pkgutil import iter_modules
-from typing import Annotated, Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import typer
+from annotated_types import Ge, Le
 from typer.core import TyperGroup
 
 from cprsim.api import COMMANDS
 from cprsim.api import __path__ as functions
-from cprsim.cli.command import command
-from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import complain, say
-from cprsim.cli.unforeseen import REFUSED, TRACEBACK, calm, refused, show_tracebacks
-from cprsim.cli.watching import ON_STDERR
-from cprsim.errors import CprsimError, InputError, printable
-from cprsim.failures.budget import DEFAULT_MEMORY, MEMORY
+from cprsim.api.scenario import Shell
+from cprsim.cli.saying import (
+    REFUSED,
+    TRACEBACK,
+    calm,
+    complain,
+    pulse,
+    refused,
+    say,
+    say_json_text,
+    show_tracebacks,
+)
+from cprsim.errors import CprsimError, InputError, Progress, printable, watch
 from cprsim.version import __version__
-from cprsim.watch import use
+
+SIMPLE = (Path, str, float, int)  # of several types, the one that the command line takes
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
+Page = Annotated[
+    Path | None,
+    typer.Option("--page", metavar="FILE", help="Write a page too (HTML or Markdown)."),
+]
+
+
+class Docstring(NamedTuple):
+    """What a numpydoc docstring says."""
+
+    summary: str
+    body: str
+    parameters: dict[str, str]
+
+
+def docstring_of(function: Callable[..., object]) -> Docstring:
+    """Its first sentence, what follows, and what it says of each parameter."""
+    text, _, rest = (inspect.getdoc(function) or "").partition("\n\nParameters\n----------\n")
+    summary, _, body = text.partition("\n\n")
+    listed = rest.partition("\n\nReturns\n")[0].partition("\n\nRaises\n")[0]
+    found: dict[str, str] = {}
+    for names, said in re.findall(r"^(\S.*?) : .*\n((?:    .*\n?|\n)*)", listed + "\n", re.M):
+        for name in names.split(", "):
+            found[name.lstrip("*")] = " ".join(said.split()).replace("``", "'")
+    return Docstring(summary, body, found)
+
+
+def command(function: Callable[..., Any]) -> Callable[..., None]:
+    """The function for typer: it takes what the command line gives, and prints the answer."""
+    words = docstring_of(function)
+    parameters = list(inspect.signature(function).parameters.values())
+    options = [_parameter(function, one, words.parameters.get(one.name, "")) for one in parameters]
+    kept = any(one.name in ("folder", "out") for one in parameters)
+    own = [("as_json", Json, False), *([] if kept else [("page", Page, None)])]
+    options += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+        for name, kind, default in own
+    ]
+
+    def called(**given: Any) -> None:
+        as_json, page = given.pop("as_json"), given.pop("page", None)
+        positional = [
+            value
+            for one in parameters
+            if one.kind is one.VAR_POSITIONAL
+            for value in given.pop(one.name)
+        ]
+        answer = function(*positional, **given)
+        _show(answer, as_json=as_json, page=page)
+        if answer.exit_code:
+            raise typer.Exit(answer.exit_code)
+
+    called.__doc__ = f"{words.summary}\n\n{words.body}"
+    vars(called)["__signature__"] = inspect.Signature(options)
+    called.__annotations__ = {one.name: one.annotation for one in options}
+    return called
+
+
+def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
+    if page is not None:
+        pulse.doing("making the page")
+        answer = answer.with_files([*answer.files, answer.report(page)])
+    if as_json:
+        say_json_text(answer.to_json())
+        return
+    from cprsim.cli.terminal import Terminal
+    from cprsim.present.terminal import MOST_REMARKS, show_document
+
+    terminal, document = Terminal(), answer.document
+    show_document(terminal, document, whole=pulse.verbose)
+    if answer.folder is not None:
+        say(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
+    for file in answer.files:
+        say(f"wrote    {file}")
+    more = len(document.remarks) - MOST_REMARKS
+    if more > 0 and not pulse.verbose:
+        say(f"more     {more} more remark{'s' if more > 1 else ''}: with -v, or on the page")
+
+
+# ------------------------------------------------------------------------------ parameters
+
+
+def _parameter(
+    function: Callable[..., object], one: inspect.Parameter, said: str
+) -> inspect.Parameter:
+    """A parameter as typer reads it."""
+    annotation = one.annotation
+    if isinstance(annotation, str):
+        annotation = eval(annotation, function.__globals__)
+    bounds, shell = [], Shell()
+    for extra in _extras(annotation):
+        if isinstance(extra, Shell):
+            shell = extra
+        else:
+            bounds.append(extra)
+    kind = _kind(annotation, many=shell.many or one.kind is one.VAR_POSITIONAL)
+    default = one.default if shell.default is None else shell.default
+    if shell.many and not isinstance(default, list):
+        default = []
+    how: dict[str, Any] = {"help": shell.help or said, "metavar": shell.metavar or None}
+    if default is None or default == [] or default == "":
+        how["show_default"] = False
+    for bound in bounds:
+        how |= {"min": bound.ge} if isinstance(bound, Ge) else {}
+        how |= {"max": bound.le} if isinstance(bound, Le) else {}
+    if one.kind is not one.KEYWORD_ONLY and not shell.option:
+        required = one.default is one.empty
+        said_how: Any = typer.Argument(**how | {"show_default": not required})
+    else:
+        names = [shell.option] if shell.option else [f"--{one.name.replace('_', '-')}"]
+        said_how = typer.Option(*names, **how)
+    return inspect.Parameter(
+        one.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, said_how],
+        default=inspect.Parameter.empty if default is one.empty else default,
+    )  # fmt: skip
+
+
+def _extras(annotation: Any) -> Sequence[Any]:
+    """What `Annotated` adds, also within a union."""
+    if get_origin(annotation) is Annotated:
+        inner, *extras = get_args(annotation)
+        return [*_extras(inner), *extras]
+    if get_origin(annotation) in (Union, UnionType):
+        return [extra for one in get_args(annotation) for extra in _extras(one)]
+    return []
+
+
+def _kind(annotation: Any, *, many: bool) -> Any:
+    """The type that the command line takes; of a sequence, that of its entries."""
+    if many:
+        entries = [get_args(one)[0] for one in _types(annotation) if get_origin(one) is Sequence]
+        found: Any = _kind(entries[0] if entries else annotation, many=False)
+        if get_origin(found) is Literal:  # typer has no lists of them
+            names = [(one, one) for one in get_args(found)]
+            return list[StrEnum("Choice", names)]  # type: ignore[misc]
+        return list[found]
+    types = _types(annotation)
+    if bool in types:
+        return bool
+    literal = [one for one in types if get_origin(one) is Literal]
+    found = literal[0] if literal else next((one for one in SIMPLE if one in types), str)
+    return found | None if NoneType in types else found
+
+
+def _types(annotation: Any) -> list[Any]:
+    """The alternatives of an annotation."""
+    if get_origin(annotation) is Annotated:
+        return _types(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return [kind for one in get_args(annotation) for kind in _types(one)]
+    return [annotation]
+
 
 OURS = ("-q", "--quiet", "-v", "--verbose", "--traceback")  # wherever they stand
-OUT_OF_MEMORY = (
-    "cprsim: the memory that this process may have is used up: ask for less (half as many "
-    "--replications, a shorter job, a longer MTBF, fewer nodes), or have the work done in smaller "
-    f"pieces: {MEMORY} in the environment says how much there is (unless said, {DEFAULT_MEMORY})"
-)
 
 
 class Guarded(TyperGroup):
@@ -61,17 +223,56 @@ class Guarded(TyperGroup):
             complain(f"cprsim: {error}")
             raise typer.Exit(error.exit_code) from error
         except MemoryError as error:
-            complain(OUT_OF_MEMORY)
+            complain(out_of_memory())
             raise typer.Exit(2) from error
         except KeyboardInterrupt:
             calm()
-            ON_STDERR.interrupted()
+            interrupted()
             raise typer.Exit(128 + signal.SIGINT) from None
         except BrokenPipeError:
             raise typer.Exit(128 + signal.SIGPIPE) from None
         except OSError as error:  # of stdout for example: what writes results has its own
             refused(error)
             raise typer.Exit(REFUSED) from error
+
+
+def show_the_work() -> None:
+    """Have stderr show the work of this process: steps, bars, warnings, what is kept."""
+    watch.doing, watch.progress = pulse.doing, _progress
+    watch.warn = lambda message: complain(f"cprsim: {message}")
+    watch.keeps = _kept.append
+    watch.command = ["cprsim", *sys.argv[1:]]
+    _kept.clear()
+
+
+_kept: list[Callable[[], str]] = []  # the last one says what an interruption keeps
+
+
+def _progress(doing: str) -> AbstractContextManager[Progress]:
+    from cprsim.cli.terminal import progress
+
+    return progress(doing)
+
+
+def interrupted() -> None:
+    """Say what is kept, and how to go on."""
+    if _kept:
+        again = shlex.join(watch.command)
+        complain(
+            f"cprsim: interrupted; {_kept[-1]()}. The same command goes on from there: {again}"
+        )
+
+
+def out_of_memory() -> str:
+    """What to do where the memory of the process is used up."""
+    from cprsim.failures.sources import DEFAULT_MEMORY, MEMORY
+
+    return (
+        "cprsim: the memory that this process may have is used up: ask for less (half as many "
+        "--replications, a shorter job, a longer MTBF, fewer nodes), or have the work done in "
+        f"smaller pieces: {MEMORY} in the environment says how much there is (unless said, "
+        f"{DEFAULT_MEMORY})"
+    )
 
 
 @contextmanager
@@ -135,7 +336,7 @@ def cprsim_command(
     pulse.quiet, pulse.verbose = quiet, verbose
     getLogger("cprsim").setLevel(ERROR if quiet else WARNING)
     pulse.doing("loading")
-    use(ON_STDERR)
+    show_the_work()
 
 
 for _module in iter_modules(functions):

@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.text import Text
 
-from cprsim.cli.pulse import pulse
+from cprsim.cli.saying import pulse
 from cprsim.errors import printable
 
 

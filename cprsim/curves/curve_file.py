@@ -16,8 +16,8 @@ import numpy as np
 
 from cprsim.errors import UNUSABLE, CurveError, Place, one_line
 from cprsim.files import decode, digest_of, encode, json_text, write_whole
+from cprsim.recovery.losses import WHOLE, Metric
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.names import WHOLE, Metric
 from cprsim.staleness.response import Response
 
 UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it

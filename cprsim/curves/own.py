@@ -12,8 +12,8 @@ import pandas as pd
 
 from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError, one_line
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
+from cprsim.recovery.losses import STRATEGIES, Metric
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.staleness.names import STRATEGIES, Metric
 from cprsim.staleness.response import BY_PLS, COUNTED, Response
 
 COLUMNS = ("strategy", "pls", "loss", "standard_error", "metric", "by")

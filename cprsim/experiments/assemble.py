@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cprsim.curves.choosing import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
-from cprsim.experiments.sources import source_of
-from cprsim.failures.clocks import JobClock
-from cprsim.failures.distributions import Constant, Exponential
-from cprsim.failures.replay import Replay
-from cprsim.failures.several import SeveralSources
+from cprsim.failures.clocks import JobClock, NodeClocks
+from cprsim.failures.distributions import Constant, Exponential, Weibull
+from cprsim.failures.frailty import ALIKE, Lemons, Shocks
 from cprsim.failures.sources import FailureSource
 from cprsim.records import (
     Cluster,
@@ -31,19 +30,35 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
-from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.costs import CostsSection, OwnCosts
-from cprsim.scenario.distributions import DurationSpec, duration_of
-from cprsim.scenario.failures import EMB_PS, SILENT, SYNC_PS, TRAINER, ScopeSection
+from cprsim.scenario.cluster import ClusterSection, CostsSection, OwnCosts
+from cprsim.scenario.failures import (
+    ANY,
+    EMB_PS,
+    MAX_FAILURES,
+    SILENT,
+    SYNC_PS,
+    TRAINER,
+    CorrelatedFailures,
+    Failures,
+    InjectedFailures,
+    JobFailures,
+    NodeFailures,
+    ScopeSection,
+    TraceFailures,
+    too_many,
+)
 from cprsim.scenario.job import Simulation
+from cprsim.scenario.quantities import DurationSpec, duration_of
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.recovery import RecoverySection, options_of
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.system_options import options_of
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 
 if TYPE_CHECKING:
+    from cprsim.failures.correlated import CorrelatedNodes
+    from cprsim.failures.injected import Injected
+    from cprsim.failures.replay import Replay
     from cprsim.staleness.curve import StalenessCurve
 
 
@@ -129,7 +144,11 @@ class Experiment:
     def expected_shares(self) -> tuple[float, ...]:
         """Share of the failures that is of each scope, on average over the useful hours."""
         shares, failures = self.shares, self.failures
-        if not shares.of_source or not isinstance(failures, SeveralSources):
+        if not shares.of_source:
+            return shares.shares
+        from cprsim.failures.several import SeveralSources
+
+        if not isinstance(failures, SeveralSources):
             return shares.shares
         rate, *others = failures.rates_per_h(self.cluster, self.useful_h)
         rates = [share * rate for share in shares.shares]
@@ -140,10 +159,9 @@ class Experiment:
     @property
     def log_notes(self) -> tuple[str, ...]:
         """What is replayed of a log, and what was left out, closed or assumed of it."""
-        failures = self.failures
-        if isinstance(failures, SeveralSources):
-            failures = failures.sources[0][1]
-        return failures.notes if isinstance(failures, Replay) else ()
+        failures: Any = self.failures
+        first = failures.sources[0][1] if hasattr(failures, "sources") else failures
+        return getattr(first, "notes", ())
 
 
 def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
@@ -170,7 +188,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         shares=shares,
         scenario=scenario,
         simulation=scenario.simulation,
-        curve=chosen_curve(loaded),
+        curve=chosen_curve(loaded) if scenario.may_have_a_curve else None,
     )
     if not with_policies:
         return experiment
@@ -243,9 +261,13 @@ def _failures(
         strikes = Exponential(silent.mtbf_h)
         own[SILENT] = JobClock(strikes, range(cluster.n_nodes), clock=of_job.clock)
     of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in own)
+    if own:
+        from cprsim.failures.several import SeveralSources
+
+        of_job = SeveralSources((("", of_job), *own.items()))
     reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
     return (
-        SeveralSources((("", of_job), *own.items())) if own else of_job,
+        of_job,
         tuple(scopes),
         ScopeShares(tuple(shares), reaches, cluster.n_nodes, rack, of_source),
     )
@@ -345,3 +367,94 @@ def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:
         missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
         saved += mtbf_h / struck.mtbf_shard_h * (1.0 - missing)
     return saved
+
+
+FEWEST_OUTAGES = 2  # that can be replayed
+
+
+def source_of(
+    section: Failures, cluster: Cluster, useful_h: float, trace: Path | None
+) -> FailureSource:
+    """The failures of a section in a job; `trace` is the file of one that is replayed.
+
+    Raises ParameterError where they are too many, or too few to replay; TraceError where the file
+    can't be read.
+    """
+    clock, repair = section.clock, cluster.repair
+    match section:
+        case JobFailures(role=role, together=together, start=start):
+            slots = _slots(cluster, role)
+            return JobClock(section.distribution, slots, together, clock, start, repair)
+        case NodeFailures(start=start):
+            lifetimes = {role: lifetime.distribution for role, lifetime in section.roles.items()}
+            return NodeClocks(lifetimes, clock, start, repair)
+        case CorrelatedFailures():
+            return _correlated(section, cluster, useful_h)
+        case InjectedFailures():
+            return _injected(section, cluster, useful_h)
+    assert trace is not None, "loading sees to it that a trace has a file"
+    return replay_of(section, trace)
+
+
+def _slots(cluster: Cluster, role: str) -> range:
+    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
+
+
+def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
+    from cprsim.failures.correlated import CorrelatedNodes
+
+    lemons, seen, shocks = section.lemons, section.shocks, None
+    others = section.frailty or ALIKE
+    if seen is not None:
+        total = sum(seen.sizes.values())
+        shares = tuple(weight / total for weight in seen.sizes.values())
+        shocks = Shocks(1 / seen.every_h, tuple(seen.sizes), shares, seen.nodes)
+    nodes = CorrelatedNodes(
+        lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
+        frailty=Lemons(lemons.share_fraction, lemons.factor, others) if lemons else others,
+        shocks=shocks,
+        clock=section.clock,
+        start=section.start,
+        watched_h=section.watched_h,
+        repair=cluster.repair,
+    )
+    # how often nodes that differ fail does not follow from `mtbf` alone
+    n_failures = useful_h / nodes.expected(cluster, useful_h).mtbf_h
+    if n_failures > MAX_FAILURES:
+        raise ParameterError(too_many(n_failures))
+    return nodes
+
+
+def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
+    from cprsim.failures.injected import Injected
+
+    slots = _slots(cluster, section.role)
+    named = [tuple(slots[n] for n in servers) for servers in section.named_servers.values()]
+    return Injected(
+        useful_h=useful_h,
+        slots=named[0] if named and not section.servers_at else slots,
+        together=section.n_together,
+        at_h=section.at_h,
+        count=section.count or 0,
+        repair=cluster.repair,
+        clock=section.clock,
+        slots_at=tuple(named) if section.servers_at else None,
+    )
+
+
+def replay_of(section: TraceFailures, path: Path) -> Replay:
+    """The outages of a file. Raises as `source_of` does."""
+    from cprsim.failures.replay import Replay
+    from cprsim.failures.traces.formats import read_log
+
+    try:
+        outages = read_log(path, section.spec)
+        outages = outages.where(outages.chosen)
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("--", "")) from None  # keys have no dashes
+    if section.begins == "random" and outages.n_outages < FEWEST_OUTAGES:
+        raise ParameterError(
+            f"the trace has {outages.n_outages} outage: what lies between outages can't be "
+            f"told; replay needs {FEWEST_OUTAGES} at least"
+        )
+    return Replay(outages, from_first=section.begins == "first")

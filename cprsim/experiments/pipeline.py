@@ -12,7 +12,7 @@ import numpy as np
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.block import BlockFailures, block_of, replications_of
-from cprsim.failures.budget import memory_bytes, require_room
+from cprsim.failures.sources import memory_bytes, require_room
 from cprsim.records import (
     PARTS,
     ROUNDED_Z_95,

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.failures.budget import require_room
-from cprsim.failures.sources import FailureSource
+from cprsim.failures.sources import FailureSource, require_room
 from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Failure, FailureTrace
 
 COPIES = 2.0  # the chunks, and the same one after another

@@ -20,9 +20,9 @@ from cprsim.failures.sources import (
     repairs,
     replications_for,
     slots_array,
+    stream,
     trace_of,
 )
-from cprsim.failures.streams import stream
 from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace
 
 

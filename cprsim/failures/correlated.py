@@ -8,7 +8,6 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, Shocks, failures_of_a_node
 from cprsim.failures.renewal import Clocks, numbers
@@ -17,9 +16,10 @@ from cprsim.failures.sources import (
     expected_of,
     repairs,
     replications_for,
+    require_room,
+    stream,
     trace_of,
 )
-from cprsim.failures.streams import stream
 from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
 
 BYTES_OF_A_SHOCK = 120  # an array of its slots, and its rows

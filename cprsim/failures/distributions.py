@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from math import exp, inf, isfinite, log, sqrt
+from math import comb, exp, inf, isfinite, log, sqrt
 from typing import ClassVar, Self
 
 import numpy as np
@@ -392,3 +392,8 @@ def with_mean(family: str, mean_h: float, shape: float | None = None) -> Distrib
         return FROM_MEAN[family](mean_h)
     positive("shape", shape)
     return FROM_MEAN[family](mean_h, shape)
+
+
+def p_strikes(n_struck: int, n_marked: int, n_slots: int) -> float:
+    """Probability that `n_struck` random ones of `n_slots` include a marked one."""
+    return 1.0 - comb(n_slots - n_marked, n_struck) / comb(n_slots, n_struck)

@@ -7,13 +7,13 @@ node's factor z, which is a Weibull with the scale times ``z**(-1 / shape)``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import comb, log
+from math import log
 
 import numpy as np
 from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Weibull, positive
+from cprsim.failures.distributions import Weibull, p_strikes, positive
 from cprsim.failures.renewal import renewals_by_lives
 from cprsim.records import Floats
 
@@ -121,11 +121,6 @@ def failures_of_a_node(
     scale = lifetime.mean_h * stretch[:, None]
     seen = lives((begins_h + useful_h) / scale) - lives(begins_h / scale)
     return float(weights @ seen.mean(axis=1))
-
-
-def p_strikes(n_struck: int, n_marked: int, n_slots: int) -> float:
-    """Probability that `n_struck` random ones of `n_slots` include a marked one."""
-    return 1.0 - comb(n_slots - n_marked, n_struck) / comb(n_slots, n_struck)
 
 
 @dataclass(frozen=True, slots=True)

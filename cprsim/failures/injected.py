@@ -15,8 +15,8 @@ from cprsim.failures.sources import (
     repairs,
     replications_for,
     slots_array,
+    stream,
 )
-from cprsim.failures.streams import stream
 from cprsim.records import MAX_NODES, Clock, Cluster, Duration, ExpectedFailures, FailureTrace
 
 

@@ -18,7 +18,7 @@ from itertools import chain
 import numpy as np
 
 from cprsim.failures.distributions import Distribution, Exponential
-from cprsim.failures.renewal import Clocks, numbers
+from cprsim.failures.renewal import Clocks, numbers, settle
 from cprsim.records import Floats, Ints
 
 Rows = tuple[Ints, Floats, Ints]
@@ -80,8 +80,6 @@ def lazy(
     A first failure is at age t with the density of the lifetime where nodes are new, and with
     ``survival(t) / mean`` where they have been renewed for long.
     """
-    from cprsim.failures.loops import settle
-
     n_slots, from_h, survived = len(slots), 0.0, 1.0  # share of nodes without a failure so far
     n_unused, marks = np.full(n_replications, n_slots), np.zeros(n_slots, dtype=np.int64)
     node = np.zeros(0, dtype=np.int64)  # of each clock: replication * n_slots + place

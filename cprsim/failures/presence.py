@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cprsim.failures.budget import require_room
+from cprsim.failures.sources import require_room
 from cprsim.records import Bools, Floats, Ints
 
 

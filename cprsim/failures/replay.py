@@ -10,12 +10,10 @@ from math import inf
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.budget import require_room
-from cprsim.failures.frailty import p_strikes
+from cprsim.failures.distributions import p_strikes
 from cprsim.failures.outages import Outages
 from cprsim.failures.presence import Presence
-from cprsim.failures.sources import BYTES_OF_A_ROW, replications_for, trace_of
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import BYTES_OF_A_ROW, replications_for, require_room, stream, trace_of
 from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 
 BYTES_OF_AN_ASSIGNMENT = 16  # of a node of the trace, in each replication

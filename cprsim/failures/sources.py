@@ -16,16 +16,60 @@ keeps the replications that are wanted.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from math import inf
 from typing import Protocol
+from zlib import crc32
 
 import numpy as np
 
-from cprsim.failures.budget import require_room
-from cprsim.failures.frailty import p_strikes
+from cprsim.errors import BudgetError, ParameterError, TooManyReplicationsError
+from cprsim.failures.distributions import p_strikes
+from cprsim.files.units import SIZE
 from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
+
+MEMORY = "CPRSIM_MEMORY"  # the environment variable that says so, such as "4 GB"
+DEFAULT_MEMORY = "1 GB"
+
+
+def memory_bytes() -> float:
+    """Memory that the data of one process may take [bytes]."""
+    text = os.environ.get(MEMORY, DEFAULT_MEMORY)
+    try:
+        size = SIZE.parse(text)
+    except ParameterError as error:
+        raise ParameterError(f"{MEMORY}={text}: {error}") from None
+    if size <= 0:
+        raise ParameterError(f"{MEMORY}={text}: must be above 0")
+    return size
+
+
+def how_to_raise() -> str:
+    """The end of a `BudgetError`'s message."""
+    size = SIZE.format(memory_bytes())
+    return f"the budget is {size}; {MEMORY}=... in the environment raises it"
+
+
+def require_room(
+    n_bytes: float, what: str, remedy: str, *, fewer_fit: bool = False, share: float = 0.5
+) -> None:
+    """Refuse what would take more than its share of the budget, before it is allocated."""
+    most = share * memory_bytes()
+    if n_bytes <= most:
+        return
+    kind = TooManyReplicationsError if fewer_fit else BudgetError
+    raise kind(
+        f"{what} would take {megabytes(n_bytes)} of memory, where {megabytes(most)} are left "
+        f"for that: {remedy.format(f'{n_bytes / most:.3g}')}; {how_to_raise()}"
+    )
+
+
+def megabytes(n_bytes: float) -> str:
+    """An amount of memory, for a message."""
+    return f"{n_bytes / 1e6:,.3g} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:,.3g} GB"
+
 
 MOST_REPLICATIONS = 16_000  # that are drawn at once
 MOST_FAILURES = 1e6  # that a block should draw over the useful hours
@@ -172,3 +216,16 @@ def replications_for(n_failed_nodes: float, n_clocks: float = 1.0) -> int:
     """How many can be drawn at once, given what one of them draws and keeps."""
     affordable = min(MOST_FAILURES / max(n_failed_nodes, 1e-9), MOST_NODE_CLOCKS / n_clocks)
     return max(1, min(MOST_REPLICATIONS, int(affordable)))
+
+
+def stream(seed: int, block: int, name: str) -> np.random.Generator:
+    """The generator of one purpose in one block of replications.
+
+    Parameters
+    ----------
+    seed : the scenario's seed, a non-negative integer
+    block : number of the block of replications, from 0
+    name : what the draws are for, e.g. ``"failures/job"``
+    """
+    purpose = np.random.SeedSequence(seed, spawn_key=(block, crc32(name.encode())))
+    return np.random.Generator(np.random.SFC64(purpose))

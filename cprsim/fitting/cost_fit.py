@@ -22,11 +22,11 @@ from scipy import special
 from cprsim.errors import ParameterError
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
+from cprsim.files.units import SIZE
 from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
 from cprsim.fitting.goodness import Judged, Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
-from cprsim.units import SIZE
 
 KINDS = ("save", "load", "detect", "reschedule")
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")  # those that a cost can have

@@ -16,7 +16,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, PiecewiseHazard
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.fitting.families import FAMILIES, fit, fit_piecewise, require_ends
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Fit, NotConvergedError

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cprsim.failures.frailty import p_strikes
+from cprsim.failures.distributions import p_strikes
 from cprsim.failures.outages import Outages
 from cprsim.fitting.lifetimes import FirstUptime
 from cprsim.records import Bools, Floats, Ints

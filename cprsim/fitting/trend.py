@@ -14,7 +14,7 @@ from math import nan, sqrt
 import numpy as np
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.records import Floats, Ints
 
 P_ALARM = 0.05  # below it a trend is warned of: the share of false alarms

@@ -14,7 +14,7 @@ import pandas as pd
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import Number
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
 from cprsim.records import Floats, Ints, Transfer

@@ -20,8 +20,8 @@ from cprsim.results.folder import (
     write_csv,
     write_record,
 )
+from cprsim.scenario.job import values_along
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.scenario.sweep import values_along
 
 ABOUT = "fleet.json"
 SHARED = ("nodes", "spares", "storage")

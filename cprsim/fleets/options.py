@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, Number, decode, digest_of, encode, inlined
 from cprsim.fleets.course import (
     STATISTICS,
@@ -31,9 +31,9 @@ from cprsim.results import money
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointStore, Task
+from cprsim.scenario.job import Values
 from cprsim.scenario.prices import Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
-from cprsim.scenario.sweep import Values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import Place, ScenarioError, TraceError
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, no_row_where, read_csv
 from cprsim.records import Floats

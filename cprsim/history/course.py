@@ -60,10 +60,10 @@ NOWHERE = Points(np.empty(0), np.empty(0), np.empty(0, bool), np.empty(0, bool))
 
 
 @dataclass(slots=True, eq=False)
-class Attempt:
+class LoggedAttempt:
     """What stood before a stretch of work (the job's start, or failures and recovery), and it."""
 
-    before: Attempt | None = None
+    before: LoggedAttempt | None = None
     alive_s: float = nan  # the last event before that shows the job at work, or somebody alive
     failed_s: float = nan
     stages: list[tuple[str, float]] = field(default_factory=list)  # and when each began
@@ -153,7 +153,7 @@ class JobCourse:
     def __init__(self, job: str, begins_ns: int, reached: tuple[Floats, Floats]) -> None:
         self.job, self.begins_ns = job, begins_ns
         self.reached = reached  # `progress`: s, step
-        self.attempts = [Attempt(stages=[("start", 0.0)], failed_s=0.0)]
+        self.attempts = [LoggedAttempt(stages=[("start", 0.0)], failed_s=0.0)]
         self.wall_s = nan
         self.ended = self.finished = False
         self.n_failures = self.n_saves = 0
@@ -161,18 +161,18 @@ class JobCourse:
         self.background = False  # saves go on beside the training
         self.reloads = False  # some shards went back while the others kept their state
         self._state, self._number = START, 0  # of the attempt, as the log counts
-        self._run = Attempt()  # the last that worked
+        self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
         self._last_failure_s = nan
         self._has_failed_beside = False
 
     @property
-    def runs(self) -> list[Attempt]:
+    def runs(self) -> list[LoggedAttempt]:
         """The attempts that worked."""
         return self.attempts if self.attempts[-1].works else self.attempts[:-1]
 
     @property
-    def _now(self) -> Attempt:
+    def _now(self) -> LoggedAttempt:
         return self.attempts[-1]
 
     def take(self, at_s: float, event: Any) -> None:
@@ -253,7 +253,7 @@ class JobCourse:
         run = self._run
         run.end_s = failed_s
         alive_s = run.last_s if isfinite(run.last_s) else run.after_s
-        self.attempts.append(Attempt(run, alive_s, failed_s))
+        self.attempts.append(LoggedAttempt(run, alive_s, failed_s))
         self.n_failures += 1
         self._state = STANDS
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from cprsim.history.course import Attempt
+from cprsim.history.course import LoggedAttempt
 from cprsim.records import HIGH, Z_95, Floats, Ints
 
 ORDER = ("detect", "save", "wait", "reschedule", "regroup", "load", "replay", "rebuild")
@@ -39,7 +39,7 @@ class Usual(NamedTuple):
     took_s: Floats  # (n_failures, n_stages), NaN where the log does not say
 
 
-def usual_of(attempts: Sequence[Attempt]) -> Usual:
+def usual_of(attempts: Sequence[LoggedAttempt]) -> Usual:
     """Learn from single failures, each stage of whose recovery came once."""
     single = [
         one
@@ -55,7 +55,7 @@ def usual_of(attempts: Sequence[Attempt]) -> Usual:
     return Usual(stages, np.array(rows, dtype=np.float64).reshape(len(rows), len(stages)))
 
 
-def _took_s(one: Attempt, stages: tuple[str, ...]) -> Floats:
+def _took_s(one: LoggedAttempt, stages: tuple[str, ...]) -> Floats:
     """Seconds of each stage: NaN unless the log says its start, and that of the next."""
     starts = dict(one.stages)
     if stages and isfinite(one.failed_s):
@@ -89,7 +89,7 @@ class Filling:
         self._kept: dict[tuple[str, ...], tuple[Floats, Ints]] = {}
         self._densities: dict[str, tuple[Floats, Floats]] = {}
 
-    def fill(self, attempt: Attempt, resumes: Callable[[Floats], Floats]) -> Filled:
+    def fill(self, attempt: LoggedAttempt, resumes: Callable[[Floats], Floats]) -> Filled:
         """All instants; `resumes` gives the one at which work begins, by that of the failure."""
         names, starts = self._expected(attempt)
         known = [at_s for at_s in starts if isfinite(at_s)]
@@ -115,7 +115,7 @@ class Filling:
         ]
         return Filled(edges[0], resumed_s, tuple(took), inferred)
 
-    def _expected(self, attempt: Attempt) -> tuple[list[str], list[float]]:
+    def _expected(self, attempt: LoggedAttempt) -> tuple[list[str], list[float]]:
         """Stages with those that the log left out, and when each began."""
         stages = list(attempt.stages)
         if attempt.is_start or attempt.n_failures == 0:

@@ -10,8 +10,8 @@ from math import ceil, isfinite, isnan, nan
 
 import numpy as np
 
-from cprsim.failures.streams import stream
-from cprsim.history.course import Attempt, JobCourse, course_of
+from cprsim.failures.sources import stream
+from cprsim.history.course import JobCourse, LoggedAttempt, course_of
 from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events
 from cprsim.history.save_interval import SaveInterval, save_interval_of
@@ -115,7 +115,7 @@ class _Booking:
             run.points = points_of(run, course)
         self._pace = pace_of(course)
         self._filling = Filling(usual, n_draws, self._pace.silences_s, rng)
-        self._filled: dict[Attempt, Filled] = {}
+        self._filled: dict[LoggedAttempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
         self._content = 0.0  # of the last save that is known to have committed
@@ -161,14 +161,14 @@ class _Booking:
 
     # ------------------------------------------------------------------ instants
 
-    def _fill(self, attempt: Attempt) -> Filled:
+    def _fill(self, attempt: LoggedAttempt) -> Filled:
         """All instants of an attempt until it works, drawn once."""
         if attempt not in self._filled:
             dated = replace(attempt, failed_s=self._died_s(attempt))
             self._filled[attempt] = self._filling.fill(dated, partial(self._begin, attempt))
         return self._filled[attempt]
 
-    def _died_s(self, attempt: Attempt) -> float:
+    def _died_s(self, attempt: LoggedAttempt) -> float:
         """When the run before ended: as logged, or by the steps made if the next goes on there."""
         run, first_s = attempt.before, attempt.first_s
         if run is None or isfinite(attempt.failed_s) or not isfinite(self._pace.step_s):
@@ -181,7 +181,7 @@ class _Booking:
         died_s = last_s + (run.end_step - float(points.step[-1])) * self._pace.step_s
         return min(max(died_s, last_s), first_s)
 
-    def _begin(self, attempt: Attempt, failed_s: Floats) -> Floats:
+    def _begin(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
         """When the work of an attempt began, by when the one before ended."""
         if not attempt.works:
             return np.full(self._n, self._course.wall_s)
@@ -197,7 +197,7 @@ class _Booking:
 
     # ------------------------------------------------------------------ steps
 
-    def _reached(self, attempt: Attempt, failed_s: Floats) -> Floats:
+    def _reached(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
         """Steps in the state as the run before an attempt ended."""
         run = attempt.before
         if run is None:
@@ -206,7 +206,7 @@ class _Booking:
             return np.full(self._n, run.end_step if isfinite(run.end_step) else run.last_step)
         return at_end(run, self._pace, failed_s)[1]
 
-    def _begin_step(self, attempt: Attempt, end_step: Floats) -> Floats:
+    def _begin_step(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
         """Steps in the state as a run began."""
         points, before = attempt.points, attempt.before
         first = float(points.step[0]) if len(points.step) else np.inf
@@ -219,7 +219,7 @@ class _Booking:
             return np.minimum(end_step, first)
         return np.full(self._n, min(self._content, first))
 
-    def _end_where_next_begins(self, after: Attempt) -> None:
+    def _end_where_next_begins(self, after: LoggedAttempt) -> None:
         """Where the state outlived a failure, the next run tells at which step it struck."""
         run = after.before
         if run is None or isfinite(run.end_step) or not self._course.reloads:
@@ -230,7 +230,7 @@ class _Booking:
     # ------------------------------------------------------------------ accounts
 
     def _account(
-        self, run: Attempt, after: Attempt | None, begin_s: Floats, begin_step: Floats
+        self, run: LoggedAttempt, after: LoggedAttempt | None, begin_s: Floats, begin_step: Floats
     ) -> Account:
         committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
         self._content = max([self._content, *committed, self._saved_by_rule(run)])
@@ -245,7 +245,7 @@ class _Booking:
         self._frontier = np.maximum(self._frontier, account.end_step)
         return account
 
-    def _saved_by_rule(self, run: Attempt) -> float:
+    def _saved_by_rule(self, run: LoggedAttempt) -> float:
         """What a save that the log does not tell of must have held: the job went on after it."""
         every, last = self._pace.every_steps, run.last_step
         if not isfinite(every) or not isfinite(last) or self._course.background:
@@ -254,7 +254,7 @@ class _Booking:
         given_up = {one.step for one in run.saves if not one.open and not one.committed}
         return max(number, 0) * every if number * every not in given_up else 0.0
 
-    def _book(self, attempt: Attempt, filled: Filled, lost_h: Floats) -> None:
+    def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats) -> None:
         """What stood before a run, and the work of the run that was done again for it."""
         stages = tuple((name, took_s / S_PER_H) for name, took_s in filled.stages)
         hours: dict[str, Floats] = {"lost": lost_h}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cprsim.history.course import Attempt, JobCourse, LoggedSave, Points
+from cprsim.history.course import JobCourse, LoggedAttempt, LoggedSave, Points
 from cprsim.records import Bools, Floats
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
@@ -44,7 +44,7 @@ class JobPace:
         return np.asarray(work_s / self.step_s if self.is_known else 0.0 * work_s)
 
 
-def points_of(run: Attempt, course: JobCourse) -> Points:
+def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
     """All that the log says of one run."""
     at_s, step = course.reached
     first = run.seen[0][0] if run.seen else run.last_s
@@ -157,7 +157,7 @@ class Account(NamedTuple):
 
 
 def account_of(
-    run: Attempt, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
+    run: LoggedAttempt, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
     frontier: Floats,
 ) -> Account:  # fmt: skip
     """Split a run by when it began and ended, where, and how far the job had been: (n_draws,)."""
@@ -191,7 +191,7 @@ def account_of(
     )  # fmt: skip
 
 
-def at_end(run: Attempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Floats]:
+def at_end(run: LoggedAttempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Floats]:
     """How long a save stalled a run before it ended, and the steps that were in the state then."""
     tail_s = np.maximum(end_s - run.points.at_s[-1], 0.0)
     held_s = _held_by_save_s(run, tail_s, pace)
@@ -200,7 +200,7 @@ def at_end(run: Attempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Floats]:
     return held_s, run.points.step[-1] + pace.steps_in(tail_s - held_s)
 
 
-def _held_by_save_s(run: Attempt, tail_s: Floats, pace: JobPace) -> Floats:
+def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats:
     """How long a save stalled a run that ended so long after its last point: (n_draws,).
 
     A save without an end either went on as the run ended, or its end is one of those that are
@@ -221,7 +221,7 @@ def _held_by_save_s(run: Attempt, tail_s: Floats, pace: JobPace) -> Floats:
     return _drawn_stalls_s(since_due_s, pace)
 
 
-def _due_s(run: Attempt, pace: JobPace) -> float:
+def _due_s(run: LoggedAttempt, pace: JobPace) -> float:
     """Seconds of work from a run's last point to the next save; infinite where there is no rule."""
     if not (isfinite(pace.every_steps) and isfinite(pace.step_s)):
         return inf

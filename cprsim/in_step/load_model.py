@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf
 
-from cprsim.in_step.setting import Algorithm, Method, SyncSetting
+from cprsim.in_step.setting import SyncSetting
+from cprsim.records import Algorithm, Method
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,94 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from enum import IntEnum, StrEnum
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from math import inf
 
-from cprsim.records import MAX_NODES, Duration, Floats, Ints
+from cprsim.records import Algorithm, Duration, Floats, Ints, Method, Stragglers
 
 ALL = -1  # trainers: a synchronisation of all of them at once
-
-
-class Method(StrEnum):
-    """What one synchronisation does to the dense weights."""
-
-    EASGD = "easgd"  # a trainer and the central copy pull each other closer
-    MA = "ma"  # all trainers move to their mean
-    BMUF = "bmuf"  # the mean moves a central copy with momentum, and that moves the trainers
-    SGD = "sgd"  # all gradients of an iteration are averaged before any trainer goes on
-    NONE = "none"  # no trainer synchronises; replicas are averaged at the end
-
-
-class Algorithm(StrEnum):
-    """A method, and who does it when.
-
-    Shadow forms run beside the training without a break; fixed-rate forms (`fr`) hold the worker
-    threads up. Source: Zheng et al. 2020 (arXiv 2003.03477).
-    """
-
-    SHADOW_EASGD = "shadow-easgd"
-    SHADOW_MA = "shadow-ma"
-    SHADOW_BMUF = "shadow-bmuf"
-    FR_EASGD = "fr-easgd"
-    FR_MA = "fr-ma"
-    FR_BMUF = "fr-bmuf"
-    SYNC_SGD = "sync-sgd"
-    NONE = "none"
-
-    @property
-    def method(self) -> Method:
-        return Method(self.value.rpartition("-")[2])
-
-    @property
-    def in_background(self) -> bool:
-        """Whether a shadow thread does it, so that no worker waits."""
-        return self.value.startswith("shadow")
-
-    @property
-    def at_fixed_rate(self) -> bool:
-        """Whether workers do it themselves every so often."""
-        return self.value.startswith("fr")
-
-    @property
-    def has_servers(self) -> bool:
-        """Whether the central copy is on sync servers."""
-        return self.method is Method.EASGD
-
-    @property
-    def is_collective(self) -> bool:
-        """Whether all trainers take part at once, by an AllReduce among themselves."""
-        return self.method in (Method.MA, Method.BMUF, Method.SGD)
-
-    @property
-    def holds_all_up(self) -> bool:
-        """Whether all workers of all trainers wait for the slowest."""
-        return self.is_collective and not self.in_background
-
-
-@dataclass(frozen=True, slots=True)
-class Stragglers:
-    """Trainers that are slower than the others, always the same ones: the last by number."""
-
-    n_trainers: int = field(
-        metadata={
-            "alias": "trainers",
-            "description": "How many, a count.",
-            "ge": 1,
-            "le": MAX_NODES,
-            "strict": True,
-            "examples": [1],
-        }
-    )
-    factor: float = field(
-        metadata={
-            "description": "How many times longer their iterations take.",
-            "ge": 1,
-            "le": 1000,
-            "strict": True,
-            "examples": [1.5],
-        }
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import simpy
 
 from cprsim.failures.distributions import Constant
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.in_step.load_model import iterations_between, never_synchronises
 from cprsim.in_step.network import Network
-from cprsim.in_step.setting import ALL, Method, SyncEvent, SyncSetting
-from cprsim.records import Floats
+from cprsim.in_step.setting import ALL, SyncEvent, SyncSetting
+from cprsim.records import Floats, Method
 
 BEGAN, FINISHED, SENT, SYNCED, LOST, REPLACED, SERVER_LOST, SERVER_REPLACED = SyncEvent
 SHADOW = -1  # as a thread

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.kernel.loops import (
     Array,
     add_bias,

@@ -19,7 +19,7 @@ import numpy as np
 
 from cprsim.compiling import compiled
 from cprsim.errors import ParameterError
-from cprsim.in_step.setting import ALL, Method, SyncEvent, SyncLog, SyncSetting
+from cprsim.in_step.setting import ALL, SyncEvent, SyncLog, SyncSetting
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
@@ -29,6 +29,7 @@ from cprsim.kernel.optimizers import SCHEDULES, Optimizer, optimizer_for
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan, predict
 from cprsim.kernel.weights import FusedWeights
+from cprsim.records import Method
 
 # --------------------------------------------------------------------------- one synchronisation
 

@@ -15,7 +15,7 @@ from math import ceil
 from cprsim.errors import ParameterError
 from cprsim.kernel.schedule import End, Lose, SaveEvent, Schedule
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness.names import MORE_BYTES, STRATEGIES, WHOLE
+from cprsim.recovery.losses import MORE_BYTES, STRATEGIES, WHOLE
 
 ROUNDING = 1e-9  # of the run: what is due within it is due at the same instant
 

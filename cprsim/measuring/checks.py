@@ -13,8 +13,8 @@ from scipy import stats
 from cprsim.measuring.fit import FittedCurve, predicted, weighted
 from cprsim.measuring.observed import Observed
 from cprsim.records import HIGH, Bools, Floats
+from cprsim.recovery.losses import MORE_BYTES, WHOLE
 from cprsim.staleness.expected import jackknife_error
-from cprsim.staleness.names import MORE_BYTES, WHOLE
 
 CONTROL = "round-robin"
 FAILS_BEYOND = 0.2  # of the prediction: what is surely further off is not predicted

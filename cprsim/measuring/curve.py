@@ -15,10 +15,10 @@ from cprsim.measuring.fit import FittedCurve
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.records import ShardLoss
+from cprsim.recovery.losses import ALWAYS, WHOLE, Metric
 from cprsim.results.folder import git_state
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 from cprsim.staleness.expected import MeanLoss
-from cprsim.staleness.names import ALWAYS, WHOLE, Metric
 from cprsim.staleness.response import Replicate, Response, Weight
 from cprsim.version import __version__
 

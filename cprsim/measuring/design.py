@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.records import Floats
-from cprsim.staleness.names import STRATEGIES, WHOLE
+from cprsim.recovery.losses import STRATEGIES, WHOLE
 
 N_FAILURES = ((1, 1, 2, 4), (1, 1, 2, 8))  # of the scenes of an even seed, and of an odd one
 HELD_OUT = (3, 6)  # failures of a run that takes no part in a fit

@@ -26,7 +26,7 @@ from scipy import optimize, stats
 from cprsim.errors import ParameterError
 from cprsim.measuring.observed import Observed
 from cprsim.records import Floats
-from cprsim.staleness.names import WHOLE, Metric
+from cprsim.recovery.losses import WHOLE, Metric
 from cprsim.staleness.response import Replicate, Weight, mean_between
 
 FEWEST_SEEDS = 3  # that can be fitted at all

@@ -16,9 +16,8 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from cprsim import watch
 from cprsim.curves.trained_on import kernel_block
-from cprsim.errors import ParameterError, ResultError, one_line
+from cprsim.errors import ParameterError, ResultError, one_line, watch
 from cprsim.experiments.proxy_model import SOURCE
 from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
@@ -33,11 +32,11 @@ from cprsim.measuring.runs import (
     require_seen,
     run_seed,
 )
+from cprsim.recovery.losses import ALWAYS, WHOLE, Metric
 from cprsim.results.identity import file_digest
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
-from cprsim.staleness.names import ALWAYS, WHOLE, Metric
 from cprsim.version import __version__
 from cprsim.workers import Workers, run_each
 

@@ -13,7 +13,7 @@ from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring.design import HELD_OUT
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import Bools, Floats, Ints
-from cprsim.staleness.names import ALWAYS, Metric
+from cprsim.recovery.losses import ALWAYS, Metric
 
 
 @dataclass(frozen=True, slots=True)

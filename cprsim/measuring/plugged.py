@@ -22,7 +22,7 @@ from cprsim.kernel.weights import Parcel
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
 from cprsim.records import Ints
-from cprsim.staleness.names import Metric
+from cprsim.recovery.losses import Metric
 
 NEEDED = ("auc", "log_loss")
 

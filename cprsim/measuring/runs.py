@@ -11,7 +11,7 @@ import numpy as np
 
 from cprsim.errors import ResultError
 from cprsim.experiments.proxy_model import proxy_model
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import decode, encode
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
@@ -22,10 +22,10 @@ from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.records import ShardBy
+from cprsim.recovery.losses import MORE_BYTES, STRATEGIES
 from cprsim.results.store import append_to_journal, read_journal
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.staleness.names import MORE_BYTES, STRATEGIES
 
 ORDERS = 100  # stretches of a click log within which its order is drawn anew for each seed
 COUNTED_INTERVAL = 0.1  # T_save, as a share of the run, at which bytes are counted

@@ -14,9 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from cprsim.plots.axes import fold, log_scale, panels, title_figure
-from cprsim.plots.chart import Band, Chart, Kind, Panel, Series
-from cprsim.plots.style import (
+from cprsim.plots.axes import (
     FAINT,
     INK,
     LOOKS,
@@ -24,9 +22,14 @@ from cprsim.plots.style import (
     SERIES,
     Line,
     Look,
+    fold,
     line_of_many,
+    log_scale,
+    panels,
     style,
+    title_figure,
 )
+from cprsim.plots.chart import Band, Chart, Kind, Panel, Series
 from cprsim.records import Floats, Ints
 
 HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")

@@ -11,7 +11,7 @@ from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
 from cprsim.results.money import USEFUL
-from cprsim.scenario.sweep import values_along
+from cprsim.scenario.job import values_along
 
 OVERHEADS = {
     "p50_fraction": "P50", "overhead_fraction": "mean", "p90_fraction": "P90",

@@ -10,10 +10,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, fold, percent_axis, title_figure
+from cprsim.plots.axes import (
+    FAINT,
+    INK,
+    OVERHEAD_LABEL,
+    axis_top,
+    fold,
+    look_of,
+    percent_axis,
+    stacked,
+    style,
+    title_figure,
+)
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.style import FAINT, INK, look_of, stacked, style
 from cprsim.records import Estimate
 from cprsim.results.metrics import FINISHED, Percentiles
 from cprsim.results.words import count, hours, percent, saves

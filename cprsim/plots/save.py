@@ -13,9 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from cprsim import watch
-from cprsim.errors import printable
-from cprsim.plots.style import style
+from cprsim.errors import printable, watch
+from cprsim.plots.axes import style
 
 Draw = Callable[[], Figure]
 

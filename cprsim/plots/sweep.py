@@ -28,16 +28,23 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
-from cprsim.plots.axes import OVERHEAD_LABEL, log_scale, panels, title_figure, words_of_key
+from cprsim.files.units import HOURS_OF, unit_factor
+from cprsim.plots.axes import (
+    INK,
+    OVERHEAD_LABEL,
+    log_scale,
+    panels,
+    style,
+    title_figure,
+    words_of_key,
+)
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats, merged
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
-from cprsim.plots.style import INK, style
 from cprsim.records import Floats
 from cprsim.results.metrics import OVERHEAD
 from cprsim.results.words import count, hours
 from cprsim.sweeps.folder import COST_MONTH, AxisColumn, SweepResult
-from cprsim.units import HOURS_OF, unit_factor
 
 RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
 MOST_PANELS, MOST_CURVES = 6, 12

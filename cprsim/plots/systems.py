@@ -7,8 +7,16 @@ from math import nan
 from matplotlib.figure import Figure
 
 from cprsim.errors import printable
-from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis, title_figure
-from cprsim.plots.style import INK, look_of, stacked, style
+from cprsim.plots.axes import (
+    INK,
+    OVERHEAD_LABEL,
+    axis_top,
+    look_of,
+    percent_axis,
+    stacked,
+    style,
+    title_figure,
+)
 from cprsim.results.words import count, hours
 from cprsim.systems_compared.comparison import Comparison
 

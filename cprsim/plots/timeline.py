@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from cprsim.plots.axes import title_figure
-from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, look_of, stacked, style
+from cprsim.plots.axes import CAPTION, FAINT, INK, LOOKS, look_of, stacked, style, title_figure
 from cprsim.results.words import hours, percent, saves
 
 if TYPE_CHECKING:

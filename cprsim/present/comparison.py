@@ -15,13 +15,13 @@ from cprsim.present.document import Document, Section, Table, number_columns, wo
 from cprsim.present.money import WORK, bills_frame
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.records import NO_NUMBER, Estimate
+from cprsim.recovery.losses import Metric
 from cprsim.results.compare import compare, same_failures, shared_errors
 from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, records_of
 from cprsim.results.money import bills_in
 from cprsim.results.rows import further_losses, has_measured_error
 from cprsim.results.run import Result
 from cprsim.results.words import count, part_label, percent, saves, suited, with_interval
-from cprsim.staleness.names import Metric
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LABELS = {

@@ -27,9 +27,9 @@ from cprsim.present.document import (
     row_columns,
 )
 from cprsim.records import HIGH, Estimate, Floats
+from cprsim.recovery.losses import MORE_BYTES, WHOLE, Metric
 from cprsim.results.identity import flat
 from cprsim.results.words import ends, portion, significant, with_ends, with_interval
-from cprsim.staleness.names import MORE_BYTES, WHOLE, Metric
 from cprsim.staleness.response import BY_PLS, Response
 
 PORTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # of the samples lost; the answer has the first

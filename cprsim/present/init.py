@@ -12,12 +12,12 @@ import pandas as pd
 
 from cprsim.failures.presets import PRESETS, FailurePreset
 from cprsim.files import about as about_of
+from cprsim.files.units import TIME
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, ListingBlock, Table, word_columns
 from cprsim.results.words import count, hours
 from cprsim.scenario.first import LLM, Known, n_assumed
 from cprsim.scenario.schema import Scenario
-from cprsim.units import TIME
 
 
 def answer_of_first(

@@ -39,6 +39,7 @@ from cprsim.present.run_sentences import (
 )
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.intervals import n_saves_due
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import RESTART, Policy
 from cprsim.results.metrics import BESIDE, FINISHED, Percentiles, percentiles
 from cprsim.results.money import Billed, bills_in, cheapest_of
@@ -59,7 +60,6 @@ from cprsim.results.words import (
     with_interval,
     writes_parts_only,
 )
-from cprsim.staleness.names import Metric
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,6 +9,7 @@ from math import inf, isnan
 from cprsim.curves.choosing import fit_curves
 from cprsim.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.recovery.intervals import n_saves_due
+from cprsim.recovery.losses import WHOLE, Metric, strategy_key
 from cprsim.recovery.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, differences, records_of
@@ -25,7 +26,6 @@ from cprsim.results.words import (
     writes_parts_only,
 )
 from cprsim.simulate.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
-from cprsim.staleness.names import WHOLE, Metric, strategy_key
 
 LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim import watch
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, watch
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.files import decode, write_whole

@@ -36,8 +36,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cprsim import watch
-from cprsim.errors import UNUSABLE, InputError, ResultError, one_line, printable
+from cprsim.errors import UNUSABLE, InputError, ResultError, one_line, printable, watch
 from cprsim.files import (
     UNFINISHED,
     decode,
@@ -116,7 +115,7 @@ def kept(
     alone : no other process may make the same at once
     """
     root = Path(tempfile.mkdtemp(prefix="cprsim-") if folder is None else str(folder))
-    about = {"seed": loaded.scenario.simulation.seed, "command": watch.command()}
+    about = {"seed": loaded.scenario.simulation.seed, "command": watch.command}
     identity = identity or identity_of(loaded, kind, replay)
     target = ResultTarget(root, identity, datetime.now(UTC), about)
     if folder is None:

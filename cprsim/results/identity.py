@@ -47,12 +47,13 @@ class Identity:
 
 def identity_of(loaded: LoadedScenario, kind: str = "", replay: int | None = None) -> Identity:
     """What decides the result that a command makes of a scenario."""
-    name, curve = loaded.scenario.name, curve_path(loaded)
-    of_curve = {} if curve is None else {f"curve {curve.name}": file_digest(curve)}
+    name, of_curve = loaded.scenario.name, {}
+    if loaded.scenario.may_have_a_curve and (curve := curve_path(loaded)) is not None:
+        of_curve = {f"curve {curve.name}": file_digest(curve)} | other_inputs(loaded)
     return Identity(
         f"{name}-{kind}" if kind else name,
         dump_scenario(loaded.scenario),
-        trace_digest(loaded) | of_curve | other_inputs(loaded),
+        trace_digest(loaded) | of_curve,
         replay,
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.records import CONFIDENCE, Bools, Estimate, Floats, Ints
+from cprsim.recovery.losses import Metric
 from cprsim.results.rows import (
     BEYOND,
     QUANTITIES,
@@ -23,8 +24,6 @@ from cprsim.results.rows import (
     further_losses,
     replication_rows,
 )
-from cprsim.staleness.expected import MeanLoss, pooled
-from cprsim.staleness.names import Metric
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome
@@ -207,15 +206,11 @@ def estimates_of(sample: Sample, sharing: Sharing) -> dict[str, Estimate]:
         errors = sample.measured(name)
         if n > 1 and errors:
             measured = of_curves(name, sample.responses, errors, sharing)
-            found[name] = _of_loss(mean, [(square / (n - 1) / n, n - 1.0), *measured], n)
+            variances = [(square / (n - 1) / n, n - 1.0), *measured]
+            found[name] = Estimate.of_variances(mean, variances, n)
         else:
             found[name] = Estimate.of_squares(mean, square, n)
     return found
-
-
-def _of_loss(mean: float, variances: Iterable[tuple[float, float]], n: int) -> Estimate:
-    loss = MeanLoss(mean, *pooled(*variances))
-    return Estimate(mean, *loss.interval(CONFIDENCE), n)
 
 
 def of_curves(
@@ -262,7 +257,7 @@ def difference_of(
             for one in (b, a):
                 variance = float(np.var(one.value(name), ddof=1)) / len(one.finished)
                 variances.insert(0, (variance, len(one.finished) - 1.0))
-            found[name] = _of_loss(found[name].mean, variances, n)
+            found[name] = Estimate.of_variances(found[name].mean, variances, n)
     return found
 
 

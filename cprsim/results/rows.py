@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Floats, ShardLoss, SubSaves
+from cprsim.recovery.losses import ALWAYS, Metric, lost_portion, strategy_key
 from cprsim.recovery.policy import Policy
-from cprsim.staleness.expected import nothing_lost
-from cprsim.staleness.names import ALWAYS, Metric, lost_portion, strategy_key
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome, StrategyOutcome
@@ -112,14 +112,15 @@ def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, C
     """The columns of one strategy's rows: see docs/metrics.md. NaN where nothing is known."""
     policy, costs, curve = strategy.policy, strategy.costs, outcome.curve
     columns: dict[str, Column] = {RESPONSE: strategy_key(policy) or ""}
+    if curve is None:  # nothing is known, or nothing lost
+        loss, degrees = (np.nan, np.nan) if columns[RESPONSE] else (0.0, inf)
+        for name in QUANTITIES.values():
+            columns |= {name: loss, f"{name}_se": loss, f"{name}_degrees": degrees}
+        return columns | {BEYOND: loss}
     beyond = np.full(costs.n_replications, np.nan)
-    for metric in dict.fromkeys([*ALWAYS, *(() if curve is None else curve.metrics)]):
+    for metric in dict.fromkeys([*ALWAYS, *curve.metrics]):
         name = metric.quantity
-        if curve is not None:
-            predicted = curve.predict(policy, metric, strategy.losses, costs, outcome.useful_h)
-        else:
-            loses_nothing = strategy_key(policy) is None
-            predicted = nothing_lost(costs.n_replications) if loses_nothing else None
+        predicted = curve.predict(policy, metric, strategy.losses, costs, outcome.useful_h)
         if predicted is None:
             columns |= {name: np.nan, f"{name}_se": np.nan, f"{name}_degrees": np.nan}
             continue

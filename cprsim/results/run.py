@@ -16,6 +16,7 @@ import pandas as pd
 from cprsim.curves.choosing import curve_path
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED, inlined
+from cprsim.files.units import SIZE
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
 from cprsim.recovery.intervals import ROUNDING, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
@@ -38,7 +39,6 @@ from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.prices import mean_node_hour
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.units import SIZE
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome
@@ -206,7 +206,7 @@ def write_run(
         replication,
         draw,
         failures_digest=failures_digest(loaded),
-        curve_path=curve_path(loaded),
+        curve_path=curve_path(loaded) if loaded.scenario.may_have_a_curve else None,
         log_notes=experiment.log_notes,
         warnings=warnings_of(experiment, loaded.scenario.cluster),
         price=price,

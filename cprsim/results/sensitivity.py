@@ -9,11 +9,11 @@ from math import exp, log, nan
 
 import numpy as np
 
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.files import Number
 from cprsim.records import Floats
+from cprsim.scenario.job import Values
 from cprsim.scenario.reading import PRICES, LoadedScenario, unknown_values
-from cprsim.scenario.sweep import Values
 from cprsim.scenario.yaml_text import Plain
 
 N_DRAWS, N_PRICED_DRAWS = 16, 1000  # of all unknown inputs together

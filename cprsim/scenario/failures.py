@@ -21,22 +21,26 @@ from cprsim.failures.traces.spec import (
     UNITS,
     LogSpec,
 )
+from cprsim.files.units import SHARE, Quantity
 from cprsim.records import MAX_NODES, Clock
-from cprsim.scenario.distributions import Duration, Lifetime, Mtbf95, Shape, Spread95
 from cprsim.scenario.quantities import (
     Age,
+    Duration,
+    Lifetime,
     Model,
     Mtbf,
+    Mtbf95,
     NodeCount,
     OneOf,
     PositiveCount,
     PositiveShare,
     PositiveTime,
+    Shape,
+    Spread95,
     Text,
     Time,
     within,
 )
-from cprsim.units import SHARE, Quantity
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
 WORKER = "worker"

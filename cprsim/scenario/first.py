@@ -11,9 +11,9 @@ from typing import Any
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.presets import PRESETS
+from cprsim.files.units import BANDWIDTH, SIZE, TIME, Quantity
 from cprsim.records import MAX_NODES
 from cprsim.scenario.failures import EMB_PS, WORKER
-from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
 UNKNOWN = "unknown"
 ASSUMED, GIVEN = "assumed", "given"

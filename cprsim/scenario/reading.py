@@ -15,13 +15,12 @@ from pydantic import ValidationError, create_model
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
 from cprsim.failures.traces.formats import format_of
 from cprsim.failures.traces.spec import A_LOG
-from cprsim.scenario.checks import checks
+from cprsim.files.units import IN_STEPS, TIME
 from cprsim.scenario.failures import TraceFailures
+from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.quantities import shown, written_key
-from cprsim.scenario.schema import Scenario
-from cprsim.scenario.sweep import Values, values_along
+from cprsim.scenario.schema import Scenario, checks
 from cprsim.scenario.yaml_text import Plain, dotted, read_yaml
-from cprsim.units import IN_STEPS, TIME
 
 MAX_BYTES = 500_000
 OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for

@@ -13,12 +13,12 @@ from typing import Any
 
 from cprsim.files import NOT_STORED, OMITTED, Endless, Number, inlined
 from cprsim.records import Estimate
+from cprsim.recovery.losses import strategy_key
 from cprsim.recovery.policy import Policy
 from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.results.words import hours
 from cprsim.selector.limit import Limit, LimitedQuantity
-from cprsim.staleness.names import strategy_key
 
 
 @inlined("policy")

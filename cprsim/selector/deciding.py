@@ -13,12 +13,12 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
+from cprsim.recovery.losses import WHOLE
 from cprsim.selector.limit import Limit
 from cprsim.selector.option import FULL, Option, options_of, strategy
 from cprsim.selector.pricing import Bench, Priced
 from cprsim.selector.search import WORTH_TRYING, best, best_full, best_tail
 from cprsim.staleness.expected import Prediction
-from cprsim.staleness.names import WHOLE
 
 FEWEST_REPLICATIONS = 100
 HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is less simple

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from cprsim.files import Stored
-from cprsim.records import Floats
-from cprsim.staleness.expected import MeanLoss, Prediction, pooled
-from cprsim.staleness.names import Metric
+from cprsim.records import Floats, pooled
+from cprsim.recovery.losses import Metric
+from cprsim.staleness.expected import MeanLoss, Prediction
 
 
 class LimitedQuantity(Metric):

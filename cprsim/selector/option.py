@@ -7,13 +7,13 @@ from math import inf
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, policy_of
+from cprsim.recovery.losses import WHOLE
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import RecoverySection, SubSavesSection
 from cprsim.scenario.schema import dump_entry
-from cprsim.staleness.names import WHOLE
 
 FULL = "full"
 SIMPLE_FIRST = ("mfu", "ssu", "scar", "round-robin")

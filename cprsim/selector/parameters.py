@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from scipy import special
 
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.records import Z_95
-from cprsim.scenario.distributions import Lifetime
 from cprsim.scenario.failures import CorrelatedFailures, JobFailures, NodeFailures
+from cprsim.scenario.quantities import Lifetime
 from cprsim.scenario.reading import LoadedScenario
 
 N_DRAWS = 40

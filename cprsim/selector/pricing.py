@@ -17,11 +17,11 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import Estimate, Floats
 from cprsim.recovery.intervals import n_saves_due
+from cprsim.recovery.losses import lost_portion
 from cprsim.recovery.policy import Capture, Policy
 from cprsim.selector.limit import Limit, pls_alone
 from cprsim.selector.option import Option
 from cprsim.staleness.expected import Prediction, nothing_lost
-from cprsim.staleness.names import lost_portion
 
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
 NEVER = inf

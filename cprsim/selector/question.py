@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cprsim import watch
 from cprsim.curves.choosing import chosen_curve, shipped_names, stand_ins
-from cprsim.errors import ParameterError, Problem, ScenarioError
+from cprsim.errors import ParameterError, Problem, ScenarioError, watch
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.money import cheapest_of, prices_of

@@ -13,6 +13,7 @@ from scipy import optimize
 from cprsim.experiments.assemble import Experiment
 from cprsim.records import Estimate
 from cprsim.recovery.intervals import cpr_h
+from cprsim.recovery.losses import WHOLE, Metric
 from cprsim.results.words import hours
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.deciding import Decided, bench_of, decide, fit_tails, simplest
@@ -23,7 +24,6 @@ from cprsim.selector.option import FULL, Option
 from cprsim.selector.pricing import Bench, Priced
 from cprsim.selector.search import best_within, most_writes
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.names import WHOLE, Metric
 from cprsim.staleness.response import Response
 
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search

@@ -8,8 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from cprsim import watch
-from cprsim.errors import Place
+from cprsim.errors import Place, watch
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.records import Floats

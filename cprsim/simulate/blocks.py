@@ -15,8 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from cprsim.failures.block import BlockFailures
-from cprsim.failures.budget import require_room
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import require_room, stream
 from cprsim.records import (
     Cluster,
     CostBreakdown,
@@ -26,9 +25,9 @@ from cprsim.records import (
     Ints,
     ShardLoss,
 )
+from cprsim.recovery.losses import lost_portion
 from cprsim.simulate import replications
-from cprsim.simulate.folding import require_sums
-from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.job import SimulatedJob, require_sums
 from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of
 from cprsim.simulate.numbers import (
     FINISHED,
@@ -43,7 +42,6 @@ from cprsim.simulate.numbers import (
 )
 from cprsim.simulate.strikes import ScopedBlock, ScopedFailures, ScopeShares
 from cprsim.simulate.transitions import stream_keys, uniform
-from cprsim.staleness.names import lost_portion
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 FAILURE_S = 1.5e-4  # of Python, for each failure of a replication, of which there is one at least
@@ -329,7 +327,7 @@ class Engine:
     def log(self, block: Block, replication: int, *, whole: bool = True) -> EventLog:
         """What happens in one replication; if it has very many saves, all of them if `whole`."""
         from cprsim.simulate.cluster import run
-        from cprsim.simulate.logbook import LogLines
+        from cprsim.simulate.job import LogLines
 
         failures, draws = self.given(block)
         captures = self.job.policy.captures

@@ -35,13 +35,12 @@ from cprsim.simulate.job import (
     HOPELESS_AFTER,
     NO_WORK_H,
     NOTICE,
+    LogLines,
     ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,
     StaleShard,
 )
-from cprsim.simulate.logbook import LogLines
-from cprsim.simulate.nodes import Nodes
 from cprsim.simulate.numbers import (
     ALL,
     DETECT,
@@ -57,7 +56,7 @@ from cprsim.simulate.numbers import (
     WALL,
     numbers_as_objects,
 )
-from cprsim.simulate.running import END, FAILURES, JOB, NOTICES, STAGES, Alarm, Recovery
+from cprsim.simulate.running import END, FAILURES, JOB, NOTICES, STAGES, Alarm, Nodes, Recovery
 from cprsim.simulate.saves import ALL_ALONE, Saves, SharedSaves
 
 Process = Generator[simpy.Event, Any, Any]

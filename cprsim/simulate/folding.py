@@ -16,11 +16,10 @@ from cprsim.records import (
     Ints,
     ShardLoss,
 )
-from cprsim.recovery.intervals import ROUNDING
+from cprsim.simulate.job import TOLERANCE_H, refuse, require_sums
 
 FOLDED = (*PARTS, "degraded")  # what a strategy's hours go into
 WORKING = (Activity.USEFUL, Activity.LOST)
-TOLERANCE_H = 1e-6  # of sums over one replication, in hours
 
 
 def cost_breakdown(log: EventLog, useful_h: float) -> CostBreakdown:
@@ -53,10 +52,10 @@ def cost_breakdown(log: EventLog, useful_h: float) -> CostBreakdown:
     )
     require_sums(breakdown)
     off = finished & (np.abs(breakdown.useful_h - useful_h) > TOLERANCE_H)
-    _refuse(breakdown, off, "has finished without its useful work")
+    refuse(breakdown, off, "has finished without its useful work")
     undone_h = _undone_h(log, row, len(numbers))
     off = finished & (np.abs(breakdown.hours_of("lost") - undone_h) > TOLERANCE_H)
-    _refuse(breakdown, off, "did not do again exactly the work that its failures undid")
+    refuse(breakdown, off, "did not do again exactly the work that its failures undid")
     return breakdown
 
 
@@ -153,15 +152,3 @@ def _last_reload_h(log: EventLog, reverted: Ints) -> Floats:
 
 def _sum_by(cell: Ints, values: Floats, n: int) -> Floats:
     return np.bincount(cell, weights=values, minlength=n).astype(np.float64)
-
-
-def require_sums(costs: CostBreakdown) -> None:
-    """Raise AccountingError where the parts of a replication do not add up to its wall time."""
-    off_h = np.abs(costs.useful_h + costs.hours.sum(axis=1) - costs.wall_h)
-    off = off_h > TOLERANCE_H + ROUNDING * costs.wall_h
-    _refuse(costs, off, "does not add up to its wall time")
-
-
-def _refuse(costs: CostBreakdown, off: Bools, what: str) -> None:
-    if off.any():
-        raise AccountingError(f"replication {costs.replication[off][0]} {what}")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from cprsim.errors import ParameterError
 from cprsim.records import CostBreakdown, ShardLoss, SubSaves
+from cprsim.recovery.losses import Metric, priority_key, strategy_key
 from cprsim.recovery.policy import Policy
 from cprsim.staleness.expected import Prediction, nothing_lost
-from cprsim.staleness.names import Metric, priority_key, strategy_key
 from cprsim.staleness.response import BY_PLS, Response
 
 SAME_LENGTH = 0.01  # by which lengths of training may differ and count as one

@@ -8,7 +8,7 @@ from math import inf, nan, sqrt
 import numpy as np
 from scipy import special
 
-from cprsim.records import Bools, Floats
+from cprsim.records import Bools, Floats, pooled
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,6 @@ class MeanLoss:
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Both ends of the two-sided interval of the mean."""
         return self.quantile(0.5 - confidence / 2), self.quantile(0.5 + confidence / 2)
-
-
-def pooled(*variances: tuple[float, float]) -> tuple[float, float]:
-    """Standard error of a sum of independent estimates, and its degrees of freedom.
-
-    Welch (1947), Satterthwaite (1946).
-    """
-    total = sum(variance for variance, _ in variances)
-    spent = sum(variance**2 / degrees for variance, degrees in variances)
-    return sqrt(total), total**2 / spent if spent > 0 else inf
 
 
 def jackknife_error(replicates: Floats) -> Floats:

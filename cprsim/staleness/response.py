@@ -13,8 +13,8 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.files import NOT_STORED, Endless, Stored
 from cprsim.records import CostBreakdown, Floats, Ints, ShardLoss, SubSaves
+from cprsim.recovery.losses import STRATEGIES, Metric
 from cprsim.staleness.expected import Prediction, jackknife_error
-from cprsim.staleness.names import STRATEGIES, Metric
 
 WEIGHT_TOLERANCE = 1e-3  # by which the mean of a weight may miss 1, as files round
 N_MEAN = 2000  # instants of the job over which that mean is taken

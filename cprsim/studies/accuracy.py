@@ -20,7 +20,7 @@ from cprsim.experiments.accuracy import measure as measure_replication
 from cprsim.experiments.accuracy import runs_of
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
@@ -29,7 +29,7 @@ from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.plots.chart import Panel, Series
 from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
-from cprsim.staleness.names import MORE_BYTES, Metric
+from cprsim.recovery.losses import MORE_BYTES, Metric
 from cprsim.staleness.response import Response
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work

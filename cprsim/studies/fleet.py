@@ -16,7 +16,8 @@ import pandas as pd
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
+from cprsim.files.units import TIME
 from cprsim.fleets.population import drawn_kinds, fleet_of, scenario_of
 from cprsim.plots.chart import Panel
 from cprsim.records import Floats
@@ -26,7 +27,6 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
 from cprsim.studies.verdicts import Target
-from cprsim.units import TIME
 
 SCENARIO = "fleet.yaml"
 N_TOGETHER = 34  # kinds of jobs that one part of the work simulates

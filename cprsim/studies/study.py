@@ -20,8 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
-from cprsim import watch
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, watch
 from cprsim.files import digest_of
 from cprsim.plots.chart import Chart, Panel
 from cprsim.results.folder import (
@@ -245,7 +244,7 @@ def reproduce(work: Work) -> Reproduced:
     def make() -> Reproduced:
         started, summary = datetime.now(UTC), study.make(work)
         clicks = None if work.clicks is None else work.clicks.name
-        about = {"command": watch.command(), "effort": work.effort, "clicks": clicks}
+        about = {"command": watch.command, "effort": work.effort, "clicks": clicks}
         with publishing(final) as folder:
             _write(folder, summary)
             for path in files.values():

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from cprsim.failures.distributions import Constant
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.records import Z_95, Clock, Cluster, CostBreakdown, Costs, Holds, Ints, Role, Storage
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import require_legal

@@ -16,6 +16,7 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED
 from cprsim.records import Estimate
 from cprsim.recovery.intervals import cpr_h, daly_h, young_h
+from cprsim.recovery.losses import strategy_key
 from cprsim.recovery.policy import BY_RULES, RELOAD, Policy
 from cprsim.results.folder import (
     ResultTarget,
@@ -34,10 +35,9 @@ from cprsim.results.rows import further_losses, why_unpriced
 from cprsim.results.run import warnings_of
 from cprsim.results.store import Body
 from cprsim.results.words import count, priced_by
+from cprsim.scenario.job import Values
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.scenario.sweep import Values
-from cprsim.staleness.names import strategy_key
 from cprsim.sweeps.points import Point, require_sweep
 
 TABLE, ABOUT = "sweep.parquet", "sweep.json"

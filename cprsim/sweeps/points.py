@@ -18,8 +18,8 @@ from cprsim.results.identity import (
     file_digest,
     trace_digest,
 )
+from cprsim.scenario.job import Sweep, Values
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.scenario.sweep import Sweep, Values
 
 BESIDE_THE_NUMBERS = {  # sections that decide none of them
     "name", "kernel", "accuracy", "sweep", "prices", "unknown",

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cprsim.failures.budget import MEMORY
+from cprsim.failures.sources import MEMORY
 from tests.cli.conftest import process_of
 from tests.making import PATIENCE_S
 

@@ -7,8 +7,8 @@ from io import StringIO
 
 import pytest
 
-from cprsim.cli import pulse as module
-from cprsim.cli.pulse import ERASED, Pulse
+from cprsim.cli import saying as module
+from cprsim.cli.saying import ERASED, Pulse
 
 
 class Screen(StringIO):

@@ -12,9 +12,9 @@ from cprsim.curves.curve_file import CurveFile, write_curve
 from cprsim.curves.trained_on import kernel_block
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
+from cprsim.recovery.losses import Metric
 from cprsim.results.identity import failures_digest, identity_of
 from cprsim.scenario.reading import load_scenario
-from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 from tests.making import small_scenario
 

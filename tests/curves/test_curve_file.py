@@ -15,7 +15,7 @@ from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
 from cprsim.errors import CurveError
 from cprsim.files import digest_of
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness.names import ALWAYS, Metric
+from cprsim.recovery.losses import ALWAYS, Metric
 from cprsim.staleness.response import Response, Weight, mean_between
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from cprsim.curves.choosing import chosen_curve
 from cprsim.curves.curve_file import CurveFile, write_curve
+from cprsim.recovery.losses import Metric
 from cprsim.results.identity import identity_of
 from cprsim.scenario.reading import load_scenario
-from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 
 JOB = """

@@ -10,7 +10,7 @@ import pytest
 
 from cprsim.curves.curve_file import read_curve
 from cprsim.errors import CurveError
-from cprsim.staleness.names import Metric
+from cprsim.recovery.losses import Metric
 
 HEADER = "strategy,pls,loss,standard_error\n"
 DOCS = Path(__file__).parents[2] / "docs" / "staleness.md"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cprsim.curves.choosing import chosen_curve, shipped, shipped_names
+from cprsim.recovery.losses import ALWAYS
 from cprsim.scenario.reading import load_scenario
-from cprsim.staleness.names import ALWAYS
 from tests.making import SCENARIOS
 
 

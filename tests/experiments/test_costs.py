@@ -16,12 +16,12 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome, blocks_of, engine_of, simulate
 from cprsim.failures.distributions import Constant
 from cprsim.records import SubSaves
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import StageKind
 from cprsim.recovery.system import noticed_after
 from cprsim.results.rows import replication_rows
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity
-from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 from tests.making import Make, maker, small_scenario
 
@@ -157,7 +157,8 @@ def with_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
 
     def make(curve: Any) -> Experiment:
         monkeypatch.setattr("cprsim.experiments.assemble.chosen_curve", lambda loaded: curve)
-        longer = ("costs.save=6 min", "job.useful=40 h", "simulation.replications=100")
+        named = "accuracy.curve=this.json"
+        longer = ("costs.save=6 min", "job.useful=40 h", "simulation.replications=100", named)
         return maker(tmp_path, SUB_SAVES)(*longer)
 
     return make

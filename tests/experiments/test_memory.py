@@ -11,7 +11,7 @@ import pytest
 from cprsim.errors import BudgetError, ParameterError
 from cprsim.experiments import pipeline
 from cprsim.failures.block import BlockFailures
-from cprsim.failures.budget import MEMORY, how_to_raise, memory_bytes
+from cprsim.failures.sources import MEMORY, how_to_raise, memory_bytes
 from tests.engines import columns_of
 from tests.making import Make, maker
 

@@ -15,14 +15,13 @@ from cprsim.failures.block import (
     columns_of,
     replications_of,
 )
-from cprsim.failures.budget import MEMORY
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, Weibull
 from cprsim.failures.frailty import Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.several import SeveralSources
-from cprsim.failures.sources import MOST_REPLICATIONS, FailureSource, random_slots
+from cprsim.failures.sources import MEMORY, MOST_REPLICATIONS, FailureSource, random_slots
 from cprsim.records import Cluster
 
 TOGETHER = JobClock(Gamma.from_mean(5.0, 0.7), range(8), together=3, repair=Exponential(2.0))

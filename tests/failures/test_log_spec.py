@@ -12,8 +12,7 @@ import pytest
 
 import cprsim
 from cprsim.errors import CprsimError
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.sources import replay_of
+from cprsim.experiments.assemble import assemble, replay_of
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.failures.traces.spec import LogSpec

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.experiments.sources import replay_of
+from cprsim.experiments.assemble import replay_of
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.replay import Replay
 from cprsim.records import Clock, Cluster, Holds, Role

@@ -17,9 +17,10 @@ from cprsim.failures.distributions import (
     Exponential,
     Gamma,
     Weibull,
+    p_strikes,
     with_mean,
 )
-from cprsim.failures.frailty import GammaFrailty, Lemons, Shocks, p_strikes
+from cprsim.failures.frailty import GammaFrailty, Lemons, Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.outages import outages_of
 from cprsim.failures.replay import Replay

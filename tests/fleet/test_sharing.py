@@ -16,8 +16,7 @@ import simpy
 
 from cprsim.fleets.course import run_history
 from cprsim.simulate.bandwidth import Flows, SharedStorage
-from cprsim.simulate.nodes import Nodes
-from cprsim.simulate.running import FAILURES, JOB, SAVES, Alarm
+from cprsim.simulate.running import FAILURES, JOB, SAVES, Alarm, Nodes
 from tests.fleet.making import prepared
 
 N_RUNS, N_JOBS, WARM = 16, 1500, 300

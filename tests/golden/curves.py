@@ -14,7 +14,7 @@ from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.measuring.fit import fit
 from cprsim.measuring.observed import observed
-from cprsim.staleness.names import Metric
+from cprsim.recovery.losses import Metric
 from tests.golden.plain import Golden, table
 from tests.making import SCENARIOS
 from tests.measuring.test_fit import N_SERVERS, made

@@ -12,7 +12,7 @@ import pandas as pd
 import cprsim
 from cprsim.records import Activity, EventKind
 from cprsim.simulate.cluster import run
-from cprsim.simulate.logbook import LogLines
+from cprsim.simulate.job import LogLines
 from cprsim.simulate.transitions import uniform
 from tests.golden.plain import Golden, digest, table
 from tests.recovery.random_policies import random_case

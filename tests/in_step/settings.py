@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cprsim.failures.distributions import Constant
-from cprsim.in_step.setting import Algorithm, SyncSetting
+from cprsim.in_step.setting import SyncSetting
+from cprsim.records import Algorithm
 
 SECOND_H = 1 / 3600
 LINK = 1e9 * 3600  # bytes per hour

@@ -7,7 +7,7 @@ from math import inf
 import pytest
 
 from cprsim.in_step.load_model import load_model
-from cprsim.in_step.setting import Stragglers
+from cprsim.records import Stragglers
 from tests.in_step.settings import LINK, MS, SECOND_H, setting
 
 

@@ -19,10 +19,10 @@ from cprsim.kernel.schedule import of_log
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Saving
 from cprsim.records import SubSaves
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import RELOAD
 from cprsim.scenario.reading import load_scenario
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 from tests.kernel.scratch import run_trial
 from tests.making import paper_policy

@@ -12,7 +12,7 @@ from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Baseline, Setting, run_trials
 from cprsim.kernel.training import TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Stale, Trial, stale_shards
-from cprsim.staleness.names import STRATEGIES
+from cprsim.recovery.losses import STRATEGIES
 from tests.kernel.scratch import run_trial
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised

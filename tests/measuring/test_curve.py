@@ -12,7 +12,7 @@ import cprsim
 from cprsim.curves.curve_file import read_curve, write_curve
 from cprsim.measuring.checks import SeedMean, checks_of
 from cprsim.measuring.curve import curve_file
-from cprsim.staleness.names import Metric
+from cprsim.recovery.losses import Metric
 from tests.making import call
 
 

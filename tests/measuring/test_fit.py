@@ -20,8 +20,8 @@ from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import ShardLoss
+from cprsim.recovery.losses import ALWAYS, STRATEGIES, Metric
 from cprsim.staleness.expected import MeanLoss
-from cprsim.staleness.names import ALWAYS, STRATEGIES, Metric
 from cprsim.staleness.response import Response, between, mean_between
 
 N_SERVERS = 8

@@ -24,9 +24,9 @@ from cprsim.measuring.runs import (
     read_seed,
     run_seed,
 )
+from cprsim.recovery.losses import ALWAYS
 from cprsim.results.store import read_journal
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
-from cprsim.staleness.names import ALWAYS
 from cprsim.workers import Workers, run_each
 from tests.making import PATIENCE_S, small_cluster
 from tests.measuring.conftest import RUNS_PER_SEED

@@ -15,7 +15,7 @@ from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import ModelWeights, PluggedSetting, fused_rows, layout_of
 from cprsim.records import ShardBy
-from cprsim.staleness.names import STRATEGIES
+from cprsim.recovery.losses import STRATEGIES
 from tests.measuring.wrapped import Wrapped
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))

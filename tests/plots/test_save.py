@@ -8,11 +8,10 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import fold
+from cprsim.plots.axes import fold, style
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import save_figure, save_figures, svg_text
-from cprsim.plots.style import style
 from tests.plots import conftest as hand
 from tests.plots import test_sweep_figures as sweeps
 from tests.plots.conftest import drawings

@@ -17,9 +17,9 @@ from cprsim.present.answer import Answer
 from cprsim.present.html import render, whole
 from cprsim.present.kinds import answer_of, together
 from cprsim.present.run_sentences import answer
+from cprsim.recovery.losses import Metric
 from cprsim.results.run import load_result
 from cprsim.results.words import percent
-from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 from cprsim.studies.study import Summary
 from tests.making import SCENARIOS, small_scenario, undrawing

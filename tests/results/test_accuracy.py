@@ -14,12 +14,12 @@ from cprsim.present.comparison import differences_table
 from cprsim.present.run import costs_table
 from cprsim.present.run_sentences import accuracy_sentences
 from cprsim.records import SubSaves
+from cprsim.recovery.losses import Metric
 from cprsim.results.compare import compare, shared_errors
 from cprsim.results.identity import Identity
 from cprsim.results.metrics import differences, of_curves, shared_by, spreads, summarise
 from cprsim.results.rows import replication_rows
 from cprsim.results.run import load_result
-from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 from tests.results import conftest as made
 from tests.results.conftest import printed

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cprsim.results.sensitivity import N_DRAWS, sensitivity
+from cprsim.scenario.job import Values
 from cprsim.scenario.reading import load_scenario
-from cprsim.scenario.sweep import Values
 from tests.making import small_scenario
 
 

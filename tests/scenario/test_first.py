@@ -10,6 +10,7 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
+from cprsim.files.units import TIME
 from cprsim.scenario.first import (
     LLM,
     RECOMMENDER,
@@ -22,7 +23,6 @@ from cprsim.scenario.first import (
 )
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.schema import Scenario
-from cprsim.units import TIME
 
 CORRELATED = """\
 # fitted to log.csv

@@ -18,7 +18,7 @@ from cprsim.records import Duration, Storage
 from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario.reading import load_scenario
-from cprsim.scenario.system_options import options_of
+from cprsim.scenario.recovery import options_of
 from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job
 
 SECONDS = 3600.0

@@ -8,7 +8,7 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.experiments.train_in_step import sync_setting
-from cprsim.in_step.setting import Stragglers
+from cprsim.records import Stragglers
 from cprsim.scenario.reading import load_scenario
 from tests.making import small_scenario
 from tests.scenario.writing import GOOD_TEXT, changed, problems, write

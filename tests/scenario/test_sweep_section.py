@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError, ScenarioError
+from cprsim.scenario.job import values_along
 from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.scenario.schema import dump_scenario
-from cprsim.scenario.sweep import values_along
 from tests.scenario.writing import GOOD_TEXT, write
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.units import BANDWIDTH, SHARE, SIZE, THROUGHPUT, TIME, Dimension
+from cprsim.files.units import BANDWIDTH, SHARE, SIZE, THROUGHPUT, TIME, Dimension
 
 DIMENSIONS = (TIME, SIZE, BANDWIDTH, THROUGHPUT, SHARE)
 

@@ -17,6 +17,7 @@ from cprsim.failures.distributions import Constant, Exponential
 from cprsim.present.select import document_of_select
 from cprsim.present.terminal import show_document
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.scenario.job import Simulation
 from cprsim.scenario.reading import load_scenario
@@ -26,7 +27,6 @@ from cprsim.selector.pricing import Bench
 from cprsim.selector.selecting import select
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 from tests.making import SCENARIOS
 from tests.present.conftest import kept_selection

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.recovery.intervals import n_saves_due
+from cprsim.recovery.losses import TRACKERS
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.recovery import SubSavesSection
 from cprsim.selector.option import strategy
-from cprsim.staleness.names import TRACKERS
 from tests.generated import sub_saves
 from tests.making import small_scenario
 

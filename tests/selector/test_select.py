@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cprsim
+from cprsim.files.units import TIME
 from cprsim.present.answer import Answer
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.selector.choice import Flip, Selection
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.option import typed
 from cprsim.selector.pricing import interval_with
-from cprsim.units import TIME
 from tests.making import call, small_scenario
 from tests.present.conftest import made_selection
 from tests.selector.conftest import Job, choose, curve_of, said_of

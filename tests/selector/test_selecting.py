@@ -12,6 +12,7 @@ from scipy import special
 from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.failures.injected import Injected
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD
 from cprsim.selector.limit import Limit, LimitedQuantity
@@ -19,7 +20,6 @@ from cprsim.selector.option import strategy as strategy_option
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.search import best_full
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.names import Metric
 from tests.selector.conftest import Job, bench_by, choose, curve_of
 
 EVEN = 0.5  # confidence: the estimate itself

@@ -17,8 +17,8 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedResult
+from cprsim.recovery.losses import Metric
 from cprsim.scenario.reading import load_scenario
-from cprsim.staleness.names import Metric
 from cprsim.staleness.response import Response
 from cprsim.studies import STUDIES, accuracy, failure_analysis, fleet, shadowsync
 from cprsim.studies.estimates import StudyEstimate

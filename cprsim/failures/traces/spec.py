@@ -11,7 +11,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.units import TIME
+from cprsim.files.units import TIME
 
 DATES = "dates"  # of `LogSpec.nodes`: the log has the dates of its nodes
 COLUMNS = ("node", "start", "end", "cause")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.compiling import compiled
-from cprsim.failures.streams import stream
+from cprsim.failures.sources import stream
 from cprsim.kernel.clicks.records import N_INTEGERS, Clicks, Float32, Int32
 from cprsim.kernel.loops import Array, mix
 from cprsim.kernel.metrics import Quality, quality

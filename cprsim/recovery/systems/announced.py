@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 from cprsim.errors import ParameterError
+from cprsim.files.units import TIME
 from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.options import EVERY, time
@@ -15,7 +16,6 @@ from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
 from cprsim.recovery.policy import Capture, Policy, Tax, WhenBusy
 from cprsim.recovery.system import Family, JobFacts
 from cprsim.recovery.systems.memory import standbys_of
-from cprsim.units import TIME
 
 ENOUGH = 0.99  # of the time there are standbys; assumed
 ON_NOTICE = "on notice"

@@ -40,7 +40,7 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import Family, JobFacts, System
+from cprsim.recovery.system import Family, JobFacts
 
 NEAR, OWN_COPY, PEERS, OWN_MEMORY = "near", "own copy", "peers", "own memory"
 LOCAL, PARTNER, CODE, SNAPSHOT = "local", "partner", "code", "snapshot"
@@ -318,21 +318,16 @@ def save_fraction(n_experts: int, n_saved_each: int, expert_share: float) -> flo
 # --------------------------------------------------------------------------- the systems
 
 
-def _levels(name: str, keys: str, parameters: dict[str, bool], cited: str, summary: str) -> System:
-    return row(
-        name, keys, levels, parameters, cited, RECALLED, summary,
-        source=f"{cited}: mechanism recalled, intervals derived", own={"every": EVERY_LEVEL},
-        family=Family.LEVELS, runs_as=cited,
-        assumed="a partner's copy, and a share of a code, is a node's state over its own link. "
-        "Nodes are lost together in racks, all at once, or while the partner is down. Racks are no "
-        "larger than the distance of two members of a group of the code.",
-        not_modelled="other partners than the next node; files that share a disk; verification.",
-    )  # fmt: skip
-
-
 EVERY_LEVEL = times(
     "progress between saves of each level, the fastest first; default: each level's own Young "
     "interval", bound="positive",
+)  # fmt: skip
+_levels = partial(
+    row, mark=RECALLED, own={"every": EVERY_LEVEL}, family=Family.LEVELS,
+    assumed="a partner's copy, and a share of a code, is a node's state over its own link. "
+    "Nodes are lost together in racks, all at once, or while the partner is down. Racks are no "
+    "larger than the distance of two members of a group of the code.",
+    not_modelled="other partners than the next node; files that share a disk; verification.",
 )  # fmt: skip
 GEMINI = {
     "copies": count("machines that hold each shard, its own included", 2, UP_TO_ALL),
@@ -359,15 +354,19 @@ _near = partial(
 )  # fmt: skip
 SYSTEMS = (
     _levels(
-        "scr", "disk", {}, "SCR", "saves on local disks, with a partner, and on the file system"
+        "scr", "disk", levels, {}, "SCR",
+        summary="saves on local disks, with a partner, and on the file system",
+        source="SCR: mechanism recalled, intervals derived", runs_as="SCR",
     ),
     _levels(
-        "fti", "disk data parity encoding", {"coded": True}, "FTI",
-        "as SCR, with a Reed-Solomon code over groups of nodes",
+        "fti", "disk data parity encoding", levels, {"coded": True}, "FTI",
+        summary="as SCR, with a Reed-Solomon code over groups of nodes",
+        source="FTI: mechanism recalled, intervals derived", runs_as="FTI",
     ),
     _levels(
-        "veloc", "disk", {"copied_on": True}, "VeloC",
-        "saves on local disks, copied on to partner and file system",
+        "veloc", "disk", levels, {"copied_on": True}, "VeloC",
+        summary="saves on local disks, copied on to partner and file system",
+        source="VeloC: mechanism recalled, intervals derived", runs_as="VeloC",
     ),
     _peers(
         "gemini", GEMINI_KEYS, gemini, {}, "SOSP'23", PUBLISHED,

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -175,7 +174,7 @@ def whole_file(
 
     Whatever goes wrong, `path` stays as it was and nothing is left beside it.
     """
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
+    unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
         with naming(path), unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
