@@ -13,7 +13,7 @@ from time import perf_counter
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.rehearsal.log import FactKind
-from cprsim.rehearsal.material import Material, fresh_model
+from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import Orders, Speeds
 from cprsim.rehearsal.setting import material_of
@@ -35,7 +35,7 @@ def of_processes(material: Material) -> float:
     with ForkServer(material) as fork_server:
         for number in range(REPEATS):
             folder = fork_server.folder / f"run-{number}"
-            ran = Supervisor(fork_server, material, orders, folder, fresh_model(material)).run()
+            ran = Supervisor(fork_server, material, orders, folder).run()
             at_s = {fact.what: fact.at_s for fact in ran.facts}
             found.append(material.n_samples / (at_s[FactKind.STOOD] - at_s[FactKind.RUNNING]))
     return max(found)

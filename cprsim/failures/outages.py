@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -136,6 +137,11 @@ class Outages:
     def in_window(self) -> Bools:
         """Which outages began within the observation, (n_outages,)."""
         return self.start_h >= 0
+
+    @property
+    def dropped(self) -> list[str]:
+        """The notes that say what of the log does not count: left out, not read, or merged."""
+        return [note for note in self.notes if re.search("left out|not read|merged", note)]
 
     @property
     def failed_at_h(self) -> Floats:

@@ -159,7 +159,7 @@ class Fitted:
 
     @property
     def remarks(self) -> list[str]:
-        """What contradicts the fit, what had to be inferred, the worst nodes, and warnings."""
+        """What contradicts the fit, had to be inferred, does not count; worst nodes, warnings."""
         said = "Nothing in the log contradicts the fit."
         if self.contradictions:
             said = f"What does not fit one distribution: {'; '.join(self.contradictions)}."
@@ -172,7 +172,10 @@ class Fitted:
         most = (
             [f"The worst nodes by count: {worst} of {self.n_failures} failures."] if worst else []
         )
-        return [said, *most, *sentences(self.warnings)]
+        dropped = self.outages.dropped
+        others = [one for one in self.warnings if one not in dropped]
+        return [said, *sentences(["; ".join(dropped)] if dropped else []), *most,
+                *sentences(others)]  # fmt: skip
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -221,7 +224,8 @@ def fit_failures(
 
     Raises ParameterError for more nodes than the log has, or nothing that can be fitted.
     """
-    n_job, nothing = n_job_nodes or outages.n_nodes, "nothing can be fitted to this log"
+    n_job = n_job_nodes or outages.n_nodes
+    nothing = "; ".join(["nothing can be fitted to this log", *outages.dropped])
     if not 1 <= n_job <= outages.n_nodes:
         raise ParameterError(
             f"a job of {n_job} nodes: the log has {outages.n_nodes} (a log says nothing of more "
@@ -317,7 +321,7 @@ def _disagree(one: Parameter, other: Parameter) -> bool:
 def _time(hours: float) -> str:
     if hours >= 10_000:
         return f"{hours / 8766:.3g} years"
-    return f"{hours * 60:.3g} min" if hours < 1 else f"{hours:.3g} h"
+    return f"{hours * 60:.3g} min" if hours < 1 else f"{float(f'{hours:.3g}'):,g} h"
 
 
 def sentences(warnings: Iterable[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -12,6 +11,7 @@ from cprsim.present.answer import Answer
 from cprsim.present.document import Document, Table, row_columns, word_columns
 from cprsim.present.run import answer_of_run, document_of_run
 from cprsim.records import NO_NUMBER
+from cprsim.rehearsal.keeping import as_plain
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.rehearsal.verdict import OVERHEAD, PLS, ComparedQuantity
 from cprsim.results.run import Result
@@ -20,27 +20,31 @@ from cprsim.results.words import count, portion, significant
 
 def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **about: Any) -> Answer:
     """A rehearsal, and its valid runs as a result; None: no run was valid."""
+    plain = as_plain(rehearsal)
+    which = ("strategy", "trace", "attempt")
     return Answer(
         "rehearse",
         rehearsal.experiment.scenario.name,
         lambda: _document(rehearsal, result),
         frames={
-            "quantities": pd.DataFrame(
-                [_quantity(name, one) for name, of in _judged(rehearsal) for one in of]
+            "quantities": _quantities(
+                ({"strategy": name}, of["quantities"]) for name, of in plain["strategies"].items()
             ),
-            "attempts": pd.DataFrame([_attempt(one) for one in rehearsal.attempts]),
-            "attempt_quantities": pd.DataFrame(
+            "attempts": pd.DataFrame(
                 [
-                    _which(one) | _quantity(one.planned.policy.name, line)
-                    for one in rehearsal.attempts
-                    for line in one.judged.lines
+                    {key: one[key] for key in (*which, "orders_sha256", "too_busy")}
+                    | {"valid": one["too_busy"] is None, **one["load"], **one["replay"]}
+                    for one in plain["attempts"]
                 ]
+            ),
+            "attempt_quantities": _quantities(
+                ({key: one[key] for key in which}, one["quantities"]) for one in plain["attempts"]
             ),
         },
         values={
-            "written_before_sha256": rehearsal.digest,
-            "calibrated": asdict(rehearsal.calibration),
-            "n_strikes_left_out": rehearsal.n_left_out,
+            "written_before_sha256": plain["written_before_sha256"],
+            "calibrated": plain["calibrated"],
+            "n_strikes_left_out": plain["strikes_left_out"],
         },
         rows={} if result is None else answer_of_run(result).rows,
         exit_code=rehearsal.exit_code,
@@ -48,41 +52,20 @@ def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **abo
     )
 
 
+def _quantities(of: Iterable[tuple[dict[str, Any], list[dict[str, Any]]]]) -> pd.DataFrame:
+    """A row per compared quantity, with what it is of."""
+    rows = [whose | line for whose, lines in of for line in lines]
+    for row in rows:
+        row["unit"] = "fraction" if row["name"] == PLS else "s"
+        row["error_fraction"] = row["measured"] / row["predicted"] - 1 if row["predicted"] else None
+    return pd.DataFrame(rows).rename(columns={"name": "quantity"})
+
+
 def _judged(rehearsal: Rehearsal) -> Iterator[tuple[str, Iterable[ComparedQuantity]]]:
     """Means over the valid runs of each strategy; nothing where there is none."""
     for policy in rehearsal.policies:
         judged = rehearsal.verdict(policy)
         yield policy.name, () if judged is None else judged.lines
-
-
-def _quantity(strategy: str, line: ComparedQuantity) -> dict[str, Any]:
-    return {
-        "strategy": strategy,
-        "quantity": line.name,
-        "unit": "fraction" if line.name == PLS else "s",
-        "predicted": line.predicted,
-        "measured": line.measured,
-        "error_fraction": line.error_fraction,
-        "off": line.off,
-    }
-
-
-def _which(one: Attempt) -> dict[str, Any]:
-    planned = one.planned
-    return {"strategy": planned.policy.name, "trace": planned.trace, "attempt": one.number}
-
-
-def _attempt(one: Attempt) -> dict[str, Any]:
-    load, replayed = asdict(one.load), asdict(one.replayed)
-    return {
-        **_which(one),
-        "orders_sha256": one.planned.orders.digest,
-        "valid": one.is_valid,
-        "too_busy": one.load.too_busy,
-        "load_average": load.pop("others"),
-        **load,
-        **replayed | {"accounts": "; ".join(one.replayed.accounts)},
-    }
 
 
 # ------------------------------------------------------------------------------ the document
@@ -103,7 +86,7 @@ def _document(rehearsal: Rehearsal, result: Result | None) -> Document:
 def _verdict(rehearsal: Rehearsal) -> str:
     if rehearsal.disagreeing:
         return f"{count(len(rehearsal.disagreeing), 'run')} did not equal the replay of the log."
-    if rehearsal.missing:
+    if rehearsal.is_missing_runs:
         return (
             "The machine was too busy to tell: run the same command again when it is idle (a load "
             "average below 1); valid runs are kept."
@@ -168,9 +151,7 @@ def _remarks(rehearsal: Rehearsal) -> Iterator[str]:
 
 def _differences(one: Attempt) -> str:
     of = one.replayed
-    differences = list(of.accounts)
-    if not of.equal_bits:
-        differences.append(f"not the same bits (AUC {of.auc:.6f} and {of.auc_of_replay:.6f})")
+    differences = [] if of.equal_bits else ["not the same bits"]
     if of.bytes_saved != of.bytes_of_replay:
         differences.append(f"{of.bytes_saved:,} bytes saved and {of.bytes_of_replay:,}")
     return "; ".join(differences)

@@ -8,14 +8,16 @@ holders: what is left decides where the job goes back to.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.nodes import JobProcess
 from cprsim.rehearsal.orders import DueSave, Orders
 from cprsim.rehearsal.store import SaveFiles
 from cprsim.rehearsal.trainer import DENSE
+from cprsim.rehearsal.wire import Message, cancelled, patient
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +74,16 @@ class SavesBehind:
             await self._one_over([one for one in self._in_flight.values() if one.kind == due.kind])
         self._note(FactKind.SAVE_STARTED, number=number)
         self._capturing = number, due.kind, position
-        asks = [
-            self._nodes[s].ask("capture", save=number, seconds=how.stall_s) for s in self._slots
-        ]
-        await asyncio.gather(*asks)
+        await self._heard(self._slots, "capture", save=number, seconds=how.stall_s)
         self._capturing = None
         self._note(FactKind.SAVE_RESUMED, number=number)
         task = asyncio.create_task(self._write(due.kind, number, position))
         self._in_flight[number] = _InFlight(task, due.kind, position)
+
+    async def _heard(self, slots: Iterable[int], kind: str, **fields: Any) -> list[Message]:
+        """The answers of all these; who has died gives none, and that is noticed meanwhile."""
+        asks = [self._nodes[slot].ask(kind, **fields) for slot in slots]
+        return await patient(asyncio.gather(*asks))
 
     def _n_in_flight(self, kind: int) -> int:
         return sum(one.kind == kind for one in self._in_flight.values())
@@ -94,26 +98,23 @@ class SavesBehind:
 
     async def _write(self, kind: int, number: int, position: int) -> None:
         """Write what was captured; it counts if all have, and all still answer."""
-        to_peers, seconds = self._orders.behind[kind].to_peers, self._orders.behind[kind].behind_s
-        answers = await asyncio.gather(
-            *(
-                self._nodes[slot].ask("write", save=number, seconds=seconds, to_peers=to_peers,
-                    peers=self._peers_of(slot) if to_peers else [],
-                )
-                for slot in self._servers
+        how = self._orders.behind[kind]
+        asks = (
+            self._nodes[slot].ask(
+                "write", save=number, seconds=how.behind_s,
+                peers=self._peers_of(slot) if how.to_peers else [],
             )
+            for slot in self._servers
         )  # fmt: skip
+        votes = await patient(asyncio.gather(*asks))
         trainers = self._slots[self._orders.n_servers :]
-        answers += [
-            await self._nodes[slot].ask("write", save=number, to_peers=to_peers)
-            for slot in trainers
-        ]
-        heard = await asyncio.gather(*(self._nodes[slot].ask("where") for slot in self._slots))
-        if any(answer.kind == "failed" for answer in answers):
+        votes += await self._heard(trainers, "write", save=number, to_peers=how.to_peers)
+        heard = await self._heard(self._slots, "where")
+        if any("failed" in vote.fields for vote in votes):
             self._abandon(number)
         else:
-            n_bytes = sum(int(answer.fields["bytes"]) for answer in answers)
-            at = max(int(heard[slot].fields["position"]) for slot in trainers)
+            n_bytes = sum(vote.fields["bytes"] for vote in votes)
+            at = max(heard[slot].fields["position"] for slot in trainers)
             self._commit(kind, number, position, n_bytes, at)
 
     def _peers_of(self, server: int) -> list[str]:
@@ -125,7 +126,7 @@ class SavesBehind:
         if to_peers:
             self.in_memory, self._wiped, self._lacking = content, set(), set()
         else:
-            self._store.commit(number, {"position": position})
+            self._store.commit(number)
             self._store.install(DENSE, until=number)
             self.in_files = content
         self._note(FactKind.SAVE_COMMITTED, number=number, position=at)
@@ -175,10 +176,7 @@ class SavesBehind:
         """A failure: all saves that are on their way come to nothing; some are due again."""
         under_way = [(n, one.kind, one.position) for n, one in self._in_flight.items()]
         under_way += [] if self._capturing is None else [self._capturing]
-        tasks = [one.task for one in self._in_flight.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancelled([one.task for one in self._in_flight.values()])
         self._capturing = None
         for number, kind, position in under_way:
             self._abandon(number)
@@ -197,25 +195,18 @@ class SavesBehind:
         """All go back to a content in memory; servers that were replaced get their rows first."""
         for server in self._servers:
             self._nodes[server].send("stop")
-        await asyncio.gather(*(self._lend(server, content) for server in self._lacking))
+        lends = []
+        for server in self._lacking:
+            holder = next(o for o in self._orders.holders[server] if o not in self._wiped)
+            ask = self._nodes[holder].ask(
+                "lend", who=str(server), save=content.number, peer=self._nodes[server].address,
+                seconds=self._orders.fetch_s,
+            )  # fmt: skip
+            lends.append(ask)
+        await patient(asyncio.gather(*lends))
         self._lacking.clear()
         whole = next(server for server in self._servers if server not in self._wiped)
-        asks = (
-            self._nodes[slot].ask(
-                "recall",
-                save=content.number,
-                position=content.position,
-                peer=self._nodes[whole].address,
-            )
-            for slot in self._slots
+        peer = self._nodes[whole].address
+        await self._heard(
+            self._slots, "recall", save=content.number, position=content.position, peer=peer
         )
-        await asyncio.gather(*asks)
-
-    async def _lend(self, server: int, content: SavedContent) -> None:
-        """A peer sends a replacement its rows."""
-        holders = self._orders.holders[server]
-        holder = next(one for one in holders if one not in self._wiped)
-        await self._nodes[holder].ask(
-            "lend", who=str(server), save=content.number, peer=self._nodes[server].address,
-            seconds=self._orders.fetch_s,
-        )  # fmt: skip

@@ -39,7 +39,6 @@ class RunCalibration:
     activation_s: float  # of a warm spare
     step_s: float  # of a batch, unpaced
     pace_s: float  # that each batch is given
-    work_fraction: float  # wall time of work over what it was given
     pause_s: float = 0.0  # of a save behind the job, beside the copying of its content
     extra_s: dict[str, float] = field(default_factory=dict)  # of a sub-save, by strategy (`extra`)
 
@@ -99,14 +98,12 @@ def calibrated(ran: FinishedRun, material: Material, image_bytes: float) -> RunC
     Raises ParameterError where a step takes too long for the pace that the scenario asks for, and
     TooBusyError where that may be because others use the machine.
     """
-    accounts = [account for role, account in ran.accounts if role == "trainer"]
     found = RunCalibration(
         stall_s=median(_stalls_s(ran.facts)),
         nominal_stall_s=image_bytes / ran.orders.speeds.save_rate,
         activation_s=median(ran.activation_s),
-        step_s=accounts[-1]["step_s"],
+        step_s=ran.step_s,
         pace_s=ran.orders.useful_s * material.plan.batch / material.n_samples,
-        work_fraction=_work_fraction(ran, material),
         pause_s=median(_pauses_s(ran.facts)),
     )
     if found.pace_s < LEAST_PACE * found.step_s:
@@ -142,14 +139,3 @@ def _between(facts: Sequence[RunFact], end: FactKind) -> list[float]:
     began = {fact.number: fact.at_s for fact in facts if fact.what is FactKind.SAVE_STARTED}
     ended = {fact.number: fact.at_s for fact in facts if fact.what is end}
     return [ended[number] - began[number] for number in ended]
-
-
-def _work_fraction(ran: FinishedRun, material: Material) -> float:
-    worked_s, samples, began = 0.0, 0, None
-    for fact in ran.facts:
-        if fact.what is FactKind.RUNNING:
-            began = fact
-        elif fact.what is FactKind.STOOD and began is not None:
-            worked_s += fact.at_s - began.at_s
-            samples += fact.position - began.position
-    return worked_s / (samples / material.n_samples * ran.orders.useful_s)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from cprsim.errors import CheckpointError
 from cprsim.kernel.array_file import arrays_in, pieces
 from cprsim.kernel.loops import Array
-from cprsim.rehearsal.messages import Channel, Message
 from cprsim.rehearsal.store import Arrays, chunk_bytes
+from cprsim.rehearsal.wire import Peer, connect, throttled
 
 
 class HeldCopies:
@@ -21,74 +20,60 @@ class HeldCopies:
     """
 
     def __init__(self) -> None:
-        self._held: dict[tuple[str, int], bytes] = {}
-        self._coming: WeakKeyDictionary[Channel, bytearray] = WeakKeyDictionary()
+        self._held: dict[tuple[str, int], bytearray] = {}
 
-    def hold(self, who: str, number: int, arrays: Arrays) -> None:
+    def hold(self, who: str, save: int, arrays: Arrays) -> None:
         """A copy of a whole state."""
-        self._held[who, number] = b"".join(pieces(arrays, {}))
+        self._held[who, save] = bytearray(b"".join(pieces(arrays, {})))
 
-    def add(self, who: str, number: int, copy: Array) -> None:
-        """A whole copy, as its bytes."""
-        self._held[who, number] = copy.tobytes()
+    def put(self, piece: Array, who: str, save: int, first: int, of: int) -> None:
+        """A piece of a copy of so many bytes."""
+        copy = self._held.setdefault((who, save), bytearray(of))
+        copy[first : first + len(piece)] = piece.data
 
-    def receive(self, channel: Channel, message: Message) -> None:
-        """Take in a piece that a peer sends; the last one is acknowledged."""
-        fields = message.fields
-        coming = self._coming.setdefault(channel, bytearray())
-        coming += message.arrays[0].data
-        if fields["last"]:
-            self._held[str(fields["who"]), int(fields["save"])] = bytes(coming)
-            del self._coming[channel]
-            channel.send("kept", save=fields["save"])
+    def bytes_of(self, who: str, save: int) -> Array:
+        """A copy as it is sent. Raises CheckpointError where there is none."""
+        if (who, save) not in self._held:
+            raise CheckpointError(f"there is no copy of {who} in save {save}")
+        return np.frombuffer(self._held[who, save], np.uint8)
 
-    def bytes_of(self, who: str, number: int) -> bytes:
-        """A copy as it is sent; empty where there is none."""
-        return self._held.get((who, number), b"")
-
-    def has(self, who: str, number: int) -> bool:
+    def has(self, who: str, save: int) -> bool:
         """Whether there is a copy."""
-        return (who, number) in self._held
+        return (who, save) in self._held
 
-    def arrays(self, who: str, number: int) -> Arrays:
+    def arrays(self, who: str, save: int) -> Arrays:
         """A copied state. Raises CheckpointError where the copy is not whole."""
-        return arrays_in(self.bytes_of(who, number), f"the copy of {who} in save {number}")
+        copy = self.bytes_of(who, save).tobytes()
+        return arrays_in(copy, f"the copy of {who} in save {save}")
 
-    def commit(self, number: int) -> None:
+    def commit(self, save: int) -> None:
         """The save counts: what is older goes."""
-        self._held = {key: held for key, held in self._held.items() if key[1] >= number}
+        self._held = {key: held for key, held in self._held.items() if key[1] >= save}
 
-    def drop(self, number: int) -> None:
+    def drop(self, save: int) -> None:
         """The save does not count."""
-        self._held = {key: held for key, held in self._held.items() if key[1] != number}
+        self._held = {key: held for key, held in self._held.items() if key[1] != save}
+
+    async def send(self, who: str, save: int, to: Sequence[str], rate: Callable[[], float]) -> None:
+        """Send a copy to one peer after the other, until all have it."""
+        copy = self.bytes_of(who, save)
+        peers = [await connect(address) for address in to]
+        try:
+            await throttled(_sent(copy, peers, who, save), rate)
+            for peer in peers:
+                await peer.ask("where")
+        finally:
+            for peer in peers:
+                peer.close()
 
 
-def sending(
-    copy: bytes, who: str, number: int, channels: list[Channel], per_piece: int
-) -> Iterator[int]:
-    """Send a copy to one peer after the other, yielding the bytes of each piece."""
-    if not copy:
-        raise CheckpointError(f"there is no copy of {who} in save {number}")
-    whole: Array = np.frombuffer(copy, np.uint8)
-    for channel in channels:
-        for first in range(0, len(whole), per_piece):
-            piece = whole[first : first + per_piece]
-            last = first + per_piece >= len(whole)
-            channel.send("copy", (piece,), who=who, save=number, last=last)
+def _sent(copy: Array, peers: Sequence[Peer], who: str, save: int) -> Iterator[int]:
+    size = chunk_bytes(len(copy))
+    for peer in peers:
+        for first in range(0, len(copy), size):
+            piece = copy[first : first + size]
+            peer.send("copy", piece, who=who, save=save, first=first, of=len(copy))
             yield len(piece)
-
-
-def after(n: int, done: Callable[[], None]) -> Callable[[], None]:
-    """What does a thing when it is called for the nth time."""
-    left = n
-
-    def called() -> None:
-        nonlocal left
-        left -= 1
-        if not left:
-            done()
-
-    return called
 
 
 def copying(source: Arrays, into: Arrays) -> Iterator[int]:

@@ -1,6 +1,6 @@
 """The warmed parent of all workers: it has imported and read everything, and forks on demand.
 
-    python -m cprsim.rehearsal.fork_server FOLDER    one address on stdin asks for one process
+    python -m cprsim.rehearsal.fork_server PARENT    stdin: the material, then an address a process
 
 It is killed when the supervisor ends, and ends when its input does; its children with it.
 """
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import SubSaves
-from cprsim.rehearsal.material import fresh_model, read_material
+from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.server import Server
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.trainer import TrainerProcess
@@ -64,10 +64,10 @@ def _shard(inherited: Inherited, tracker: str | None) -> None:
 
 def main() -> None:
     """Read the material, say so, and fork until the input ends."""
-    die_with_parent(int(sys.argv[2]))
+    die_with_parent(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies: nobody waits for the children
-    material = read_material(Path(sys.argv[1]))
+    material: Material = pickle.load(sys.stdin.buffer)  # the supervisor's, over its own pipe
     model = fresh_model(material)
     inherited = Inherited(material, model.table, model.dense)
     warm(inherited)
@@ -75,9 +75,9 @@ def main() -> None:
     gc.freeze()
     os.write(TO_SUPERVISOR, b"warm\n")
     own = os.getpid()
-    for line in sys.stdin:
+    for line in sys.stdin.buffer:
         if os.fork() == 0:
-            work(inherited, line.rstrip("\n"), own, ROLES)
+            work(inherited, line.decode().rstrip("\n"), own, ROLES)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Both are rows of one result, so that figures, reports and comparisons show them 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,8 +14,7 @@ from cprsim.experiments.pipeline import Outcome, StrategyOutcome
 from cprsim.files import digest_of
 from cprsim.records import EventLog, stacked
 from cprsim.recovery.policy import Policy
-from cprsim.rehearsal.prediction import FoldedRun
-from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
+from cprsim.rehearsal.rehearsing import Rehearsal
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity, identity_of
 from cprsim.results.run import Result, write_result
@@ -56,22 +55,14 @@ def _outcome(rehearsal: Rehearsal, shown: list[Policy]) -> Outcome:
     strategies = []
     for policy in shown:
         attempts = rehearsal.of(policy)
-        runs = {
-            PREDICTED: [one.planned.predicted for one in attempts],
-            MEASURED: [one.measured for one in attempts],
-        }
-        strategies += [_strategy(named(policy, how), some) for how, some in runs.items()]
+        predicted = [one.planned.predicted for one in attempts]
+        for how, runs in ((PREDICTED, predicted), (MEASURED, [one.measured for one in attempts])):
+            parts = runs[0].costs.parts
+            costs = stacked([with_parts(run.costs, parts) for run in runs])
+            losses = stacked([run.losses for run in runs])
+            strategies.append(StrategyOutcome(named(policy, how), costs, losses))
     experiment = rehearsal.experiment
     return Outcome(experiment.useful_h, experiment.cluster, tuple(strategies))
-
-
-def _strategy(policy: Policy, runs: list[FoldedRun]) -> StrategyOutcome:
-    parts = runs[0].costs.parts
-    return StrategyOutcome(
-        policy,
-        stacked([with_parts(run.costs, parts) for run in runs]),
-        stacked([run.losses for run in runs]),
-    )
 
 
 def _logs(rehearsal: Rehearsal, shown: list[Policy]) -> dict[str, EventLog]:
@@ -86,35 +77,22 @@ def _logs(rehearsal: Rehearsal, shown: list[Policy]) -> dict[str, EventLog]:
 
 def as_plain(rehearsal: Rehearsal) -> dict[str, Any]:
     """All that is said of a rehearsal, as JSON has it."""
+    strategies = {}
+    for policy in rehearsal.policies:
+        judged = rehearsal.verdict(policy)
+        lines = [] if judged is None else [asdict(line) for line in judged.lines]
+        strategies[policy.name] = {
+            "valid_runs": len(rehearsal.of(policy)),
+            "quantities": lines,
+        }
     return {
         "written_before_sha256": rehearsal.digest,
         "calibrated": asdict(rehearsal.calibration),
         "strikes_left_out": rehearsal.n_left_out,
-        "strategies": {
-            policy.name: {
-                "valid_runs": len(rehearsal.of(policy)),
-                "quantities": _lines(rehearsal, policy),
-            }
-            for policy in rehearsal.policies
-        },
-        "attempts": [_attempt(one) for one in rehearsal.attempts],
+        "strategies": strategies,
+        "attempts": [
+            one.plain() | {"quantities": [asdict(line) for line in one.judged.lines]}
+            for one in rehearsal.attempts
+        ],
         "exit_code": rehearsal.exit_code,
-    }
-
-
-def _lines(rehearsal: Rehearsal, policy: Policy) -> list[Mapping[str, Any]]:
-    judged = rehearsal.verdict(policy)
-    return [] if judged is None else [asdict(line) for line in judged.lines]
-
-
-def _attempt(one: Attempt) -> dict[str, Any]:
-    return {
-        "strategy": one.planned.policy.name,
-        "trace": one.planned.trace,
-        "attempt": one.number,
-        "orders_sha256": one.planned.orders.digest,
-        "too_busy": one.load.too_busy,
-        "load": asdict(one.load),
-        "replay": asdict(one.replayed),
-        "quantities": [asdict(line) for line in one.judged.lines],
     }

@@ -188,37 +188,50 @@ def _took_layers(death: RunFact, later: Sequence[RunFact], others: set[int]) -> 
 
 
 def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
-    before = course.activity
-    if fact.what is FactKind.STRUCK:
-        _fail(course, fact, later)
-    elif fact.what is FactKind.MISSED:
-        course.add(fact.at_s, EventKind.MISSED, fact.slot)
-    elif fact.what is FactKind.DETECTED:
-        waits = course.orders.repair_s is not None
-        _go_on(course, fact.slot, Activity.WAIT if waits else Activity.RESCHEDULE)
-        course.stage(fact.at_s, before)
-    elif fact.what is FactKind.GRANTED:
-        _go_on(course, fact.slot, Activity.RESCHEDULE)
-        course.stage(fact.at_s, before)
-    elif fact.what is FactKind.LOADING:
-        _go_on(course, fact.slot, Activity.LOAD)
-        course.stage(fact.at_s, before)
-    elif fact.what is FactKind.BACK:
-        course.down.pop(fact.slot, None)
-        if course.orders.n_trainers > 1 and fact.slot >= course.orders.n_servers:
-            course.add(fact.at_s, EventKind.REPLACED, fact.slot)  # it may be the last to have them
-        course.stage(fact.at_s, before)
-    elif fact.what is FactKind.RUNNING:
-        _run(course, fact)
-    elif fact.what is FactKind.PASSED:
-        _pass(course, fact)
-    elif fact.what is FactKind.STOOD:
-        _stand(course, fact)
-    elif fact.what is FactKind.FINISHED:
-        _abandon_all(course, fact.at_s)
-        course.rows.append(_Row(fact.at_s, EventKind.FINISHED, Activity.OVER, course.position))
-    else:
-        _save(course, fact)
+    before, orders = course.activity, course.orders
+    match fact.what:
+        case FactKind.STRUCK:
+            _fail(course, fact, later)
+        case FactKind.MISSED:
+            course.add(fact.at_s, EventKind.MISSED, fact.slot)
+        case FactKind.DETECTED:
+            waits = orders.repair_s is not None
+            _go_on(course, fact.slot, Activity.WAIT if waits else Activity.RESCHEDULE)
+            course.stage(fact.at_s, before)
+        case FactKind.GRANTED | FactKind.LOADING:
+            granted = fact.what is FactKind.GRANTED
+            _go_on(course, fact.slot, Activity.RESCHEDULE if granted else Activity.LOAD)
+            course.stage(fact.at_s, before)
+        case FactKind.BACK:
+            course.down.pop(fact.slot, None)
+            if orders.n_trainers > 1 and fact.slot >= orders.n_servers:
+                course.add(fact.at_s, EventKind.REPLACED, fact.slot)  # it may be the last with them
+            course.stage(fact.at_s, before)
+        case FactKind.RUNNING:
+            _run(course, fact)
+        case FactKind.PASSED if course.works:  # else in a batch that outlasted a death: `_fail`
+            course.position = fact.position
+            course.add(fact.at_s, EventKind.CAUGHT_UP)
+        case FactKind.STOOD if course.works and not course.down:  # else the failure stands for it
+            course.position = fact.position
+            course.frontier = max(course.frontier, course.position)
+        case FactKind.FINISHED:
+            _abandon_all(course, fact.at_s)
+            course.rows.append(_Row(fact.at_s, EventKind.FINISHED, Activity.OVER, course.position))
+        case FactKind.SAVE_AWAITED:
+            course.awaits = True
+            course.add(fact.at_s, EventKind.SAVE_DUE)
+        case FactKind.SAVE_STARTED:
+            _run(course, fact)
+            course.awaits = False
+            course.saving = replace(fact, position=course.position)
+            kinds = EventKind.SUB_SAVE_STARTED, EventKind.SAVE_STARTED
+            course.add(fact.at_s, kinds[fact.ends_interval])
+        case FactKind.SAVE_RESUMED if course.saving is not None:
+            course.behind[fact.number], course.saving = course.saving, None
+            course.add(fact.at_s, EventKind.SAVE_RESUMED)
+        case FactKind.SAVE_COMMITTED | FactKind.SAVE_ABANDONED:
+            _end_save(course, fact)
 
 
 def _go_on(course: _LogBuilder, slot: int, stage: Activity) -> None:
@@ -234,20 +247,6 @@ def _run(course: _LogBuilder, fact: RunFact) -> None:
         return  # it goes on from a save: the row of the commit stands for it
     course.works = True
     course.add(fact.at_s, EventKind.RESUMED)
-
-
-def _pass(course: _LogBuilder, fact: RunFact) -> None:
-    """Work has caught up; in a batch that outlasted a death it has before that (`_fail`)."""
-    if course.works:
-        course.position = fact.position
-        course.add(fact.at_s, EventKind.CAUGHT_UP)
-
-
-def _stand(course: _LogBuilder, fact: RunFact) -> None:
-    """Work stopped here; where a failure stopped it, the row of the failure stands for it."""
-    if course.works and not course.down:
-        course.position = fact.position
-        course.frontier = max(course.frontier, course.position)
 
 
 def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
@@ -305,25 +304,7 @@ def _back_to(course: _LogBuilder, death: RunFact, later: Sequence[RunFact]) -> i
     return min(next(found, course.content), course.position)
 
 
-def _save(course: _LogBuilder, fact: RunFact) -> None:
-    if fact.what in (FactKind.ROLLED_BACK, FactKind.LAYERS_LOST):
-        return  # the death that it is of has told
-    if fact.what is FactKind.SAVE_AWAITED:
-        course.awaits = True
-        course.add(fact.at_s, EventKind.SAVE_DUE)
-        return
-    if fact.what is FactKind.SAVE_STARTED:
-        _run(course, fact)
-        course.awaits = False
-        course.saving = replace(fact, position=course.position)
-        kinds = EventKind.SUB_SAVE_STARTED, EventKind.SAVE_STARTED
-        course.add(fact.at_s, kinds[fact.ends_interval])
-        return
-    if fact.what is FactKind.SAVE_RESUMED:
-        if course.saving is not None:
-            course.behind[fact.number], course.saving = course.saving, None
-            course.add(fact.at_s, EventKind.SAVE_RESUMED)
-        return
+def _end_save(course: _LogBuilder, fact: RunFact) -> None:
     if course.saving is not None and course.saving.number == fact.number:
         save, course.saving = course.saving, None
     elif fact.number in course.behind:

@@ -1,27 +1,21 @@
 """What every process of a rehearsal has from its start: model, clicks, plan, who holds which row.
 
-The supervisor writes it into the session's folder; the fork server reads it once, and the processes
-that it forks share its memory.
+The fork server gets it once, and the processes that it forks share its memory.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
-from cprsim.kernel.shape import ModelShape, TableLayout
+from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Segment, Shards
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.records import Ints, ShardBy
-
-COLUMNS = ("label", "integers", "rows")
+from cprsim.records import Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,46 +49,10 @@ class Material:
         d = self.shape.dimension
         return 4 * (d + {"sgd": 0, "adagrad": 1, "adam": 2 * d}[self.plan.optimizer])
 
-    def write(self, folder: Path) -> None:
-        """Put it where `read_material` finds it."""
-        for name in COLUMNS:
-            np.save(folder / f"{name}.npy", getattr(self.clicks, name), allow_pickle=False)
-        plain = {
-            "shape": asdict(self.shape),
-            "plan": asdict(self.plan),
-            "shards": {"n_servers": self.shards.n_servers, "by": str(self.shards.by)},
-            "n_trainers": self.n_trainers,
-        }
-        (folder / "material.json").write_text(json.dumps(plain))
-
 
 def image_bytes(material: Material) -> float:
     """Bytes of the largest shard."""
     return float(material.shards.share.max()) * material.shards.layout.n_rows * material.row_bytes
-
-
-def read_material(folder: Path) -> Material:
-    """What `Material.write` has written."""
-    plain = json.loads((folder / "material.json").read_bytes())
-    columns = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in COLUMNS}
-    shape = _shape(plain["shape"])
-    return Material(
-        shape,
-        Clicks(shape.tables, **columns),
-        TrainingPlan(**plain["plan"]),
-        Shards(shape.tables, plain["shards"]["n_servers"], ShardBy(plain["shards"]["by"])),
-        plain["n_trainers"],
-    )
-
-
-def _shape(plain: dict[str, Any]) -> ModelShape:
-    return ModelShape(
-        TableLayout(tuple(plain["tables"]["rows"])),
-        plain["dimension"],
-        tuple(plain["bottom"]),
-        tuple(plain["top"]),
-        plain["n_integers"],
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

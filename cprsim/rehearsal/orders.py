@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -10,6 +9,7 @@ from math import floor, inf
 from typing import Any
 
 from cprsim.errors import ParameterError
+from cprsim.files import digest_of
 from cprsim.records import SubSaves
 from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.policy import Policy
@@ -106,7 +106,7 @@ class Orders:
     @property
     def digest(self) -> str:
         """SHA-256 of the whole, in hex."""
-        return hashlib.sha256(json.dumps(self.plain(), sort_keys=True).encode()).hexdigest()
+        return digest_of(self.plain())
 
 
 def saves_due(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,8 +14,7 @@ import numpy as np
 from cprsim.errors import ParameterError, watch
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
-from cprsim.files import decode, write_whole
-from cprsim.kernel.model import Dlrm
+from cprsim.files import decode, digest_of, write_whole
 from cprsim.records import EventLog
 from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import (
@@ -27,7 +25,7 @@ from cprsim.rehearsal.calibration import (
     extra,
 )
 from cprsim.rehearsal.log import event_log
-from cprsim.rehearsal.material import Material, fresh_model, image_bytes
+from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
@@ -52,7 +50,7 @@ from cprsim.rehearsal.verdict import (
 )
 
 ATTEMPTS = 2  # at one run each time, where the machine was too busy
-BEFORE, FORMAT = "before.json", 1
+BEFORE = "before.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +82,24 @@ class Attempt:
         heartbeat_s = self.planned.orders.speeds.heartbeat_s
         return judge(self.planned.predicted, self.measured, heartbeat_s)
 
+    def plain(self) -> dict[str, Any]:
+        """What is said of it, as JSON has it."""
+        return {
+            "strategy": self.planned.policy.name,
+            "trace": self.planned.trace,
+            "attempt": self.number,
+            "orders_sha256": self.planned.orders.digest,
+            "too_busy": self.load.too_busy,
+            "load": asdict(self.load),
+            "replay": asdict(self.replayed),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
     """Everything that `cprsim rehearse` shows."""
 
     experiment: Experiment
-    stand_in: ProxyModel
     calibration: RunCalibration
     policies: tuple[Policy, ...]
     digest: str  # of what was written before the first judged run
@@ -111,14 +120,14 @@ class Rehearsal:
         return mean_of([one.judged for one in runs]) if runs else None
 
     @property
-    def missing(self) -> tuple[Attempt, ...]:
-        """The last attempts at runs of which none was valid."""
+    def is_missing_runs(self) -> bool:
+        """Whether no attempt at a run was valid."""
         last = {(one.planned.policy.name, one.planned.trace): one for one in self.attempts}
-        return tuple(one for one in last.values() if not one.is_valid)
+        return not all(one.is_valid for one in last.values())
 
     @property
     def disagreeing(self) -> tuple[Attempt, ...]:
-        """Attempts, valid or not, that differ from their replay or their own accounts."""
+        """Attempts, valid or not, that differ from their replay."""
         return tuple(one for one in self.attempts if not one.replayed.agrees)
 
     @property
@@ -132,7 +141,7 @@ class Rehearsal:
         """0 within tolerance, 1 something is off, 3 the machine was too busy to tell."""
         if self.disagreeing:
             return 1
-        if self.missing:
+        if self.is_missing_runs:
             return 3
         return 1 if self.wrong else 0
 
@@ -162,31 +171,27 @@ def rehearse(
         for number, plan in enumerate(planned, 1):
             which = f"run {number} of {len(planned)}"
             attempts += _attempts(session, plan, journal, which)
-        return Rehearsal(
-            experiment, what, calibration, policies, digest, n_left_out, tuple(attempts)
-        )
+        return Rehearsal(experiment, calibration, policies, digest, n_left_out, tuple(attempts))
 
 
 class _Session:
     """Where runs take place: what forks their processes starts with the first."""
 
     def __init__(self, experiment: Experiment, what: ProxyModel, stack: ExitStack) -> None:
-        self.experiment, self.what = experiment, what
+        self.experiment = experiment
         self.material: Material = material_of(what, len(experiment.cluster.replica_slots))
         self.speeds = speeds_of(experiment, self.material)
         self._stack = stack
         self._placement: ForkServer | None = None
-        self._start: Dlrm | None = None
         self._n_runs = 0
 
     def run(self, orders: Orders) -> FinishedRun:
         """Run orders on real processes."""
-        if self._placement is None or self._start is None:
+        if self._placement is None:
             self._placement = self._stack.enter_context(ForkServer(self.material))
-            self._start = fresh_model(self.material)
         self._n_runs += 1
         folder = self._placement.folder / f"run-{self._n_runs}"
-        return Supervisor(self._placement, self.material, orders, folder, self._start).run()
+        return Supervisor(self._placement, self.material, orders, folder).run()
 
     def calibration(self, policies: tuple[Policy, ...]) -> RunCalibration:
         """Measure what is measured without failures."""
@@ -237,8 +242,7 @@ class _Session:
         measured = folded(log, useful_h, n_servers)
         drift_s = float(measured.costs.hours_of("degraded")[0]) * SECONDS
         load = load_of(drift_s, ran.orders.useful_s, before, ran.n_false_alarms)
-        beside = check_replay(ran, measured, self.material, self.what.test)
-        return Attempt(planned, number, measured, load, beside)
+        return Attempt(planned, number, measured, load, check_replay(ran, log, self.material))
 
 
 def require_in_time(planned: Planned) -> None:
@@ -267,7 +271,8 @@ def _attempts(session: _Session, planned: Planned, journal: Path, which: str) ->
         name = f"{planned.policy.name}, trace {planned.trace}, attempt {number}"
         watch.doing(f"{which}: {name}")
         attempt = session.attempt(planned, number)
-        _write(_path_of(journal, planned, number), _plain(attempt))
+        log = _log_as_plain(attempt.measured.log)
+        _write(_path_of(journal, planned, number), attempt.plain() | {"log": log})
         if not attempt.is_valid:
             watch.doing(f"{name} is not valid: {attempt.load.too_busy}")
         yield attempt
@@ -289,16 +294,14 @@ def _calibration_in(journal: Path) -> RunCalibration | None:
 
 def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:
     """Write calibration, orders and predictions; a digest of them all."""
-    files: dict[str, Any] = {BEFORE: {"format": FORMAT, "calibration": asdict(calibration)}}
+    files: dict[str, Any] = {BEFORE: {"calibration": asdict(calibration)}}
     for one in planned:
         run = {"orders": one.orders.plain(), "predicted": _log_as_plain(one.predicted.log)}
         files.setdefault(f"trace-{one.trace}.json", {})[one.policy.name] = run
-    digest = hashlib.sha256()
     for name, plain in files.items():
-        digest.update(json.dumps([name, plain], sort_keys=True).encode())
         if not (journal / name).exists():
             _write(journal / name, plain)
-    return digest.hexdigest()
+    return digest_of(files)
 
 
 def _write(path: Path, plain: Any) -> None:
@@ -306,25 +309,14 @@ def _write(path: Path, plain: Any) -> None:
     write_whole(path, json.dumps(plain, sort_keys=True) + "\n")
 
 
-def _plain(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "number": attempt.number,
-        "orders": attempt.planned.orders.digest,
-        "log": _log_as_plain(attempt.measured.log),
-        "load": asdict(attempt.load),
-        "replayed": asdict(attempt.replayed),
-    }
-
-
 def _attempt_from(plain: dict[str, Any], planned: Planned, experiment: Experiment) -> Attempt:
-    log = log_from(plain["log"])
+    n_servers, log = experiment.cluster.n_emb_ps, log_from(plain["log"])
     return Attempt(
         planned,
-        int(plain["number"]),
-        folded(log, experiment.useful_h, experiment.cluster.n_emb_ps),
+        int(plain["attempt"]),
+        folded(log, experiment.useful_h, n_servers),
         decode(MachineLoad, plain["load"]),
-        decode(ReplayCheck, plain["replayed"]),
+        decode(ReplayCheck, plain["replay"]),
     )
 
 

@@ -1,307 +1,216 @@
-"""An embedding server: a shard in memory for trainers; saves and loads through a throttle.
+"""An embedding server: a shard in memory for trainers; saves and loads go through a throttle.
 
-trainer      pull (places) -> rows;  push (places, samples, gradients) -> ack
-supervisor   save -> saved | failed;  commit, abandon;  load -> loaded;  sharing;  where, dump
-             behind the job: capture -> captured;  write -> saved | failed
-             after it: stop;  lend (to a replacement) -> lent;  recall -> loaded
-peers        copy (a piece) -> kept;  give (a copy) -> given
+trainer      pull (places) -> rows;  push (places, samples, gradients);  give -> a copy
+supervisor   save -> bytes;  commit, abandon;  load;  sharing;  where -> position;  dump
+             behind the job: capture;  write -> bytes
+             after it: stop;  lend (to a replacement);  recall
+peers        copy (a piece)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from math import inf
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
-import numpy as np
-
-from cprsim.errors import CheckpointError
+from cprsim.kernel.loops import Array
 from cprsim.records import SmallTables, SubSaves
-from cprsim.rehearsal.copies import HeldCopies, after, copying, sending
+from cprsim.rehearsal.copies import HeldCopies, copying
 from cprsim.rehearsal.material import image_bytes
-from cprsim.rehearsal.messages import Channel, Message
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.store import (
-    Arrays,
-    SaveFiles,
-    Throttle,
-    ThrottledTransfer,
-    chunk_bytes,
-    reading,
-    written,
-)
+from cprsim.rehearsal.store import Arrays, SaveFiles, reading, written
+from cprsim.rehearsal.wire import Message, answer, throttled
 from cprsim.rehearsal.worker import Worker
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _UnderWay:
-    """A transfer, the question that it answers, and what is done when it is over."""
-
-    ask: int
-    save: int
-    transfer: ThrottledTransfer
-    done: Callable[[], None]
+LOAD = 0  # the number of a transfer that is no save
 
 
 class Server:
     """The work of an embedding server."""
 
-    def __init__(self, worker: Worker, orders: Mapping[str, Any]) -> None:
-        self._worker, self._loop = worker, worker.loop
-        self._number = int(orders["number"])
-        inherited = worker.inherited
-        rows = initial_rows(inherited.material, inherited.table, self._number)
-        self.shard = Shard(inherited.material, self._number, rows, sub_saves_of(orders))
-        self._store = SaveFiles(Path(orders["store"]))
-        self._saves = Throttle(inf, float(orders["save_rate"]))
-        together, alone = orders["load_rates"]
-        self._loads = Throttle(float(together), float(alone))
-        self._under_way: list[_UnderWay] = []
+    def __init__(
+        self,
+        worker: Worker,
+        *,
+        slot: int,
+        store: str,
+        position: int,
+        sub_saves: Mapping[str, Any] | None,
+        save_rate: float,
+        load_rates: tuple[float, float],
+        **_: Any,
+    ) -> None:
+        material = worker.inherited.material
+        rows = initial_rows(material, worker.inherited.table, slot)
+        self.shard = Shard(material, slot, rows, sub_saves_of(sub_saves))
+        self.position = position
+        self._who, self._store = str(slot), SaveFiles(Path(store))
+        self._image_bytes = image_bytes(material)
+        self._save_rate, (self._load_together, self._load_alone) = save_rate, load_rates
+        self._n_loading = 1  # servers that share the bandwidth now
+        self._transfers: dict[asyncio.Task[Message], int] = {}  # and their saves
         self._captured: dict[int, Arrays] = {}  # content of saves behind the job
-        self._early: list[tuple[Channel, Message]] = []  # pulls of rows that are not there yet
+        self._early: list[tuple[asyncio.Future[Message], Array, int]] = []
         self._copies = HeldCopies()
-        self._image_bytes = image_bytes(inherited.material)
-        self.position = int(orders["position"])
-        self._account = {"pushes": 0.0, "saved_s": 0.0, "loaded_s": 0.0, "bytes_saved": 0.0}
-        self.address = worker.listen(orders["name"], self._serve)
-
-    @property
-    def _who(self) -> str:
-        return str(self._number)
-
-    def account(self) -> dict[str, float]:
-        return self._account
-
-    def advance(self) -> None:
-        self._loop.turn(min((one.transfer.deadline for one in self._under_way), default=inf))
-        for one in tuple(self._under_way):
-            if one in self._under_way and monotonic() >= one.transfer.deadline:
-                self._move(one)
 
     def _begin(
-        self,
-        fields: Mapping[str, Any],
-        pieces: Iterator[int],
-        throttle: Throttle,
-        done: Callable[[], None],
-    ) -> None:
-        """Move bytes through a throttle, beside what else is under way."""
-        transfer = ThrottledTransfer(pieces, throttle)
-        save = int(fields.get("save", 0))
-        self._under_way.append(_UnderWay(int(fields["ask"]), save, transfer, done))
+        self, save: int, move: Callable[[], Awaitable[None]], done: Callable[[], Message]
+    ) -> Awaitable[Message]:
+        """Move bytes beside what else is under way, then answer."""
 
-    def _move(self, one: _UnderWay) -> None:
-        """Move the next piece of a transfer."""
-        try:
-            goes_on = one.transfer.step()
-        except OSError as error:
-            self._stop(one)
-            self._worker.supervisor.send("failed", re=one.ask, why=error.strerror or "")
-            return
-        except CheckpointError as error:
-            self._stop(one)
-            self._worker.report_error(str(error))
-            return
-        if not goes_on:
-            self._under_way.remove(one)
-            one.done()
+        async def transfer() -> Message:
+            await move()
+            return done()
 
-    def _stop(self, one: _UnderWay) -> None:
-        one.transfer.cancel()
-        self._under_way.remove(one)
+        task = asyncio.create_task(transfer())
+        self._transfers[task] = save
+        task.add_done_callback(self._transfers.pop)
+        return task
 
-    def _stop_all(self) -> None:
-        for one in tuple(self._under_way):
-            self._stop(one)
+    def do_stop(self, save: int | None = None) -> None:
+        """Abandon the transfers of one save, or all that are under way."""
+        for task, of in self._transfers.items():
+            if save in (None, of):
+                task.cancel()
 
     # ----------------------------------------------------------------- trainers
 
-    def _serve(self, channel: Channel, message: Message) -> None:
-        fields = message.fields
-        if message.kind == "pull":
-            self._pull(channel, message)
-        elif message.kind == "push":
-            self._push(message)
-            channel.send("ack")
-        elif message.kind == "copy":
-            self._copies.receive(channel, message)
-        elif message.kind == "give":
-            copy = self._copies.bytes_of(str(fields["who"]), int(fields["save"]))
-            channel.send("given", (np.frombuffer(copy, np.uint8),), seq=fields["seq"])
+    def do_pull(self, places: Array, position: int) -> Message | Awaitable[Message]:
+        """Rows; who is a batch ahead of what came from another trainer has to wait."""
+        if position <= self.position:
+            return answer(self.shard.pull(places))
+        early: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._early.append((early, places, position))
+        return early
 
-    def _pull(self, channel: Channel, message: Message) -> None:
-        """Answer with rows; who is a batch ahead of what came from another trainer has to wait."""
-        if int(message.fields["position"]) > self.position:
-            self._early.append((channel, message))
-        else:
-            rows = self.shard.pull(message.arrays[0])
-            channel.send("rows", (rows,), seq=message.fields["seq"])
-
-    def _push(self, message: Message) -> None:
+    def do_push(
+        self,
+        places: Array,
+        samples: Array,
+        gradients: Array,
+        rate: float,
+        n_before: int,
+        position: int,
+    ) -> None:
         """Take a batch, once: trainers in step send one again where the other may have died."""
-        position = int(message.fields["position"])
         if position <= self.position:
             return
-        rate, n_before = float(message.fields["rate"]), int(message.fields["n_before"])
-        rows, samples, gradients = message.arrays
-        self.shard.push(rows, samples, gradients, rate, n_before)
+        self.shard.push(places, samples, gradients, rate, n_before)
         self.position = position
-        self._account["pushes"] += 1
         early, self._early = self._early, []
-        for channel, waiting in early:
-            self._pull(channel, waiting)
+        for future, at, since in early:
+            if since > position:
+                self._early.append((future, at, since))
+            else:
+                future.set_result(answer(self.shard.pull(at)))
+
+    def do_copy(self, piece: Array, **what: Any) -> None:
+        self._copies.put(piece, **what)
+
+    def do_give(self, who: str, save: int) -> Message:
+        return answer(self._copies.bytes_of(who, save))
 
     # ----------------------------------------------------------------- the supervisor
 
-    def do_sharing(self, fields: Mapping[str, Any]) -> None:
-        self._loads.n_flows = int(fields["n"])
+    def do_sharing(self, n: int) -> None:
+        self._n_loading = n
 
-    def do_stop(self, fields: Mapping[str, Any]) -> None:
-        self._stop_all()
+    def do_where(self) -> Message:
+        return answer(position=self.position)
 
-    def do_where(self, fields: Mapping[str, Any]) -> None:
-        self._worker.answer(fields, "here", position=self.position)
+    def do_dump(self) -> Message:
+        return answer(self.shard.table, self.shard.row_state)
 
-    def do_dump(self, fields: Mapping[str, Any]) -> None:
-        arrays = (self.shard.table, self.shard.row_state)
-        self._worker.answer(fields, "dumped", arrays, account=self._account)
-
-    def do_save(self, fields: Mapping[str, Any]) -> None:
+    def do_save(self, save: int, ends_interval: bool, n_before: int) -> Awaitable[Message]:
         """Fix the content now, write it at the rate of the throttle, then vote."""
-        began = monotonic()
-        self._stop_all()
-        content = self.shard.start_save(bool(fields["ends_interval"]), int(fields["n_before"]))
-        pieces = written(self._store.part(self._who, int(fields["save"])), content)
+        self.do_stop()
+        content = self.shard.start_save(ends_interval, n_before)
+        return self._written(save, content, self._save_rate)
 
-        def vote() -> None:
-            self._account["saved_s"] += monotonic() - began
-            self._vote(fields, content)
+    def _written(self, save: int, content: Arrays, rate: float) -> Awaitable[Message]:
+        pieces = written(self._store.part(self._who, save), content)
+        return self._begin(save, lambda: throttled(pieces, lambda: rate), lambda: vote(content))
 
-        self._begin(fields, pieces, self._saves, vote)
-
-    def _vote(self, fields: Mapping[str, Any], content: Arrays) -> None:
-        n_bytes = sum(array.nbytes for name, array in content.items() if name != "rows")
-        self._account["bytes_saved"] += n_bytes
-        self._worker.answer(fields, "saved", bytes=n_bytes)
-
-    def do_load(self, fields: Mapping[str, Any]) -> None:
+    def do_load(self, position: int) -> Awaitable[Message]:
         """Go back to the last committed save."""
-        began = monotonic()
-        self._stop_all()
-        self._store.install(self._who)
         image: Arrays = {}
+        self.do_stop()
+        self._store.install(self._who)
+        pieces = reading(self._store.image(self._who), image)
+        back = partial(self._go_back, image, position)
+        return self._begin(LOAD, lambda: throttled(pieces, self._load_rate), back)
 
-        def restored() -> None:
-            self._account["loaded_s"] += monotonic() - began
-            self._go_back(fields, image)
+    def _load_rate(self) -> float:
+        """An even share of what all have together, up to its own link."""
+        return min(self._load_alone, self._load_together / self._n_loading)
 
-        self._begin(fields, reading(self._store.image(self._who), image), self._loads, restored)
-
-    def _go_back(self, fields: Mapping[str, Any], image: Arrays) -> None:
+    def _go_back(self, image: Arrays, position: int) -> Message:
         self.shard.restore(image)
-        self.position = int(fields["position"])
-        self._worker.answer(fields, "loaded")
+        self.position = position
+        return answer()
 
-    def do_commit(self, fields: Mapping[str, Any]) -> None:
-        number = int(fields["save"])
-        if self._captured.pop(number, None) is None:
+    def do_commit(self, save: int, to_peers: bool = False) -> None:
+        if self._captured.pop(save, None) is None:
             self.shard.commit()
             self._store.install(self._who)
-        elif fields["to_peers"]:
-            self._copies.commit(number)
+        elif to_peers:
+            self._copies.commit(save)
         else:
-            self._store.install(self._who, until=number)
+            self._store.install(self._who, until=save)
 
-    def do_abandon(self, fields: Mapping[str, Any]) -> None:
-        number = int(fields["save"])
-        for one in tuple(self._under_way):
-            if one.save == number:
-                self._stop(one)
-        self._copies.drop(number)
-        if self._captured.pop(number, None) is None:
+    def do_abandon(self, save: int) -> None:
+        self.do_stop(save)
+        self._copies.drop(save)
+        if self._captured.pop(save, None) is None:
             self.shard.abandon()
-        self._store.install(self._who, until=number)
+        self._store.install(self._who, until=save)
 
     # ----------------------------------------------------------------- behind the job
 
-    def do_capture(self, fields: Mapping[str, Any]) -> None:
+    def do_capture(self, save: int, seconds: float) -> Awaitable[Message]:
         """Copy the content in memory while the job stands still."""
-        content: Arrays = {}
-        self._captured[int(fields["save"])] = content
+        content = self._captured[save] = {}
         source = {"table": self.shard.table, "row_state": self.shard.row_state}
-        throttle = Throttle(inf, self._rate(fields["seconds"]))
-        captured = partial(self._worker.answer, fields, "captured")
-        self._begin(fields, copying(source, content), throttle, captured)
+        pieces, rate = copying(source, content), self._rate(seconds)
+        return self._begin(save, lambda: throttled(pieces, lambda: rate), answer)
 
     def _rate(self, seconds: float) -> float:
         """At which the bytes of the largest shard take so long."""
         return self._image_bytes / seconds if seconds > 0 else inf
 
-    def do_write(self, fields: Mapping[str, Any]) -> None:
-        """Write what was captured, to files or to the memory of peers, then vote."""
-        number = int(fields["save"])
-        content = self._captured[number]
-        if not fields["to_peers"]:
-            throttle = Throttle(inf, self._rate(fields["seconds"]))
-            pieces = written(self._store.part(self._who, number), content)
-            self._begin(fields, pieces, throttle, lambda: self._vote(fields, content))
-            return
-        self._copies.hold(self._who, number, content)
-        peers = list(fields["peers"])
-        throttle = Throttle(inf, self._rate(fields["seconds"] / len(peers)))
-        self._send(fields, self._who, peers, throttle, lambda: self._vote(fields, content))
+    def do_write(self, save: int, seconds: float, peers: Sequence[str]) -> Awaitable[Message]:
+        """Write what was captured, to the memory of peers or to a file, then vote."""
+        content = self._captured[save]
+        if not peers:
+            return self._written(save, content, self._rate(seconds))
+        self._copies.hold(self._who, save, content)
+        rate = self._rate(seconds / len(peers))
+        send = partial(self._copies.send, self._who, save, peers, lambda: rate)
+        return self._begin(save, send, lambda: vote(content))
 
-    def do_lend(self, fields: Mapping[str, Any]) -> None:
+    def do_lend(self, who: str, save: int, peer: str, seconds: float) -> Awaitable[Message]:
         """Send a replacement the copy that is held here of its rows."""
-        throttle = Throttle(inf, self._rate(fields["seconds"]))
-        lent = partial(self._worker.answer, fields, "lent")
-        self._send(fields, str(fields["who"]), [fields["peer"]], throttle, lent)
+        rate = self._rate(seconds)
+        send = partial(self._copies.send, who, save, [peer], lambda: rate)
+        return self._begin(save, send, answer)
 
-    def _send(
-        self,
-        fields: Mapping[str, Any],
-        who: str,
-        addresses: list[str],
-        throttle: Throttle,
-        done: Callable[[], None],
-    ) -> None:
-        """Send a copy to peers; it is done when it is through and all have acknowledged it."""
-        number = int(fields["save"])
-        copy = self._copies.bytes_of(who, number)
-        all_have_it = after(len(addresses) + 1, done)
-
-        def kept(channel: Channel, message: Message) -> None:
-            self._loop.remove(channel)
-            all_have_it()
-
-        channels = [self._worker.connected(address, kept) for address in addresses]
-        pieces = sending(copy, who, number, channels, chunk_bytes(len(copy)))
-        self._begin(fields, pieces, throttle, all_have_it)
-
-    def do_recall(self, fields: Mapping[str, Any]) -> None:
+    def do_recall(self, save: int, position: int, **_: Any) -> Message:
         """Go back to a copy that is held here."""
-        self._stop_all()
+        self.do_stop()
         self._captured.clear()
-        try:
-            image = self._copies.arrays(self._who, int(fields["save"]))
-        except CheckpointError as error:
-            self._worker.report_error(str(error))
-            return
-        self._go_back(fields, image)
+        return self._go_back(self._copies.arrays(self._who, save), position)
 
 
-def sub_saves_of(orders: Mapping[str, Any]) -> SubSaves | None:
+def vote(content: Arrays) -> Message:
+    """What was written: bytes of rows, of optimiser state and of layers."""
+    return answer(bytes=sum(array.nbytes for name, array in content.items() if name != "rows"))
+
+
+def sub_saves_of(plain: Mapping[str, Any] | None) -> SubSaves | None:
     """How priority saving cuts an interval, from plain fields; None: saves are whole."""
-    plain = orders["sub_saves"]
     if plain is None:
         return None
     return SubSaves(**{**plain, "small_tables": SmallTables(plain["small_tables"])})
-
-
-def first_image(shard: Shard) -> Arrays:
-    """What is saved of a shard at the start of the run."""
-    return {"table": np.array(shard.table), "row_state": np.array(shard.row_state)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from math import inf
 
@@ -60,48 +60,57 @@ def material_of(what: ProxyModel, n_trainers: int = 1) -> Material:
 
 def require_rehearsable(experiment: Experiment) -> None:
     """Raise ParameterError, and say what to change, where real processes can't do a scenario."""
-    cluster, costs = experiment.cluster, experiment.costs
-    if [role.name for role in cluster.roles if role.holds is Holds.SHARD] != [EMB_PS]:
-        raise ParameterError(
-            "a rehearsal is of a job with embedding servers, and this one has none: give "
-            "`cluster.emb_ps`"
-        )
-    if len(cluster.shard_slots) == 1:
-        raise ParameterError("a rehearsal needs two embedding servers or more: `cluster.emb_ps: 2`")
-    if not cluster.replica_slots:
-        raise ParameterError("a rehearsal needs a trainer: `cluster.trainers: 1`")
-    if any(role.others_go_on for role in cluster.roles):
-        raise ParameterError("trainers of a rehearsal wait for each other: leave `sync` out")
+    for cannot, why in _refusals(experiment):
+        if cannot:
+            raise ParameterError(why)
+    _repair_s(experiment.cluster)
+
+
+def _refusals(experiment: Experiment) -> Iterator[tuple[object, str]]:
+    cluster, costs, clock = experiment.cluster, experiment.costs, experiment.failures.clock
+    with_shards = [role.name for role in cluster.roles if role.holds is Holds.SHARD]
     held = (Holds.SHARD, Holds.REPLICA)
-    if others := [role.name for role in cluster.roles if role.holds not in held]:
-        raise ParameterError(
-            f"a rehearsal has no processes for {', '.join(others)}: leave them out"
-        )
-    if cluster.accesses:
-        raise ParameterError("the servers of a rehearsal are asked alike: leave `access` out")
-    if costs.storage is not None and costs.storage.bytes_of_shards:
-        raise ParameterError(
-            "the servers of a rehearsal hold as much as each other: give `cluster.shard_size` "
-            "instead of `shards`"
-        )
-    if cluster.n_spares is not None and cluster.repair is None:
-        raise ParameterError(
-            "the spares of a rehearsal are repaired in a fixed time: give `cluster.repair`, or "
-            "leave `cluster.spares` out"
-        )
-    _repair_s(cluster)
-    if experiment.failures.clock is not Clock.WALL:
-        raise ParameterError(
-            f"processes are killed by the clock on the wall, and this scenario's failures age on "
-            f"`{experiment.failures.clock.value}`: set `failures.clock: wall`"
-        )
-    if costs.save_background is not None:
-        raise ParameterError(
-            "`costs.save` has a background: give a plain time, and list the strategy `async` for "
-            "saves behind the job"
-        )
-    if (costs.reliability.p_fail, costs.reliability.p_corrupt) != (0.0, 0.0):
-        raise ParameterError("the saves of a rehearsal do not fail by chance: leave that out")
+    others = [role.name for role in cluster.roles if role.holds not in held]
+    yield (
+        with_shards != [EMB_PS],
+        "a rehearsal is of a job with embedding servers, and this one has none: give "
+        "`cluster.emb_ps`",
+    )
+    yield (
+        len(cluster.shard_slots) == 1,
+        "a rehearsal needs two embedding servers or more: `cluster.emb_ps: 2`",
+    )
+    yield not cluster.replica_slots, "a rehearsal needs a trainer: `cluster.trainers: 1`"
+    yield (
+        any(role.others_go_on for role in cluster.roles),
+        "trainers of a rehearsal wait for each other: leave `sync` out",
+    )
+    yield others, f"a rehearsal has no processes for {', '.join(others)}: leave them out"
+    yield cluster.accesses, "the servers of a rehearsal are asked alike: leave `access` out"
+    yield (
+        costs.storage is not None and costs.storage.bytes_of_shards,
+        "the servers of a rehearsal hold as much as each other: give `cluster.shard_size` instead "
+        "of `shards`",
+    )
+    yield (
+        cluster.n_spares is not None and cluster.repair is None,
+        "the spares of a rehearsal are repaired in a fixed time: give `cluster.repair`, or leave "
+        "`cluster.spares` out",
+    )
+    yield (
+        clock is not Clock.WALL,
+        "processes are killed by the clock on the wall, and this scenario's failures age on "
+        f"`{clock.value}`: set `failures.clock: wall`",
+    )
+    yield (
+        costs.save_background is not None,
+        "`costs.save` has a background: give a plain time, and list the strategy `async` for saves "
+        "behind the job",
+    )
+    yield (
+        (costs.reliability.p_fail, costs.reliability.p_corrupt) != (0.0, 0.0),
+        "the saves of a rehearsal do not fail by chance: leave that out",
+    )
 
 
 def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) -> tuple[Policy, ...]:
@@ -110,32 +119,32 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
     Raises ParameterError for one that is not listed, or that the runtime can't do.
     """
     listed = {policy.name: policy for policy in experiment.policies}
-    if unknown := [name for name in names if name not in listed]:
-        raise ParameterError(
-            f"--strategies: the scenario has no `{unknown[0]}`; it has {', '.join(listed)}"
-        )
-    chosen = tuple(listed[name] for name in names or listed)
     own = {entry.name for entry in experiment.scenario.recovery if entry.costs is not None}
     n_trainers = len(experiment.cluster.replica_slots)
-    for policy in chosen:
+    for name in names or listed:
+        if name not in listed:
+            raise ParameterError(
+                f"--strategies: the scenario has no `{name}`; it has {', '.join(listed)}"
+            )
+        policy = listed[name]
         if n_trainers > 1 and not policy.is_strategy:
             raise ParameterError(
-                f"`{policy.name}` is rehearsed with one trainer: set `cluster.trainers: 1`, or "
-                "leave it out"
+                f"`{name}` is rehearsed with one trainer: set `cluster.trainers: 1`, or leave it "
+                "out"
             )
-        if policy.is_strategy and policy.name in own:
+        if policy.is_strategy and name in own:
             raise ParameterError(
-                f"`{policy.name}` has costs of its own; a rehearsal takes the section `costs`: put "
-                "them there, or leave it out"
+                f"`{name}` has costs of its own; a rehearsal takes the section `costs`: put them "
+                "there, or leave it out"
             )
         if not can_rehearse(policy):
             raise ParameterError(
-                f"`{policy.name}` can't be rehearsed; the runtime does full, partial, cpr, cpr-mfu "
-                "and the like, and systems that take the whole job back to files or to copies in "
+                f"`{name}` can't be rehearsed; the runtime does full, partial, cpr, cpr-mfu and "
+                "the like, and systems that take the whole job back to files or to copies in "
                 "peers' memory, such as async and gemini: leave it out, or name others by "
                 "--strategies"
             )
-    return chosen
+    return tuple(listed[name] for name in names or listed)
 
 
 def speeds_of(experiment: Experiment, material: Material) -> Speeds:

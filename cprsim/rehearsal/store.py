@@ -12,12 +12,9 @@ successor. Files are not flushed to the disk: processes die here, the machine do
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from math import inf
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from cprsim.errors import CheckpointError
@@ -29,44 +26,6 @@ CHUNKS = 32  # of a transfer, at least: so often it sees who shares the bandwidt
 MOST_CHUNK_BYTES = 1 << 20
 
 Arrays = dict[str, Array]
-
-
-@dataclass(slots=True)
-class Throttle:
-    """Bytes per second of one flow: an even share of what all have together, up to its own link."""
-
-    together: float = inf
-    alone: float = inf
-    n_flows: int = 1  # which share it now, as the supervisor says
-
-    @property
-    def rate(self) -> float:
-        return min(self.alone, self.together / self.n_flows)
-
-
-class ThrottledTransfer:
-    """Bytes going through a throttle: a piece, then a pause up to the piece's deadline.
-
-    Lateness is caught up: deadlines follow from the bytes, not from when pieces were moved.
-    """
-
-    def __init__(self, pieces: Iterator[int], throttle: Throttle) -> None:
-        self._pieces, self._throttle = pieces, throttle
-        self.deadline = monotonic()
-        self.n_bytes = 0
-
-    def step(self) -> bool:
-        """Move the next piece; False where all are moved and their time is over."""
-        n_bytes = next(self._pieces, 0)
-        if not n_bytes:
-            return False
-        self.n_bytes += n_bytes
-        self.deadline += n_bytes / self._throttle.rate
-        return True
-
-    def cancel(self) -> None:
-        """Stop the transfer."""
-        self._pieces = iter(())
 
 
 class SaveFiles:
@@ -84,11 +43,9 @@ class SaveFiles:
     def _commit(self, number: int) -> Path:
         return self.folder / f"commit-{number}"
 
-    def commit(self, number: int, about: Mapping[str, Any]) -> None:
-        """From this rename on the save counts."""
-        unfinished = self.folder / f"commit-{number}{UNFINISHED}"
-        unfinished.write_text(json.dumps(dict(about)))
-        unfinished.rename(self._commit(number))
+    def commit(self, number: int) -> None:
+        """From now on the save counts."""
+        self._commit(number).touch()
 
     def install(self, who: str, until: float = inf) -> None:
         """Bring an image up to the last commit, and remove parts that no commit names.

@@ -8,49 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from cprsim.errors import WorkerError
 from cprsim.files import naming
 from cprsim.kernel.loops import Array
-from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.rehearsal.behind import SavesBehind
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
-from cprsim.rehearsal.material import Material, rows_of
-from cprsim.rehearsal.messages import Message
+from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
 from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
-from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE
+from cprsim.rehearsal.wire import Message, cancelled, forever, patient
 
-END_S = 30.0  # at most to collect the trained state
-LOOK_S = 0.01  # between two checks whether a process that has to answer still lives
+LOOK_S = 0.005  # between two checks of heartbeats, at least
 
 
 class RunError(WorkerError):
     """A run can't go on: a process of it failed otherwise than as ordered."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """The trained state of a job."""
-
-    table: Array  # (n_rows, d)
-    row_state: Array  # (n_rows, ...), or (0,)
-    dense: Array  # (n_dense,)
-    dense_state: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +44,8 @@ class FinishedRun:
 
     orders: Orders
     facts: tuple[RunFact, ...]
-    state: State
-    accounts: tuple[tuple[str, dict[str, float]], ...]  # what each process counted itself, by role
+    states: tuple[tuple[Array, ...], ...]  # by slot: weights, and what the optimiser keeps
+    step_s: float  # of a batch, unpaced
     n_false_alarms: int
     activation_s: tuple[float, ...]  # of each spare that was made a server or a trainer
     bytes_saved: int  # by saves that were committed
@@ -85,12 +70,12 @@ class _Job:
 
 
 class Supervisor:
-    """Runs one job to its end, from the weights `start`; its saves lie in the folder `store`."""
+    """Runs one job to its end; its saves lie in the folder `store`."""
 
     def __init__(
-        self, placement: ForkServer, material: Material, orders: Orders, store: Path, start: Dlrm
+        self, placement: ForkServer, material: Material, orders: Orders, store: Path
     ) -> None:
-        self._material, self._orders, self._start = material, orders, start
+        self._material, self._orders = material, orders
         self._folder = store
         self._store = SaveFiles(store)
         self._group = ProcessGroup(placement, f"g{store.name[-8:]}")
@@ -99,8 +84,8 @@ class Supervisor:
         self._behind = SavesBehind(orders, self._store, self._node, self._note)
         self._facts: list[RunFact] = []
         self._activation_s: list[float] = []
-        self._accounts: list[tuple[str, dict[str, float]]] = []
         self._n_false_alarms = 0
+        self._n_runs = 0  # of the trainers, from one save or failure to the next
         self._loading: set[int] = set()  # servers
         self._struck_with: dict[int, list[int]] = {}  # who was at one instant, by slot
         self._began_at = 0.0
@@ -121,55 +106,54 @@ class Supervisor:
             signal.signal(signal.SIGINT, before)
 
     async def _run(self) -> FinishedRun:
-        self._interrupt = asyncio.Event()
-        self._reached: asyncio.Future[Message] | None = None
-        self._on_the_way: set[int] = set()  # trainers
-        self._n_runs = 0
-        self._fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._noticed = asyncio.Event()
+        self._fatal: asyncio.Future[None] = loop.create_future()
+        loop.set_exception_handler(lambda _, context: self._fail(_error_in(context)))
         self._spares = self._spare_nodes()
-        tasks: list[asyncio.Task[None]] = []
+        run = asyncio.create_task(self._from_start_to_end())
         try:
-            await self._group.open()
-            await self._set_up_watched()
-            self._began_at = monotonic()
-            job = asyncio.create_task(self._until_done())
-            tasks = [job, *map(asyncio.create_task, (self._strike(), self._watch()))]
-            await self._settled(job, tasks)
-            return await asyncio.wait_for(self._ran(), END_S)
-        finally:
-            await _cancelled(tasks)
-            await self._group.close()
-
-    async def _settled(self, job: asyncio.Task[None], tasks: Sequence[asyncio.Task[None]]) -> None:
-        """Wait for the job; an error in another task ends it."""
-        left = {*tasks, self._fatal}
-        deadline = monotonic() + min(self._orders.limit_s, 1e8)
-        while not job.done():
-            wait_s = deadline - monotonic()
-            done, _ = await asyncio.wait(
-                left, timeout=max(0.0, wait_s), return_when=asyncio.FIRST_COMPLETED
-            )
+            limit_s = min(self._orders.limit_s, 1e8)
+            ends: set[asyncio.Future[Any]] = {run, self._fatal}
+            done, _ = await asyncio.wait(ends, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
             if not done:
-                raise RunError(f"the run took longer than {self._orders.limit_s:.0f} s")
+                raise RunError(f"the run took longer than {limit_s:.0f} s")
             for one in done:
                 one.result()
-            left -= done
-        job.result()
-        await _cancelled(tasks)
-
-    async def _set_up_watched(self) -> None:
-        """Set the run up. Raises RunError where a process ends meanwhile: it would never answer."""
-        setting_up = asyncio.create_task(self._set_up())
-        try:
-            while not setting_up.done():
-                await asyncio.wait([setting_up], timeout=LOOK_S)
-                if any(node.is_dead for node in self._node.values()):
-                    raise RunError("one of its processes ended before the run began: do it again")
-            setting_up.result()
+            return run.result()
         finally:
-            await _cancelled([setting_up])
+            await cancelled([run])
+            await self._group.close()
+
+    def _fail(self, error: BaseException) -> None:
+        """End the run with an error."""
+        if not self._fatal.done():
+            self._fatal.set_exception(error)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    async def _from_start_to_end(self) -> FinishedRun:
+        try:
+            await self._set_up()
+        except ConnectionError:
+            raise RunError("one of its processes ended before the run began: do it again") from None
+        self._began_at = monotonic()
+        beside = [asyncio.create_task(self._strike()), asyncio.create_task(self._watch())]
+        for task in beside:
+            task.add_done_callback(self._ended)
+        try:
+            await self._until_done()
+        finally:
+            await cancelled(beside)
+        try:
+            return await self._ran()
+        except ConnectionError:
+            raise RunError("one of its processes ended before it gave its state") from None
 
     async def _set_up(self) -> None:
+        await self._group.open(self._hear)
         self._folder.mkdir()
         with naming(self._folder.parent):
             self._write_first_images()
@@ -179,17 +163,18 @@ class Supervisor:
             await self._reserve(slot)
         for slot in range(orders.n_slots):
             await self._assign(slot)
-        await self._tell_addresses()
+        await asyncio.gather(*self._registered())
         self._job.have_layers = set(self._trainers)
 
     def _write_first_images(self) -> None:
-        for number in range(self._orders.n_servers):
-            rows = initial_rows(self._material, self._start.table, number)
+        start = fresh_model(self._material)
+        for number in self._servers:
+            rows = initial_rows(self._material, start.table, number)
             shard = Shard(self._material, number, rows, None)
-            write(self._store.image(str(number)), first_image(shard))
-        dense_state = optimizer_for(self._material.plan.optimizer, self._start).dense_state
-        image = {"dense": self._start.dense, "dense_state": dense_state}
-        write(self._store.image(DENSE), image)
+            image = {"table": shard.table, "row_state": shard.row_state}
+            write(self._store.image(str(number)), image)
+        dense_state = optimizer_for(self._material.plan.optimizer, start).dense_state
+        write(self._store.image(DENSE), {"dense": start.dense, "dense_state": dense_state})
 
     def _note(
         self,
@@ -223,10 +208,9 @@ class Supervisor:
 
     async def _reserve(self, slot: int) -> None:
         """Reserve a spare for a slot; its heartbeats begin."""
-        node = await self._group.take()
-        node.slot, node.beat_at, node.on_message = slot, monotonic(), self._hear
-        node.send("reserve", heartbeat=self._orders.speeds.heartbeat_s)
-        self._node[slot] = node
+        node = self._node[slot] = await self._group.take()
+        node.beat_at = monotonic()
+        node.send("reserve", heartbeat_s=self._orders.speeds.heartbeat_s)
         if self._began_at and self._orders.repair_s is None:
             self._group.fork(1)
 
@@ -244,48 +228,40 @@ class Supervisor:
         if node.assigned:
             return
         orders, speeds = self._orders, self._orders.speeds
-        answer = await node.ask(
+        await node.ask(
             "assign",
-            role="server" if slot in self._servers else "trainer",
-            number=slot, slot=slot, name=f"w{node.pid}",
-            store=str(self._folder),
-            save_rate=speeds.save_rate, load_rates=[speeds.load_together, speeds.load_alone],
+            role=self._role(slot), slot=slot, store=str(self._folder), position=self._job.position,
+            useful_s=orders.useful_s,
             sub_saves=None if orders.sub_saves is None else asdict(orders.sub_saves),
-            useful_s=orders.useful_s, position=self._job.position,
+            save_rate=speeds.save_rate, load_rates=[speeds.load_together, speeds.load_alone],
         )  # fmt: skip
-        node.address, node.assigned = str(answer.fields["address"]), True
+        node.assigned = True
         self._activation_s.append(monotonic() - began)
 
-    async def _tell_addresses(self) -> None:
+    def _registered(self) -> list[asyncio.Future[Message]]:
         """Tell trainers where to find the servers and each other."""
         servers = {str(slot): self._node[slot].address for slot in self._servers}
         trainers = {
             str(number): self._node[slot].address for number, slot in enumerate(self._trainers)
         }
-        asks = (
+        return [
             self._node[slot].ask("registry", servers=servers, trainers=trainers)
             for slot in self._trainers
-        )
-        await asyncio.gather(*asks)
+        ]
+
+    async def _heard(self, slots: Iterable[int], kind: str, **fields: Any) -> list[Message]:
+        """The answers of all these; who has died gives none, and that is noticed meanwhile."""
+        asks = [self._node[slot].ask(kind, **fields) for slot in slots]
+        return await patient(asyncio.gather(*asks))
 
     def _hear(self, node: JobProcess, message: Message) -> None:
         """Handle a message that is no answer."""
         fields = message.fields
         if message.kind == "error":
-            if not self._fatal.done():
-                self._fatal.set_exception(RunError(str(fields["text"]).strip()))
-        elif message.kind == "reached":
-            self._reach(node, message)
+            self._fail(RunError(str(fields["text"]).strip()))
         elif node is self._node.get(self._trainers[0]):
-            what = FactKind.RUNNING if message.kind == "running" else FactKind.PASSED
-            self._job.position = int(fields["position"])
-            self._note(what, at=float(fields["at"]))
-
-    def _reach(self, trainer: JobProcess, message: Message) -> None:
-        """A trainer has come to where it was to; the last of all tells when."""
-        self._on_the_way -= {slot for slot in self._trainers if self._node[slot] is trainer}
-        if not self._on_the_way and self._reached is not None and not self._reached.done():
-            self._reached.set_result(message)
+            self._job.position = fields["position"]
+            self._note(FactKind(fields["what"]), at=fields["at"])
 
     # ----------------------------------------------------------------- failures
 
@@ -315,8 +291,8 @@ class Supervisor:
         while True:
             watched = {s: node for s, node in self._node.items() if not node.given_up}
             soonest = min((n.beat_at for n in watched.values()), default=monotonic()) + timeout_s
-            await asyncio.sleep(max(soonest - monotonic(), LOOK_S / 2))
-            for _ in range(2):  # what has come in is handled before any process is judged
+            await asyncio.sleep(max(soonest - monotonic(), LOOK_S))
+            for _ in range(2):  # what has come in is taken in before any process is judged
                 await asyncio.sleep(0)
             for slot, node in watched.items():
                 if self._node[slot] is node and monotonic() - node.beat_at > timeout_s:
@@ -324,7 +300,8 @@ class Supervisor:
 
     def _detect(self, slot: int, node: JobProcess) -> None:
         """Declare a process dead; it is killed where it still lives."""
-        at, was_dead, node.given_up = monotonic(), node.is_dead, True
+        at, was_dead = monotonic(), node.is_dead
+        node.noticed.set()
         node.signal(signal.SIGKILL)
         if slot not in self._job.struck:
             self._n_false_alarms += not was_dead
@@ -337,15 +314,11 @@ class Supervisor:
         if self._orders.behind:
             back_to = self._behind.lose(slot)
             self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
-        self._accounts.append((self._role(slot), node.account))
-        for trainer in self._trainers:
-            if slot in self._servers and self._node[trainer].assigned:
-                self._node[trainer].send("dead", server=slot)
         self._job.down[slot] = at
         self._job.newly.add(slot)
         if slot in self._trainers:
             self._lose_layers(slot, at)
-        self._interrupt.set()
+        self._noticed.set()
 
     def _ask_for_spares(self, together: Sequence[int], at: float) -> None:
         """Who died at one instant asks once all are noticed, in the order of slots."""
@@ -369,30 +342,28 @@ class Supervisor:
 
     async def _until_done(self) -> None:
         while True:
-            if self._job.newly:
+            while self._job.newly:
                 await self._recover()
-            work = asyncio.create_task(self._work())
-            if await self._uninterrupted({work}):
+            if await self._unless_noticed(self._work()):
                 return
 
-    async def _uninterrupted(self, tasks: set[asyncio.Task[None]]) -> bool:
-        """Wait for one of the tasks; False, and all are cancelled, where a failure comes first."""
-        noticed = asyncio.create_task(self._interrupted())
+    async def _unless_noticed(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Whether something gets done; it is cancelled where a failure is noticed before."""
+        task, noticed = asyncio.create_task(work), asyncio.create_task(self._noticed.wait())
         try:
-            await asyncio.wait({*tasks, noticed}, return_when=asyncio.FIRST_COMPLETED)
-            if not self._job.newly:
-                for task in tasks:
-                    if task.done():
-                        task.result()
-                return True
-            return False
+            await asyncio.wait({task, noticed}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+            return not self._job.newly
         finally:
-            await _cancelled([noticed])
-            if self._job.newly:
-                await _cancelled(tasks)
+            await cancelled([noticed, task])
 
-    async def _interrupted(self) -> None:
-        await self._interrupt.wait()
+    def _newly(self) -> list[int]:
+        """Slots that are noticed dead and that no recovery has begun of; one is to begin now."""
+        newly = sorted(self._job.newly)
+        self._job.newly.clear()
+        self._noticed.clear()
+        return newly
 
     async def _work(self) -> None:
         """Train and save until all is done."""
@@ -414,15 +385,13 @@ class Supervisor:
         job, due = self._job, self._orders.due
         until = due[job.n_due].position if job.n_due < len(due) else self._end
         mark = job.frontier if job.position < job.frontier else None
-        self._reached = asyncio.get_running_loop().create_future()
-        self._on_the_way = set(self._trainers)
         self._n_runs += 1
-        for slot in self._trainers:
-            self._node[slot].send("run", until=until, mark=mark, number=self._n_runs)
-        reached = await self._reached
-        job.position = int(reached.fields["position"])
+        reached = await self._heard(
+            self._trainers, "run", until=until, mark=mark, number=self._n_runs
+        )
+        job.position = reached[0].fields["position"]
         job.frontier = max(job.frontier, job.position)
-        self._note(FactKind.STOOD, at=float(reached.fields["at"]))
+        self._note(FactKind.STOOD, at=max(one.fields["at"] for one in reached))
 
     async def _save(self, due: DueSave) -> None:
         job = self._job
@@ -433,26 +402,22 @@ class Supervisor:
             job.n_due = self._n_due_by(job.position, due)
             return
         self._note(FactKind.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
-        asks = [  # who has died does not vote, so it is abandoned
-            self._node[slot].ask(
-                "save", save=number, n_before=job.n_committed,
-                ends_interval=due.ends_interval and slot <= self._trainers[0],
-            )
-            for slot in range(self._orders.n_slots)
-        ]  # fmt: skip
-        try:
-            answers = await asyncio.gather(*asks)
+        try:  # who has died does not vote, so it is abandoned
+            answers = await self._heard(
+                range(self._orders.n_slots), "save", save=number, n_before=job.n_committed,
+                ends_interval=due.ends_interval,
+            )  # fmt: skip
         except asyncio.CancelledError:
             self._abandon(number)
             raise
         job.n_due += 1
-        if any(answer.kind == "failed" for answer in answers):
+        if any("failed" in vote.fields for vote in answers):
             self._abandon(number)
             return
         job.n_committed += 1
         job.content = job.position
-        job.bytes_saved += sum(int(answer.fields["bytes"]) for answer in answers)
-        self._store.commit(number, {"position": job.position})
+        job.bytes_saved += sum(vote.fields["bytes"] for vote in answers)
+        self._store.commit(number)
         self._note(FactKind.SAVE_COMMITTED, number=number, ends_interval=due.ends_interval)
         self._store.install(DENSE)
         for slot in self._servers:
@@ -473,35 +438,28 @@ class Supervisor:
         """End the job once all servers have answered; a dead one is detected instead."""
         await self._behind.cut_off()
         at = monotonic()
-        await asyncio.gather(*(self._node[slot].ask("where") for slot in self._servers))
+        await self._heard(self._servers, "where")
         if self._job.struck:
-            await asyncio.Event().wait()  # until that is noticed
+            await forever()  # until that is noticed
         self._note(FactKind.FINISHED, at=at)
 
     # ----------------------------------------------------------------- recovery
 
     async def _recover(self) -> None:
         await self._behind.cut_off()
+        job = self._job
         if self._orders.rolls_back:
-            while self._job.newly:
-                await self._uninterrupted({self._taken_on(self._all_back())})
+            while self._newly():
+                await self._unless_noticed(self._all_back())
         else:
             await self._struck_back()
-        job = self._job
         if not job.newly:
-            await self._resume()
+            job.down.clear()
+            job.takes_all_back = -1
+            await self._unless_noticed(self._told_addresses())
 
-    def _taken_on(self, recovery: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin a recovery of all that is newly down."""
-        self._job.newly.clear()
-        self._interrupt.clear()
-        return asyncio.create_task(recovery)
-
-    async def _resume(self) -> None:
-        """Let the trainer go on; a failure meanwhile is detected and recovered from later."""
-        self._job.down.clear()
-        self._job.takes_all_back = -1
-        await self._uninterrupted({asyncio.create_task(self._tell_addresses())})
+    async def _told_addresses(self) -> None:
+        await patient(asyncio.gather(*self._registered()))
 
     async def _all_back(self) -> None:
         """Full recovery: all that are down are replaced, and all load the last save."""
@@ -522,26 +480,24 @@ class Supervisor:
             self._note(FactKind.BACK, slot)
 
     async def _struck_back(self) -> None:
-        """Partial recovery: each failed server by itself, one beside the other."""
+        """Partial recovery: each failed process by itself, one beside the other."""
         halting = asyncio.create_task(self._halt())
         tasks: dict[int, asyncio.Task[None]] = {}
         try:
             while self._job.newly or not all(task.done() for task in tasks.values()):
                 while again := self._job.newly & tasks.keys():
-                    await _cancelled([tasks.pop(slot) for slot in again])
-                for slot in sorted(self._job.newly):
+                    await cancelled([tasks.pop(slot) for slot in again])
+                for slot in self._newly():
                     tasks[slot] = asyncio.create_task(self._one_back(slot, halting, tasks))
-                self._job.newly.clear()
-                self._interrupt.clear()
-                noticed = asyncio.create_task(self._interrupted())
+                noticed = asyncio.create_task(self._noticed.wait())
                 under_way = {task for task in tasks.values() if not task.done()}
                 await asyncio.wait({*under_way, noticed}, return_when=asyncio.FIRST_COMPLETED)
-                await _cancelled([noticed])
+                await cancelled([noticed])
                 for task in tasks.values():
                     if task.done():
                         task.result()
         finally:
-            await _cancelled([halting, *tasks.values()])
+            await cancelled([halting, *tasks.values()])
 
     async def _one_back(
         self, slot: int, halting: asyncio.Task[None], tasks: dict[int, asyncio.Task[None]]
@@ -566,15 +522,14 @@ class Supervisor:
 
         Where there is none any more, all are about to go back: this is cut off then.
         """
-        job, node, adopted = self._job, self._node[trainer], None
-        while adopted is None:
-            if job.have_layers:
-                kept = self._node[min(job.have_layers)]
-                adopted = await _answer_of(
-                    node, "adopt", kept, peer=kept.address, position=job.position
-                )
-            if adopted is None:
-                await asyncio.sleep(LOOK_S)
+        job = self._job
+        while job.have_layers:
+            kept = self._node[min(job.have_layers)]
+            (one,) = await self._heard([trainer], "adopt", peer=kept.address, position=job.position)
+            if one.fields["adopted"]:
+                return
+            await kept.noticed.wait()
+        await forever()
 
     async def _replace(self, slots: Sequence[int]) -> None:
         """Put spares into slots, which takes the configured time of the scheduler.
@@ -586,7 +541,7 @@ class Supervisor:
         given_at += [await self._spares.given(slot) for slot in sorted(others)]
         last = max(*(self._job.down[slot] for slot in slots), *given_at)
         await asyncio.sleep(last + self._orders.speeds.reschedule_s - monotonic())
-        await asyncio.gather(*(self._assign(slot) for slot in slots))
+        await patient(asyncio.gather(*map(self._assign, slots)))
 
     async def _staffed(self, slot: int) -> float:
         """A slot has a spare, and since when it was given to it."""
@@ -599,19 +554,17 @@ class Supervisor:
         """Have slots load the last save; servers that do so at once share the bandwidth."""
         self._share(self._loading | (set(slots) & set(self._servers)))
         try:
-            await asyncio.gather(*map(self._loaded, slots))
+            await asyncio.gather(*(self._loaded(slot, slot == slots[0]) for slot in slots))
         finally:
             self._share(self._loading - set(slots))
 
-    async def _loaded(self, slot: int) -> None:
-        """One has loaded, or has died meanwhile and comes back by itself."""
+    async def _loaded(self, slot: int, is_first: bool) -> None:
+        """One has loaded; beside the first, a server may die and come back by itself."""
         node = self._node[slot]
-        loading = asyncio.create_task(node.ask("load", position=self._job.position))
         try:
-            while not loading.done() and (self._orders.rolls_back or not node.given_up):
-                await asyncio.wait({loading}, timeout=LOOK_S)
-        finally:
-            await _cancelled([loading])
+            await node.ask("load", position=self._job.position)
+        except ConnectionError:
+            await (forever() if is_first or self._orders.rolls_back else node.noticed.wait())
         self._share(self._loading - {slot})
 
     def _share(self, loading: set[int]) -> None:
@@ -628,7 +581,7 @@ class Supervisor:
         job, trainers = self._job, [self._node[slot] for slot in self._trainers]
         halted = await self._halted([self._node[slot] for slot in sorted(job.have_layers)])
         if halted:
-            job.position = max(int(one.fields["position"]) for one in halted)
+            job.position = max(one.fields["position"] for one in halted)
         else:
             job.position = await self._last_known(trainers)
         job.frontier = max(job.frontier, job.position)
@@ -636,76 +589,51 @@ class Supervisor:
 
     async def _halted(self, trainers: Sequence[JobProcess]) -> list[Message]:
         """What those say who live; a batch that one of them has counted counts for all."""
-        asks = (_answer_of(trainer, "halt") for trainer in trainers)
-        answers = list(zip(trainers, await asyncio.gather(*asks), strict=True))
-        said = [one for _, one in answers if one is not None]
-        undecided = [who for who, one in answers if one is not None and one.kind == "undecided"]
-        settled = (_answer_of(who, "settle", counts=counts(said)) for who in undecided)
-        halted = [one for one in said if one.kind == "halted"]
-        return halted + [one for one in await asyncio.gather(*settled) if one is not None]
+        said = await asyncio.gather(*(_of_the_living(one, "halt") for one in trainers))
+        count = counts(one.fields for one in said if one is not None) if any(said) else False
+        undecided = [
+            who
+            for who, one in zip(trainers, said, strict=True)
+            if one is not None and "whole" in one.fields
+        ]
+        asks = (_of_the_living(who, "settle", counts=count) for who in undecided)
+        said = [*said, *await asyncio.gather(*asks)]
+        return [one for one in said if one is not None and "whole" not in one.fields]
 
     async def _last_known(self, trainers: Sequence[JobProcess]) -> int:
         """Position of a job whose trainers are dead; spares may have their slots by now."""
-        accounts = (trainer.account for trainer in trainers)
-        known = [self._job.position, *(int(one.get("position", 0)) for one in accounts)]
+        known = [self._job.position, *(one.position for one in trainers)]
         for slot in self._servers:
-            here = await _answer_of(self._node[slot], "where")
-            known += [] if here is None else [int(here.fields["position"])]
+            here = await _of_the_living(self._node[slot], "where")
+            known += [] if here is None else [here.fields["position"]]
         return max(known)
 
     # ----------------------------------------------------------------- what came of it
 
     async def _ran(self) -> FinishedRun:
-        dumped = [await self._node[slot].ask("dump") for slot in range(self._orders.n_slots)]
-        for slot, dump in enumerate(dumped):
-            self._accounts.append((self._role(slot), dict(dump.fields["account"])))
+        asks = (self._node[slot].ask("dump") for slot in range(self._orders.n_slots))
+        dumped = await asyncio.gather(*asks)
         return FinishedRun(
             self._orders,
             tuple(sorted(self._facts, key=lambda fact: fact.at_s)),
-            self._state(dumped),
-            tuple(self._accounts),
+            tuple(dump.arrays for dump in dumped),
+            dumped[-1].fields["step_s"],
             self._n_false_alarms,
             tuple(self._activation_s),
             self._job.bytes_saved + self._behind.bytes_saved,
         )
 
-    def _state(self, dumped: Sequence[Message]) -> State:
-        table = np.zeros_like(self._start.table)
-        row_state = np.zeros_like(
-            optimizer_for(self._material.plan.optimizer, self._start).row_state
-        )
-        for number in self._servers:
-            rows = rows_of(self._material.shards, number)
-            held, state = dumped[number].arrays
-            table[rows] = held[: len(rows)]
-            if len(state):
-                row_state[rows] = state[: len(rows)]
-        (dense, dense_state), *others = (dumped[slot].arrays for slot in self._trainers)
-        if any(one.tobytes() != dense.tobytes() for one, _ in others):
-            raise RunError("trainers in step ended with different layers")
-        return State(table, row_state, dense, dense_state)
 
-
-async def _answer_of(
-    node: JobProcess, kind: str, *helpers: JobProcess, **fields: Any
-) -> Message | None:
-    """The answer of a process; None where it, or who helps it, dies before it has answered."""
+async def _of_the_living(node: JobProcess, kind: str, **fields: Any) -> Message | None:
+    """The answer of a process; None where it dies before it has answered."""
     if node.given_up or not node.assigned:
         return None
-    asking = asyncio.create_task(node.ask(kind, **fields))
     try:
-        while not asking.done():
-            if any(one.is_dead or one.given_up for one in (node, *helpers)):
-                return None
-            await asyncio.wait({asking}, timeout=LOOK_S)
-        return asking.result()
-    finally:
-        await _cancelled([asking])
+        return await node.ask(kind, **fields)
+    except ConnectionError:
+        return None
 
 
-async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Cancel what is not done, and wait until it is."""
-    left = [task for task in tasks if not task.done()]
-    for task in left:
-        task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
+def _error_in(context: Mapping[str, Any]) -> BaseException:
+    error: BaseException = context.get("exception") or RunError(context["message"])
+    return error

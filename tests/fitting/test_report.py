@@ -132,6 +132,17 @@ def test_the_first_screen_has_the_worst_nodes_and_at_most_20_lines(tmp_path: Pat
     )
 
 
+def test_what_does_not_count_is_said_at_once(tmp_path: Path) -> None:
+    log = written(tmp_path, [("a", 1.0, 2.0), ("b", 5.0, 6.0), ("a", 30.0, 31.0)])
+    nodes = tmp_path / "nodes.csv"
+    nodes.write_text("node,installed,removed\na,0,90\nb,0,90\n")
+    shown = str(cprsim.fit(log, nodes=nodes, time_unit="h", period="0..40", bootstrap=0))
+    assert "Column(s) of nodes.csv not read: removed (--column exit=NAME reads one)." in shown
+    left_out = r"1 outage\(s\) from the end of the period on left out;.*: its 1 failure\(s\) all"
+    with pytest.raises(ParameterError, match=left_out):
+        cprsim.fit(log, time_unit="h", period="3..20", bootstrap=0)
+
+
 def test_what_is_all_the_same_is_said(tmp_path: Path) -> None:
     path = written(tmp_path, [(name, 5.0, 6.0) for name in "abcd"])
     with pytest.raises(ParameterError, match=r"its 4 failure\(s\) all begin at the same"):

@@ -9,6 +9,7 @@ from typing import Any
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
+from cprsim.files import decode
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.prediction import folded, predict
 from cprsim.rehearsal.rehearsing import log_from
@@ -47,7 +48,7 @@ class Plan:
 
     def verdict(self, policy: Any) -> Any:
         """A kept run beside its prediction: each quantity, and what is off."""
-        calibration = RunCalibration(**kept("before.json")["calibration"])
+        calibration = decode(RunCalibration, kept("before.json")["calibration"])
         run = log_from(kept(f"{policy.name}-0-1.json")["log"])
         measured = folded(run, self.job.useful_h, self.job.cluster.n_emb_ps)
         orders = self.orders(policy, 0)

@@ -54,6 +54,22 @@ def test_lost_servers_go_back_to_the_save_and_the_others_go_on(run, by, optimize
     assert trainer.position == 1000
 
 
+@pytest.mark.parametrize(("end", "is_of"), [("commit", 1000), ("abandon", 500)])
+def test_a_save_holds_what_was_there_at_its_start_if_it_commits(run, end, is_of):
+    trainer, saver = run()
+    tables = {}
+    for sample in (500, 1000):
+        trainer.run(sample)
+        tables[sample] = trainer.model.table.copy()
+        saver.save() if sample == 500 else saver.start()
+    trainer.run(1500)  # goes on while the save is written in the background
+    getattr(saver, end)()
+    saver.lose([2])
+    lost = held_by(saver, [2])
+    assert (trainer.model.table[lost] == tables[is_of][lost]).all()
+    assert (tables[500][lost] != tables[1000][lost]).any()
+
+
 def test_losing_all_servers_takes_the_layers_too(run):
     trainer, saver = run()
     trainer.run(500)

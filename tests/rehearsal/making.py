@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import Clicks, split
+from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import PRESETS, ModelShape
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
 from cprsim.records import ShardBy, SubSaves
 from cprsim.recovery.policy import RELOAD
 from cprsim.rehearsal.log import event_log
-from cprsim.rehearsal.material import Material, fresh_model, image_bytes
+from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind, Speeds, saves_due
 from cprsim.rehearsal.prediction import FoldedRun, folded
@@ -30,13 +30,13 @@ SPEEDS = Speeds(
 
 def material(
     n: int = 12_000, optimizer: str = "sgd", by: ShardBy = ShardBy.ROWS, n_trainers: int = 1
-) -> tuple[Material, Clicks]:
-    """A small model with its training clicks, and the test clicks."""
+) -> Material:
+    """A small model with its training clicks."""
     tables = PRESETS["criteo-kaggle"].tables.capped(500)
-    train, test = split(generate(tables, n, seed=3).clicks)
+    train, _ = split(generate(tables, n, seed=3).clicks)
     plan = TrainingPlan(rate=0.1, schedule="linear", optimizer=optimizer)
     shape = ModelShape(tables, 8, (16,), (16,))
-    return Material(shape, train, plan, Shards(tables, N_SERVERS, by), n_trainers), test
+    return Material(shape, train, plan, Shards(tables, N_SERVERS, by), n_trainers)
 
 
 def orders(
@@ -80,13 +80,13 @@ def orders(
 def run(placement: ForkServer, what: Material, todo: Orders, name: str) -> FinishedRun:
     """Run orders on real processes."""
     store = placement.folder / f"run-{name}"
-    return Supervisor(placement, what, todo, store, fresh_model(what)).run()
+    return Supervisor(placement, what, todo, store).run()
 
 
-def beside_replay(ran: FinishedRun, what: Material, test: Clicks) -> tuple[FoldedRun, ReplayCheck]:
+def beside_replay(ran: FinishedRun, what: Material) -> tuple[FoldedRun, ReplayCheck]:
     """The run as a log that adds up, and what the kernel makes of that."""
     useful_h = ran.orders.useful_s / SECONDS
     log = event_log(ran.facts, ran.orders, what.n_samples, 0)
     cost_breakdown(log, useful_h)
     measured = folded(log, useful_h, N_SERVERS)
-    return measured, check_replay(ran, measured, what, test)
+    return measured, check_replay(ran, log, what)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from cprsim.rehearsal.in_step import counts
-from cprsim.rehearsal.messages import Message
 
 
-def halted(position: int) -> Message:
-    return Message("halted", {"position": position})
+def halted(position: int) -> dict[str, int]:
+    return {"position": position}
 
 
-def undecided(whole: bool) -> Message:
-    return Message("undecided", {"position": 128, "whole": whole})
+def undecided(whole: bool) -> dict[str, int]:
+    return {"position": 128, "whole": whole}
 
 
 @pytest.mark.parametrize(
@@ -28,6 +27,6 @@ def undecided(whole: bool) -> Message:
     ],
 )
 def test_a_batch_counts_where_all_who_live_have_all_of_it(
-    answers: list[Message], count: bool
+    answers: list[dict[str, int]], count: bool
 ) -> None:
     assert counts(answers) == count

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -18,12 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import EventKind, ShardBy, SubSaves
+from cprsim.rehearsal.behind import SavedContent, SavesBehind
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.messages import connect, listen
 from cprsim.rehearsal.nodes import ForkServer, JobProcess
 from cprsim.rehearsal.orders import SECONDS, DueSave, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
@@ -35,28 +35,32 @@ pytestmark = pytest.mark.long
 TRAINER = making.N_SERVERS  # its slot
 
 
-@pytest.fixture(scope="module")
-def stage() -> Iterator[tuple[ForkServer, Material, Clicks]]:
-    what, test = making.material(optimizer="adagrad")
-    with ForkServer(what) as fork_server:
-        yield fork_server, what, test
+def staged(**how: Any) -> Callable[[], Iterator[tuple[ForkServer, Material]]]:
+    @pytest.fixture(scope="module")
+    def there() -> Iterator[tuple[ForkServer, Material]]:
+        what = making.material(**how)
+        with ForkServer(what) as fork_server:
+            yield fork_server, what
+
+    return there
 
 
+stage = staged(optimizer="adagrad")
+of_tables = staged(by=ShardBy.TABLES)
+in_step = staged(optimizer="adam", n_trainers=2)
+three_in_step = staged(n_trainers=3)
 _number = 0
 
 
-def rehearsed(
-    stage: tuple[ForkServer, Material, Clicks], todo: Orders
-) -> tuple[FinishedRun, FoldedRun]:
+def rehearsed(stage: tuple[ForkServer, Material], todo: Orders) -> tuple[FinishedRun, FoldedRun]:
     """Run it, and hold it to its replay."""
     global _number
     _number += 1
-    fork_server, what, test = stage
+    fork_server, what = stage
     ran = making.run(fork_server, what, todo, f"t{_number}")
-    measured, beside = making.beside_replay(ran, what, test)
+    measured, beside = making.beside_replay(ran, what)
     assert beside.equal_bits
     assert beside.bytes_saved == beside.bytes_of_replay
-    assert beside.accounts == ()
     assert left_of(fork_server) == []
     return ran, measured
 
@@ -79,38 +83,36 @@ def struck(run: FoldedRun) -> int:
     return int((run.log.kind == EventKind.FAILED).sum())
 
 
+BOTH = (TRAINER, TRAINER + 1)
+SERVERS = (0, 1, 2)
+STRUCK = {
+    "servers, one while saving": (
+        "stage", [(0.3, (1,)), (0.65, (0,)), (1.5, (0, 2)), (2.6, (1,))], {"stall_s": 0.3},
+    ),
+    "the trainer alone and with a server": ("stage", [(0.5, (TRAINER,)), (1.6, (0, TRAINER))], {}),
+    "everybody": ("stage", [(1.0, (*SERVERS, TRAINER))], {}),
+    "shards of whole tables": ("of_tables", [(0.5, (1,))], {}),
+    "of two trainers both, then one after the other": (
+        "in_step", [(0.5, BOTH), (1.5, (TRAINER,)), (1.6, (1, TRAINER + 1))], {},
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
-def test_servers_die_one_alone_two_at_once_one_during_recovery_and_one_while_saving(
-    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
+@pytest.mark.parametrize("name", STRUCK)
+def test_whoever_dies_the_job_comes_back(
+    request: pytest.FixtureRequest, name: str, rolls_back: bool
 ) -> None:
-    todo = making.orders(
-        stage[1], Kill(0.3, (1,)), Kill(0.65, (0,)), Kill(1.5, (0, 2)), Kill(2.6, (1,)),
-        rolls_back=rolls_back, stall_s=0.3,
-    )  # fmt: skip
-    ran, run = rehearsed(stage, todo)
-    assert struck(run) == 5
+    fixture, kills, how = STRUCK[name]
+    there = request.getfixturevalue(fixture)
+    some = [Kill(at_s, slots) for at_s, slots in kills]
+    ran, run = rehearsed(there, making.orders(there[1], *some, rolls_back=rolls_back, **how))
+    assert struck(run) == sum(len(slots) for _, slots in kills)
     assert ran.n_false_alarms == 0
 
 
-@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
-def test_the_trainer_dies_alone_and_with_a_server(
-    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
-) -> None:
-    todo = making.orders(
-        stage[1], Kill(0.5, (TRAINER,)), Kill(1.6, (0, TRAINER)), rolls_back=rolls_back
-    )
-    _, run = rehearsed(stage, todo)
-    assert struck(run) == 3
-
-
-def test_everybody_dies_at_once(stage: tuple[ForkServer, Material, Clicks]) -> None:
-    todo = making.orders(stage[1], Kill(1.0, (0, 1, 2, TRAINER)))
-    _, run = rehearsed(stage, todo)
-    assert struck(run) == 4
-
-
 @pytest.mark.parametrize("tracker", TRACKERS)
-def test_priority_saving(stage: tuple[ForkServer, Material, Clicks], tracker: str) -> None:
+def test_priority_saving(stage: tuple[ForkServer, Material], tracker: str) -> None:
     how = SubSaves(tracker, 0.25, n_large_tables=5)
     todo = making.orders(
         stage[1], Kill(0.45, (1,)), Kill(1.4, (0,)), Kill(2.4, (TRAINER,)),
@@ -122,7 +124,7 @@ def test_priority_saving(stage: tuple[ForkServer, Material, Clicks], tracker: st
 
 @pytest.mark.parametrize("late_s", [None, 0.01], ids=["before it is asked for", "while it writes"])
 def test_the_trainer_dies_as_a_sub_save_begins(
-    stage: tuple[ForkServer, Material, Clicks],
+    stage: tuple[ForkServer, Material],
     monkeypatch: pytest.MonkeyPatch,
     late_s: float | None,
 ) -> None:
@@ -151,7 +153,7 @@ TO_FILES = SaveBehind(stall_s=0.05, behind_s=0.3)
 TO_PEERS = SaveBehind(stall_s=0.0, behind_s=0.1, to_peers=True, in_flight=2)
 
 
-def test_saves_behind_the_job(stage: tuple[ForkServer, Material, Clicks]) -> None:
+def test_saves_behind_the_job(stage: tuple[ForkServer, Material]) -> None:
     """A server dies while one is on its way, then the trainer, then one during a recovery."""
     todo = making.orders(
         stage[1], Kill(0.8, (1,)), Kill(2.0, (TRAINER,)), Kill(3.2, (0,)), Kill(3.55, (2,)),
@@ -169,9 +171,19 @@ def test_saves_behind_the_job(stage: tuple[ForkServer, Material, Clicks]) -> Non
     ("last", "from_files"), [((2,), False), ((0, 1), True)], ids=["one", "neighbours"]
 )
 def test_copies_in_the_memory_of_peers(
-    stage: tuple[ForkServer, Material, Clicks], last: tuple[int, ...], from_files: bool
+    stage: tuple[ForkServer, Material],
+    monkeypatch: pytest.MonkeyPatch,
+    last: tuple[int, ...],
+    from_files: bool,
 ) -> None:
     """They serve while one of two holders is left; else the job goes back to older files."""
+    recall, recalled = SavesBehind.recall, []
+
+    async def noted(self: SavesBehind, content: SavedContent) -> None:
+        recalled.append(content)
+        await recall(self, content)
+
+    monkeypatch.setattr(SavesBehind, "recall", noted)
     todo = making.orders(
         stage[1], Kill(1.3, (1,)), Kill(2.3, (TRAINER,)), Kill(3.6, last),
         rolls_back=True, saves=9.1, behind=(TO_PEERS, replace(TO_FILES, stall_s=0.0)),
@@ -180,33 +192,11 @@ def test_copies_in_the_memory_of_peers(
     assert struck(run) == 2 + len(last)
     back = [fact.position for fact in ran.facts if fact.what is FactKind.ROLLED_BACK]
     assert 0 < back[0] <= back[1]
-    loaded_s = sum(one["loaded_s"] for role, one in ran.accounts if role == "server" and one)
-    assert (loaded_s > 0) == from_files
-
-
-def test_shards_of_whole_tables() -> None:
-    what, test = making.material(by=ShardBy.TABLES)
-    with ForkServer(what) as fork_server:
-        _, run = rehearsed((fork_server, what, test), making.orders(what, Kill(0.5, (1,))))
-    assert struck(run) == 1
-
-
-@pytest.fixture(scope="module")
-def in_step() -> Iterator[tuple[ForkServer, Material, Clicks]]:
-    what, test = making.material(optimizer="adam", n_trainers=2)
-    with ForkServer(what) as fork_server:
-        yield fork_server, what, test
-
-
-@pytest.fixture(scope="module")
-def three_in_step() -> Iterator[tuple[ForkServer, Material, Clicks]]:
-    what, test = making.material(n_trainers=3)
-    with ForkServer(what) as fork_server:
-        yield fork_server, what, test
+    assert len(recalled) == (2 if from_files else 3)
 
 
 def test_of_three_trainers_in_step_two_die_at_once_with_servers(
-    three_in_step: tuple[ForkServer, Material, Clicks],
+    three_in_step: tuple[ForkServer, Material],
 ) -> None:
     """Who is left has all of every batch that counts, and gives both replacements its layers."""
     todo = making.orders(
@@ -224,7 +214,7 @@ def test_of_three_trainers_in_step_two_die_at_once_with_servers(
 
 
 def test_of_two_trainers_in_step_one_keeps_the_layers(
-    in_step: tuple[ForkServer, Material, Clicks],
+    in_step: tuple[ForkServer, Material],
 ) -> None:
     """Each dies once, then one with a server: nothing goes back but that server's rows."""
     todo = making.orders(
@@ -236,7 +226,7 @@ def test_of_two_trainers_in_step_one_keeps_the_layers(
 
 
 def test_all_servers_and_one_of_two_trainers_die_at_once(
-    in_step: tuple[ForkServer, Material, Clicks],
+    in_step: tuple[ForkServer, Material],
 ) -> None:
     """The other keeps the layers: they do not go back with the shards."""
     todo = making.orders(in_step[1], Kill(1.0, (0, 1, 2, TRAINER)), Kill(2.4, (0, 1, 2)))
@@ -246,29 +236,30 @@ def test_all_servers_and_one_of_two_trainers_die_at_once(
 
 
 def test_of_two_trainers_the_one_without_a_part_is_left_alone(
-    in_step: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    in_step: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server dies while one has both parts of a batch; as all stand, it dies with all servers."""
-    tell, halt = Supervisor._tell_addresses, Supervisor._halt
+    tell, halt = Supervisor._registered, Supervisor._halt
     gates: list[Gate] = []
     left = [Kill(0.0, (0, 1, 2, TRAINER))]
 
-    async def through_a_gate(self: Supervisor) -> None:
+    def through_a_gate(self: Supervisor) -> list[Any]:
         node = self._node[TRAINER + 1]
         address = node.address
         if not gates:
             gates.append(Gate(address))
             gates[0].closes_at = time.monotonic() + 0.5
             node.address = gates[0].address
-        await tell(self)
+        asked = tell(self)
         node.address = address
+        return asked
 
     async def then_struck(self: Supervisor) -> None:
         await halt(self)
         while left:
             self._strike_slots(left.pop())
 
-    monkeypatch.setattr(Supervisor, "_tell_addresses", through_a_gate)
+    monkeypatch.setattr(Supervisor, "_registered", through_a_gate)
     monkeypatch.setattr(Supervisor, "_halt", then_struck)
     ran, run = rehearsed(in_step, patient(making.orders(in_step[1], Kill(0.6, (0,)))))
     gates[0].join(10)
@@ -286,38 +277,27 @@ class Gate(threading.Thread):
 
     def __init__(self, address: str) -> None:
         super().__init__()
-        self._listener = listen(f"{address}.gate")
-        self._listener.setblocking(True)
-        self._to = address
+        self._listener, self._to = socket.socket(socket.AF_UNIX), address
+        self._listener.bind(f"{address}.gate")
+        self._listener.listen()
         self.address, self.closes_at = f"{address}.gate", inf
         self.start()
 
     def run(self) -> None:
-        with self._listener, self._listener.accept()[0] as sender:
-            on = connect(self._to).socket
-            on.setblocking(True)
-            with on:
-                while data := sender.recv(1 << 16):
-                    if time.monotonic() < self.closes_at:
-                        on.sendall(data)
-
-
-@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
-def test_two_trainers_in_step_die_at_once_and_after_each_other(
-    in_step: tuple[ForkServer, Material, Clicks], rolls_back: bool
-) -> None:
-    both = (TRAINER, TRAINER + 1)
-    todo = making.orders(
-        in_step[1], Kill(0.5, both), Kill(1.5, (TRAINER,)), Kill(1.6, (1, TRAINER + 1)),
-        rolls_back=rolls_back,
-    )  # fmt: skip
-    _, run = rehearsed(in_step, todo)
-    assert struck(run) == 5
+        with (
+            self._listener,
+            self._listener.accept()[0] as sender,
+            socket.socket(socket.AF_UNIX) as on,
+        ):
+            on.connect(self._to)
+            while data := sender.recv(1 << 16):
+                if time.monotonic() < self.closes_at:
+                    on.sendall(data)
 
 
 @pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
 def test_the_job_waits_where_no_spare_is_left(
-    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
+    stage: tuple[ForkServer, Material], rolls_back: bool
 ) -> None:
     """Of two who die at once one waits for a repair, and is struck in vain meanwhile."""
     todo = making.orders(
@@ -336,7 +316,7 @@ def test_the_job_waits_where_no_spare_is_left(
 
 
 def test_a_server_that_hangs_is_noticed_and_fenced(
-    stage: tuple[ForkServer, Material, Clicks],
+    stage: tuple[ForkServer, Material],
 ) -> None:
     ran, run = rehearsed(stage, making.orders(stage[1], Kill(0.5, (1,), stops=True)))
     assert struck(run) == 1
@@ -344,7 +324,7 @@ def test_a_server_that_hangs_is_noticed_and_fenced(
 
 
 def test_who_is_struck_while_it_is_fenced_is_struck_in_vain(
-    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes its time to die; its death is known, and will not be noticed once more."""
     detect = Supervisor._detect
@@ -364,7 +344,7 @@ def test_who_is_struck_while_it_is_fenced_is_struck_in_vain(
 
 
 def test_a_false_alarm_is_fenced_by_a_kill(
-    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A living server whose heartbeats get lost."""
     watch = Supervisor._watch
@@ -386,8 +366,20 @@ def test_a_false_alarm_is_fenced_by_a_kill(
     assert struck(run) == 1
 
 
+def test_a_child_that_is_killed_from_outside_is_recovered_from(
+    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def strike(self: Supervisor) -> None:
+        await asyncio.sleep(0.5)
+        os.kill(self._node[1].pid, signal.SIGKILL)
+
+    monkeypatch.setattr(Supervisor, "_strike", strike)
+    ran, run = rehearsed(stage, making.orders(stage[1]))
+    assert (struck(run), ran.n_false_alarms) == (1, 0)
+
+
 def test_a_false_alarm_waits_for_none_of_an_earlier_strike(
-    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Servers 1 and 2 die together; later 2 dies alone, and 1 is taken for dead at that instant."""
     strike = Supervisor._strike_slots
@@ -406,7 +398,7 @@ def test_a_false_alarm_waits_for_none_of_an_earlier_strike(
 
 
 def test_a_full_disk_costs_a_save_and_nothing_else(
-    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = Supervisor._write_first_images
 
@@ -423,7 +415,7 @@ def test_a_full_disk_costs_a_save_and_nothing_else(
 
 
 def test_a_torn_image_ends_the_run_and_names_the_file(
-    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = Supervisor._write_first_images
 
@@ -440,7 +432,7 @@ def test_a_torn_image_ends_the_run_and_names_the_file(
 
 
 def test_a_process_that_ends_before_the_run_begins_is_not_waited_for(
-    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assign = Supervisor._assign
 
@@ -458,36 +450,31 @@ def test_a_process_that_ends_before_the_run_begins_is_not_waited_for(
 RANDOM_RUNS = int(os.environ.get("CPRSIM_RANDOM_RUNS", "3"))  # a hundred take six minutes
 
 
-@pytest.mark.parametrize("number", range(RANDOM_RUNS))
-def test_random_kills(stage: tuple[ForkServer, Material, Clicks], number: int) -> None:
-    how = [None, SubSaves("mfu", 0.25, n_large_tables=5), None][number % 3]
-    struck_at_random(stage, number, how, ((), (), (TO_PEERS, TO_FILES))[number % 3])
+RANDOM = {
+    "stage": (None, SubSaves("mfu", 0.25, n_large_tables=5), None),
+    "in_step": (None, SubSaves("ssu", 0.25, n_large_tables=5)),
+    "three_in_step": (None,),
+}
 
 
 @pytest.mark.parametrize("number", range(RANDOM_RUNS))
-def test_random_kills_of_trainers_in_step(
-    in_step: tuple[ForkServer, Material, Clicks], number: int
-) -> None:
-    how = [None, SubSaves("ssu", 0.25, n_large_tables=5)][number % 2]
-    struck_at_random(in_step, 1000 + number, how)
-
-
-@pytest.mark.parametrize("number", range(RANDOM_RUNS))
-def test_random_kills_of_three_trainers_in_step(
-    three_in_step: tuple[ForkServer, Material, Clicks], number: int
-) -> None:
-    struck_at_random(three_in_step, 2000 + number, None)
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_kills(request: pytest.FixtureRequest, name: str, number: int) -> None:
+    how = RANDOM[name][number % len(RANDOM[name])]
+    behind = (TO_PEERS, TO_FILES) if name == "stage" and number % 3 == 2 else ()
+    seed = 1000 * [*RANDOM].index(name) + number
+    struck_at_random(request.getfixturevalue(name), seed, how, behind)
 
 
 @pytest.mark.parametrize("number", range(RANDOM_RUNS))
 def test_random_kills_where_spares_are_finite(
-    in_step: tuple[ForkServer, Material, Clicks], number: int
+    in_step: tuple[ForkServer, Material], number: int
 ) -> None:
     struck_at_random(in_step, 3000 + number, None, n_spares=number % 3, repair_s=0.8)
 
 
 def struck_at_random(
-    stage: tuple[ForkServer, Material, Clicks],
+    stage: tuple[ForkServer, Material],
     seed: int,
     how: SubSaves | None,
     behind: tuple[SaveBehind, ...] = (),
@@ -511,7 +498,7 @@ def struck_at_random(
 ENDLESS = """
 import sys
 from tests.rehearsal import making
-what, _ = making.material()
+what = making.material()
 from cprsim.rehearsal.nodes import ForkServer
 with ForkServer(what) as fork_server:
     print(fork_server.folder, fork_server._process.pid, flush=True)
@@ -565,5 +552,5 @@ def test_no_process_survives_the_supervisor(
         assert not folder.exists()
     else:  # it could not: the next one does
         assert folder.exists()
-        with ForkServer(making.material()[0]):
+        with ForkServer(making.material()):
             assert not folder.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +12,11 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.records import EventKind
+from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration, calibrating, calibrating_sub_saves, extra
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import STALLING
+from cprsim.rehearsal.orders import STALLING, Kill, Orders
 from cprsim.rehearsal.prediction import predict
 from cprsim.rehearsal.rehearsing import Planned, require_in_time
 from cprsim.rehearsal.setting import (
@@ -29,18 +29,29 @@ from cprsim.rehearsal.setting import (
     require_rehearsable,
     speeds_of,
 )
-from cprsim.rehearsal.supervisor import FinishedRun, State
+from cprsim.rehearsal.supervisor import FinishedRun
 from cprsim.rehearsal.systems import holders_of
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"
 SMALL = "kernel.samples=20000"
-CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4, 1.0)
+CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4)
 
 
 def experiment(*overrides: str) -> Experiment:
     return assemble(load_scenario(SCENARIO, [SMALL, *overrides]))
+
+
+def one_policy(job: Experiment, name: str = "full") -> Policy:
+    (policy,) = policies_to_rehearse(job, (name,))
+    return policy
+
+
+def ordered(
+    job: Experiment, policy: Policy, what: Material, kills: tuple[Kill, ...] = ()
+) -> Orders:
+    return orders_of(job, policy, what, speeds_of(job, what), kills)
 
 
 @pytest.fixture(scope="module")
@@ -53,42 +64,33 @@ def test_real_bytes_take_the_scenarios_times(what: Material) -> None:
     assert size / speeds.save_rate == pytest.approx(0.75)
     assert size / speeds.load_alone == pytest.approx(0.5)  # 750 kB at 1.5 MB/s
     assert 4 * size / speeds.load_together == pytest.approx(1.5)  # all of it at 2 MB/s
-    assert speeds.detect_s == pytest.approx(1.6)
-    assert speeds.heartbeat_s == pytest.approx(0.2)
+    assert (speeds.detect_s, speeds.heartbeat_s) == pytest.approx((1.6, 0.2))
+    shared_with_nobody = speeds_of(experiment("costs.load=2 s"), what)
+    assert size / shared_with_nobody.load_alone == pytest.approx(2.0)
+    assert shared_with_nobody.load_together == float("inf")
 
 
-def test_a_fixed_load_is_shared_with_nobody(what: Material) -> None:
-    speeds = speeds_of(experiment("costs.load=2 s"), what)
-    assert image_bytes(what) / speeds.load_alone == pytest.approx(2.0)
-    assert speeds.load_together == float("inf")
-
-
-def test_kills_are_the_failures_that_the_simulator_meets(what: Material) -> None:
-    job = experiment()
-    kills, n_left_out = kills_of(job, 0, speeds_of(job, what))
-    drawn = list(pipeline.failures_of(job, 0))
-    assert [kill.at_s for kill in kills] == pytest.approx([one.at_h * SECONDS for one in drawn])
-    assert [kill.slots for kill in kills] == [one.slots for one in drawn]
-    assert n_left_out == 0
-
-
-def test_a_process_that_is_dead_is_not_killed_again(what: Material) -> None:
+def test_kills_are_the_failures_that_the_simulator_meets_but_nobody_dies_twice(
+    what: Material,
+) -> None:
     at = "at: [10 s, 11 s, 13 s], servers: [[0], [0, 1], [0]]"
-    job = experiment(f"failures={{kind: injected, clock: wall, {at}}}")
-    kills, n_left_out = kills_of(job, 0, speeds_of(job, what))
-    assert [(round(kill.at_s), kill.slots) for kill in kills] == [
-        (10, (0,)),
-        (11, (1,)),
-        (13, (0,)),
-    ]
-    assert n_left_out == 1
+    twice = experiment(f"failures={{kind: injected, clock: wall, {at}}}")
+    drawn = [(one.at_h * SECONDS, one.slots) for one in pipeline.failures_of(experiment(), 0)]
+    for job, struck, n_dead in (
+        (experiment(), drawn, 0),
+        (twice, [(10.0, (0,)), (11.0, (1,)), (13.0, (0,))], 1),
+    ):
+        kills, n_left_out = kills_of(job, 0, speeds_of(job, what))
+        assert [kill.at_s for kill in kills] == pytest.approx([at_s for at_s, _ in struck])
+        assert [kill.slots for kill in kills] == [slots for _, slots in struck]
+        assert n_left_out == n_dead
 
 
 @pytest.mark.parametrize("name", ["full", "partial", "cpr-mfu"])
 def test_saves_are_due_where_the_simulator_has_them(what: Material, name: str) -> None:
     job = experiment()
-    (policy,) = policies_to_rehearse(job, (name,))
-    orders = orders_of(job, policy, what, speeds_of(job, what), ())
+    policy = one_policy(job, name)
+    orders = ordered(job, policy, what)
     log = predict(job, policy, orders, CALIBRATED, what, 0).log
     starts = np.isin(log.kind, (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED))
     due_h = np.array([due.position for due in orders.due]) / what.n_samples * job.useful_h
@@ -100,10 +102,9 @@ def test_saves_are_due_where_the_simulator_has_them(what: Material, name: str) -
 
 def test_a_prediction_knows_the_orders_and_nothing_else(what: Material) -> None:
     job = experiment()
-    (policy,) = policies_to_rehearse(job, ("full",))
-    speeds = speeds_of(job, what)
-    kills, _ = kills_of(job, 0, speeds)
-    orders = orders_of(job, policy, what, speeds, kills)
+    policy = one_policy(job)
+    orders = ordered(job, policy, what, kills_of(job, 0, speeds_of(job, what))[0])
+    kills = orders.kills
     other = replace(
         job.simulated(seed=job.simulation.seed + 1),
         costs=replace(job.costs, reschedule=job.costs.detect),
@@ -134,46 +135,40 @@ SHADOW = (
             "shards: [{servers: 1, size: 1 MB}, {servers: 3, size: 2 MB}]}",
             "hold as much as each other",
         ),
-    ],
-)
-def test_what_real_processes_can_not_do_is_said(override: str, said: str) -> None:
-    with pytest.raises(ParameterError, match=said):
-        require_rehearsable(experiment(override))
-
-
-@pytest.mark.parametrize(
-    ("override", "said"),
-    [
         ("costs.detect=10 ms", "heartbeats"),
         ("costs.reschedule={family: exponential, mean: 1 s}", "costs.reschedule"),
+        ("recovery=[{strategy: transom, options: {snapshot: 0.1 s}}]", "can't be rehearsed"),
+        ("recovery=[varuna]", "can't be rehearsed"),  # it works with fewer nodes
+        ("recovery=[{strategy: full, costs: {load: 1 s}}]", "`full` has costs of its own"),
+        ("recovery=[none, full]", "`none` can't be rehearsed"),
+        ("recovery=[{strategy: full, interval: 0.1 s}]", "less than a training step"),
+        ("cluster.trainers=2", "`async` is rehearsed with one trainer"),
     ],
 )
-def test_times_that_a_runtime_can_not_keep_are_refused(
+def test_what_real_processes_can_not_do_is_refused(
     override: str, said: str, what: Material
 ) -> None:
+    job = experiment("job.step=0.05 s", override)
     with pytest.raises(ParameterError, match=said):
-        speeds_of(experiment(override), what)
+        prepare(job, what)
 
 
-def test_strategies_that_can_not_be_rehearsed_are_named(tmp_path: Path) -> None:
-    text = SCENARIO.read_text("utf-8").replace(
-        "  - {strategy: full,", "  - none\n  - {strategy: full,"
-    )
-    path = tmp_path / "other.yaml"
-    path.write_text(text, "utf-8")
-    job = assemble(load_scenario(path, [SMALL]))
-    with pytest.raises(ParameterError, match="`none` can't be rehearsed"):
-        policies_to_rehearse(job)
-    assert [one.name for one in policies_to_rehearse(job, ("cpr",))] == ["cpr"]
+def prepare(job: Experiment, what: Material) -> None:
+    require_rehearsable(job)
+    for policy in policies_to_rehearse(job):
+        ordered(job, policy, what)
+
+
+def test_strategies_are_chosen_by_name() -> None:
+    job = experiment("cluster.trainers=2")
+    assert [one.name for one in policies_to_rehearse(job, ("full", "cpr"))] == ["full", "cpr"]
     with pytest.raises(ParameterError, match="no `cprr`"):
         policies_to_rehearse(job, ("cprr",))
 
 
 def test_systems_become_saves_behind_the_job(what: Material) -> None:
     job = experiment()
-    found = {}
-    for policy in policies_to_rehearse(job, ("async", "gemini")):
-        found[policy.name] = orders_of(job, policy, what, speeds_of(job, what), ())
+    found = {name: ordered(job, one_policy(job, name), what) for name in ("async", "gemini")}
     (to_files,) = found["async"].behind
     assert (to_files.stall_s, to_files.behind_s) == (pytest.approx(0.25), pytest.approx(1.5))
     assert found["async"].holders == ()
@@ -190,19 +185,12 @@ def test_each_save_behind_the_job_is_predicted_to_stop_it_for_a_pause(
     what: Material, name: str
 ) -> None:
     job = experiment()
-    (policy,) = policies_to_rehearse(job, (name,))
-    orders = orders_of(job, policy, what, speeds_of(job, what), ())
+    policy = one_policy(job, name)
+    orders = ordered(job, policy, what)
     paused = replace(CALIBRATED, pause_s=0.02)
     saved = [predict(job, policy, orders, of, what, 0) for of in (CALIBRATED, paused)]
     stopped_s = [float(run.costs.hours_of("save")[0]) * SECONDS for run in saved]
     assert stopped_s[1] - stopped_s[0] == pytest.approx(0.02 * len(orders.due), abs=1e-6)
-
-
-def test_systems_are_rehearsed_with_one_trainer() -> None:
-    job = experiment("cluster.trainers=2")
-    assert len(policies_to_rehearse(job, ("full", "cpr-ssu"))) == 2
-    with pytest.raises(ParameterError, match="`async` is rehearsed with one trainer"):
-        policies_to_rehearse(job)
 
 
 SCARCE = (
@@ -218,9 +206,8 @@ def test_where_spares_are_finite_the_job_waits_but_not_beyond_its_limit(
 ) -> None:
     job = experiment(SCARCE.format(0, repair), "failures={kind: injected, clock: wall, at: [7 s]}")
     require_rehearsable(job)
-    (policy,) = policies_to_rehearse(job, ("full",))
-    speeds = speeds_of(job, what)
-    orders = orders_of(job, policy, what, speeds, kills_of(job, 0, speeds)[0])
+    policy = one_policy(job)
+    orders = ordered(job, policy, what, kills_of(job, 0, speeds_of(job, what))[0])
     planned = Planned(policy, 0, orders, predict(job, policy, orders, CALIBRATED, what, 0))
     if said:
         with pytest.raises(ParameterError, match=said):
@@ -245,20 +232,6 @@ def test_a_job_without_embedding_servers_is_refused() -> None:
         require_rehearsable(job)
 
 
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ("transom, options: {snapshot: 0.1 s}", "can't be rehearsed"),  # copies are copied on
-        ("varuna", "can't be rehearsed"),  # it works with fewer nodes
-        ("full, costs: {load: 1 s}", "`full` has costs of its own"),
-    ],
-)
-def test_entries_that_have_no_processes_here_are_refused(entry: str, said: str) -> None:
-    job = experiment("job.step=0.05 s", f"recovery=[{{strategy: {entry}}}]")
-    with pytest.raises(ParameterError, match=said):
-        policies_to_rehearse(job)
-
-
 def test_copies_in_a_ring_lie_on_the_next_servers() -> None:
     job = experiment(
         "recovery=[{strategy: gemini, options: {copies: 3, placement: ring, every: 3 s}}]"
@@ -266,17 +239,10 @@ def test_copies_in_a_ring_lie_on_the_next_servers() -> None:
     assert holders_of(job.policies[0], 4) == ((1, 2), (2, 3), (3, 0), (0, 1))
 
 
-def test_saves_closer_together_than_steps_are_refused(what: Material) -> None:
-    job = experiment("recovery=[{strategy: full, interval: 0.1 s}]")
-    with pytest.raises(ParameterError, match="less than a training step"):
-        orders_of(job, job.policies[0], what, speeds_of(job, what), ())
-
-
 @pytest.mark.parametrize("useful", ["1 s", "60 s", "1 h"])
 def test_a_calibrating_run_has_saves_however_slow_the_pace_is(what: Material, useful: str) -> None:
     job = experiment(f"job.useful={useful}")
-    (policy,) = policies_to_rehearse(job, ("partial",))
-    orders = orders_of(job, replace(policy, interval_h=1.0), what, speeds_of(job, what), ())
+    orders = ordered(job, replace(one_policy(job, "partial"), interval_h=1.0), what)
     short = calibrating(orders, what)
     assert [due.kind for due in short.due] == [STALLING, 0, 0, 0, 0] * 3  # the rest behind the job
     assert 0 < short.due[0].position < short.due[-1].position == short.until <= what.n_samples
@@ -286,7 +252,7 @@ def test_a_calibrating_run_has_saves_however_slow_the_pace_is(what: Material, us
 def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(what: Material) -> None:
     job = experiment("recovery=[{strategy: cpr-mfu, interval: 16 s}]")
     (policy,) = job.policies
-    orders = orders_of(job, policy, what, speeds_of(job, what), ())
+    orders = ordered(job, policy, what)
     short = calibrating_sub_saves(orders, what)
     assert [due.ends_interval for due in short.due] == [False] * 7 + [True]
     assert short.due[-1].position == short.until <= what.n_samples
@@ -296,9 +262,7 @@ def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(what: Material) ->
         for n, took_s in enumerate(taken_s)
         for at_s, kind in ((0.0, FactKind.SAVE_STARTED), (took_s, FactKind.SAVE_COMMITTED))
     ]
-    nothing = np.zeros(0)
-    state = State(nothing, nothing, nothing, nothing)
-    ran = FinishedRun(short, tuple(facts), state, (), 0, (), 0)
+    ran = FinishedRun(short, tuple(facts), (), 0.0, 0, (), 0)
     assert extra(ran, 0.125, 0.8) == pytest.approx(0.12 - 0.1)
     assert extra(ran, 0.5, 0.8) == 0
     costly = replace(CALIBRATED, extra_s={"cpr-mfu": 0.05})

@@ -1,4 +1,4 @@
-"""What is torn is never loaded, what is not committed does not count, bytes take their time."""
+"""What is torn is never loaded, what is not committed does not count."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from cprsim.rehearsal.store import (
     UNFINISHED,
     Arrays,
     SaveFiles,
-    Throttle,
-    ThrottledTransfer,
     read,
     write,
     written,
@@ -38,7 +36,7 @@ def store(tmp_path: Path) -> SaveFiles:
 def test_a_part_counts_from_its_commit_on(store: SaveFiles) -> None:
     whole(store.part("1", 1), **image(1))
     whole(store.part("1", 2), **image(2))
-    store.commit(1, {})
+    store.commit(1)
     store.install("1")
     assert (read(store.image("1"))["table"] == 1).all()
     assert not store.part("1", 2).exists()
@@ -49,7 +47,7 @@ def test_rows_of_a_part_go_over_the_image_in_the_order_of_the_commits(store: Sav
     for number, row in ((1, 2), (2, 2), (3, 0)):
         table = np.full((1, 2), number, np.float32)
         whole(store.part("1", number), rows=np.array([row]), table=table, row_state=empty)
-        store.commit(number, {})
+        store.commit(number)
     store.install("1")
     assert read(store.image("1"))["table"][:, 0].tolist() == [3, 0, 2, 0]
 
@@ -92,15 +90,3 @@ def test_a_full_disk_raises_and_leaves_the_image(store: SaveFiles) -> None:
         whole(path, **image(1))
     store.install("1")
     assert (read(store.image("1"))["table"] == 0).all()
-
-
-def test_all_who_move_bytes_share_the_bandwidth_up_to_their_links() -> None:
-    throttle = Throttle(together=300.0, alone=200.0)
-    transfer = ThrottledTransfer(iter([100, 100, 100]), throttle)
-    began, due_s = transfer.deadline, 0.0
-    for n_flows, rate in ((1, 200), (2, 150), (1, 200)):
-        throttle.n_flows = n_flows
-        transfer.step()
-        due_s += 100 / rate
-        assert transfer.deadline - began == pytest.approx(due_s)
-    assert not transfer.step()

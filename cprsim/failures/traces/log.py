@@ -188,9 +188,8 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
 def _require_failures(path: PathLike[str], found: Outages) -> None:
     """Raise TraceError where no outage is left, with what was left out."""
     if not found.in_window.any():
-        left = [note for note in found.notes if "left out" in note]
-        why = f": {'; '.join(left)}" if left else ""
-        raise trace_error(path, None, f"no outage begins within the period{why}", "period")
+        why = "; ".join(["no outage begins within the period", *found.dropped])
+        raise trace_error(path, None, why, "period")
 
 
 def _merged(found: Outages, log: Log, spec: LogSpec) -> Outages:
