@@ -123,14 +123,13 @@ def dump_scenario(scenario: Scenario) -> str:
     return dump_plain(plain)
 
 
-def dump_entry(entry: RecoverySection, options: dict[str, Any]) -> str:
-    """An entry of `recovery` with other options, as one line of YAML."""
-    plain = entry.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"options"})
-    if plain["name"] == plain["strategy"]:
-        del plain["name"]
-    if options:
-        plain["options"] = options
-    return dump_plain(plain, on_one_line=True).strip()
+def dump_entry(entry: RecoverySection, **changed: Any) -> str:
+    """An entry of `recovery` with some keys changed, or left out (None), as one line of YAML."""
+    plain = entry.model_dump(mode="json", by_alias=True, exclude_defaults=True) | changed
+    if entry.name == entry.strategy:
+        plain.pop("name", None)
+    given = {key: value for key, value in plain.items() if value not in (None, {})}
+    return dump_plain(given, on_one_line=True).strip()
 
 
 def json_schema() -> dict[str, Any]:

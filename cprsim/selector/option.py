@@ -74,14 +74,13 @@ class Option:
 
     def entry_at(self, interval_h: float, useful_h: float) -> str:
         """The entry of a scenario that runs it at an interval."""
-        if not self.is_strategy:
-            options = dict(self.entry.options or {})
-            if self.interval is not None:  # never: an interval as long as the job
-                options[self.interval] = typed(min(interval_h, useful_h))
-            return dump_entry(self.entry, options)
-        unsaid = dict.fromkeys(("interval", "target_pls", "assumed", "options"))
-        text = dump_entry(self.entry.model_copy(update=unsaid), {}).removesuffix("}")
-        return f"{text}, interval: {NEVER if interval_h == inf else typed(interval_h)}}}"
+        at = NEVER if interval_h == inf else typed(interval_h)
+        if self.is_strategy:
+            return dump_entry(self.entry, interval=at, target_pls=None, assumed=None)
+        if self.interval is None:
+            return dump_entry(self.entry)
+        at = typed(min(interval_h, useful_h))  # never: an interval as long as the job
+        return dump_entry(self.entry, options={**(self.entry.options or {}), self.interval: at})
 
 
 def typed(interval_h: float) -> str:

@@ -124,17 +124,17 @@ class Bench:
         return self._kinds[name]
 
     def _simulate(self, name: str, intervals_h: list[float]) -> None:
-        policies = tuple(
-            replace(self.policy(name, interval_h), name=str(number))
-            for number, interval_h in enumerate(intervals_h)
-        )
+        kind = self.kind(name)
+        alike = {
+            other: [self.policy(other, interval_h) for interval_h in intervals_h]
+            for other in self.options
+            if self.kind(other) == kind
+        }
+        policies = tuple(replace(one, name=str(at)) for at, one in enumerate(alike[name]))
         experiment = replace(self.experiment, policies=policies)
         outcome = pipeline.simulate(experiment, failures=self._failures)
-        kind = self.kind(name)
-        alike = [other for other in self.options if self.kind(other) == kind]
-        for interval_h, one in zip(intervals_h, outcome.strategies, strict=True):
-            for other in alike:
-                policy = self.policy(other, interval_h)
+        for other, made in alike.items():
+            for interval_h, policy, one in zip(intervals_h, made, outcome.strategies, strict=True):
                 self._known[other, interval_h] = self._priced(other, policy, one)
 
     def saves(self, name: str) -> tuple[float, float]:

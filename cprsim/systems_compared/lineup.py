@@ -48,7 +48,7 @@ class Entrant:
     def text(self, useful_h: float) -> str:
         """The entry of `recovery` that runs it as it is compared."""
         if self.how != FOUND:
-            return dump_entry(self.entry, self.entry.options or {})
+            return dump_entry(self.entry)
         return Option(self.entry).entry_at(self.policy.interval_h, useful_h)
 
 

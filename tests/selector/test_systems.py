@@ -390,3 +390,23 @@ def test_what_can_not_be_selected_is_one_clear_error(program, tmp_path, recovery
     assert problem in result.output
     assert "workers.yaml" in result.output
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("recovery", "said"),
+    [
+        ("full, gemini", "loses samples, so that no limit is needed"),
+        (
+            "full, {strategy: checkmate, options: {shadow_nodes: 1}}",
+            "Warning: checkmate takes nodes on top of the job's, 1, whose hours are not counted.",
+        ),
+        (
+            "full, {strategy: moc, options: {experts: 4}}",
+            "Warning: moc: what experts that go back further than the job cost in accuracy is not",
+        ),
+    ],
+)
+def test_what_the_numbers_do_not_hold_is_said(program, recovery: str, said: str) -> None:
+    result = program(recovery)
+    assert result.exit_code == 0, result.output
+    assert said in " ".join(result.stdout.split())
