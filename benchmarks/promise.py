@@ -50,7 +50,7 @@ from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.folder import git_state
 from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.selector.deciding import bench_of
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.limit import Limit
 from cprsim.selector.option import options_of
 from cprsim.selector.pricing import Priced
 from cprsim.selector.selecting import select
@@ -115,7 +115,7 @@ class Job:
 
 
 def limit_of(most: float) -> Limit:
-    return Limit(LimitedQuantity.AUC, most, confidence=CONFIDENCE)
+    return Limit(Metric.AUC, most, confidence=CONFIDENCE)
 
 
 def job_of(loaded: LoadedScenario, curve: StalenessCurve, n_limits: int = N_LIMITS) -> Job:

@@ -108,7 +108,7 @@ def select(
     from cprsim.plots.save import drawing
     from cprsim.present.select import answer_of_select, document_of_select
     from cprsim.results.folder import kept
-    from cprsim.selector.folder import load_selection, write_selection
+    from cprsim.selector.choice import load_selection, write_selection
 
     draw = drawing(folder, lambda made: document_of_select(made).drawings)
 

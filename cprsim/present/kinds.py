@@ -25,7 +25,7 @@ from cprsim.present.systems import answer_of_systems
 from cprsim.results.folder import MANIFEST, Kept, read_manifest, results_in, stored_scenario
 from cprsim.results.identity import inputs_of
 from cprsim.results.run import JOB, load_result
-from cprsim.selector.folder import SELECTION, load_selection
+from cprsim.selector.choice import SELECTION, load_selection
 from cprsim.studies.study import SUMMARY, read_reproduced
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep

@@ -33,8 +33,7 @@ from cprsim.results.words import (
     with_ends,
     with_interval,
 )
-from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.folder import candidate_rows
+from cprsim.selector.choice import Candidate, Selection, candidate_rows
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
 SURE_FRACTION = 0.95  # of the draws of parameters
@@ -126,7 +125,7 @@ def document_of_select(selection: Selection) -> Document:
 
 def _table(selection: Selection, name: str) -> Table:
     """Full recovery at its best, the strategies, the paper's formula; equal ones in one row."""
-    what, of_pls = selection.limit.words, selection.limit.quantity.metric is None
+    what, of_pls = selection.limit.words, selection.limit.metric is None
     headings = ["overhead, %", "less than full recovery, % points"]
     if selection.limited:
         unit = "" if of_pls else ", ×10⁻⁴"
@@ -167,7 +166,7 @@ def _cells(selection: Selection, one: Candidate) -> list[str]:
     if one is selection.full:
         return [every, overhead]
     loss = [_times(1, one.loss), portion(one.held)]
-    if selection.limit.quantity.metric is not None:
+    if selection.limit.metric is not None:
         loss = [portion(one.pls.mean), _times(1e4, one.loss), significant(1e4 * one.held)]
     return [every, overhead, _times(100, one.benefit), *loss]
 

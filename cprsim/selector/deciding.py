@@ -61,7 +61,7 @@ def _known(
     experiment: Experiment, limit: Limit, options: Mapping[str, Option]
 ) -> dict[str, Option]:
     """The options whose loss can be told; those that lose nothing are among them."""
-    metric, curve = limit.quantity.metric, experiment.curve
+    metric, curve = limit.metric, experiment.curve
     losing = {name for name, one in options.items() if one.loses(experiment)}
     if metric is None or not losing:
         return dict(options)
@@ -109,7 +109,7 @@ def decide(
 
 def _is_priced(one: Priced, limit: Limit) -> bool:
     """Whether all that a candidate loses of accuracy is in what is held to the limit."""
-    return one.policy.loses_as is None or bool(limit.quantity.metric and one.lost.loss.any())
+    return one.policy.loses_as is None or bool(limit.metric and one.lost.loss.any())
 
 
 def fit_tails(bench: Bench, decided: Decided) -> Decided:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, nan, sqrt
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -13,32 +13,14 @@ from cprsim.records import Floats, pooled
 from cprsim.recovery.losses import Metric
 from cprsim.staleness.expected import MeanLoss, Prediction
 
-
-class LimitedQuantity(Metric):
-    """What is limited: the loss in a metric of the curve, or PLS as published."""
-
-    __slots__ = ()
-
-    AUC: ClassVar[LimitedQuantity]
-    LOG_LOSS: ClassVar[LimitedQuantity]
-    PLS: ClassVar[LimitedQuantity]  # portion of lost samples
-
-    @property
-    def metric(self) -> Metric | None:
-        """The metric of the curve that predicts it; None for PLS, which needs no curve."""
-        return None if self == LimitedQuantity.PLS else Metric(self)
-
-
-LimitedQuantity.AUC = LimitedQuantity(Metric.AUC)
-LimitedQuantity.LOG_LOSS = LimitedQuantity(Metric.LOG_LOSS)
-LimitedQuantity.PLS = LimitedQuantity("pls")
+PLS = Metric("pls")  # portion of lost samples: limited as published, without a curve
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
     """The most that may be lost, and how surely."""
 
-    quantity: Annotated[LimitedQuantity, Stored(str, LimitedQuantity)]  # what is limited
+    quantity: Annotated[Metric, Stored(str, Metric)]  # the loss in a metric of the curve, or PLS
     most: float  # the limit, not negative, in what the quantity is counted in
     # the limit holds at this one-sided upper bound of what is estimated, from 0.5 (the estimate
     # itself) to below 1
@@ -48,18 +30,19 @@ class Limit:
     risk: float | None = None
 
     @property
+    def metric(self) -> Metric | None:
+        """The metric of the curve that predicts it; None for PLS, which needs no curve."""
+        return None if self.quantity == PLS else self.quantity
+
+    @property
     def words(self) -> str:
         """What is limited, in words."""
-        metric = self.quantity.metric
-        return "PLS" if metric is None else metric.loss_label
-
-    def estimate(self, lost: Prediction) -> MeanLoss:
-        """What is held to the limit, of the losses of some replications, with its error."""
-        return lost.mean() if self.risk is None else quantile_loss(lost, self.risk)
+        return "PLS" if self.metric is None else self.metric.loss_label
 
     def bound(self, lost: Prediction) -> float:
-        """The upper bound that must not lie above `most`."""
-        return self.estimate(lost).quantile(self.confidence)
+        """The upper bound, over some replications, that must not lie above `most`."""
+        found = lost.mean() if self.risk is None else quantile_loss(lost, self.risk)
+        return found.quantile(self.confidence)
 
 
 def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
@@ -90,5 +73,5 @@ def pls_alone(pls: Floats) -> Prediction:
     return Prediction(pls, np.zeros(len(pls)), np.zeros(len(pls), dtype=bool), inf)
 
 
-NO_LIMIT = Limit(LimitedQuantity.PLS, 0.0)
+NO_LIMIT = Limit(PLS, 0.0)
 """Where nothing that is compared loses samples: all keep it."""

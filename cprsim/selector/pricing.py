@@ -189,7 +189,7 @@ class Bench:
 
     def _lost(self, policy: Policy, one: StrategyOutcome, pls: Floats) -> Prediction:
         """What each replication loses in the quantity that is limited."""
-        metric, curve = self.limit.quantity.metric, self.experiment.curve
+        metric, curve = self.limit.metric, self.experiment.curve
         if metric is None:
             return pls_alone(pls)
         lost = None

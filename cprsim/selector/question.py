@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from cprsim.curves.choosing import chosen_curve, shipped_names, stand_ins
 from cprsim.errors import ParameterError, Problem, ScenarioError, watch
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.choice import Selection
-from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
+from cprsim.selector.limit import NO_LIMIT, PLS, Limit
 from cprsim.selector.option import Option, options_of
 from cprsim.selector.parameters import variants
 from cprsim.selector.pricing import affordable
@@ -21,9 +22,9 @@ from cprsim.selector.selecting import select
 from cprsim.selector.unknown import sensitivity_of
 
 LIMITS = {
-    "max_auc_loss": LimitedQuantity.AUC,
-    "max_log_loss": LimitedQuantity.LOG_LOSS,
-    "target_pls": LimitedQuantity.PLS,
+    "max_auc_loss": Metric.AUC,
+    "max_log_loss": Metric.LOG_LOSS,
+    "target_pls": PLS,
 }
 HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
@@ -94,13 +95,13 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
     if section is None:
         return None
     known = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
-    named = {LimitedQuantity(name): most for name, most in (section.max_loss or {}).items()}
+    named = {Metric(name): most for name, most in (section.max_loss or {}).items()}
     found = [(what, most) for what, most in (known | named).items() if most is not None]
     if len(found) > 1:
         raise _wrong(loaded, "accuracy", f"there are {len(found)} limits: keep one of {HOW}")
     if not found:
         return None
-    if priced and found[0][0] != LimitedQuantity.PLS and chosen_curve(loaded) is None:
+    if priced and found[0][0] != PLS and chosen_curve(loaded) is None:
         message = (
             "no staleness curve applies, so that an accuracy limit means nothing: name one with "
             f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
@@ -118,7 +119,7 @@ def _wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:
 def answered(asked: Question) -> Selection:
     """The selection, with what would make another candidate the cheapest."""
     loaded, experiment, limit = asked.loaded, asked.experiment, asked.limit
-    others = stand_ins(loaded) if limit.quantity.metric else ()
+    others = stand_ins(loaded) if limit.metric else ()
     varied = variants(loaded, experiment.simulation.replications or 0)
     with watch.progress("selecting") as on_progress:
         selection = select(

@@ -64,12 +64,11 @@ def select(
         limit=limit,
         curve=None if curve is None else f"{curve.name} ({curve.origin})",
         recommended=chosen.strategy,
-        fell_back=decided.is_full,
         alike=alike,
         stand_ins=tuple(
             _interval_by(other, bench, decided, step)
             for other in stand_ins
-            if other.of_policy(chosen.policy, limit.quantity.metric or Metric.AUC)
+            if other.of_policy(chosen.policy, limit.metric or Metric.AUC)
         ),
         full=shown(full),
         best={name: None if one is None else shown(one) for name, one in decided.best.items()},
@@ -148,7 +147,7 @@ def _formula(bench: Bench) -> list[tuple[str, Priced]]:
     if WHOLE not in bench.options:
         return []
     experiment, limit = bench.experiment, bench.limit
-    metric, curve = limit.quantity.metric, experiment.curve
+    metric, curve = limit.metric, experiment.curve
     response = curve.of(WHOLE, metric) if curve is not None and metric is not None else None
     target = limit.most if response is None else target_pls(response, limit.most)
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)

@@ -21,7 +21,7 @@ from cprsim.recovery.policy import StageKind
 from cprsim.recovery.system import noticed_after
 from cprsim.results.rows import replication_rows
 from cprsim.selector.deciding import bench_of
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.limit import Limit
 from cprsim.staleness.response import Response
 from tests.making import Make, maker, small_scenario
 
@@ -192,7 +192,7 @@ def test_what_is_booked_and_what_a_selection_prices_go_with_it(with_curve: Make)
     hours = {
         one.policy.name: one.costs.hours_of("save").min() for one in simulate(experiment).strategies
     }
-    bench = bench_of(experiment, Limit(LimitedQuantity.AUC, 0.001))
+    bench = bench_of(experiment, Limit(Metric.AUC, 0.001))
     for name, share in SHARES.items():
         # 40 h hold 10 intervals of 4 h; where they cost least, no failure strikes a save
         assert hours[f"cpr-{name}"] == pytest.approx(10 * share * SAVE_H)

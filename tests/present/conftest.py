@@ -10,9 +10,8 @@ from cprsim.records import Estimate
 from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
-from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.folder import write_selection
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.choice import Candidate, Selection, write_selection
+from cprsim.selector.limit import PLS, Limit
 from cprsim.selector.option import strategy as option_of
 from tests.making import paper_policy
 
@@ -48,14 +47,13 @@ def made_selection(parent) -> Path:
     selection = Selection(
         useful_h=20.0,
         n_replications=100,
-        limit=Limit(LimitedQuantity.PLS, 0.1),
+        limit=Limit(PLS, 0.1),
         curve=None,
         full=full,
         best={"partial": partial, "cpr-ssu": None},
         formula=(candidate("partial", 8.0, 0.018, 0.1, keeps=False, rule="cpr"),),
         front={"partial": (candidate("partial", inf, 0.01, 0.3, keeps=False), partial)},
         recommended="partial",
-        fell_back=False,
     )
     return kept_selection(parent, selection).path
 

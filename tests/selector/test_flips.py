@@ -12,13 +12,14 @@ from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.failures.several import Stretched
 from cprsim.records import Storage, Transfer
+from cprsim.recovery.losses import Metric
 from cprsim.selector.choice import Flip
 from cprsim.selector.inputs import inputs_of
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.limit import Limit
 from tests.selector.conftest import Job, choose, curve_of
 
 JOB = Job(useful_h=50.0, mtbf_h=10.0, save_h=0.2, n_replications=1000)
-LIMIT = Limit(LimitedQuantity.AUC, 0.04 * 0.01 * JOB.pls(0))
+LIMIT = Limit(Metric.AUC, 0.04 * 0.01 * JOB.pls(0))
 CURVE = curve_of(partial=0.01)
 BANDWIDTH = "a bandwidth of the storage"
 

@@ -11,8 +11,9 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Weibull
+from cprsim.recovery.losses import Metric
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.limit import Limit
 from cprsim.selector.parameters import N_DRAWS, variants
 from tests.selector.conftest import Job, choose, curve_of
 
@@ -55,7 +56,7 @@ def test_what_is_known_for_sure_is_not_drawn(tmp_path: Path) -> None:
 
 def test_a_decision_says_in_which_share_of_the_draws_it_holds() -> None:
     job, curve = Job(n_replications=200), curve_of(partial=0.01)
-    limit = Limit(LimitedQuantity.AUC, 0.06 * 0.01 * job.pls(0), confidence=0.5)
+    limit = Limit(Metric.AUC, 0.06 * 0.01 * job.pls(0), confidence=0.5)
     draws = [replace(job, mtbf_h=m).experiment(curve=curve) for m in (5.0, 20.0, 60.0, 200.0)]
     selection = choose(job.experiment(), curve, limit, draws=draws)
     found, best = selection.drawn, selection.best["partial"]

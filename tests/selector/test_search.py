@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RELOAD
-from cprsim.selector.limit import Limit, LimitedQuantity, pls_alone
+from cprsim.selector.limit import PLS, Limit, pls_alone
 from cprsim.selector.option import strategy
 from cprsim.selector.pricing import Bench, Priced
 from cprsim.selector.search import best_within
@@ -17,7 +17,7 @@ from tests.making import paper_policy
 from tests.selector.conftest import Job
 
 OPTIONS = {"full": strategy("full"), "partial": strategy("partial")}
-HALF = Limit(LimitedQuantity.PLS, 0.5, confidence=0.5)
+HALF = Limit(PLS, 0.5, confidence=0.5)
 
 
 class ByFormula(Bench):

@@ -14,8 +14,9 @@ import cprsim
 from cprsim.files.units import TIME
 from cprsim.present.answer import Answer
 from cprsim.recovery.intervals import n_saves_due
+from cprsim.recovery.losses import Metric
 from cprsim.selector.choice import Flip, Selection
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.limit import Limit
 from cprsim.selector.option import typed
 from cprsim.selector.pricing import interval_with
 from tests.making import call, small_scenario
@@ -169,7 +170,7 @@ def test_the_page_of_a_selection_made_by_hand(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def selection() -> Selection:
-    limit = Limit(LimitedQuantity.AUC, 0.06 * 0.01 * Job().pls(0))
+    limit = Limit(Metric.AUC, 0.06 * 0.01 * Job().pls(0))
     experiment = Job(n_replications=200).experiment()
     made = choose(experiment, curve_of(0.0005), limit)
     bench = {name: (one,) for name, one in made.best.items() if one is not None}

@@ -15,7 +15,7 @@ from cprsim.failures.injected import Injected
 from cprsim.recovery.losses import Metric
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.limit import PLS, Limit
 from cprsim.selector.option import strategy as strategy_option
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.search import best_full
@@ -27,7 +27,7 @@ TIGHT = 0.06 * 0.01 * Job().pls(0)  # what about 16 saves lose at a slope of 0.0
 
 
 def auc(most: float, **more: float) -> Limit:
-    return Limit(LimitedQuantity.AUC, most, **more)
+    return Limit(Metric.AUC, most, **more)
 
 
 def between(job: Job, n_saves: int, slope: float) -> float:
@@ -115,7 +115,7 @@ def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
     job: Job, error: float, chosen: str
 ) -> None:
     curve = curve_of(error, partial=0.010, mfu=0.0060, ssu=0.0058)
-    limit = Limit(LimitedQuantity.AUC, 0.05 * 0.01 * job.pls(0))
+    limit = Limit(Metric.AUC, 0.05 * 0.01 * job.pls(0))
     made = choose(job.experiment(), curve, limit)
     assert made.best["cpr-ssu"].overhead.mean < made.best["cpr-mfu"].overhead.mean  # type: ignore[union-attr]
     assert made.recommended == chosen
@@ -242,7 +242,7 @@ UNFIT = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
     ("n", "curve", "limit", "said"),
     [
         (2000, None, auc(0.001), "needs a staleness curve"),
-        (2000, curve_of(), Limit(LimitedQuantity.LOG_LOSS, 0.001), "knows none of"),
+        (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "knows none of"),
         (2000, UNFIT, auc(0.001), "hand is not fit for use.*3 seeds are too few"),
         (None, curve_of(), auc(0.001), "^a precision in place of replications"),
         (99, curve_of(), auc(0.001), "^99 replications"),
@@ -256,7 +256,7 @@ def test_what_can_not_be_decided_is_refused(
 
 
 def test_a_limit_of_pls_asks_nothing_of_the_curve(job: Job) -> None:
-    assert choose(job.experiment(), UNFIT, Limit(LimitedQuantity.PLS, 0.05)).chosen
+    assert choose(job.experiment(), UNFIT, Limit(PLS, 0.05)).chosen
 
 
 def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job) -> None:

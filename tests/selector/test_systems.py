@@ -13,6 +13,7 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.files import decode, encode
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -27,9 +28,8 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.choice import DrawnDecisions, Selection
-from cprsim.selector.folder import load_selection
-from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
+from cprsim.selector.choice import DrawnDecisions, Selection, load_selection
+from cprsim.selector.limit import NO_LIMIT, PLS, Limit
 from cprsim.selector.option import RELOADING, options_of
 from cprsim.selector.search import most_taken
 from tests.making import SCENARIOS, call, maker
@@ -127,8 +127,8 @@ def test_partial_recovery_in_disguise_saves_as_seldom_as_the_limit_allows(known,
     known(disguised(stale=True))
     made = experiment(tmp_path, "full, partial, disguised", text=SERVERS)
     for limit, curve in (
-        (Limit(LimitedQuantity.PLS, 0.02), None),
-        (Limit(LimitedQuantity.AUC, 0.0002), curve_of(partial=0.01)),
+        (Limit(PLS, 0.02), None),
+        (Limit(Metric.AUC, 0.0002), curve_of(partial=0.01)),
     ):
         found = choose(made, curve, limit, options_of(made, ["partial"]))
         one, partial = found.best["disguised"], found.best["partial"]
@@ -218,7 +218,7 @@ def test_varuna_is_searched_for_its_interval(tmp_path) -> None:
 def test_it_is_left_out_where_it_loses_too_much(known, tmp_path, most: float, kept: bool) -> None:
     known(replace(disguised(stale=True), interval=None))
     made = experiment(tmp_path, "full, disguised", text=SERVERS)
-    limit = Limit(LimitedQuantity.PLS, most)
+    limit = Limit(PLS, most)
     one = choose(made, None, limit, options_of(made, [])).best["disguised"]
     assert (one is not None) == kept
 
