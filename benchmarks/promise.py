@@ -49,10 +49,9 @@ from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.folder import git_state
 from cprsim.scenario.reading import LoadedScenario, load_scenario
-from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit
 from cprsim.selector.option import options_of
-from cprsim.selector.pricing import Priced
+from cprsim.selector.pricing import Priced, bench_of
 from cprsim.selector.selecting import select
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.workers import BACKENDS, Workers, run_each
@@ -123,7 +122,7 @@ def job_of(loaded: LoadedScenario, curve: StalenessCurve, n_limits: int = N_LIMI
     job = Job(loaded, curve, assemble(loaded), [])
     for most in limits(job.experiment, curve, n_limits):
         by_curve = replace(job.experiment, curve=curve)
-        best = select(by_curve, limit_of(float(most)), explain=False).best
+        best = select(bench_of(by_curve, limit_of(float(most))), explain=False).best
         for strategy in STRATEGIES:
             cell, found = Cell(loaded.scenario.name, float(most), strategy), best.get(strategy)
             if found is not None:

@@ -102,9 +102,9 @@ def select(
         for key, limit in limits.items():
             option = f"--{key.replace('_', '-')}"
             said.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
-    from cprsim.selector.question import answered, question_of
+    from cprsim.selector.selecting import answered, question_of
 
-    asked = question_of(source.changed(said).read, replications)
+    loaded, bench = question_of(source.changed(said).read, replications)
     from cprsim.plots.save import drawing
     from cprsim.present.select import answer_of_select, document_of_select
     from cprsim.results.folder import kept
@@ -113,9 +113,9 @@ def select(
     draw = drawing(folder, lambda made: document_of_select(made).drawings)
 
     def selected(target: ResultTarget) -> Selection:
-        return write_selection(target, answered(asked), draw)
+        return write_selection(target, answered(loaded, bench), draw)
 
-    one = kept(folder, asked.loaded, load_selection, selected, kind="select")
+    one = kept(folder, loaded, load_selection, selected, kind="select")
     return answer_of_select(one.made, **one.about())
 
 

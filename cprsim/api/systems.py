@@ -99,8 +99,8 @@ def systems(
     from cprsim.present.systems import answer_of_systems, document_of_systems
     from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
+    from cprsim.selector.limit import limit_of
     from cprsim.selector.pricing import affordable
-    from cprsim.selector.question import limit_of
     from cprsim.selector.unknown import sensitivity_of
     from cprsim.systems_compared.best import at_their_best
     from cprsim.systems_compared.comparison import (

@@ -11,16 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import Experiment
 from cprsim.recovery.losses import WHOLE
 from cprsim.selector.limit import Limit
-from cprsim.selector.option import FULL, Option, options_of, strategy
+from cprsim.selector.option import FULL
 from cprsim.selector.pricing import Bench, Priced
-from cprsim.selector.search import WORTH_TRYING, best, best_full, best_tail
+from cprsim.selector.search import WORTH_TRYING, best, best_tail, cheapest_of
 from cprsim.staleness.expected import Prediction
 
-FEWEST_REPLICATIONS = 100
 HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is less simple
 
 
@@ -43,49 +40,6 @@ class Decided:
         return {name: one for name, one in self.best.items() if one is not None}
 
 
-def bench_of(
-    experiment: Experiment, limit: Limit, options: Mapping[str, Option] | None = None
-) -> Bench:
-    """Where candidates are priced, in the quantity that is limited. Raises as `select` does."""
-    n = experiment.simulation.replications
-    if n is None or n < FEWEST_REPLICATIONS:
-        raise ParameterError(
-            f"{n or 'a precision in place of'} replications: a selection needs a number of "
-            f"them, {FEWEST_REPLICATIONS} at least, to tell a mean from noise"
-        )
-    given = options_of(experiment) if options is None else options
-    return Bench(experiment, {FULL: strategy(FULL), **_known(experiment, limit, given)}, limit)
-
-
-def _known(
-    experiment: Experiment, limit: Limit, options: Mapping[str, Option]
-) -> dict[str, Option]:
-    """The options whose loss can be told; those that lose nothing are among them."""
-    metric, curve = limit.metric, experiment.curve
-    losing = {name for name, one in options.items() if one.loses(experiment)}
-    if metric is None or not losing:
-        return dict(options)
-    if curve is None:
-        raise ParameterError(f"a limit of {limit.quantity.value} needs a staleness curve")
-    if unfit := curve.why_unfit(metric):
-        raise ParameterError(
-            f"curve {curve.name} is not fit for use, so that nothing is recommended by it: "
-            f"{'; '.join(unfit)}"
-        )
-    known = {
-        name: one
-        for name, one in options.items()
-        if name not in losing
-        or curve.of_policy(one.policy_at(experiment, experiment.useful_h), metric) is not None
-    }
-    if not known:
-        raise ParameterError(
-            f"curve {curve.name} knows none of {', '.join(options)} in {metric.value}, as they "
-            f"save; it knows losses of {', '.join(curve.metrics)}"
-        )
-    return known
-
-
 def decide(
     bench: Bench, worth: float = WORTH_TRYING, step: Callable[[], None] = lambda: None
 ) -> Decided:
@@ -95,7 +49,7 @@ def decide(
     the paired difference lies above 0); between options that cannot be told apart, the one that
     comes first. Where none does, it is full recovery.
     """
-    full, found = best_full(bench), {}
+    full, found = cheapest_of(bench, FULL), {}
     for name in bench.options:
         if name != FULL:
             found[name] = best(bench, name, full, worth)

@@ -206,11 +206,7 @@ def _limit_flip(bench: Bench, decided: Decided) -> Flip:
     limit, at = bench.limit, None
     there = [one for one in decided.there.values() if not one.policy.leaves_stale]
     if not any(one.surely_cheaper(decided.full) for one in there):
-        losing = (
-            name
-            for name, one in bench.options.items()
-            if name != FULL and one.interval is not None and one.loses(bench.experiment)
-        )
+        losing = [name for name in bench.losing if bench.options[name].interval is not None]
         last = [last_that_pays(bench, name, decided.full) for name in losing]
         at = min((limit.bound(one.lost) for one in last if one is not None), default=None)
     return Flip(f"a limit of the {limit.words}", "", limit.most, at)

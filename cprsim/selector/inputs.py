@@ -37,7 +37,7 @@ class Input:
 
 def inputs_of(experiment: Experiment) -> Iterator[Input]:
     """What can be varied, one at a time, from 1 / `MOST_TIMES` to `MOST_TIMES` of what it is."""
-    yield _bandwidth(experiment) or _save_cost(experiment)
+    yield _saving(experiment)
     yield from _recovery(experiment)
     yield from _failures(experiment)
 
@@ -49,37 +49,32 @@ def _times(duration: Duration, factor: float) -> Duration:
     return PartOf(duration, factor, 0.0)
 
 
-def _bandwidth(experiment: Experiment) -> Input | None:
-    """Of the storage, where saves go over it."""
-    costs, storage = experiment.costs, experiment.costs.storage
-    if storage is None or not isinstance(costs.save_stall, Transfer):
-        return None
-    now = storage.bandwidth_bytes_per_h / GBIT_S
+def _saving(experiment: Experiment) -> Input:
+    """The bandwidth of the storage, where saves go over it; else the cost of a save."""
+    costs, stall, storage = experiment.costs, experiment.costs.save_stall, experiment.costs.storage
+    if isinstance(stall, Transfer):
+        assert storage is not None, "a transfer has a storage"
+        rate, own = storage.bandwidth_bytes_per_h, storage.server_bandwidth_bytes_per_h
+        now = rate / GBIT_S
 
-    def set_to(value: float) -> Experiment:
-        faster = replace(
-            storage,
-            bandwidth_bytes_per_h=storage.bandwidth_bytes_per_h * (value / now),
-            server_bandwidth_bytes_per_h=storage.server_bandwidth_bytes_per_h * (value / now),
-        )
-        return replace(experiment, costs=replace(costs, storage=faster))
+        def faster(value: float) -> Experiment:
+            by = value / now
+            changed = replace(
+                storage, bandwidth_bytes_per_h=rate * by, server_bandwidth_bytes_per_h=own * by
+            )
+            return replace(experiment, costs=replace(costs, storage=changed))
 
-    name, ends = "a bandwidth of the storage", (now / MOST_TIMES, now * MOST_TIMES)
-    return Input(name, "Gbit/s", now, *ends, set_to, -1)
+        ends = now / MOST_TIMES, now * MOST_TIMES
+        return Input("a bandwidth of the storage", "Gbit/s", now, *ends, faster, -1)
 
-
-def _save_cost(experiment: Experiment) -> Input:
-    costs, stall = experiment.costs, experiment.costs.save_stall
-    assert not isinstance(stall, Transfer), "a transfer has a storage"
-    now_h = stall.mean_h
-    around_h = now_h or SECOND_H  # what costs nothing may cost something
-
-    def set_to(value_h: float) -> Experiment:
+    def costlier(value_h: float) -> Experiment:
         saving = _times(stall, value_h / now_h) if now_h > 0 else Constant(value_h)
         return replace(experiment, costs=replace(costs, save_stall=saving))
 
+    now_h = stall.mean_h
+    around_h = now_h or SECOND_H  # what costs nothing may cost something
     ends_h = around_h / MOST_TIMES, around_h * MOST_TIMES
-    return Input("a cost of a save", "h", now_h, *ends_h, set_to, 1)
+    return Input("a cost of a save", "h", now_h, *ends_h, costlier, 1)
 
 
 def _recovery(experiment: Experiment) -> Iterator[Input]:

@@ -8,9 +8,12 @@ from typing import Annotated
 
 import numpy as np
 
+from cprsim.curves.choosing import chosen_curve, shipped_names
+from cprsim.errors import ScenarioError
 from cprsim.files import Stored
 from cprsim.records import Floats, pooled
 from cprsim.recovery.losses import Metric
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.staleness.expected import MeanLoss, Prediction
 
 PLS = Metric("pls")  # portion of lost samples: limited as published, without a curve
@@ -75,3 +78,38 @@ def pls_alone(pls: Floats) -> Prediction:
 
 NO_LIMIT = Limit(PLS, 0.0)
 """Where nothing that is compared loses samples: all keep it."""
+
+
+LIMITS = {"max_auc_loss": Metric.AUC, "max_log_loss": Metric.LOG_LOSS, "target_pls": PLS}
+HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
+
+
+def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
+    """The limit that the section `accuracy` names; None where it names none.
+
+    Raises ScenarioError where it names several, or, if it has to be priced, one that no curve does.
+    """
+    section = loaded.scenario.accuracy
+    if section is None:
+        return None
+    known = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
+    named = {Metric(name): most for name, most in (section.max_loss or {}).items()}
+    found = [(what, most) for what, most in (known | named).items() if most is not None]
+    if len(found) > 1:
+        raise wrong(loaded, "accuracy", f"there are {len(found)} limits: keep one of {HOW}")
+    if not found:
+        return None
+    if priced and found[0][0] != PLS and chosen_curve(loaded) is None:
+        message = (
+            "no staleness curve applies, so that an accuracy limit means nothing: name one with "
+            f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
+            f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
+        )
+        raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
+    risk = None if section.risk == "mean" else float(section.risk)
+    return Limit(*found[0], section.confidence, risk)
+
+
+def wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:
+    """The error of a key of the scenario."""
+    return ScenarioError.at(loaded.place(key), message, key=key)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from math import exp, log
-from typing import Any, NamedTuple
+from math import exp, inf, log
+from typing import Any
 
 from scipy import special
 
@@ -22,25 +22,8 @@ from cprsim.scenario.quantities import Lifetime
 from cprsim.scenario.reading import LoadedScenario
 
 N_DRAWS = 40
-NARROWEST, WIDEST = 0.1, 100.0  # shapes that a scenario takes
-MOST_SIGMA = 3.7
-
-
-class _Parameter(NamedTuple):
-    """One parameter with an interval, of a role or of the job."""
-
-    role: str
-    field: str
-    value: float
-    interval: tuple[float, float]
-
-    def at(self, z: float) -> float:
-        """Its value where a standard normal draw is `z`."""
-        low, high = self.interval
-        drawn = self.value * exp(z * log(high / low) / (2 * Z_95))
-        if self.field == "shape":
-            return min(max(drawn, NARROWEST), WIDEST)
-        return min(drawn, MOST_SIGMA) if self.field == "sigma" else drawn
+TAKEN = {"shape": (0.1, 100.0), "sigma": (0.0, 3.7)}  # by a scenario
+Parameter = tuple[str, str, float, tuple[float, float]]  # role, field, value, 95 % interval
 
 
 def variants(loaded: LoadedScenario, n_replications: int) -> tuple[Experiment, ...]:
@@ -48,38 +31,39 @@ def variants(loaded: LoadedScenario, n_replications: int) -> tuple[Experiment, .
 
     The draws fill each interval evenly (a Latin hypercube), so that few of them are enough.
     """
-    parameters = [*_parameters(loaded.scenario.failures)]
+    scenario, found = loaded.scenario, []
+    parameters = [*_parameters(scenario.failures)]
     if not parameters:
         return ()
     from scipy.stats import qmc  # takes longer to import than all else that selecting needs
 
-    rng = stream(loaded.scenario.simulation.seed, 0, "select/parameters")
+    rng = stream(scenario.simulation.seed, 0, "select/parameters")
     uniform = qmc.LatinHypercube(len(parameters), rng=rng).random(N_DRAWS)
-    found = []
     for row in special.ndtri(uniform).tolist():
         drawn: dict[str, dict[str, float]] = {}
-        for one, z in zip(parameters, row, strict=True):
-            drawn.setdefault(one.role, {})[one.field] = one.at(z)
-        scenario = loaded.scenario
+        for (role, name, value, (low, high)), z in zip(parameters, row, strict=True):
+            least, most = TAKEN.get(name, (0.0, inf))
+            at = value * exp(z * log(high / low) / (2 * Z_95))
+            drawn.setdefault(role, {})[name] = min(max(at, least), most)
         failures = _with(scenario.failures, drawn)
         varied = replace(loaded, scenario=scenario.model_copy(update={"failures": failures}))
         found.append(assemble(varied, with_policies=False).simulated(replications=n_replications))
     return tuple(found)
 
 
-def _parameters(failures: Any) -> Iterator[_Parameter]:
-    sections: dict[str, Lifetime | CorrelatedFailures] = {}
+def _parameters(failures: Any) -> Iterator[Parameter]:
+    sections: Mapping[str, Lifetime | CorrelatedFailures] = {}
     if isinstance(failures, NodeFailures):
-        sections = dict(failures.roles)
+        sections = failures.roles
     elif isinstance(failures, JobFailures | CorrelatedFailures):
         sections = {"": failures}
     for role, one in sections.items():
         if one.mtbf_95_h is not None:
-            field = "mtbf_h" if isinstance(one, CorrelatedFailures) else "mean_between_h"
-            yield _Parameter(role, field, one.mtbf_h, one.mtbf_95_h)
+            name = "mtbf_h" if isinstance(one, CorrelatedFailures) else "mean_between_h"
+            yield role, name, one.mtbf_h, one.mtbf_95_h
         if one.spread_95 is not None:
-            field = "sigma" if one.family == "lognormal" else "shape"
-            yield _Parameter(role, field, getattr(one, field), one.spread_95)
+            name = "sigma" if one.family == "lognormal" else "shape"
+            yield role, name, getattr(one, name), one.spread_95
 
 
 def _with(failures: Any, drawn: Mapping[str, dict[str, float]]) -> Any:

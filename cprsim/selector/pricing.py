@@ -12,6 +12,7 @@ from math import floor, inf, isclose, log10
 
 import numpy as np
 
+from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome
@@ -20,7 +21,7 @@ from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import lost_portion
 from cprsim.recovery.policy import Capture, Policy
 from cprsim.selector.limit import Limit, pls_alone
-from cprsim.selector.option import Option
+from cprsim.selector.option import FULL, Option, options_of, strategy
 from cprsim.staleness.expected import Prediction, nothing_lost
 
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
@@ -29,6 +30,7 @@ SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes
 ROUND = 0.002  # of an interval: by how much it may be rounded up
 FAILURES = 20_000  # that a candidate should meet, over all replications
 FEWEST, MOST = 200, 4000  # replications of a candidate
+FEWEST_REPLICATIONS = 100  # that a user may ask for
 FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
 
 
@@ -82,6 +84,7 @@ class Bench:
     # what is left of the job after the last write, as a share of the progress between two, by
     # option; all of it where none is named
     tails: dict[str, float] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()  # options whose loss the curve does not know
     _known: dict[tuple[str, float], Priced] = field(init=False, default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
@@ -89,6 +92,11 @@ class Bench:
 
     def __post_init__(self) -> None:
         self._failures = pipeline.FailureBlocks([self.experiment])
+
+    @property
+    def losing(self) -> list[str]:
+        """The options that lose samples."""
+        return [name for name, one in self.options.items() if one.loses(self.experiment)]
 
     def price(self, name: str, intervals_h: Iterable[float]) -> list[Priced]:
         """The candidates of one option at some intervals [h], in order."""
@@ -159,12 +167,7 @@ class Bench:
         """What an option saves at the interval that is chosen, at one interval."""
         option, longest_h = self.options[name], self.experiment.useful_h
         for place, one in enumerate(option.policy_at(self.experiment, longest_h).captures):
-            whole = (
-                one.every_h == option.part * longest_h
-                if option.is_strategy
-                else (one.every_h is not None and isclose(one.every_h, longest_h))
-            )
-            if whole:
+            if one.every_h is not None and isclose(one.every_h, option.part * longest_h):
                 captures = option.policy_at(self.experiment, interval_h).captures
                 return captures[place] if place < len(captures) else None
         return None
@@ -199,6 +202,50 @@ class Bench:
             assert not policy.leaves_stale, "only options that the curve knows are compared"
             return nothing_lost(one.costs.n_replications)
         return lost
+
+
+def bench_of(
+    experiment: Experiment, limit: Limit, options: Mapping[str, Option] | None = None
+) -> Bench:
+    """Where candidates are priced, in the quantity that is limited. Raises as `select` does."""
+    n = experiment.simulation.replications
+    if n is None or n < FEWEST_REPLICATIONS:
+        raise ParameterError(
+            f"{n or 'a precision in place of'} replications: a selection needs a number of "
+            f"them, {FEWEST_REPLICATIONS} at least, to tell a mean from noise"
+        )
+    given = options_of(experiment) if options is None else options
+    known = {FULL: strategy(FULL), **_known(experiment, limit, given)}
+    return Bench(experiment, known, limit, left_out=tuple(given.keys() - known.keys()))
+
+
+def _known(
+    experiment: Experiment, limit: Limit, options: Mapping[str, Option]
+) -> dict[str, Option]:
+    """The options whose loss can be told; those that lose nothing are among them."""
+    metric, curve = limit.metric, experiment.curve
+    losing = {name for name, one in options.items() if one.loses(experiment)}
+    if metric is None or not losing:
+        return dict(options)
+    if curve is None:
+        raise ParameterError(f"a limit of {limit.quantity.value} needs a staleness curve")
+    if unfit := curve.why_unfit(metric):
+        raise ParameterError(
+            f"curve {curve.name} is not fit for use, so that nothing is recommended by it: "
+            f"{'; '.join(unfit)}"
+        )
+    known = {
+        name: one
+        for name, one in options.items()
+        if name not in losing
+        or curve.of_policy(one.policy_at(experiment, experiment.useful_h), metric) is not None
+    }
+    if not known:
+        raise ParameterError(
+            f"curve {curve.name} knows none of {', '.join(options)} in {metric.value}, as they "
+            f"save; it knows losses of {', '.join(curve.metrics)}"
+        )
+    return known
 
 
 def affordable(experiment: Experiment, *, tail: bool) -> int:

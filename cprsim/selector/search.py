@@ -14,7 +14,6 @@ from math import ceil, copysign, exp, inf, isfinite, log
 
 from cprsim.recovery.intervals import n_saves_due, young_h
 from cprsim.selector.limit import Limit
-from cprsim.selector.option import FULL
 from cprsim.selector.pricing import Bench, Priced
 
 FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
@@ -35,16 +34,11 @@ WORTH_A_TAIL = 1.01  # times the least loss: up to there pieces of equal length 
 WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
 
 
-def best_full(bench: Bench) -> Priced:
-    """Full recovery at its own best interval."""
-    return _cheapest_of(bench, FULL)
-
-
 def best(bench: Bench, name: str, full: Priced, worth: float = WORTH_TRYING) -> Priced | None:
     """An option at the cheapest interval that keeps the limit; None where none does."""
     option = bench.options[name]
     if not option.reloads:
-        one = _cheapest_of(bench, name)
+        one = cheapest_of(bench, name)
         if not one.policy.leaves_stale or one.keeps(bench.limit):
             return one
         if option.interval is None:
@@ -52,7 +46,7 @@ def best(bench: Bench, name: str, full: Priced, worth: float = WORTH_TRYING) -> 
     return best_within(bench, name, most_writes(bench, name, full, worth))
 
 
-def _cheapest_of(bench: Bench, name: str) -> Priced:
+def cheapest_of(bench: Bench, name: str) -> Priced:
     """An option at its cheapest interval, whatever it loses; as it is where it has none."""
     option = bench.options[name]
     if option.interval is None:

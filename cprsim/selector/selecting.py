@@ -1,8 +1,8 @@
-"""A selection with all that is shown: the decision, the paper's formula, the front, the flips."""
+"""A selection: what a scenario asks, and all that is shown of the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from math import isclose
@@ -10,32 +10,84 @@ from math import isclose
 import numpy as np
 from scipy import optimize
 
-from cprsim.experiments.assemble import Experiment
+from cprsim.curves.choosing import stand_ins
+from cprsim.errors import ParameterError, watch
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.records import Estimate
 from cprsim.recovery.intervals import cpr_h
 from cprsim.recovery.losses import WHOLE, Metric
+from cprsim.recovery.paper import STRATEGIES
+from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.words import hours
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.deciding import Decided, bench_of, decide, fit_tails, simplest
+from cprsim.selector.deciding import Decided, decide, fit_tails, simplest
 from cprsim.selector.flips import decide_again, flips
 from cprsim.selector.inputs import inputs_of
-from cprsim.selector.limit import Limit
-from cprsim.selector.option import FULL, Option
-from cprsim.selector.pricing import Bench, Priced
+from cprsim.selector.limit import HOW, NO_LIMIT, limit_of, wrong
+from cprsim.selector.option import FULL, options_of
+from cprsim.selector.parameters import variants
+from cprsim.selector.pricing import Bench, Priced, affordable, bench_of
 from cprsim.selector.search import best_within, most_writes
+from cprsim.selector.unknown import sensitivity_of
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 
+Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
 N_LEVEL = 8  # the same of what loses nothing: its overhead is shown over the interval
 FRONT_TIMES = 6  # its best number of saves, and one in so many of it: how far that goes
 FRONT_UP_TO = 1.3  # times full recovery's overhead, what writes may cost there
 
 
+def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, Bench]:
+    """The scenario, and where its candidates are priced. Raises CprsimError for what is wrong."""
+    loaded = load([])
+    for number, entry in enumerate(loaded.scenario.recovery):
+        if entry.costs is not None and entry.strategy in STRATEGIES:
+            message = (
+                f"a selection prices `{entry.strategy}` at the section `costs`: put these there; "
+                "recovery systems may have their own"
+            )
+            raise wrong(loaded, f"recovery.{number}.costs", message)
+    experiment = assemble(loaded)  # says where an entry stands that can't run the job
+    try:
+        options = options_of(experiment)
+    except ParameterError as error:
+        raise wrong(loaded, "recovery", str(error)) from None
+    limited = any(one.loses(experiment) for one in options.values())
+    limit = limit_of(loaded, priced=limited)
+    if limited and limit is None:
+        message = f"there is no limit; say what may be lost with one of {HOW}"
+        raise wrong(loaded, "accuracy", message)
+    limit, n = limit or NO_LIMIT, replications
+    if n is None:
+        n = affordable(experiment, tail=limit.risk is not None)
+    loaded = load([f"--replications simulation.replications={n}"])
+    return loaded, bench_of(experiment.simulated(replications=n), limit, options)
+
+
+def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
+    """The selection, with what would make another candidate the cheapest."""
+    others = stand_ins(loaded) if bench.limit.metric else ()
+    varied = variants(loaded, bench.experiment.simulation.replications or 0)
+    with watch.progress("selecting") as on_progress:
+        selection = select(bench, on_progress, draws=varied, stand_ins=others)
+    bills = selection.bills(prices_of(loaded.scenario))
+    best = cheapest_of(bills) if bills else selection.chosen.strategy
+    costs = {name: one.overhead.mean for name, one in selection.finishing.items()}
+    if bills:
+        costs = {name: float(one.month.total_cents) for name, one in bills.items()}
+    unsure, accuracy = sensitivity_of(loaded, selection.entries, costs, best), ""
+    if selection.limited and loaded.scenario.accuracy is not None:
+        plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
+        accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
+    return replace(selection, accuracy=accuracy, sensitivity=unsure)
+
+
 def select(
-    experiment: Experiment,
-    limit: Limit,
-    options: Mapping[str, Option] | None = None,
+    bench: Bench,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     *,
     explain: bool = True,
@@ -43,7 +95,7 @@ def select(
     stand_ins: Sequence[StalenessCurve] = (),
 ) -> Selection:
     """Choose the interval of each option, and the option, by the curve of the experiment."""
-    bench, curve = bench_of(experiment, limit, options), experiment.curve
+    experiment, limit, curve = bench.experiment, bench.limit, bench.experiment.curve
     explained = len(bench.options) + len(list(inputs_of(experiment))) if explain else 0
     n_steps, done = len(bench.options) + explained + len(stand_ins) + len(draws), count(1)
 
@@ -56,7 +108,7 @@ def select(
     def shown(one: Priced, rule: str = "") -> Candidate:
         return candidate(one, bench, full, rule)
 
-    limited = any(one.loses(experiment) for name, one in bench.options.items() if name != FULL)
+    limited = bool(bench.losing)
     fronts = _front(bench, decided, limited, step) if explain else []
     return Selection(
         useful_h=experiment.useful_h,
@@ -77,7 +129,7 @@ def select(
         flips=flips(bench, decided, step, limited=limited) if explain else (),
         drawn=decide_again(bench, decided, draws, step),
         notes=(*(() if curve is None or not limited else curve.notes), *_careful(bench, decided)),
-        left_out=tuple(name for name in options or () if name not in bench.options),
+        left_out=bench.left_out,
         limited=limited,
     )
 

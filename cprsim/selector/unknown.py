@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import count
 from typing import cast
 
 import numpy as np
@@ -20,7 +19,6 @@ from cprsim.results.sensitivity import (
     MOST_CONTENDERS,
     N_DRAWS,
     Sensitivity,
-    only_prices,
     sensitivity,
 )
 from cprsim.scenario.failures import ANY
@@ -55,34 +53,31 @@ def sensitivity_of(
         "simulation.replications": n,
         "simulation.precision": None,
     }
-    unknown, done = unknown_values(loaded), count(1)
+    unknown, known = unknown_values(loaded), dict[str, Used]()
     simulated = [len(some.written) for key, some in unknown.items() if not key.startswith(PRICES)]
     priced = len(simulated) < len(unknown)  # what is used then is simulated once
     total = sum(simulated) + N_DRAWS * bool(simulated) + priced
-    now: list[Used] = []  # what is used as the scenario says
 
     def varied(changes: Mapping[str, Plain]) -> LoadedScenario:
         return loaded.varied({**fixed, **changes}, lambda key: Place(f"unknown {key}"))
 
     with watch.progress("values of unknown inputs") as on_progress:
 
-        def used(one: LoadedScenario) -> Used:
-            found = _used(one, names)
-            on_progress(next(done), total)
-            return found
+        def used(changes: Mapping[str, Plain]) -> Used:
+            """What is used under some changes, whatever the prices."""
+            but = {key: to for key, to in changes.items() if not key.startswith(PRICES)}
+            if str(but) not in known:
+                known[str(but)] = _used(varied(but), names)
+                on_progress(len(known), total)
+            return known[str(but)]
 
         def costs_of(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
-            """Costs under each of some changes; those of prices need no simulation."""
-            scenarios = [varied(changes) for changes in all_changes]
-            if only_prices(all_changes):
-                now.extend([] if now else [used(varied({}))])
-                of_each = now * len(scenarios)
-            else:
-                of_each = [used(one) for one in scenarios]
-            rows = [
-                [_cost(one, of.get(name), prices_of(one.scenario)) for name in names]
-                for one, of in zip(scenarios, of_each, strict=True)
-            ]
+            """Costs under each of some changes."""
+            rows = []
+            for changes in all_changes:
+                one, of = varied(changes), used(changes)
+                prices = prices_of(one.scenario)
+                rows.append([_cost(one, of.get(name), prices) for name in names])
             return dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
 
         return sensitivity(loaded, best, costs_of, unknown)

@@ -9,9 +9,10 @@ from itertools import count
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.selector.deciding import bench_of, decide, fit_tails
+from cprsim.selector.deciding import decide, fit_tails
 from cprsim.selector.limit import NO_LIMIT, Limit
 from cprsim.selector.option import FULL, RELOADING, Option
+from cprsim.selector.pricing import bench_of
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
 NONE_KEEPS = "no interval that is worth its saves keeps the limit"

@@ -20,8 +20,8 @@ from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import StageKind
 from cprsim.recovery.system import noticed_after
 from cprsim.results.rows import replication_rows
-from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit
+from cprsim.selector.pricing import bench_of
 from cprsim.staleness.response import Response
 from tests.making import Make, maker, small_scenario
 

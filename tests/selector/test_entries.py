@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from math import inf
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from cprsim.scenario.recovery import SubSavesSection
 from cprsim.selector.option import strategy
 from tests.generated import sub_saves
 from tests.making import small_scenario
+from tests.selector.conftest import same
 
 USEFUL_H = 20.0  # of the small scenario
 
@@ -30,20 +30,6 @@ def planned(folder: Path, said: str) -> Policy:
     path.write_text(small_scenario(said), "utf-8")
     (policy,) = assemble(load_scenario(path)).policies
     return policy
-
-
-def same(one: Policy, other: Policy) -> bool:
-    """Whether two policies do the same: not how their intervals came about."""
-    plain = [(p.name, p.on_failure, p.decision) for p in (one, other)]
-    parts = [p.sub_saves and asdict(p.sub_saves) | {"extra_h": 0} for p in (one, other)]
-    extra = [p.sub_saves.extra_h if p.sub_saves else 0.0 for p in (one, other)]
-    return (
-        plain[0] == plain[1]
-        and parts[0] == parts[1]
-        and extra[0] == pytest.approx(extra[1], rel=1e-9)
-        and one.interval_h == pytest.approx(other.interval_h, rel=1e-9)
-        and n_saves_due(one.interval_h, USEFUL_H) == n_saves_due(other.interval_h, USEFUL_H)
-    )
 
 
 @settings(max_examples=40)
@@ -63,8 +49,13 @@ def test_an_entry_makes_the_policy_that_it_was_made_from(
         assemble(load_scenario("x", text=small_scenario())),
     )
     said = option.entry_at(interval_h, USEFUL_H)
-    again = planned(tmp_path_factory.mktemp("entry"), said)
-    assert same(again, option.policy_at(experiment, interval_h)), said
+    again, policy = (
+        planned(tmp_path_factory.mktemp("entry"), said),
+        option.policy_at(experiment, interval_h),
+    )
+    assert same(again, policy), said
+    assert n_saves_due(again.interval_h, USEFUL_H) == n_saves_due(policy.interval_h, USEFUL_H)
+    assert ("sub_saves" in said) == (section not in (None, SubSavesSection())), said
 
 
 def test_a_priority_strategy_with_a_time_needs_no_target(tmp_path) -> None:

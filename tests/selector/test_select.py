@@ -117,6 +117,15 @@ def test_what_is_wrong_is_said_in_one_message(folder: Path, options: str, said: 
     assert not (folder / "results").exists()
 
 
+def test_what_is_lost_of_accuracy_is_in_the_bills() -> None:
+    """Of a selection that is read back, too."""
+    prices = ["prices={node_hour: 3, auc_loss: 40}"]
+    answer = cprsim.select("small.yaml", prices, max_auc_loss=0.0005, curve="mine.csv", **FEW)
+    bills = answer.frames["bills"].set_index(["strategy", "part"])["job_cost"]
+    loss = answer.frames["strategies"].set_index("strategy")["loss"]
+    assert bills["cpr-mfu", "accuracy"] == pytest.approx(40 * 1e4 * loss["cpr-mfu"], abs=0.01)
+
+
 def test_without_a_curve_it_says_how_to_get_one() -> None:
     with pytest.raises(cprsim.CprsimError, match=r"no staleness curve applies.* cprsim measure"):
         selected(max_auc_loss=0.001, curve=None)
@@ -184,8 +193,7 @@ def test_flips_say_from_what_to_what(selection: Selection) -> None:
 
 
 def test_what_was_not_measured_is_warned_of(selection: Selection) -> None:
-    partial = selection.best["partial"]
-    assert partial is not None
+    partial = selection.there["partial"]
     best = {**selection.best, "partial": replace(partial, beyond_fraction=0.07)}
     beyond = replace(selection, best=best)
     assert "7.00 % of the jobs lose more than the curve was measured for" in said_of(beyond)

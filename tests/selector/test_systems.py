@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.files import decode, encode
 from cprsim.recovery.losses import Metric
@@ -33,7 +32,7 @@ from cprsim.selector.limit import NO_LIMIT, PLS, Limit
 from cprsim.selector.option import RELOADING, options_of
 from cprsim.selector.search import most_taken
 from tests.making import SCENARIOS, call, maker
-from tests.selector.conftest import bench_by, choose, curve_of, said_of
+from tests.selector.conftest import bench_by, choose, curve_of, said_of, same
 
 WORKERS = """\
 name: workers
@@ -59,6 +58,7 @@ simulation: {seed: 1, replications: 200}
 """
 SCOPES = "scopes=[{name: node, share: 1.0, reach: node, detect: 3 min}]"
 SAVE_H, MTBF_H = 2 / 60, 4.0
+YOUNG_H = sqrt(2 * SAVE_H * MTBF_H)
 
 
 def experiment(folder: Path, recovery: str, *overrides: str, text: str = WORKERS) -> Experiment:
@@ -111,11 +111,9 @@ def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_pat
     known(disguised())
     made = experiment(tmp_path, "full, disguised")
     found = choose(made, None, NO_LIMIT)
-    one = found.best["disguised"]
-    assert one is not None
+    one = found.there["disguised"]
     assert one.option == "every"
-    young_h = sqrt(2 * SAVE_H * MTBF_H)
-    assert one.policy.interval_h == pytest.approx(young_h, rel=0.25)
+    assert one.policy.interval_h == pytest.approx(YOUNG_H, rel=0.25)
     assert one.overhead.mean == pytest.approx(found.full.overhead.mean, rel=0.005)
     assert found.fell_back  # it does not surely cost less
     bench = bench_by(made, None, NO_LIMIT)
@@ -131,87 +129,62 @@ def test_partial_recovery_in_disguise_saves_as_seldom_as_the_limit_allows(known,
         (Limit(Metric.AUC, 0.0002), curve_of(partial=0.01)),
     ):
         found = choose(made, curve, limit, options_of(made, ["partial"]))
-        one, partial = found.best["disguised"], found.best["partial"]
-        assert one is not None
-        assert partial is not None
+        one, partial = found.there["disguised"], found.there["partial"]
         assert one.n_saves == partial.n_saves > 0
         assert one.held == pytest.approx(partial.held)
         assert found.limited
 
 
-def test_a_shortest_interval_is_kept(known, tmp_path) -> None:
-    known(disguised())
-    entry = "{strategy: disguised, options: {longest_part: 90 min}}"
-    bench = bench_by(experiment(tmp_path, f"full, {entry}"), None, NO_LIMIT)
-    assert bench.saves("disguised") == (pytest.approx(1.5), pytest.approx(SAVE_H))
-    found = choose(bench.experiment, None, NO_LIMIT).best["disguised"]
-    assert found is not None
-    assert 1.5 <= found.policy.interval_h < 1.65
+GEMINI = "{strategy: gemini, options: {remote_every: 7 h}}"
+OFTEN = "{strategy: disguised, name: often, options: {every: 10 min}}"
+LATE = "{strategy: disguised, options: {longest_part: 90 min}}"
+LONG = ("job.useful=2000 h", SCOPES, "costs.save={stall: 1 s, background: 5 s}")
 
 
-def test_never_saving_is_an_interval_as_long_as_the_job(known, tmp_path) -> None:
-    known(disguised())
-    made = experiment(tmp_path, "full, disguised", "failures.mtbf=100000 h")
-    one = choose(made, None, NO_LIMIT).best["disguised"]
+@pytest.mark.parametrize(
+    ("recovery", "overrides", "interval", "between_h", "entry"),
+    [
+        (LATE, (), "every", (1.5, 1.65), None),  # its shortest
+        # where nothing fails it never saves: as an option says it, as seldom as the job is long
+        (
+            "disguised", ("failures.mtbf=100000 h",), "every", (inf, inf),
+            "{strategy: disguised, options: {every: 40 h}}",
+        ),
+        (OFTEN, (), None, (1 / 6, 1 / 6), OFTEN),  # without an interval it is priced as it is
+        # free saves that guard against nothing: as the scenario says
+        (GEMINI, (SCOPES, "failures.mtbf=40 h"), "remote_every", (7.0, 7.0), GEMINI),
+        # Young's, not the 100 s of 10 steps, at which saves of 2 min more than double the hours
+        ("varuna", (), "every", (0.6 * YOUNG_H, 1.4 * YOUNG_H), None),
+        # a step's copy each 10 s, 500 failures: of 1,000 saves each is 2 h old
+        ("checkfreq", LONG, "every", (0.0, 0.4), None),
+    ],
+)  # fmt: skip
+def test_the_interval_of_a_system(
+    known, tmp_path, recovery, overrides, interval, between_h, entry
+) -> None:
+    known(replace(disguised(), interval=interval))
+    full = "{strategy: full, interval: 1 h}"
+    few = "simulation.replications=100"
+    made = experiment(tmp_path, f"{full}, {recovery}", *overrides, few)
+    (one,) = choose(made, None, NO_LIMIT).best.values()
     assert one is not None
-    assert one.n_saves == 0
-    assert one.policy.interval_h == inf
-    assert one.entry == "{strategy: disguised, options: {every: 40 h}}"
+    assert one.option == (interval or "")
+    low, high = between_h
+    assert low * (1 - 1e-9) <= one.policy.interval_h <= high * (1 + 1e-9)
+    assert entry in (None, one.entry)
 
 
 def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path) -> None:
     made = experiment(tmp_path, "full, gemini")
     bench = bench_by(made, None, NO_LIMIT)
-    one = choose(made, None, NO_LIMIT).best["gemini"]
+    one = choose(made, None, NO_LIMIT).there["gemini"]
     n_most = most_taken(bench, "gemini")
     assert n_most > 1000, "as many as are written one after the other"
     most = bench.with_writes("gemini", [n_most])[0]
-    assert one is not None
     assert 0 < one.n_saves < n_most
     assert one.overhead.mean <= 1.01 * most.mean_overhead
     fewer = bench.with_writes("gemini", [one.n_saves // 3])[0]
     assert fewer.mean_overhead > 1.01 * most.mean_overhead
-
-
-def test_where_free_saves_guard_against_nothing_the_scenario_decides(tmp_path) -> None:
-    entry = "{strategy: gemini, options: {remote_every: 7 h}}"
-    made = experiment(tmp_path, f"full, {entry}", SCOPES, "failures.mtbf=40 h")
-    one = choose(made, None, NO_LIMIT).best["gemini"]
-    assert one is not None
-    assert one.policy.interval_h == pytest.approx(7.0)
-    assert one.n_saves == 5
-    assert one.entry == entry
-
-
-def test_a_system_without_an_interval_is_priced_as_it_is(known, tmp_path) -> None:
-    known(replace(disguised(), interval=None))
-    entry = "{strategy: disguised, name: often, options: {every: 10 min}}"
-    found = choose(experiment(tmp_path, f"full, {entry}"), None, NO_LIMIT)
-    one = found.best["often"]
-    assert one is not None
-    assert one.option == ""
-    assert one.policy.interval_h == pytest.approx(1 / 6)
-    assert one.entry == entry
-
-
-def test_free_saves_are_as_many_as_the_failures_of_a_long_job_ask_for(tmp_path) -> None:
-    # a step's copy each 10 s, 500 failures: of 1,000 saves each is 2 h old
-    long = ("job.useful=2000 h", "simulation.replications=100", SCOPES)
-    entry = "{strategy: full, interval: 1 h}"
-    made = experiment(
-        tmp_path, f"{entry}, checkfreq", *long, "costs.save={stall: 1 s, background: 5 s}"
-    )
-    one = choose(made, None, NO_LIMIT).best["checkfreq"]
-    assert one is not None
-    assert one.n_saves > 5000
-
-
-def test_varuna_is_searched_for_its_interval(tmp_path) -> None:
-    made = experiment(tmp_path, "full, varuna")
-    one = choose(made, None, NO_LIMIT).best["varuna"]
-    assert one is not None
-    # Young's, not the 100 s of 10 steps, at which saves of 2 min more than double the hours
-    assert one.policy.interval_h == pytest.approx(sqrt(2 * SAVE_H * MTBF_H), rel=0.4)
 
 
 @pytest.mark.parametrize(("most", "kept"), [(0.02, True), (0.001, False)])
@@ -233,7 +206,6 @@ def test_workers_are_compared_with_the_listed_systems_alone(tmp_path) -> None:
     alone = choose(experiment(tmp_path, "full"), None, NO_LIMIT, explain=True)
     assert alone.best == {}
     assert alone.flips == ()
-    assert "Nothing else is compared" in said_of(alone)
     drawn = DrawnDecisions(n=40, same_fraction=1.0, kept_fraction=1.0, low_h=1.0, high_h=2.0)
     uncertain = said_of(replace(alone, drawn=drawn))
     assert "In 40 draws of them the best interval of full is 1 h to 2 h (5 to 95 %)." in uncertain
@@ -265,19 +237,11 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     loaded = load_scenario(SCENARIOS / "llm.yaml", [only, "cluster.replicas=8"])
     experiment = assemble(loaded, with_policies=False)
     made = choose(experiment.simulated(replications=200), None, NO_LIMIT)
-    hsdp = made.best["hsdp"]
-    assert hsdp is not None
+    hsdp = made.there["hsdp"]
     assert hsdp.pays
     assert made.fell_back
     assert "it is not recommended, whatever its hours" in made.notes[0]
     assert "and costs accuracy that nothing here prices" in said_of(made)
-
-
-def test_a_system_can_not_have_the_name_of_what_is_compared(tmp_path) -> None:
-    for name in ("full", "cpr-mfu"):
-        made = experiment(tmp_path, f"{{strategy: ecrec, name: {name}}}", text=SERVERS)
-        with pytest.raises(ParameterError, match="another `name`"):
-            options_of(made)
 
 
 # ----------------------------------------------------------------------------- how it is said
@@ -339,74 +303,47 @@ def test_entries_give_the_policies_that_were_selected(program, tmp_path, monkeyp
         "full, {strategy: gemini, name: peers, options: {copies: 4}, costs: {reschedule: 90 s}}, "
         "{strategy: hsdp, options: {group: 2}}, varuna"
     )
-    result = program(recovery, "--json")
-    assert result.exit_code == 0, result.output
-    plain = json.loads(result.stdout)
+    plain = json.loads(program(recovery, "--json").stdout)
     read = load_selection(Path(plain["folder"]))
     best = {one["strategy"]: one for one in plain["frames"]["strategies"]}
     assert best["peers"]["option"] == "remote_every"
     assert "options: {copies: 4, remote_every: " in best["peers"]["entry"]
-    path = tmp_path / "pasted.yaml"
-    entries = ", ".join(one["entry"] for one in best.values())
-    path.write_text(WORKERS.replace("RECOVERY", entries), "utf-8")
-    made = {policy.name: policy for policy in assemble(load_scenario(path)).policies}
+    pasted = experiment(tmp_path, ", ".join(one["entry"] for one in best.values()))
+    made = {policy.name: policy for policy in pasted.policies}
     assert list(made) == ["full", "peers", "hsdp", "varuna"]
-    for name, one in read.best.items():
-        assert name == "full" or _same(made[name], one.policy), name
-    full = read.full.policy
-    assert made["full"].interval_h == pytest.approx(full.interval_h, rel=1e-9)
-    assert made["full"].on_failure is full.on_failure
-
-
-def _same(one: Policy, other: Policy) -> bool:
-    """Whether two do the same; what is typed has ten digits."""
-    every_h = [[capture.every_h for capture in policy.captures] for policy in (one, other)]
-    bare = [
-        replace(
-            policy,
-            captures=tuple(replace(c, every_h=None) for c in policy.captures),
-            interval_h=inf,
-            interval_rule="",
-        )
-        for policy in (one, other)
-    ]
-    return bare[0] == bare[1] and every_h[0] == pytest.approx(every_h[1], rel=1e-9)
+    for name, one in read.there.items():
+        assert same(made[name], one.policy), name
 
 
 @pytest.mark.parametrize(
-    ("recovery", "problem"),
+    ("recovery", "wrong", "said"),
     [
+        ("full, gemini", False, "loses samples, so that no limit is needed"),
+        ("full", False, "Nothing else is compared"),
         (
-            "full, {strategy: hsdp, options: {group: 3}}",
-            "recovery.1: hsdp: 8 nodes of `worker` make no",
-        ),
-        ("{strategy: full, costs: {save: 3 s}}, gemini", "recovery.0.costs: a selection prices"),
-        ("{strategy: gemini, name: full}", "recovery: `full` is compared as the strategy"),
-    ],
-)
-def test_what_can_not_be_selected_is_one_clear_error(program, tmp_path, recovery, problem) -> None:
-    result = program(recovery)
-    assert result.exit_code == 2
-    assert problem in result.output
-    assert "workers.yaml" in result.output
-    assert not (tmp_path / "results").exists()
-
-
-@pytest.mark.parametrize(
-    ("recovery", "said"),
-    [
-        ("full, gemini", "loses samples, so that no limit is needed"),
-        (
-            "full, {strategy: checkmate, options: {shadow_nodes: 1}}",
+            "full, {strategy: checkmate, options: {shadow_nodes: 1}}", False,
             "Warning: checkmate takes nodes on top of the job's, 1, whose hours are not counted.",
         ),
         (
-            "full, {strategy: moc, options: {experts: 4}}",
+            "full, {strategy: moc, options: {experts: 4}}", False,
             "Warning: moc: what experts that go back further than the job cost in accuracy is not",
         ),
+        (
+            "full, {strategy: hsdp, options: {group: 3}}", True,
+            "recovery.1: hsdp: 8 nodes of `worker` make no",
+        ),
+        (
+            "{strategy: full, costs: {save: 3 s}}, gemini", True,
+            "workers.yaml:10: recovery.0.costs: a selection prices",
+        ),
+        (
+            "{strategy: gemini, name: full}", True,
+            "recovery: `full` is compared as the strategy of that name: give the recovery system",
+        ),
     ],
-)
-def test_what_the_numbers_do_not_hold_is_said(program, recovery: str, said: str) -> None:
+)  # fmt: skip
+def test_what_the_program_says(program, tmp_path, recovery: str, wrong: bool, said: str) -> None:
     result = program(recovery)
-    assert result.exit_code == 0, result.output
-    assert said in " ".join(result.stdout.split())
+    assert result.exit_code == (2 if wrong else 0), result.output
+    assert said in " ".join(result.output.split())
+    assert (tmp_path / "results").exists() != wrong
