@@ -206,7 +206,7 @@ def test_workers_are_compared_with_the_listed_systems_alone(tmp_path) -> None:
     alone = choose(experiment(tmp_path, "full"), None, NO_LIMIT, explain=True)
     assert alone.best == {}
     assert alone.flips == ()
-    drawn = DrawnDecisions(n=40, same_fraction=1.0, kept_fraction=1.0, low_h=1.0, high_h=2.0)
+    drawn = DrawnDecisions(40, 1.0, 1.0, 1.0, 2.0)
     uncertain = said_of(replace(alone, drawn=drawn))
     assert "In 40 draws of them the best interval of full is 1 h to 2 h (5 to 95 %)." in uncertain
     assert "partial" not in uncertain  # nothing was decided between it and full
@@ -265,19 +265,15 @@ def test_what_flips_is_looked_for_without_a_limit(whole: Selection) -> None:
     assert set(whole.front) == {"full", "gemini", "often"}
 
 
-def test_the_terminal_names_the_option_and_no_loss(whole: Selection) -> None:
-    text = said_of(whole)
+def test_it_is_read_back_and_names_the_option_and_no_loss(whole: Selection) -> None:
+    text, stored = said_of(whole), json.dumps(encode(whole), allow_nan=False)
     assert "Nothing that is compared loses samples, so that no limit is needed." in text
     assert re.search(r"gemini \(recommended\) +[\d.]+ (h|min|s) \(remote_every\)", text)
     assert "PLS" not in text
     assert "limit" not in text.replace("no limit is needed", "")
-
-
-def test_a_selection_with_systems_is_read_back(whole: Selection) -> None:
-    text = json.dumps(encode(whole), allow_nan=False)
-    again = decode(Selection, json.loads(text))
+    again = decode(Selection, json.loads(stored))
     assert again == whole
-    assert said_of(again) == said_of(whole)
+    assert said_of(again) == text
 
 
 # ----------------------------------------------------------------------------- the program
