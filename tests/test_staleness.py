@@ -23,7 +23,7 @@ from cprsim.recovery.policy import (
     Rule,
 )
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.expected import jackknife_error, mean_loss
+from cprsim.staleness.expected import Prediction, jackknife_error
 from cprsim.staleness.response import Replicate, Response, Weight
 from tests.making import paper_policy
 
@@ -136,7 +136,8 @@ def test_an_extrapolation_errs_to_loss_where_the_last_points_flatten():
 
 
 def test_the_noise_of_simulation_and_of_measurement_add_up():
-    found = mean_loss(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3]), degrees=4.0)
+    lost, error = np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3])
+    found = Prediction(lost, error, lost > 3, degrees=4.0).mean()
     of_simulation, of_curve = 1.0 / 3, 0.2**2  # the curve errs alike in all jobs
     assert found.mean == pytest.approx(2.0)
     assert found.standard_error == pytest.approx(sqrt(of_simulation + of_curve))

@@ -8,7 +8,7 @@ from cprsim.curves import choosing
 from cprsim.curves.choosing import chosen_curve
 from cprsim.curves.curve_file import write_curve
 from cprsim.curves.trained_on import kernel_block
-from cprsim.errors import CurveError, ScenarioError
+from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.recovery.losses import Metric
 from cprsim.results.identity import failures_digest, identity_of
@@ -87,12 +87,6 @@ def test_a_curve_that_is_not_there_is_said_with_its_line(load, ship):
     assert "did you mean `small-linear`" in str(caught.value)
     with pytest.raises(ScenarioError, match=r"accuracy.curve: `none.csv` is not there"):
         chosen_curve(load("accuracy: {curve: none.csv}\n"))
-
-
-def test_a_damaged_curve_stops_the_run_before_it_begins(load, tmp_path):
-    (tmp_path / "bad.json").write_text("{")
-    with pytest.raises(CurveError, match=r"bad.json:1: is damaged"):
-        assemble(load("accuracy: {curve: bad.json}\n"))
 
 
 def test_a_result_is_of_its_curve_and_its_failures_are_not(load, tmp_path):
