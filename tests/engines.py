@@ -80,7 +80,7 @@ def by_loop(
 def naively(
     job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
 ) -> ReplicationOutcome:
-    return naive.run(job, failures, draws.of(0))
+    return naive.Replication(job, failures, draws.of(0)).run()
 
 
 ENGINES: dict[str, Callable[..., ReplicationOutcome]] = {
