@@ -36,7 +36,7 @@ from cprsim.recovery.policy import (
     To,
 )
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from tests.engines import ENGINES, assert_folds, draws_of, failures, logged, told
+from tests.engines import ENGINES, draws_of, failures, logged, told
 
 # Failures of the last four strike a node, and name their rule
 SCOPES = (
@@ -143,7 +143,7 @@ def life(
     return Life(name, job, struck, expected, **known)
 
 
-def check(engine: str, life: Life, folds: bool = False) -> None:
+def check(engine: str, life: Life) -> None:
     """One engine says of a life what its hand-made account says."""
     draws = draws_of(life.job, seed_of(life))
     found = ENGINES[engine](life.job, life.failures, draws)
@@ -159,14 +159,10 @@ def check(engine: str, life: Life, folds: bool = False) -> None:
     assert life.saves is None or found.n_saves == life.saves
     stale = [(one.progress_h, one.slot, one.content_h) for one in found.stale]
     assert stale == [pytest.approx(one) for one in life.stale or []]
-    if engine == "simpy":
-        log = logged(life.job, life.failures, draws)
-        lines = [line.strip() for line in life.log.split(";") if line.strip()]
-        if lines:
-            first = told(log).index(lines[0])
-            assert told(log)[first : first + len(lines)] == lines
-        if folds:
-            assert_folds(log, life.job, found)
+    if engine == "simpy" and life.log:
+        lines, of_log = life.log.split("; "), told(logged(life.job, life.failures, draws))
+        first = of_log.index(lines[0])
+        assert of_log[first : first + len(lines)] == lines
 
 
 def seed_of(life: Life) -> int:
@@ -182,12 +178,12 @@ def seed_of(life: Life) -> int:
     raise AssertionError
 
 
-def lived(lives: Sequence[Life], folds: bool = False) -> Callable[..., None]:
+def lived(lives: Sequence[Life]) -> Callable[..., None]:
     """A test of lives by all engines."""
 
     @pytest.mark.parametrize("engine", ENGINES)
     @pytest.mark.parametrize("one", lives, ids=[one.name for one in lives])
     def test(engine: str, one: Life) -> None:
-        check(engine, one, folds)
+        check(engine, one)
 
     return test
