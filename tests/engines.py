@@ -292,16 +292,19 @@ def _cost(cost: float | Duration | Transfer) -> Duration | Transfer:
     return Constant(cost) if isinstance(cost, int | float) else cost
 
 
-def failures(words: str, scopes: Sequence[str] = ("node",)) -> list[ScopedFailure]:
+def failures(
+    words: str, scopes: Sequence[str] = ("node",), repair_h: float = 1.0
+) -> list[ScopedFailure]:
     """Failures as words: ``3 node 0 1, 3.5 process 2 repair 4``: instant, scope, slots, repair [h].
 
-    ``2.5 notice`` announces the next.
+    ``2.5 notice`` announces the next. Repairs are of all slots, or of each.
     """
     numbers = {"notice": NOTICE} | {name: number for number, name in enumerate(scopes)}
     found = []
     for word in filter(str.strip, words.split(",")):
-        struck, _, repair_h = word.partition("repair")
+        struck, _, repairs = word.partition("repair")
         at_h, scope, *slots = struck.split()
-        repairs = (float(repair_h or 1.0),) * len(slots)
-        found.append(ScopedFailure(float(at_h), tuple(map(int, slots)), numbers[scope], repairs))
+        hours = tuple(map(float, repairs.split())) or (repair_h,)
+        hours = hours if len(hours) == len(slots) else hours * len(slots)
+        found.append(ScopedFailure(float(at_h), tuple(map(int, slots)), numbers[scope], hours))
     return found
