@@ -240,7 +240,6 @@ class Replication:
         for at_h in self.repaired_at_h:
             if self.is_now(at_h):
                 self.repaired_at_h.remove(at_h)
-                assert self.n_pooled is not None
                 self.n_pooled += 1
                 self.give_nodes()
                 return True
@@ -478,7 +477,6 @@ class Replication:
         self.n_saves += 1
         for capture in self.policy.captures:  # 3.4
             if capture.after == tier.name:
-                assert source.every_h is not None, "a chain of flushes"
                 number = round(save.content_h / source.every_h)
                 if number % capture.every_nth == 0 and self.has_room(capture):
                     flush = self.new_save(capture, save.content_h)
@@ -574,7 +572,6 @@ class Replication:
                 for content, tier in self.surviving(rule, struck):
                     if not content.corrupt:
                         return Choice(n, rule, tier, content.content_h, tried_h)
-                    assert not isinstance(tier.load, Storage)
                     tried_h += self.cost_h(tier.load, f"load/{tier.name}", self.n_failures)
         *_, last = self.policy.rules
         n_last = len(self.policy.rules) - 1
@@ -723,7 +720,6 @@ class Replication:
             elif recovery.is_on_link and hours > 0.0:
                 recovery.left_bytes = self.bytes_to_load(recovery)
             elif stage.kind is StageKind.REGROUP and stage.cost is None:
-                assert self.policy.elastic is not None
                 known_h = self.policy.elastic.regroup_h
                 hours = known_h[min(self.n_units_missing(), len(known_h) - 1)]
             if hours > 0.0:
@@ -781,8 +777,6 @@ class Replication:
     def bytes_to_load(self, recovery: Recovery) -> dict[int, float]:
         """Of each shard that a recovery loads."""
         first, link = self.job.cluster.shard_slots.start, recovery.link
-        assert link is not None
-        assert recovery.shards is not None
         sizes = link.bytes_of_shards
         return {
             shard: sizes[shard - first] if sizes else link.shard_bytes for shard in recovery.shards
@@ -793,7 +787,6 @@ class Replication:
         loading = [recovery for recovery in self.recoveries if recovery.is_on_link]
         n_shards = sum(len(recovery.left_bytes) for recovery in loading)
         link = loading[0].link
-        assert link is not None
         return min(link.server_bandwidth_bytes_per_h, link.bandwidth_bytes_per_h / n_shards)
 
     def move_bytes(self, until_h: float) -> None:
