@@ -36,7 +36,7 @@ from cprsim.recovery.policy import (
     To,
 )
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from tests.engines import ENGINES, draws_of, failures, logged, told
+from tests.engines import ENGINES, draws_of, failures, logged, ran, told
 
 # Failures of the last four strike a node, and name their rule
 SCOPES = (
@@ -146,7 +146,7 @@ def life(
 def check(engine: str, life: Life) -> None:
     """One engine says of a life what its hand-made account says."""
     draws = draws_of(life.job, seed_of(life))
-    found = ENGINES[engine](life.job, life.failures, draws)
+    found = ran(engine, life.job, life.failures, draws)
     named = zip(life.job.policy.parts, found.hours, strict=True)
     parts = {part: hours for part, hours in named if hours > 1e-12}
     assert parts == pytest.approx(life.parts, abs=1e-9)

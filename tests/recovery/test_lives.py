@@ -24,7 +24,7 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from tests.engines import ENGINES, FULL, PARTIAL, draws_of, failures, job_of
+from tests.engines import ENGINES, FULL, PARTIAL, draws_of, failures, job_of, ran
 from tests.in_step.settings import in_step
 from tests.recovery.lives import (
     READERS,
@@ -598,7 +598,7 @@ def test_after_five_thousand_failures_a_job_has_to_get_on(
     """12 hours for each hour of work are too many, 8 are not."""
     of = job(rule("nobody", f"reschedule {down_h}"), AGAIN, useful_h=6000)
     struck = [ScopedFailure((down_h + 1) * n, (0,), 1, (1.0,)) for n in range(1, 6001)]
-    found = ENGINES[engine](of, struck, draws_of(of))
+    found = ran(engine, of, struck, draws_of(of))
     assert found.finished == finishes
     assert finishes or found.n_failures == 5000
 
@@ -616,7 +616,7 @@ def test_costs_that_vary_are_asked_for_by_name_and_number(engine: str) -> None:
     of = job(back, tiers=(tier,), captures=(replace(saves("remote", 4), stall=varying),))
     of = replace(of, scopes=scopes, clock=Clock.PROGRESS)
     draws = draws_of(of, seed=7)
-    found = ENGINES[engine](of, failures("5 gpu 0, 9 gpu 0", ["gpu"]), draws)
+    found = ran(engine, of, failures("5 gpu 0, 9 gpu 0", ["gpu"]), draws)
 
     def hours(name: str, n: int = 2) -> float:
         return sum(draws.of(0).hours(name, number) for number in range(n))
@@ -718,6 +718,6 @@ test_strategies = lived(STRATEGIES)
 def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count(engine: str) -> None:
     job = job_of(PARTIAL, 8)
     struck = failures("2 node 0, 5 node 0, 6 node 1, 9 node 0")
-    stale = ENGINES[engine](job, struck, draws_of(job)).stale
+    stale = ran(engine, job, struck, draws_of(job)).stale
     assert [one.progress_h - one.content_h for one in stale] == [2, 5, 6, 1]
     assert [one.progress_h - one.fresh_h for one in stale] == [2, 3, 6, 1]

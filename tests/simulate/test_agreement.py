@@ -32,6 +32,7 @@ from tests.engines import (
     draws_of,
     job_of,
     logged,
+    ran,
 )  # fmt: skip
 from tests.golden.rows import CHANGES
 from tests.recovery.random_policies import dice_of, random_job
@@ -91,7 +92,7 @@ def cases(draw: st.DrawFn) -> tuple[str, SimulatedJob, list[ScopedFailure]]:
 def test_any_schedule(case: tuple[str, SimulatedJob, list[ScopedFailure]]) -> None:
     how, job, failures = case
     draws = draws_of(job)
-    found = {name: engine(job, failures, draws) for name, engine in ENGINES.items()}
+    found = {engine: ran(engine, job, failures, draws) for engine in ENGINES}
     assert_same_outcome(found["simpy"], found["naive"])
     assert_same_outcome(found["loop"], found["simpy"])
     log = logged(job, failures, draws)

@@ -22,7 +22,7 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.recovery import options_of
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from tests.engines import by_loop, draws_of, failures
+from tests.engines import draws_of, failures, ran
 
 OF_LITERATURE = [name for name in SYSTEMS if name not in STRATEGIES]
 DETECT_H, RESCHEDULE_H, LOAD_H = 0.25, 0.5, 2.0
@@ -95,7 +95,7 @@ def spent(
     simulated = SimulatedJob(useful_h, job.cluster, Clock.WALL, job.scopes, policy, horizon_h)
     if isinstance(struck, str):
         struck = failures(struck, [scope.name for scope in job.scopes], REPAIR_H)
-    found = by_loop(simulated, struck, draws_of(simulated), machine_code=False)
+    found = ran("loop", simulated, struck, draws_of(simulated), machine_code=False)
     assert found.finished
     assert found.n_failures == len(struck)
     assert found.useful_h + sum(found.hours) == pytest.approx(found.wall_h, rel=1e-9)
