@@ -47,8 +47,7 @@ from tests.closed_forms import (
     erasure_coded_overhead_fraction,
     full_uptime_h,
     full_wall_h,
-    nested_uptime_h,
-    nested_wall_h,
+    nested_h,
     p_none_clean,
     tier_overhead_fraction,
 )
@@ -179,11 +178,11 @@ def nested(stalls_h: Sequence[float], recoveries_h: Sequence[float] = (0.0, 0.0)
     )
 
 
-def nested_form(clock: Clock, theory_h: Callable[..., float], *numbers: Any) -> Form:
+def nested_form(clock: Clock, *numbers: Any) -> Form:
     stalls_h, recoveries_h, rates = numbers
     of = job(nested(stalls_h, recoveries_h), 24.0, clock, (0.0, 0.0))
     name = f"nested tiers on {clock}, saves of {stalls_h} h"
-    return Form(name, of, rates, theory_h(24.0, 1.0, EVERY, *numbers))
+    return Form(name, of, rates, nested_h(clock, 24.0, 1.0, EVERY, *numbers))
 
 
 def slower(speed: float) -> Form:
@@ -232,11 +231,11 @@ SYSTEMS = [
     *(Form(f"age of content saved for {behind_h} h, {n} in flight", job(saved(behind_h, n), 50.0),
            [0.2], content_age_h(50.0, 1.25, behind_h, n), lost)
       for behind_h, n in ((0.0, 1), (0.75, 1), (1.25, 1), (2.0, 2), (3.0, 3), (8.75, 7))),
-    nested_form(Clock.UPTIME, nested_uptime_h, (0.125, 0.0), (0.125, 0.5), (0.15, 0.05)),
+    nested_form(Clock.UPTIME, (0.125, 0.0), (0.125, 0.5), (0.15, 0.05)),
     # On the wall clock a process that fails while a node is recovered has recovery begin anew, by
     # its own rule: the same for equal recoveries
-    nested_form(Clock.WALL, nested_wall_h, (0.125, 0.0), (0.25, 0.25), (0.15, 0.05)),
-    nested_form(Clock.UPTIME, nested_uptime_h, (0.125, 0.5), (0.125, 0.5), (0.3, 0.05)),
+    nested_form(Clock.WALL, (0.125, 0.0), (0.25, 0.25), (0.15, 0.05)),
+    nested_form(Clock.UPTIME, (0.125, 0.5), (0.125, 0.5), (0.3, 0.05)),
     # on the way back from a remote save, those to host memory are made again: 0 to 3 of them
     Form("nested tiers, and saves made again",
          job(nested((0.125, 0.5), (0.25, 0.5)), 24.0, detect_h=(0.0, 0.0)), (0.15, 0.05),
