@@ -136,14 +136,12 @@ def test_a_plan(
     expected: float | tuple[float, ...],
 ) -> None:  # fmt: skip
     policy, (name, _, number) = planned(system, facts(**changes), **options), what.rpartition(" ")
-    if what == "tax":
-        found: Any = policy.tax.nodes, policy.tax.memory
-    else:
-        one = policy.captures[int(number)]
-        stall, background = (cost.mean_h if cost else 0.0 for cost in (one.stall, one.background))
-        found = {"every": one.every_h, "every nth": one.every_nth, "takes": (stall, background)}[
-            name
-        ]
+    one = policy.captures[int(number)] if name else None
+    found: Any = policy.tax.nodes, policy.tax.memory
+    if name == "takes":
+        found = tuple(cost.mean_h if cost else 0.0 for cost in (one.stall, one.background))
+    elif one is not None:
+        found = one.every_h if name == "every" else one.every_nth
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
