@@ -1,4 +1,4 @@
-"""What a command prints or a kept result lists, as a block of a document; called by cog."""
+"""What a command prints or a kept result says, as a block of a document; called by cog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scipy import stats
 import cprsim
 from cprsim.present.markdown import raw_table
 
-WIDTH = 116  # characters: no table is wider, sentences are wrapped as on a terminal
+WIDTH = 116  # characters: sentences are wrapped as on a terminal, tables are not
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
 AFTER = {
     "after_process": "a process dies",
@@ -75,16 +75,6 @@ def workplace(**files: str) -> Path:
     return Path(folder.name)
 
 
-def kept_listing(result: str, title: str) -> str:
-    """A table of the last full run of `cprsim reproduce`, as Markdown with its title above.
-
-    Raises StopIteration where no table's title begins so.
-    """
-    listings = json.loads((KEPT / result / "summary.json").read_text("utf-8"))["listings"]
-    found = next(one for one in listings if one["title"].startswith(title))
-    return f"\n{found['title']}\n\n{raw_table(found['headings'], found['rows'])}\n"
-
-
 def verdicts() -> str:
     """What the kept comparisons with papers came to, in words."""
     kept = [json.loads(path.read_text("utf-8")) for path in sorted(KEPT.glob("*/summary.json"))]
@@ -130,9 +120,9 @@ def _printed(command: str, folder: Path | None) -> str:
 
 
 def _lines(printed: str) -> list[str]:
-    """What was printed, wrapped where it is wider than a page."""
+    """What was printed, with wide sentences wrapped; rows of tables have wider gaps, or a rule."""
     lines = [line.rstrip() for line in printed.rstrip().splitlines()]
-    return [fill(line, WIDTH) if len(line) > WIDTH else line for line in lines]
+    return [line if "  " in line or "─" in line else fill(line, WIDTH) for line in lines]
 
 
 def _block(language: str, lines: list[str]) -> str:
