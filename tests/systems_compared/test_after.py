@@ -60,8 +60,8 @@ def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
     for scope, case in enumerate(CASES.values()):
         _, rule = after(policy, JOB.cluster, case, dict.fromkeys(policy.written, 1.0))
         number = len(rules) if rule is None else 1 + policy.rules.index(rule)
-        failure = (AT_H, STRUCK[scope], scope)
-        hours = spent(replace(policy, rules=rules), failure, job=JOB, scopes=SCOPES)
+        failure = ScopedFailure(AT_H, STRUCK[scope], scope, (8.0,) * len(STRUCK[scope]))
+        hours = spent(replace(policy, rules=rules), [failure], replace(JOB, scopes=SCOPES))
         assert hours[StageKind.DETECT.value] == pytest.approx(2.0**-number), case.scope.name
 
 
