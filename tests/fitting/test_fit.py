@@ -125,6 +125,8 @@ def test_a_number_that_there_is_not_is_a_dash(tmp_path: Path) -> None:
         (["--node", "rack9"], "no node 'rack9'; did you mean 'rack"),
         (["--cause", "power"], "no outage has a cause with 'power'; there are: disk"),
         (["--causes", "--cause", "disk"], "--causes: takes all causes"),
+        (["--coalesce", "soon"], "--coalesce: "),
+        (["--coalesce", "1 h", "--together", "soon"], "--together: "),
         (["--causes"], "--causes: the log names 1 cause(s) with 5 failures"),
         (["--column", "start"], "'start' is no pair"),
         (["--period", "1e9.."], "period"),
