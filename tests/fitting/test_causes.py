@@ -169,9 +169,7 @@ def test_the_command_writes_one_fragment_that_runs_with_a_source_for_each_cause(
     assert causes["fragment"].str.contains("failures:").all()
     assert causes["uptime_shape_low"][1] < 3.0 < causes["uptime_shape_high"][1]
 
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(REST + made.read_text())
-    experiment = assemble(load_scenario(scenario))
+    experiment = assemble(load_scenario("scenario.yaml", text=REST + made.read_text()))
     assert [(one.name, one.reach.name) for one in experiment.scopes] == [
         ("network", "NODE"), ("disk", "NODE"),
     ]  # fmt: skip

@@ -36,18 +36,17 @@ QUICK: dict[str, Any] = {"time_unit": "h", "bootstrap": 0}
 
 
 @pytest.fixture
-def scenario(tmp_path: Path) -> Run:
+def scenario() -> Run:
     """A job of so many servers and useful hours that fails as a fragment says."""
 
     def made(text: str, n_nodes: int, useful_h: float) -> Experiment:
-        path = tmp_path / "fitted.yaml"
-        path.write_text(
+        rest = (
             f"job: {{useful: {useful_h!r} h}}\ncluster: {{trainers: 0, emb_ps: {n_nodes}}}\n"
             "costs: {save: 0 h, load: 0 h, reschedule: 0 h}\n"
             "recovery: [{strategy: partial, interval: 5000 h}]\n"
-            f"simulation: {{seed: 1, replications: 2}}\n{text}"
+            "simulation: {seed: 1, replications: 2}\n"
         )
-        return assemble(load_scenario(path))
+        return assemble(load_scenario("fitted.yaml", text=rest + text))
 
     return made
 
