@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cprsim
+from cprsim.errors import CprsimError
 from cprsim.experiments.assemble import assemble
 from cprsim.fitting.report import fit_failures
 from cprsim.plots.fit import subject_figure
@@ -126,6 +127,12 @@ def test_what_is_wrong_ends_in_one_clear_message(
     assert complaint in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert result.stdout == ""
+
+
+def test_an_unknown_unit_is_refused(log: Path, saves: Path) -> None:
+    for path in (log, saves):
+        with pytest.raises(CprsimError, match="time_unit: 'xyz' should be 'ms', 's', 'min', 'h'"):
+            cprsim.fit(path, time_unit="xyz")
 
 
 @pytest.mark.long
