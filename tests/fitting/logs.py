@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Cluster, Floats, Holds, Role
+from cprsim.scenario.reading import load_scenario
+from tests.making import small_scenario
 
 
 def outages(
@@ -64,6 +68,14 @@ def lemons(
     at_h = np.cumsum(unit * mean[:, None] / gamma(1 + 1 / shape), axis=1)
     node = np.repeat(np.arange(n_nodes), 400)
     return log_of(at_h.ravel(), 2000.0, node, n_nodes, down_h=1e-4)
+
+
+def assembled(fragment: str, *overrides: str) -> Experiment:
+    """The small scenario with what a fragment says."""
+    said = tuple(f"{key}:" for key in yaml.safe_load(fragment))
+    rest = [line for line in small_scenario("full").splitlines() if not line.startswith(said)]
+    text = "\n".join([*rest, fragment])
+    return assemble(load_scenario("fitted.yaml", list(overrides), text=text))
 
 
 def write_log(path: Path, log: Outages) -> Path:

@@ -11,7 +11,6 @@ import pytest
 from scipy import integrate
 
 import cprsim
-from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import failures_of, replay
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.several import SeveralSources
@@ -21,17 +20,7 @@ from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import FirstUptime, gaps, lifetimes_of, repair_times, uptimes
 from cprsim.fitting.report import fit_failures
-from cprsim.scenario.reading import load_scenario
-from tests.fitting.logs import outages, write_log
-
-REST = """\
-job: {useful: 50 h}
-cluster: {trainers: 20, emb_ps: 10}
-costs: {save: 5 min, load: 3 min, reschedule: 2 min}
-recovery: [full]
-simulation: {replications: 10}
-"""
-
+from tests.fitting.logs import assembled, outages, write_log
 
 WINDOW_H = 8760.0
 
@@ -169,13 +158,13 @@ def test_the_command_writes_one_fragment_that_runs_with_a_source_for_each_cause(
     assert causes["fragment"].str.contains("failures:").all()
     assert causes["uptime_shape_low"][1] < 3.0 < causes["uptime_shape_high"][1]
 
-    experiment = assemble(load_scenario("scenario.yaml", text=REST + made.read_text()))
+    experiment = assembled(made.read_text(), "cluster.trainers=20", "cluster.emb_ps=10")
     assert [(one.name, one.reach.name) for one in experiment.scopes] == [
         ("network", "NODE"), ("disk", "NODE"),
     ]  # fmt: skip
     assert isinstance(experiment.failures, SeveralSources)
-    rates = experiment.failures.rates_per_h(experiment.cluster, 50.0)
+    rates = experiment.failures.rates_per_h(experiment.cluster, 20.0)
     assert rates == pytest.approx(causes["job_rate_per_h"].tolist(), rel=0.15)
     failures = islice(failures_of(experiment, 0), 20)
     assert {failure.source for failure in failures} == {0, 1}
-    assert replay(experiment, 0)["full"].progress_h[-1] == pytest.approx(50.0)
+    assert replay(experiment, 0)["full"].progress_h[-1] == pytest.approx(20.0)

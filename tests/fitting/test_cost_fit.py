@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.experiments.assemble import assemble
 from cprsim.fitting.cost_fit import (
     CostFit,
     Transfers,
@@ -20,16 +19,8 @@ from cprsim.fitting.cost_fit import (
     fit_costs,
     read_transfers,
 )
-from cprsim.records import Costs
-from cprsim.scenario.reading import load_scenario
+from tests.fitting.logs import assembled
 
-REST = """\
-job: {useful: 50 h}
-cluster: {trainers: 2, emb_ps: 4}
-failures: {kind: job, family: exponential, mtbf: 10 h}
-recovery: [full]
-simulation: {replications: 10}
-"""
 HEADER = "kind,start,end,bytes"
 
 
@@ -174,11 +165,6 @@ def test_whether_bytes_explain_the_times(power: float, said: str) -> None:
 # ------------------------------------------------------------------------- the fragment
 
 
-def read_back(text: str, rest: str = REST) -> Costs:
-    """What a scenario with these costs makes of them."""
-    return assemble(load_scenario("costs.yaml", text=rest + text)).costs
-
-
 def fragment_of(path: Path, unit: str) -> str:
     fits = fit_costs(read_transfers(path, time_unit=unit), n_bootstrap=0)
     return str(costs_fragment(fits, "a log"))
@@ -194,7 +180,7 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     assert "# 300 saves, lognormal; mean 95 %: " in text
     assert "# 300 loads, fixed; between 59 and 61 s" in text
     assert "reschedule: 0 s  # not in the log" in text
-    costs = read_back(text)
+    costs = assembled(text).costs
     mean_s = 90 * math.exp(0.3**2 / 2)
     assert costs.mean_h(costs.save_stall, 4) * 3600 == pytest.approx(mean_s, rel=0.1)
     assert costs.mean_h(costs.load, 4) == pytest.approx(1 / 60)
@@ -202,9 +188,8 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     text = fragment_of(log(tmp_path, [f"save,{i},{i + 0.01},100 GB" for i in range(5)]), "h")
     (storage,) = (line[2:] for line in text.splitlines() if line.startswith("# storage:"))
     assert "`save: transfer`, 100 GB over `emb_ps` as `shard_size`" in text
-    rest = REST.replace("emb_ps: 4", "emb_ps: 4, shard_size: 25 GB")
     by_bytes = f"costs: {{save: transfer, load: 1 min, reschedule: 0 s}}\n{storage}"
-    costs = read_back(by_bytes, rest)
+    costs = assembled(by_bytes, "cluster.shard_size=25 GB").costs
     assert costs.mean_h(costs.save_stall, 4) == pytest.approx(0.01, rel=1e-4)
 
     rows = ["detect,0,30", "reschedule,30,150", "load,150,250"]
@@ -226,7 +211,7 @@ def test_what_is_fitted_lies_within_what_a_scenario_takes() -> None:
     for name, drawn_s in wild.items():
         fits = fit_costs(transfers(drawn_s, 1e-6), n_bootstrap=0)
         text = replace(costs_fragment(fits, name), below=())
-        costs = read_back(f"{text}  load: 3 min\n")
+        costs = assembled(f"{text}  load: 3 min\n").costs
         assert costs.mean_h(costs.save_stall, 4) == pytest.approx(fits[0].mean.mean, rel=1e-4)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import exp, sqrt
 from pathlib import Path
 from typing import Any
@@ -225,14 +224,6 @@ def test_nodes_window_and_ages_are_named_with_their_origin(tmp_path: Path) -> No
     assert said["how"].tolist() == ["--nodes", "--period", "--period", "--age"]
     one = observed(log, time_unit="h", node="n3").loc["n_nodes"]
     assert (one["value"], one["how"]) == (1, "--node")
-    events = [
-        {"node_id": node, "event_time": day, "event_type": f"fault_{kind}", "fault_type": "x"}
-        for node, day in (("a", 1.0), ("b", 2.0), ("a", 3.5), ("b", 6.25), ("a", 8.0))
-        for kind, day in (("start", day), ("end", day + 0.1))
-    ]
-    trace = tmp_path / "trace.json"
-    trace.write_text(json.dumps(events))
-    assert observed(trace)["source"].tolist()[1:3] == ["read", "inferred"]
 
 
 def worn_and_replaced(seed: int, shape: float) -> Outages:
