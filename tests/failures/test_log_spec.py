@@ -10,7 +10,7 @@ import pytest
 
 import cprsim
 from cprsim.errors import CprsimError
-from cprsim.experiments.assemble import assemble, replay_of
+from cprsim.experiments.assemble import replay_of
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.failures.traces.spec import LogSpec
@@ -18,7 +18,6 @@ from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps
 from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario.failures import TraceFailures
-from cprsim.scenario.reading import load_scenario
 from tests.failures.test_forms import (
     FORMS,
     N_OUTAGES,
@@ -31,6 +30,7 @@ from tests.failures.test_forms import (
 )
 from tests.failures.test_small_logs import LIVES
 from tests.failures.tidy import read
+from tests.fitting.logs import assembled
 from tests.fitting.posterior_check import portrait_of
 
 EACH_ONCE = list({one.node: one for one in OUTAGES[::-1]}.values())  # the first of each node
@@ -89,18 +89,12 @@ def test_options_keywords_and_the_section_are_the_fields_of_the_spec() -> None:
 def test_what_fit_reads_run_replays(tmp_path: Path, form: str) -> None:
     (log := tmp_path / "log").write_bytes(FORMS[form].in_bytes())
     begin, end = PERIOD.split("..")
-    (scenario := tmp_path / "scenario.yaml").write_text(
-        "job: {useful: 50 h}\ncluster: {emb_ps: 2}\ncosts: {save: 5 min, load: 3 min}\n"
-        f"failures: {{kind: trace, file: log, nodes: 60, period: {{from: {begin}, to: {end}}}}}\n"
-        "recovery: [full]\nsimulation: {replications: 5}\n"
-    )
-    replayed = assemble(load_scenario(scenario)).failures.outages  # type: ignore[union-attr]
+    section = f"{{kind: trace, file: {log}, nodes: 60, period: {{from: {begin}, to: {end}}}}}"
+    replayed = assembled(f"failures: {section}").failures.outages  # type: ignore[union-attr]
     assert replayed.in_window.sum() == N_OUTAGES
     np.testing.assert_array_equal(
         replayed.start_h, read(log, period=(begin, end), n_nodes=60).start_h
     )
-    expected = Replay(replayed).expected(Cluster((Role("emb_ps", 2, Holds.SHARD),)), 50.0)
-    assert expected.mtbf_h == pytest.approx(replayed.window_h / N_OUTAGES * 60 / 2, 1e-3)
 
 
 def test_a_window_wider_than_the_log_reaches_fit_and_replay(tmp_path: Path) -> None:
