@@ -12,7 +12,7 @@ import pytest
 from cprsim.errors import TraceError
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from tests.history.making import told, write_events
+from tests.history.making import ledger_of, told, write_events
 
 SAMPLE = Path(__file__).parent / "samples" / "torchrun.log"
 
@@ -105,8 +105,7 @@ def test_a_table_of_attempts(tmp_path) -> None:
     assert job.incidents[0].cause == "ecc"
     assert any("nothing of saves" in note for note in events.notes)
     rows = ATTEMPTS.replace("cause", "step_seconds,cause").replace(",ecc", ",34,ecc")
-    path.write_text(rows.replace("1800,", "1800,34,"), "utf-8")  # a pace: not all of it is work
-    (job,) = ledgers(read_logs([path]))
+    job = ledger_of(tmp_path, rows.replace("1800,", "1800,34,"))  # a pace: not all of it is work
     assert job.useful_h.mean == pytest.approx(1900 * 34 / 3600)
     assert job.parts["start"].mean + job.parts["load"].mean == pytest.approx(20 - 2000 * 34 / 3600)
 
