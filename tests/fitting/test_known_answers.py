@@ -65,7 +65,8 @@ def of_lanl(logs: Path, node: str | None = None, **asked: Any) -> list[str]:
     found = {name: fit(family, times) for name, family in FAMILIES.items()}
     said = [n_gaps(times), with_error(found["weibull"])]
     if asked == {"system": 2}:
-        said += [with_error(found["gamma"]), *map(log_likelihood, found.values())]
+        said.append(with_error(found["gamma"]))
+        said += [f"{name} {log_likelihood(one)}" for name, one in found.items()]
     if node is not None:  # likelihood ratio of one parameter: 3.84 would do
         assert 2 * (found["weibull"].log_likelihood - found["exponential"].log_likelihood) > 30
     elif asked == FROM_2000:
@@ -85,12 +86,16 @@ def of_infinitehbd(logs: Path, what: str) -> list[str]:
     times, unit_h = (gaps(log), 1.0) if what == "gaps" else (uptimes(log), DAY)
     found = {name: fit(family, times) for name, family in FAMILIES.items()}
     weibull, gamma = found["weibull"], found["gamma"]
-    said = [with_error(gamma), *(log_likelihood(one, unit_h) for one in found.values())]
+    likelihood = {name: log_likelihood(one, unit_h) for name, one in found.items()}
+    said = [with_error(gamma)]
     if what == "gaps":
-        return [*said, n_gaps(times), f"scale {gamma.by_name['scale_h'].mean:.1f} h"]
+        said.append(f"scale {gamma.by_name['scale_h'].mean:.1f} h, {likelihood.pop('gamma')}")
+        return [*said, n_gaps(times), *(f"{name} {one}" for name, one in likelihood.items())]
+    order = (f"{likelihood['gamma']} (gamma)", *(likelihood[n] for n in ("weibull", "lognormal")))
     assert f"{times.total_h / DAY:.0f}" == "136361"
     return [
-        *said, f"{times.n_observed} ended, {times.n - times.n_observed} censored",
+        *said, ", ".join([*order, likelihood["exponential"]]),
+        f"{times.n_observed} ended, {times.n - times.n_observed} censored",
         f"{with_error(weibull)} (clustered .{weibull.by_name['shape'].clustered_error * 1e3:03.0f}",
         *(f"{one.by_name['scale_h'].mean / DAY:,.0f} days" for one in (weibull, gamma)),
     ]  # fmt: skip
@@ -118,5 +123,5 @@ def test_every_row_of_the_document_has_a_rerun() -> None:
 
 @pytest.mark.parametrize("command", ANSWERS)
 def test_a_row_says_what_a_rerun_gives(failure_logs: Path, command: str) -> None:
-    row = documented()[command]
-    assert [said for said in ANSWERS[command](failure_logs) if said not in row] == []
+    row = documented()[command].lower()
+    assert [said for said in ANSWERS[command](failure_logs) if said.lower() not in row] == []
