@@ -403,7 +403,7 @@ def own_job(folder: Path, n_workers: int | None) -> Job:
     if not path.exists():
         cprsim.measure(OWN_MODEL, OWN_SETS, seeds=N_SEEDS_OWN, workers=n_workers, file=path)
     loaded = load_scenario(Path(OWN_MODEL), [*OWN_SETS, f"accuracy.curve={path}"])
-    return job_of(loaded, read_curve(path).curve(path.name), N_LIMITS_OWN)
+    return job_of(loaded, read_curve(path), N_LIMITS_OWN)
 
 
 def main() -> None:

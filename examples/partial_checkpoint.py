@@ -7,7 +7,7 @@
             checkpoint.save(ends_interval=number % 4000 == 0)
     checkpoint.restore([3], n_shards=8)  # shard 3 was lost: row i lies on shard i mod 8
 
-This is `mfu` of docs/staleness.md: a sub-save writes an eighth of the rows of each table, the most
+This is `mfu` of docs/kernel.md: a sub-save writes an eighth of the rows of each table, the most
 frequently used; the one that ends an interval also writes everything else. Each file is written
 under another name, flushed, and renamed: a killed process leaves what was saved before. `restore`
 reads all files in their order; `compact` makes one file of them. Make it after the first step, when

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.curves.curve_file import CurveFile
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome, blocks_of, engine_of, simulate
@@ -23,6 +22,7 @@ from cprsim.results.rows import replication_rows
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.search import mean_write_h
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.making import Make, maker, small_scenario
 
@@ -139,7 +139,7 @@ def curve_of(checks: Any = CHECKS, **settings: Any) -> Any:
         for name in SHARES
     ]
     whole = Response.linear("partial", Metric.AUC, (0.02, 0.002), 0.5)
-    return CurveFile("counted", (whole, *responses), checks=checks).curve("made here")
+    return StalenessCurve("counted", (whole, *responses), checks=checks)
 
 
 @pytest.fixture

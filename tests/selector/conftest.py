@@ -86,7 +86,6 @@ def curve_of(error: float = 0.0, degrees: float = 9.0, **slopes: float) -> Stale
     named = {name.replace("_", "-"): slope for name, slope in slopes.items()} or SLOPES
     return StalenessCurve(
         "hand",
-        "made by hand",
         tuple(
             Response.linear(name, Metric.AUC, (slope, error), 1.0, degrees=degrees)
             for name, slope in named.items()
