@@ -269,7 +269,8 @@ GOOD = {
         ("1 Xid(s) 13 left out, of those that lose no node",),
     ),
     "samples that are no number": Small(
-        of_prometheus("1", "NaN", "0", "1"), {}, {"start_h": [2 / 60]},
+        of_prometheus("1", "NaN", "0", "1"), {},
+        {"start_h": [2 / 60], "n_nodes": 1, "window_given": [True, True]},
         ("1 sample(s) that are no number left out",),
     ),
 }  # fmt: skip
