@@ -99,6 +99,7 @@ def entrants_of(
     if available:
         runs = [one for one in entrants if one.is_today or SYSTEMS[one.entry.strategy].runs_as]
         left_out |= {one.name: PAPER for one in entrants if one not in runs}
+        left_out |= {name: PAPER for name in left_out if not SYSTEMS[name].runs_as}
         entrants = runs
     return sorted(entrants, key=lambda one: _rank(one.entry.strategy)), left_out
 
