@@ -8,12 +8,13 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from enum import StrEnum
 from importlib import import_module
 from logging import ERROR, WARNING, getLogger
 from pathlib import Path
 from pkgutil import iter_modules
+from shutil import get_terminal_size
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -35,7 +36,7 @@ from cprsim.cli.saying import (
     say_json_text,
     show_tracebacks,
 )
-from cprsim.errors import CprsimError, InputError, Progress, printable, watch
+from cprsim.errors import CprsimError, InputError, printable, watch
 from cprsim.version import __version__
 
 SIMPLE = (Path, str, float, int)  # of several types, the one that the command line takes
@@ -104,11 +105,11 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     if as_json:
         say_json_text(answer.to_json())
         return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.terminal import MOST_REMARKS, show_document
+    from cprsim.present.terminal import MOST_REMARKS, text_of
 
-    terminal, document = Terminal(), answer.document
-    show_document(terminal, document, whole=pulse.verbose)
+    width = get_terminal_size().columns if sys.stdout.isatty() else None
+    document = answer.document
+    say(text_of(document, whole=pulse.verbose, width=width))
     if answer.folder is not None:
         say(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
     for file in answer.files:
@@ -238,7 +239,7 @@ class Guarded(TyperGroup):
 
 def show_the_work() -> None:
     """Have stderr show the work of this process: steps, bars, warnings, what is kept."""
-    watch.doing, watch.progress = pulse.doing, _progress
+    watch.doing, watch.progress = pulse.doing, pulse.progress
     watch.warn = lambda message: complain(f"cprsim: {message}")
     watch.keeps = _kept.append
     watch.command = ["cprsim", *sys.argv[1:]]
@@ -246,12 +247,6 @@ def show_the_work() -> None:
 
 
 _kept: list[Callable[[], str]] = []  # the last one says what an interruption keeps
-
-
-def _progress(doing: str) -> AbstractContextManager[Progress]:
-    from cprsim.cli.terminal import progress
-
-    return progress(doing)
 
 
 def interrupted() -> None:

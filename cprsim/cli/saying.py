@@ -1,7 +1,6 @@
 """All that the commands say: lines, what they are doing, and errors nobody's input is to blame for.
 
-Nothing from a file is obeyed by a terminal. Tables and bars go through `cprsim.cli.terminal`. A
-test sees to it that no command prints otherwise.
+Nothing from a file is obeyed by a terminal. A test sees to it that no command prints otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from cprsim.errors import json_printable, one_line, printable
+from cprsim.errors import Progress, json_printable, one_line, printable
 
 INSIST_AFTER_S = 0.5  # of an interrupt that has not come through
 REFUSED = 1  # the exit code where the system refuses
@@ -65,7 +64,7 @@ class Pulse:
         self.quiet = False
         self.verbose = False
         self._lock, self._over = RLock(), Event()
-        self._n_bars, self._drawn = 0, False
+        self._drawn = False
         self._began = self._last = monotonic()
         self._doing: str = "starting"
         self._how_far: Callable[[], str] = str
@@ -102,15 +101,23 @@ class Pulse:
             self._drawn, self._last = False, monotonic()
 
     @contextmanager
-    def behind_a_bar(self) -> Iterator[None]:
-        """While a bar is drawn, there is no line."""
-        self.clear()
-        self._n_bars += 1
-        try:
-            yield
-        finally:
-            self._n_bars -= 1
-            self._last = monotonic()
+    def progress(self, doing: str) -> Iterator[Progress]:
+        """How far a step has come that is counted, and about how long it will take."""
+        began, done, total = monotonic(), 0, 0
+
+        def tell(n: int, of: int) -> None:
+            nonlocal done, total
+            done, total = n, of
+
+        def how_far() -> str:
+            if not total:
+                return ""
+            left_s = (monotonic() - began) * (total - done) / done if done else 0.0
+            left = f", about {_clock(left_s)} left" if left_s else ""
+            return f"{done:,} of {total:,}{left}"
+
+        self.doing(doing, how_far)
+        yield tell
 
     def _beat(self) -> None:
         terminal = _is_terminal()
@@ -118,7 +125,7 @@ class Pulse:
         while not self._over.wait(wait_s):
             with self._lock:
                 silent_s = monotonic() - self._last
-                if not (self.quiet or self._n_bars) and silent_s >= (FIRST_S if terminal else 0):
+                if not self.quiet and silent_s >= (FIRST_S if terminal else 0):
                     self._say(terminal)
             wait_s = REDRAWN_S if terminal else LINE_S
 

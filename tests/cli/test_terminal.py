@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.table import Table
-from rich.text import Text
 
-from cprsim.cli.terminal import Terminal
 from cprsim.errors import printable
 from cprsim.results.folder import seal
 from tests.making import small_scenario
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\x9b2J\u202edlrow[/b][bold]"
 SPELLED = EVIL.encode("unicode_escape").decode("ascii")  # as double-quoted YAML does
-
-
-def drawn(*what: object, width: int = 120) -> str:
-    text = StringIO()
-    console = Terminal(file=text, force_terminal=True, width=width)
-    for one in what:
-        console.print(one)
-    return text.getvalue()
-
-
-def test_tables_texts_and_lines_spell_controls_out_and_take_no_markup() -> None:
-    table = Table(title=f"t {EVIL}", caption=EVIL)
-    table.add_column(EVIL, no_wrap=True)
-    table.add_row(EVIL)
-    table.add_row(Text(EVIL, "bold"))
-    for shown in (drawn(table), drawn(EVIL), drawn(Text(EVIL, "bold")), drawn({"a": EVIL})):
-        for obeyed in ("\x1b]0", "\x1b[31m", "\x07", "\x9b", "\u202e"):
-            assert obeyed not in shown
-        assert "bold" in shown
-    assert r"\x1b[31mred" in drawn(table)
-    assert "[/b][bold]" in drawn(table)
 
 
 # ------------------------------------------------------------------------- whole commands
