@@ -48,9 +48,6 @@ def test_the_name_of_a_file(cprsim, tmp_path) -> None:
     assert r"\n# .csv" in called.stdout  # within the comment of the fragment, not below it
     assert_spelled_out(cprsim("validate", tmp_path / f"no {EVIL}"))
     assert_spelled_out(cprsim("report", tmp_path / EVIL, tmp_path / EVIL))
-    assert_spelled_out(cprsim(f"no-command {EVIL}"))
-    assert_spelled_out(cprsim("run", "small.yaml", f"--no{EVIL}"))
-    assert_spelled_out(cprsim("run", "small.yaml", "--seed", EVIL))
 
 
 def test_what_a_foreign_result_says_of_itself(cprsim, tmp_path) -> None:
