@@ -6,7 +6,6 @@ A further command is a line in `CASES`: its words on the command line, and the s
 from __future__ import annotations
 
 import html
-import io
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -19,7 +18,6 @@ import pandas as pd
 import pytest
 
 import cprsim
-from cprsim.cli.terminal import Terminal
 from cprsim.errors import json_printable, printable
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
@@ -32,7 +30,7 @@ from cprsim.present.document import (
     row_columns,
 )
 from cprsim.present.html import whole
-from cprsim.present.terminal import show_document
+from cprsim.present.terminal import text_of
 from tests.fleet.making import JOB, REST
 from tests.golden.numbers import written_log
 from tests.making import SCENARIOS, call, small_scenario, undrawing
@@ -259,18 +257,16 @@ def test_a_terminal_is_never_too_narrow(
     case: tuple[Case, Answer], width: int, everything: bool
 ) -> None:
     _, answer = case
-    out = io.StringIO()
-    console = Terminal(file=out, width=width, force_terminal=True, color_system=None)
-    show_document(console, answer.document, whole=everything)
+    shown = text_of(answer.document, whole=everything, width=width)
     listed = {
         line
         for block in answer.document.blocks
         if isinstance(block, ListingBlock)
-        for line in block.text.splitlines()
+        for line in printable(block.text).splitlines()
     }
-    for line in out.getvalue().splitlines():
-        assert len(line) <= width or line.rstrip() in listed
-    words = "".join(out.getvalue().split())
+    for line in shown.splitlines():
+        assert len(line) <= width or line in listed
+    words = "".join(shown.split())
     table = answer.document.table
     if isinstance(table, Table) and not everything:
         for cell in cells(table):

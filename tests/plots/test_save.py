@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import BytesIO
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import fold, style
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.save import save_figure, save_figures, svg_text
+from cprsim.plots.save import bytes_of, save_figure, save_figures
 from tests.plots import conftest as hand
 from tests.plots import test_sweep_figures as sweeps
 from tests.plots.conftest import drawings
@@ -21,7 +23,11 @@ NAMES = (NO_FORMULA, "$a$", r"\$b\$", "$", "a_b^c", "x$y$z")
 
 
 def words(figure: Figure) -> set[str]:
-    root = ElementTree.fromstring(svg_text(figure, "test"))
+    bytes_of(figure, "svg")  # spells out what no page shows
+    file = BytesIO()
+    with style(), rc_context({"svg.fonttype": "none"}):
+        figure.savefig(file, format="svg")
+    root = ElementTree.fromstring(file.getvalue())
     return {
         "".join(one.itertext()).strip() for one in root.iter("{http://www.w3.org/2000/svg}text")
     }

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome
-from cprsim.present.terminal import show
+from cprsim.present.terminal import text_of_blocks
 from cprsim.records import (
     PARTS,
     Activity,
@@ -50,9 +48,7 @@ NONE = paper_policy("none", RESTART, float("inf"), "never saves")
 
 def printed(blocks, width=200) -> str:
     """Blocks as a wide terminal shows them."""
-    out = io.StringIO()
-    show(Console(file=out, width=width, force_terminal=True, color_system=None), blocks)
-    return out.getvalue()
+    return text_of_blocks(blocks, width)
 
 
 def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
