@@ -40,6 +40,9 @@ class Fragment:
         """As YAML, with the remarks as comments."""
         lines = [f"# {one_line(one, MOST_LINE)}" for one in self.above]
         for name, section in self.sections.items():
+            if isinstance(section, str):
+                lines.append(f"{name}: {section}")
+                continue
             lines.append(f"{name}:")
             if isinstance(section, list):
                 for one in section:
