@@ -83,7 +83,7 @@ def calibrate(
     ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     costs = _costs(jobs, n_bootstrap, seed)
     ran = _how_it_ran(jobs)
-    scenario = _scenario(jobs, ranking.best.fit, costs, ran, n_nodes)
+    scenario = _scenario(jobs, ranking.best, costs, ran, n_nodes)
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
     untold = sum(isnan(job.save_every.steps) for job in jobs)
     notes = [
@@ -180,7 +180,7 @@ def _scenario(
 def _origins(
     jobs: Sequence[JobLedger], ranking: Ranking, fits: tuple[CostFit, ...], ran: tuple[str, float]
 ) -> tuple[tuple[str, str, str], ...]:
-    best = ranking.best.fit
+    best = ranking.best
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
     logged = not any(job.save_every.is_inferred for job in jobs)
     rows = [
@@ -222,7 +222,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     if n < FEWEST_FAILURES:
         raise ParameterError(f"the earlier half has {n} failures: too few to predict from")
     costs, ran = _costs(early, 0, seed), _how_it_ran(early)
-    fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best.fit
+    fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best
     after_h = sum(job.wall_h for job in jobs) - sum(cut_h)
     scenario = _scenario(
         early, fit, costs, ran, n_nodes, useful_h=BEYOND * after_h, horizon_h=after_h

@@ -24,8 +24,9 @@ from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
 from cprsim.files.units import SIZE
 from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
-from cprsim.fitting.goodness import Judged, Ranking, Subject, rank
+from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.fitting.likelihood import Fit
 from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")
@@ -99,13 +100,13 @@ class CostFit(Subject):
     n_overlapping: int = 0  # that began before an earlier one had ended
 
     @property
-    def best(self) -> Judged | None:
+    def best(self) -> Fit | None:
         """The best family that a scenario takes; None where a fixed time is better."""
         return None if self.fixed is not None else next(iter(_named(self.ranking)), None)
 
     @property
     def family(self) -> str:
-        return "fixed" if self.best is None else self.best.fit.family
+        return "fixed" if self.best is None else self.best.family
 
     @property
     def mean(self) -> Estimate:
@@ -113,9 +114,9 @@ class CostFit(Subject):
         assert mean is not None
         return mean
 
-    def mean_of(self, judged: Judged) -> Estimate:
+    def mean_of(self, fit: Fit) -> Estimate:
         """The mean of a fit; as for a normal mean, Student's t widens the interval of a few."""
-        mean, n = judged.fit.mean, judged.fit.n_observed
+        mean, n = fit.mean, fit.n_observed
         wider = float(special.stdtrit(n - 1, HIGH)) / Z_95 * sqrt(n / (n - 1))
         low, high = (mean.mean * (end / mean.mean) ** wider for end in (mean.low, mean.high))
         return Estimate(mean.mean, low, high, n)
@@ -156,7 +157,7 @@ class CostFit(Subject):
             f"no family could be fitted to the {kind}s, which vary by "
             f"{100 * _cv(self.lifetimes.duration_h):.3g} %: their mean is taken":
                 n >= FEWEST and self.best is None and not isfinite(self.fixed_aic),
-            f"{best.fit.family if best else ''} describes the {kind}s best, but spreads further "
+            f"{best.family if best else ''} describes the {kind}s best, but spreads further "
             f"than can be simulated: {self.family} is taken": passed_over,
             f"{count(n_zero, kind)} of no time at all left out": n_zero > 0,
             f"the log writes the times of its {kind}s in steps of {step} s, which is coarse for a "
@@ -194,10 +195,10 @@ def _fit(kind: str, transfers: Transfers, of_kind: Bools, n_bootstrap: int, seed
         ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     named = _named(ranking)
     # the exponential alone is left, for times that hardly vary: then their mean says more
-    left = ranking is not None and len(ranking.failed) and ranking.best.fit.family == "exponential"
+    left = ranking is not None and len(ranking.failed) and ranking.best.family == "exponential"
     if not named or (left and _cv(durations.duration_h) < LIKE_EXPONENTIAL):
         fixed = fixed or _undecided(durations.duration_h)
-    elif fixed is not None and named[0].fit.aic < fixed_aic:
+    elif fixed is not None and named[0].aic < fixed_aic:
         fixed = None
     order = np.argsort(start_h, kind="stable")
     end_h = np.maximum.accumulate((start_h + all_h)[order])
@@ -208,13 +209,13 @@ def _fit(kind: str, transfers: Transfers, of_kind: Bools, n_bootstrap: int, seed
     )  # fmt: skip
 
 
-def _named(ranking: Ranking | None) -> list[Judged]:
+def _named(ranking: Ranking | None) -> list[Fit]:
     """The families that a scenario takes, the best first."""
     found = []
     for one in ranking.judged if ranking else ():
-        spread = one.fit.spread
+        spread = one.spread
         try:
-            one.fit.distribution.simulable()
+            one.distribution.simulable()
         except ParameterError:
             continue
         if spread is None or spread.name != "shape" or spread.mean >= SMALLEST_SHAPE:
@@ -286,7 +287,7 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
             shown = mean.times(per_hour)
             bounds = f"between {shown.low:.4g} and {shown.high:.4g}"
             said[1] = f"{bounds if one.best is None else f'mean {interval(shown)}'} {unit}"
-        if one.best is not None and (spread := one.best.fit.spread) is not None:
+        if one.best is not None and (spread := one.best.spread) is not None:
             said.append(f"{spread.name} {interval(spread)}")
         remarks[one.name] = "; ".join(said)
         if one.bandwidth is not None and one.name in ("save", "load"):

@@ -68,9 +68,9 @@ def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> 
     one = fitted(drawn_s)
     assert one.family == family
     assert one.best is not None
-    found = one.best.fit.by_name[name]
+    found = one.best.by_name[name]
     assert abs(found.mean - truth) <= 4 * found.standard_error
-    assert one.best.fit.distribution.mean_h == pytest.approx(one.mean.mean)
+    assert one.best.distribution.mean_h == pytest.approx(one.mean.mean)
     assert one.mean.low < drawn_s.mean() / 3600 < one.mean.high
 
 
