@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import inf
-from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -76,19 +75,6 @@ def with_ends(
 
 
 # ------------------------------------------------------------------------------------------ the log
-
-
-class Causes(NamedTuple):
-    """The cause of each outage, as the number of a name."""
-
-    code: Ints  # (n_outages,) place in `names`
-    names: tuple[str, ...]  # empty where the log names none
-
-    @classmethod
-    def of(cls, written: Sequence[str]) -> Self:
-        """From one text per outage, (n_outages,)."""
-        names, code = np.unique(np.asarray(written, dtype=object), return_inverse=True)
-        return cls(code.astype(np.int64), tuple(names.tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,11 +233,12 @@ def outages_of(
     node: Ints,
     start_h: Floats,
     end_h: Floats,
-    cause: Sequence[str] | Causes,
+    cause: Sequence[str] | Ints,
     *,
     n_nodes: int,
     window_h: float,
     origin: str,
+    cause_names: tuple[str, ...] | None = None,
     node_names: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
     window_given: tuple[bool, bool] = (False, False),
@@ -259,14 +246,18 @@ def outages_of(
 ) -> Outages:
     """Outages from columns in any order: those that touch the window ``[0, window_h]``.
 
-    Rows of a node that overlap, or begin together, are one outage (`Outages.merged`).
+    Rows of a node that overlap, or begin together, are one outage (`Outages.merged`). Causes are
+    texts, or places in `cause_names`.
 
     Raises ParameterError where an outage ends before it begins.
     """
     if (end_h < start_h).any():
         raise ParameterError("an outage ends before it begins")
-    causes = cause if isinstance(cause, Causes) else Causes.of(cause)
-    end_h = ends_said(node, start_h, end_h, causes.code)
+    code = np.asarray(cause, dtype=object if cause_names is None else np.int64)
+    if cause_names is None:
+        names, code = np.unique(code, return_inverse=True)
+        cause_names = tuple(names.tolist())
+    end_h = ends_said(node, start_h, end_h, code)
     until_h, guessed, ends = with_ends(node, start_h, end_h, window_h, unended_h)
     whole = Outages(
         node=node,
@@ -274,9 +265,9 @@ def outages_of(
         end_h=until_h,
         ended=~np.isnan(end_h),
         guessed=guessed,
-        cause_code=causes.code,
+        cause_code=code,
         chosen=np.ones(len(node), dtype=bool),
-        cause_names=causes.names,
+        cause_names=cause_names,
         n_nodes=n_nodes,
         window_h=window_h,
         origin=origin,
@@ -287,7 +278,7 @@ def outages_of(
     kept = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
     n_outside = int((~kept).sum())
     rows = whole.where(kept).in_order()
-    del whole, node, start_h, end_h, until_h, guessed, cause, causes, kept  # they are long
+    del whole, node, start_h, end_h, until_h, guessed, cause, code, kept  # they are long
     outages = rows.merged()
     counted = {
         "outage(s) outside the observation left out": n_outside,
