@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, isnan, nan, sqrt
 
 import numpy as np
+import pandas as pd
 
 from cprsim.backtesting.experiments import EachItsOwn, experiment_of
 from cprsim.backtesting.facts import apart, failures_in, interval_h
@@ -15,7 +16,7 @@ from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Distribution
 from cprsim.failures.sources import stream
-from cprsim.fitting.cost_fit import CostFit, Transfers, costs_fragment, fit_costs
+from cprsim.fitting.cost_fit import CostFit, costs_fragment, fit_costs
 from cprsim.fitting.fragments import Fragment
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
@@ -85,7 +86,7 @@ def calibrate(
     ran = _how_it_ran(jobs)
     scenario = _scenario(jobs, ranking.best, costs, ran, n_nodes)
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
-    untold = sum(isnan(job.save_every.steps) for job in jobs)
+    untold = sum(isnan(job.save_every.mean) for job in jobs)
     notes = [
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"no {kind} in the logs" for kind in ("save", "load")
@@ -128,11 +129,10 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
             "the logs time no save, load, detection or rescheduling, so that no costs can be "
             "fitted: event logs have them (docs/events.md), tables of attempts do not"
         )
-    kinds, duration_h = zip(*timed, strict=True)
-    n = len(timed)
-    unknown, resolution_h = np.full(n, nan), np.full(n, RESOLUTION_H)
-    apart_h = 1e6 * np.arange(n, dtype=np.float64)  # they do not overlap
-    transfers = Transfers(kinds, np.array(duration_h), unknown, apart_h, resolution_h)
+    apart_h = 1e6 * np.arange(len(timed), dtype=np.float64)  # they do not overlap
+    transfers = pd.DataFrame(timed, columns=["kind", "duration_h"]).assign(
+        n_bytes=nan, start_h=apart_h, resolution_h=RESOLUTION_H
+    )
     return fit_costs(transfers, n_bootstrap=n_bootstrap, seed=seed)
 
 
@@ -182,7 +182,7 @@ def _origins(
 ) -> tuple[tuple[str, str, str], ...]:
     best = ranking.best
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    logged = not any(job.save_every.is_inferred for job in jobs)
+    logged = not any(job.save_every.has_interval for job in jobs)
     rows = [
         ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
          f"median of {len(jobs)} job(s)"),

@@ -41,18 +41,6 @@ SIMILAR = 1.3  # ratio of two spreads within which none is called the smaller on
 
 
 @dataclass(frozen=True, slots=True)
-class Transfers:
-    """Saves and loads as logged."""
-
-    kind: tuple[str, ...]  # (n,) each of `KINDS`
-    duration_h: Floats  # (n,)
-    n_bytes: Floats  # (n,) NaN where the log names none
-    start_h: Floats  # (n,) on the log's clock
-    resolution_h: Floats  # (n,) step in which the row writes its times
-    notes: tuple[str, ...] = ()  # what was left out, for the user
-
-
-@dataclass(frozen=True, slots=True)
 class Bandwidth:
     """Bytes over hours of what names its bytes."""
 
@@ -170,25 +158,27 @@ class CostFit(Subject):
 
 
 def fit_costs(
-    transfers: Transfers, *, n_bootstrap: int = 199, seed: int = 0
+    transfers: pd.DataFrame, *, n_bootstrap: int = 199, seed: int = 0
 ) -> tuple[CostFit, ...]:
-    """Fit the durations of each kind; raises ParameterError where there is nothing to fit."""
-    kinds = np.array(transfers.kind)
-    if len(kinds) == 0:
+    """Fit the durations of each kind; raises ParameterError where there is nothing to fit.
+
+    Parameters
+    ----------
+    transfers : columns kind (of `KINDS`), duration_h, n_bytes (NaN for none), start_h (on the log's
+        clock) and resolution_h (the step in which the row writes its times)
+    """
+    if transfers.empty:
         raise ParameterError("no row of the log has an end: there is nothing to fit")
-    return tuple(
-        _fit(kind, transfers, kinds == kind, n_bootstrap, seed)
-        for kind in KINDS
-        if (kinds == kind).any()
-    )
+    of_kind = dict(iter(transfers.groupby("kind")))
+    return tuple(_fit(k, of_kind[k], n_bootstrap, seed) for k in KINDS if k in of_kind)
 
 
-def _fit(kind: str, transfers: Transfers, of_kind: Bools, n_bootstrap: int, seed: int) -> CostFit:
-    start_h, all_h = transfers.start_h[of_kind], transfers.duration_h[of_kind]
+def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
+    start_h, all_h = mine["start_h"].to_numpy(), mine["duration_h"].to_numpy()
     durations = lifetimes_of(all_h)
     if durations.n == 0:
         raise ParameterError(f"every {kind} of the log takes no time at all")
-    resolution_h = float(transfers.resolution_h[of_kind].min())
+    resolution_h = float(mine["resolution_h"].min())
     fixed, fixed_aic = _fixed(durations.duration_h, resolution_h)
     ranking = None
     if durations.n >= FEWEST and np.ptp(durations.duration_h) > ROUNDING * resolution_h:
@@ -204,7 +194,7 @@ def _fit(kind: str, transfers: Transfers, of_kind: Bools, n_bootstrap: int, seed
     end_h = np.maximum.accumulate((start_h + all_h)[order])
     return CostFit(
         name=kind, lifetimes=durations, ranking=ranking, resolution_h=resolution_h, fixed=fixed,
-        fixed_aic=fixed_aic, bandwidth=bandwidth_of(transfers.n_bytes[of_kind], all_h),
+        fixed_aic=fixed_aic, bandwidth=bandwidth_of(mine["n_bytes"].to_numpy(), all_h),
         n_overlapping=int((start_h[order][1:] < end_h[:-1] - 1e-9).sum()),
     )  # fmt: skip
 
@@ -319,8 +309,10 @@ def read_transfers(
     *,
     columns: Mapping[str, str] | None = None,
     time_unit: str | None = None,
-) -> Transfers:
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Saves and loads (also detections and reschedulings) from a CSV with a row for each.
+
+    Returns what `fit_costs` takes, and what was left out.
 
     Raises TraceError with file and line, for anything that can't be read.
     """
@@ -335,14 +327,11 @@ def read_transfers(
     zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
     no_row_where(end.hours < start.hours, rows, path, "end", "{value} lies before the start" + zone)
     ended = ~np.isnan(end.hours)
-    return Transfers(
-        tuple(kind[ended]),
-        (end.hours - start.hours)[ended],
-        _bytes(rows, path)[ended],
-        start.hours[ended],
-        _resolution_h(rows, start)[ended],
-        _notes_on_rows(len(table) - len(rows), ended, kind),
-    )
+    read = pd.DataFrame({
+        "kind": kind, "duration_h": end.hours - start.hours, "n_bytes": _bytes(rows, path),
+        "start_h": start.hours, "resolution_h": _resolution_h(rows, start),
+    })  # fmt: skip
+    return read[ended], _notes_on_rows(len(table) - len(rows), ended, kind)
 
 
 def _bytes(rows: pd.DataFrame, path: PathLike[str]) -> Floats:

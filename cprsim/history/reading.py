@@ -107,8 +107,10 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
         notes[f"{len(damaged)} line(s) that are no event left out: {shown}"] = None
     for name, n in sorted(unknown.items())[:SHOWN]:
         notes[f"{n} event(s) '{one_line(name)}' left out: no event of docs/events.md"] = None
-    frames = (pa.concat_tables(one).unify_dictionaries().to_pandas() for one in (steps, others))
-    return Events(tuple(jobs), *frames, tuple(notes))
+    of_steps, of_others = (
+        pa.concat_tables(one).unify_dictionaries().to_pandas() for one in (steps, others)
+    )
+    return Events(tuple(jobs), of_steps, of_others, tuple(notes))
 
 
 def _with_job(table: pa.Table, default_job: str) -> pa.Table:
