@@ -93,7 +93,7 @@ def outages(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
             raise ParameterError("--nodes dates: the log has no column installed, entry or exit")
         silent = spec.nodes_file is None
         lives = lives_of(dates, from_h, whole.n_nodes if silent else 0)
-        window_h, whole = whole.window_h, with_lives(whole, lives)
+        window_h, whole = whole.window_h, with_lives(whole, *lives)
         of = spec.nodes_file or "--nodes dates"
         facts |= dict.fromkeys(("n_nodes", "ages"), ("read", f"the nodes' own dates ({of})"))
         if whole.window_h < window_h:
