@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.curves.curve_file import CurveFile
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome, blocks_of, engine_of, simulate
@@ -20,9 +19,9 @@ from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import StageKind
 from cprsim.recovery.system import noticed_after
 from cprsim.results.rows import replication_rows
-from cprsim.selector.deciding import bench_of
-from cprsim.selector.limit import Limit, LimitedQuantity
-from cprsim.selector.search import mean_write_h
+from cprsim.selector.limit import Limit
+from cprsim.selector.pricing import bench_of
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.making import Make, maker, small_scenario
 
@@ -115,16 +114,6 @@ def test_only_a_detection_without_a_cost_is_replaced(own: Make) -> None:
     assert costs[StageKind.WAIT] is None
 
 
-def test_the_deeper_the_storage_the_less_corrupt_saves_cost(own: Make) -> None:
-    """With q of the saves corrupt and k kept, q^k of the failures start the job again."""
-    saves = [f"{{stall: 5 s, corrupt: 20 %, fails: 10 %, kept: {k}}}" for k in (1, 2, 3)] + ["5 s"]
-    often = ("recovery=[full]", "costs.load=1 min", "failures.mtbf=5 h")
-    found = [rows(own(*often, f"costs.save={save}")) for save in saves]
-    one, two, three, sound = (each.costs.hours_of("lost").mean() for each in found)
-    assert one > 2.0 * two > 2.0 * three > 2.0 * sound
-    assert len({each.policy.interval_h for each in found[:3]}) == 1
-
-
 def test_corrupt_saves_over_a_shared_bandwidth_are_refused(own: Make) -> None:
     corrupt = "costs.save={stall: 5 s, corrupt: 1 %}"
     with pytest.raises(ScenarioError, match="may find contents corrupt"):
@@ -149,7 +138,7 @@ def curve_of(checks: Any = CHECKS, **settings: Any) -> Any:
         for name in SHARES
     ]
     whole = Response.linear("partial", Metric.AUC, (0.02, 0.002), 0.5)
-    return CurveFile("counted", (whole, *responses), checks=checks).curve("made here")
+    return StalenessCurve("counted", (whole, *responses), checks=checks)
 
 
 @pytest.fixture
@@ -193,16 +182,15 @@ def test_what_is_booked_and_what_a_selection_prices_go_with_it(with_curve: Make)
     hours = {
         one.policy.name: one.costs.hours_of("save").min() for one in simulate(experiment).strategies
     }
-    ways = {"partial": None, **{f"cpr-{name}": SubSaves(name) for name in SHARES}}
-    bench = bench_of(experiment, curve, Limit(LimitedQuantity.AUC, 0.001), ways)
+    bench = bench_of(experiment, Limit(Metric.AUC, 0.001))
     for name, share in SHARES.items():
         # 40 h hold 10 intervals of 4 h; where they cost least, no failure strikes a save
         assert hours[f"cpr-{name}"] == pytest.approx(10 * share * SAVE_H)
-        assert mean_write_h(bench, f"cpr-{name}") == pytest.approx(share * SAVE_H / N_PARTS)
-        sub_saves = bench.policy(f"cpr-{name}", inf, "x").sub_saves
+        assert bench.saves(f"cpr-{name}")[1] == pytest.approx(share * SAVE_H / N_PARTS)
+        sub_saves = bench.policy(f"cpr-{name}", inf).sub_saves
         assert sub_saves is not None
         assert sub_saves.bytes_share == share
-    assert mean_write_h(bench, "partial") == pytest.approx(SAVE_H)
+    assert bench.saves("partial")[1] == pytest.approx(SAVE_H)
 
 
 # ------------------------------------------------------------------ shards of different sizes

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.experiments.assemble import assemble
 from cprsim.fitting.cost_fit import (
     CostFit,
     bandwidth_of,
@@ -20,16 +19,8 @@ from cprsim.fitting.cost_fit import (
     fit_costs,
     read_transfers,
 )
-from cprsim.records import Costs
-from cprsim.scenario.reading import load_scenario
+from tests.fitting.logs import assembled
 
-REST = """\
-job: {useful: 50 h}
-cluster: {trainers: 2, emb_ps: 4}
-failures: {kind: job, family: exponential, mtbf: 10 h}
-recovery: [full]
-simulation: {replications: 10}
-"""
 HEADER = "kind,start,end,bytes"
 
 
@@ -66,7 +57,6 @@ def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> 
     drawn_s = draw(np.random.default_rng(7))
     one = fitted(drawn_s)
     assert one.family == family
-    assert one.best is not None
     found = one.best.by_name[name]
     assert abs(found.mean - truth) <= 4 * found.standard_error
     assert one.best.distribution.mean_h == pytest.approx(one.mean.mean)
@@ -174,12 +164,6 @@ def test_whether_bytes_explain_the_times(power: float, said: str) -> None:
 # ------------------------------------------------------------------------- the fragment
 
 
-def read_back(folder: Path, text: str, rest: str = REST) -> Costs:
-    """What a scenario with these costs makes of them."""
-    (scenario := folder / "costs.yaml").write_text(rest + text)
-    return assemble(load_scenario(scenario)).costs
-
-
 def fragment_of(path: Path, unit: str) -> str:
     fits = fit_costs(read_transfers(path, time_unit=unit)[0], n_bootstrap=0)
     return str(costs_fragment(fits, "a log"))
@@ -195,7 +179,7 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     assert "# 300 saves, lognormal; mean 95 %: " in text
     assert "# 300 loads, fixed; between 59 and 61 s" in text
     assert "reschedule: 0 s  # not in the log" in text
-    costs = read_back(tmp_path, text)
+    costs = assembled(text).costs
     mean_s = 90 * math.exp(0.3**2 / 2)
     assert costs.mean_h(costs.save_stall, 4) * 3600 == pytest.approx(mean_s, rel=0.1)
     assert costs.mean_h(costs.load, 4) == pytest.approx(1 / 60)
@@ -203,9 +187,8 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     text = fragment_of(log(tmp_path, [f"save,{i},{i + 0.01},100 GB" for i in range(5)]), "h")
     (storage,) = (line[2:] for line in text.splitlines() if line.startswith("# storage:"))
     assert "`save: transfer`, 100 GB over `emb_ps` as `shard_size`" in text
-    rest = REST.replace("emb_ps: 4", "emb_ps: 4, shard_size: 25 GB")
     by_bytes = f"costs: {{save: transfer, load: 1 min, reschedule: 0 s}}\n{storage}"
-    costs = read_back(tmp_path, by_bytes, rest)
+    costs = assembled(by_bytes, "cluster.shard_size=25 GB").costs
     assert costs.mean_h(costs.save_stall, 4) == pytest.approx(0.01, rel=1e-4)
 
     rows = ["detect,0,30", "reschedule,30,150", "load,150,250"]
@@ -215,7 +198,7 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     assert "# save: not in the log" in text
 
 
-def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> None:
+def test_what_is_fitted_lies_within_what_a_scenario_takes() -> None:
     rng = np.random.default_rng(9)
     wild = {
         "hardly varying": 94 * (1 + 3e-4 * rng.standard_normal(50)),
@@ -227,7 +210,7 @@ def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> Non
     for name, drawn_s in wild.items():
         fits = fit_costs(transfers(drawn_s, 1e-6), n_bootstrap=0)
         text = replace(costs_fragment(fits, name), below=())
-        costs = read_back(tmp_path, f"{text}  load: 3 min\n")
+        costs = assembled(f"{text}  load: 3 min\n").costs
         assert costs.mean_h(costs.save_stall, 4) == pytest.approx(fits[0].mean.mean, rel=1e-4)
 
 
@@ -268,37 +251,35 @@ def test_bytes_other_columns_repeats_and_rows_without_an_end(tmp_path: Path) -> 
     assert "1 save without an end left out" in endless
 
 
-@pytest.mark.parametrize(
-    ("row", "complaint"),
-    [
-        ("store,0,1,5", "'store' is none of save, load"),
-        ("save,3,1,5", "'1' lies before the start"),
-        ("save,,4,5", "the row has no start"),
-        ("save,3,4,-5", "'-5' is no number of bytes"),
-        ("save,3,4,many", "'many' is no number of bytes"),
-        ("save,3,4,5 s", "'5 s' is no number of bytes"),
-        ("save,3,x,5", "'x' is no finite number"),
-        ("save,3,4,5,6", "can't be read"),
-    ],
-)
-def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, complaint: str) -> None:
-    with pytest.raises(TraceError, match=r"saves.csv:3: ") as caught:
-        read_transfers(log(tmp_path, ["save,0,1,5", row]), time_unit="h")
-    assert complaint in str(caught.value)
+GOOD_ROW = "save,0,1,5"
 
 
 @pytest.mark.parametrize(
     ("rows", "header", "unit", "complaint"),
     [
+        *(
+            ([GOOD_ROW, row], HEADER, "h", f"saves.csv:3: .*{complaint}")
+            for row, complaint in (
+                ("store,0,1,5", "'store' is none of save, load"),
+                ("save,3,1,5", "'1' lies before the start"),
+                ("save,,4,5", "the row has no start"),
+                ("save,3,4,-5", "'-5' is no number of bytes"),
+                ("save,3,4,many", "'many' is no number of bytes"),
+                ("save,3,4,5 s", "'5 s' is no number of bytes"),
+                ("save,3,x,5", "'x' is no finite number"),
+                ("save,3,4,5,6", "can't be read"),
+            )
+        ),
         (["save,2026-10-25T02:59:30,2026-10-25T02:01:00,"], HEADER, None, "local time that was"),
         (["1,2"], "start,end", "h", "no column 'kind'"),
         (["save,1,3,"], HEADER, None, "saves.csv:2: time_unit: the times are numbers"),
         ([], HEADER, "h", "no row below the header"),
+        ([], "", "h", "is empty"),
         (["save,1,1,5"], HEADER, "h", "every save of the log takes no time"),
         (["save,1,,5"], HEADER, "h", "no row of the log has an end"),
     ],
 )
-def test_logs_that_say_nothing(
+def test_a_log_that_says_nothing_or_a_bad_row_is_refused(
     tmp_path: Path, rows: list[str], header: str, unit: str | None, complaint: str
 ) -> None:
     with pytest.raises((TraceError, ParameterError), match=complaint):

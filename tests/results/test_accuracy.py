@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cprsim.curves.curve_file import CurveFile, write_curve
+from cprsim.curves.curve_file import write_curve
 from cprsim.present.comparison import differences_table
 from cprsim.present.run import costs_table
 from cprsim.present.run_sentences import accuracy_sentences
@@ -20,6 +20,7 @@ from cprsim.results.identity import Identity
 from cprsim.results.metrics import differences, of_curves, shared_by, spreads, summarise
 from cprsim.results.rows import replication_rows
 from cprsim.results.run import load_result
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.results import conftest as made
 from tests.results.conftest import printed
@@ -29,7 +30,10 @@ LINES = (
     Response.linear("partial", Metric.AUC, (0.02, 0.002), 0.1, degrees=4.0),
     Response.linear("mfu", Metric.AUC, (0.01, 0.001), 0.5, settings=SubSaves("mfu")),
 )
-FILE = CurveFile("lines", LINES, kernel={"samples": 1000}, command="cprsim measure lines.yaml")
+FILE = StalenessCurve(
+    "lines", LINES, {"samples": 1000}, "cprsim measure lines.yaml",
+    origin="by hand", notes=("Take care.",),
+)  # fmt: skip
 LOSSES = np.array([0.003, 0.0, 0.001])
 
 
@@ -39,7 +43,7 @@ def priced(outcome):
     full, cpr = outcome.strategies
     policy = replace(made.CPR, name="cpr-mfu", sub_saves=SubSaves("mfu"))
     strategies = (full, cpr, replace(cpr, policy=policy))
-    return replace(outcome, strategies=strategies, curve=FILE.curve("by hand", ("Take care.",)))
+    return replace(outcome, strategies=strategies, curve=FILE)
 
 
 @pytest.fixture
@@ -148,11 +152,11 @@ def seeded(by_seed=BY_SEED):
         for name, values in slopes.items()
     )  # fmt: skip
     checks = {"auc": {"slopes": {k: {"by_seed": v} for k, v in by_seed.items()}}}
-    return CurveFile("seeded", responses, kernel={"samples": 1}, command="made", checks=checks)
+    return StalenessCurve("seeded", responses, kernel={"samples": 1}, command="made", checks=checks)
 
 
 def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
-    curve = seeded().curve("by hand")
+    curve = seeded()
     rows = replication_rows(replace(priced, curve=curve))
     table = differences(rows, 6, "cpr", shared_by(curve)).set_index(["strategy", "quantity"])
     found = table.loc[("cpr-mfu", "auc_loss")]
@@ -178,7 +182,7 @@ def test_intervals_of_differences_cover_as_they_say():
     for _ in range(n_trials):
         common = rng.normal(0, 0.004, 5)
         drawn = {"partial": 0.02 + common, "mfu": 0.01 + 0.5 * common + rng.normal(0, 0.0005, 5)}
-        curve = seeded({k: v.tolist() for k, v in drawn.items()}).curve("drawn")
+        curve = seeded({k: v.tolist() for k, v in drawn.items()})
         one, other = (curve.of(name, Metric.AUC).standard_error[-1] for name in ("partial", "mfu"))
         ((variance, degrees),) = of_curves(
             "auc_loss", ("partial", "mfu"), [(one, 4.0), (other, 4.0)], shared_by(curve)
@@ -200,12 +204,12 @@ def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(
     def result(name, *numbers):
         named = [replace(priced.strategies[i], policy=replace(priced.strategies[i].policy, name=n))
                  for i, n in numbers]  # fmt: skip
-        outcome = replace(priced, strategies=tuple(named), curve=seeded().curve("by hand"))
+        outcome = replace(priced, strategies=tuple(named), curve=seeded())
         return write(outcome=outcome, logs=logs, curve_path=path, identity=Identity(name, name, {}))
 
     a, b = result("a", (1, "cpr")), result("b", (2, "cpr"))
     found = compare(a, b).set_index("quantity").loc["auc_loss"]
-    curve = seeded().curve("by hand")
+    curve = seeded()
     expected = differences(
         replication_rows(replace(priced, curve=curve)), 6, "cpr", shared_by(curve)
     )
