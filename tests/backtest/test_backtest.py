@@ -204,7 +204,7 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
         mean = fits[kind].mean
         error = max((mean.high - mean.low) / 4, 1e-9)
         assert abs(mean.mean - true_min / 60) <= 4 * error, kind
-    mtbf = found.gaps.best.fit.mean
+    mtbf = found.gaps.best.mean
     assert abs(mtbf.mean - 4.0) <= 4 * mtbf.standard_error
     assert "interval: 1.0" in found.text
 

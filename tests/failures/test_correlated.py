@@ -125,7 +125,7 @@ def test_uptimes_need_single_failures() -> None:
 
 def test_one_time_of_a_node_is_enough() -> None:
     fits = fit_frailty(lifetimes_of(np.random.default_rng(1).weibull(0.7, 200) * 100))
-    assert fits[0].lifetime.shape == pytest.approx(0.7, abs=0.25)
+    assert fits[0].distribution.shape == pytest.approx(0.7, abs=0.25)
 
 
 def test_known_dispersion_of_the_logs(failure_logs: Path) -> None:

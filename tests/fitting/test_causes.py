@@ -91,8 +91,8 @@ def test_the_true_family_is_not_rejected_for_what_competes() -> None:
 
 def test_nodes_that_differ_are_fitted_to_the_cause_alone() -> None:
     one = fit_correlated(competing(3).choosing("disk")).forms[0]
-    assert one.lifetime.shape == pytest.approx(3.0, abs=0.2)
-    assert one.lifetime.scale_h == pytest.approx(100.0, rel=0.05)
+    assert one.distribution.shape == pytest.approx(3.0, abs=0.2)
+    assert one.distribution.scale_h == pytest.approx(100.0, rel=0.05)
 
 
 def test_cumulative_incidence_by_hand_with_late_entry_and_censoring() -> None:

@@ -105,7 +105,7 @@ def test_what_cannot_be_fitted_says_so() -> None:
         with pytest.raises(NotConvergedError, match=name):
             fit(FAMILIES[name], same)
     ranking = rank(same, n_bootstrap=0)
-    assert ranking.best.fit.family == "exponential"
+    assert ranking.best.family == "exponential"
     assert [name for name, _ in ranking.failed] == ["weibull", "gamma", "lognormal", "piecewise"]
 
 
@@ -137,11 +137,11 @@ def test_the_true_family_is_kept_and_a_wrong_one_refused() -> None:
     drawn_h = LogNormal(3.0, 1.5).sample(np.random.default_rng(8), 400)
     observed = drawn_h < 60.0
     ranking = rank(lifetimes_of(np.minimum(drawn_h, 60.0), observed), n_bootstrap=49, seed=1)
-    assert ranking.best.fit.family == "lognormal"
+    assert ranking.best.family == "lognormal"
     assert ranking.best.p_value > 0.05
-    by_name = {judged.fit.family: judged for judged in ranking.judged}
+    by_name = {judged.family: judged for judged in ranking.judged}
     assert by_name["exponential"].p_value == pytest.approx(1 / 50)
-    assert rank(lifetimes_of(drawn_h), n_bootstrap=0).best.fit.family == "lognormal"
+    assert rank(lifetimes_of(drawn_h), n_bootstrap=0).best.family == "lognormal"
 
 
 @pytest.mark.long

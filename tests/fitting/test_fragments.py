@@ -103,7 +103,7 @@ def test_nodes_that_no_scenario_takes_give_way_and_it_is_said() -> None:
     """Three nodes that fail all the time beside others that hardly do, hazards falling fast."""
     said = fitted(lemons(2, mean_h=300.0, others_h=3e9, shape=0.3))
     assert said.correlated is not None
-    assert said.correlated.forms[0].lifetime.mean_h > 1e8  # hours: no scenario takes that
+    assert said.correlated.forms[0].distribution.mean_h > 1e8  # hours: no scenario takes that
     assert "not lemons: the mean" in str(failures_fragment(said))
     scenario(str(failures_fragment(said)), 60, 50.0)
     rng = np.random.default_rng(3)

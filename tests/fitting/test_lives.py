@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.failures.outages import NodeLives, Outages, with_lives
+from cprsim.failures.outages import Outages, with_lives
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import FirstUptime, uptimes
 from tests.failures.tidy import read, read_lanl
@@ -34,13 +34,13 @@ def fleet(seed: int, *, n_nodes: int = 300, shape: float = 2.9, mean_h: float = 
     node, number = np.nonzero(at < leaves[:, None])
     names = tuple(f"n{place:03d}" for place in range(len(born)))
     log = log_of(at[node, number], WINDOW_H, node, len(born), given=True)
-    return replace(log, node_names=names), NodeLives(names, born, np.maximum(born, 0.0), leaves)
+    return replace(log, node_names=names), names, (born, np.maximum(born, 0.0), leaves)
 
 
 def test_a_fleet_that_changes_has_its_true_shape_only_where_that_is_said() -> None:
-    log, lives = fleet(4)
+    log, *lives = fleet(4)
     naive = fit(WEIBULL, uptimes(log)).parameters[0]
-    told = fit(WEIBULL, uptimes(with_lives(log, lives)))
+    told = fit(WEIBULL, uptimes(with_lives(log, *lives)))
     shape = told.parameters[0]
     assert naive.high < 2.0
     assert abs(shape.mean - 2.9) < 4 * shape.standard_error
@@ -49,11 +49,12 @@ def test_a_fleet_that_changes_has_its_true_shape_only_where_that_is_said() -> No
 
 def test_up_times_of_nodes_that_join_and_leave_by_hand() -> None:
     log = outages((0, 40, 50), (1, 30, 35), (1, 60, 61), n_nodes=3, node_names=("a", "b"))
-    lives = NodeLives(
-        ("b", "a", "c", "gone"), np.array([-20.0, 10.0, 50.0, -9.0]),
+    names = ("b", "a", "c", "gone")
+    lives = (
+        np.array([-20.0, 10.0, 50.0, -9.0]),
         np.array([0.0, 20.0, 50.0, -8.0]), np.array([55.0, np.inf, 80.0, -1.0]),
     )  # fmt: skip
-    told = with_lives(log, lives)
+    told = with_lives(log, names, lives)
     times = uptimes(told)
     rows = sorted(zip(times.entry_h.tolist(), times.duration_h.tolist(), times.observed.tolist(),
                       times.limit_h.tolist(), strict=True))  # fmt: skip
@@ -109,10 +110,9 @@ def test_bad_files_of_nodes_end_in_one_message(tmp_path: Path, text: str, compla
 
 
 def test_a_node_of_which_the_file_says_nothing_is_named() -> None:
-    log, lives = fleet(1, n_nodes=20)
-    fewer = NodeLives(lives.names[1:], lives.born_h[1:], lives.enters_h[1:], lives.leaves_h[1:])
+    log, names, lives = fleet(1, n_nodes=20)
     with pytest.raises(ParameterError, match="names node 'n000'"):
-        with_lives(log, fewer)
+        with_lives(log, names[1:], tuple(one[1:] for one in lives))
 
 
 def lanl(folder: Path, system: int) -> tuple[Outages, Outages]:

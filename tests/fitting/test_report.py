@@ -129,7 +129,7 @@ def test_logs_of_one_node_and_without_ends() -> None:
     at_h = np.cumsum(np.random.default_rng(2).exponential(50.0, 30))
     fitted = quick(log_of(at_h, at_h[-1] + 1, down_h=1.0))
     assert fitted.gaps.ranking is not None
-    by_name = {one.fit.family: one.fit for one in fitted.gaps.ranking.judged}
+    by_name = {one.family: one for one in fitted.gaps.ranking.judged}
     assert by_name["exponential"].mean.low < 50 < by_name["exponential"].mean.high
     fitted = quick(outages(*((node, at, np.nan) for node, at in enumerate((1, 9, 30, 77)))))
     assert fitted.repairs.ranking is None
@@ -194,8 +194,8 @@ def test_large_logs_are_thinned_and_it_is_said(monkeypatch: pytest.MonkeyPatch) 
     ranking = fitted.gaps.ranking
     assert ranking is not None
     assert (ranking.fitted_every, ranking.resampled_every) == (4, 5)
-    assert ranking.best.fit.n_observed == 500
-    assert ranking.best.fit.mean.mean == pytest.approx(7.0, rel=0.15)
+    assert ranking.best.n_observed == 500
+    assert ranking.best.mean.mean == pytest.approx(7.0, rel=0.15)
     assert "gaps: fitted to every 4th of 2000 times, for speed" in fitted.warnings
     assert "gaps: p-values by 100 of the 2000 times, for speed" in fitted.warnings
     node = np.repeat(np.arange(300), 6)  # of nodes that may differ every n-th whole

@@ -66,8 +66,8 @@ def test_what_fits_holds_the_truth_and_is_told_from_few_failures_on(tmp_path) ->
     for seed in range(60):
         text, _ = table(tmp_path, 20 + seed, 1.0, seed)
         every = ledger_of(tmp_path, text, n_draws=4).save_every
-        told += every.is_inferred
-        held += every.is_inferred and 0.99 * every.low <= 600 <= 1.01 * every.high
+        told += every.has_interval
+        held += every.has_interval and 0.99 * every.low <= 600 <= 1.01 * every.high
     assert told >= 50
     assert held >= 0.95 * told
 
@@ -84,7 +84,7 @@ def test_saves_by_the_clock_are_told_by_what_failures_lost(tmp_path) -> None:
     rows.append(f"{at},{at + 100},{step + 100},,")
     every = ledger_of(tmp_path, "\n".join([HEADER, *rows]) + "\n", "s", n_draws=2).save_every
     assert every.low < 900 < every.high
-    assert every.high - every.low == pytest.approx(2 * 1.96 * every.steps / np.sqrt(180), rel=1e-3)
+    assert every.high - every.low == pytest.approx(2 * 1.96 * every.mean / np.sqrt(180), rel=1e-3)
 
 
 ONE = f"{HEADER}\n0,3700,3700,3000,x\n3800,9000,8200,,\n"
@@ -108,4 +108,4 @@ def test_where_it_cant_be_told_the_user_says_it(tmp_path) -> None:
 
 def test_a_job_that_only_ever_went_back_to_its_start_never_saved(tmp_path) -> None:
     job = ledger_of(tmp_path, ONE.replace("3000", "0"), "s", n_draws=2)
-    assert job.save_every.steps == np.inf
+    assert job.save_every.mean == np.inf
