@@ -24,12 +24,7 @@ def test_the_list_names_every_system() -> None:
     assert {*listed.frames["systems"]["system"]} >= names
     assert {line.split()[0] for line in str(listed).splitlines() if line.strip()} >= names
     gemini = of(listed, "gemini")
-    assert gemini["mark"] == "published"
-    assert (gemini["after_node"], gemini["after_two_nodes"]) == ("memory", "remote")
-    assert "host memory 2x" in gemini["needs"]
-    assert "no time beside the transfers" in gemini["assumed"]
-    assert of(listed, "check-n-run")["not_counted"].endswith("is not priced")
-    assert of(listed, "none")["after_node"] == "start"
+    assert (gemini["mark"], gemini["after_two_nodes"]) == ("published", "remote")
     options = listed.frames["options"].set_index(["system", "option"])
     assert options.loc[("gemini", "remote_every"), "default"] == 3.0
 
@@ -64,18 +59,3 @@ def test_a_job_that_a_system_can_t_serve_says_what_is_missing(cprsim: Any, scena
     refused = {one["system"]: one["cannot_serve"] for one in said["frames"]["systems"]}
     assert "give `snapshot`" in refused["async"]
     assert refused["full"] == ""
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["--explain", "gemni"], "did you mean `gemini`?"),
-        (["--explain", "gemini", "--set", "job.step=1 s"], "name a scenario"),
-        (["nowhere.yaml", "--list"], "nowhere.yaml: cannot be read"),
-    ],
-)
-def test_what_is_wrong_is_one_error(cprsim: Any, words: list[str], problem: str) -> None:
-    called = cprsim("systems", *words)
-    assert called.exit_code == 2
-    assert problem in called.stderr
-    assert "Traceback" not in called.stderr

@@ -16,26 +16,25 @@ def with_trace(file: str, **keys: str) -> str:
     return changed(("kind: injected, count: 5, together: 4", section))
 
 
-def test_a_variable_that_is_not_set_says_where_the_data_come_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("file", "form", "data", "said"),
+    [
+        ("${CPRSIM_DATA}/fault_trace.json", "infinitehbd", None, "CPRSIM_DATA is not set"),
+        ("${CPRSIM_DATA}/fault_trace.json", "infinitehbd", None, "InfiniteHBD"),
+        ("${CPRSIM_DATA}/x.csv", "lanl, system: 2", "nowhere", "nowhere/x.csv` is not there"),
+        ("${CPRSIM_DATA}/x.csv", "lanl, system: 2", "nowhere", "CFDR"),
+        ("x" * 900, "infinitehbd", None, "is not there"),
+    ],
+)
+def test_a_trace_that_is_missing_says_where_it_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, form: str, data: str, said: str
 ) -> None:
     monkeypatch.delenv("CPRSIM_DATA", raising=False)
-    (found,) = problems(write(tmp_path, with_trace("${CPRSIM_DATA}/fault_trace.json")))
+    if data:
+        monkeypatch.setenv("CPRSIM_DATA", data)
+    (found,) = problems(write(tmp_path, with_trace(file).replace("infinitehbd", form)))
     assert (found.place.line, found.key) == (7, "failures.file")
-    assert "CPRSIM_DATA is not set" in found.message
-    assert "InfiniteHBD" in found.message
-
-
-def test_a_trace_that_is_missing_says_where_it_comes_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
-    text = with_trace("${CPRSIM_DATA}/x.csv").replace("infinitehbd", "lanl, system: 2")
-    (found,) = problems(write(tmp_path, text))
-    assert str(tmp_path / "x.csv") in found.message
-    assert "is not there" in found.message
-    assert "is not there" in problems(write(tmp_path, with_trace("x" * 900)))[0].message
-    assert "CFDR" in found.message
+    assert said in found.message
 
 
 def test_a_variable_is_replaced_for_reading_and_a_relative_trace_stands_beside_the_scenario(
