@@ -91,16 +91,6 @@ def unfinished(result: SweepResult) -> SweepResult:
         (swept(FAMILY, SAVE, INTERVAL), {"curves", "map"}),
         (swept(SAVE, INTERVAL, FAMILY, mode="one-at-a-time"), {"tornado"}),
     ],
-    ids=[
-        "interval",
-        "words",
-        "two",
-        "unfinished",
-        "words x interval",
-        "one strategy",
-        "three",
-        "tornado",
-    ],
 )
 def test_the_shape_of_a_sweep_chooses_its_figures(result, names) -> None:
     assert set(sweep_figures(result)) == names

@@ -164,6 +164,10 @@ WRONG = {
         "failures.period={from: soon, to: 2000-01-01}": ("failures.period.from", "2000-01-01"),
         "failures.nodes=37": ("", "the trace has 37 nodes, the job 38"),
         "cluster.repair=2 h": ("", "its own repair"),
+        "failures.file='${CPRSIM_DATA}/fault_trace.json'": ("", "CPRSIM_DATA is not set"),
+        "failures.file='${CPRSIM_DATA}/t.json'": ("", "InfiniteHBD"),
+        "failures={kind: trace, format: lanl, system: 2, file: x.csv}": ("failures.file", "CFDR"),
+        f"failures.file={900 * 'x'}": ("", "is not there"),
     },
     "sync": {
         "sync.every=0": ("", "or equal to 1"),
@@ -203,6 +207,8 @@ WRONG = {
         "scopes.stages.failures.role=stag": ("scopes.1.failures.role", "no node of role `stag`"),
         "recovery.full.costs.detect=5 s": ("recovery.0.costs.detect", "each scope has its own"),
         "recovery=[partial]": ("recovery.0", "workers go back together"),
+        **{f"recovery.full.interval={wrong}": ("recovery.0.interval", f"`{wrong}` ")
+           for wrong in ("-3 steps", "10 stepps", "0 steps")},
     },
     "silent": {
         "silent={mtbf: 8 h}": ("silent.latency", "is missing: say how errors are noticed"),
@@ -221,9 +227,10 @@ WRONG = {
     ("base", "override"), [(base, one) for base, wrong in WRONG.items() for one in wrong]
 )
 def test_what_does_not_fit_is_one_line_that_says_what_would(
-    tmp_path: Path, base: str, override: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, override: str
 ) -> None:
     """An empty key: that of the override."""
+    monkeypatch.delenv("CPRSIM_DATA", raising=False)
     write(tmp_path, "[]", "t.json")
     key, hint = WRONG[base][override]
     found = {one.key: one.message for one in problems(write(tmp_path, BASES[base]), override)}
@@ -234,6 +241,17 @@ def test_a_problem_deep_in_a_section_names_its_line(tmp_path: Path) -> None:
     text = changed((INJECTED, CORRELATED), ("8: 5", "401: 5"))
     (found,) = problems(write(tmp_path, text))
     assert (found.place.line, found.key) == (15, "failures.shocks.sizes.401")
+
+
+def test_a_variable_is_replaced_for_reading_and_a_relative_trace_stands_beside_the_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace, path = write(tmp_path, "[]", "t.json"), write(tmp_path, BASES["trace"])
+    monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
+    for file in ("${CPRSIM_DATA}/t.json", "t.json"):
+        loaded = load_scenario(path, [f"failures.file='{file}'"])
+        assert loaded.trace_path == trace
+        assert loaded.scenario.failures.file == file  # type: ignore[union-attr]
 
 
 # ------------------------------------------------------------------ trainers in step
