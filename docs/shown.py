@@ -18,7 +18,7 @@ from scipy import stats
 import cprsim
 from cprsim.present.markdown import raw_table
 
-WIDTH = 116  # characters: no table is wider, sentences are wrapped as on a terminal
+WIDTH = 116  # characters: sentences are wrapped as on a terminal, tables are not
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
 AFTER = {
     "after_process": "a process dies",
@@ -30,14 +30,13 @@ _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 _NAMES: dict[str, object] = {}  # of the code that a page has run so far
 
 
-def shown(command: str, until: str = "\0", folder: Path | None = None, width: int = WIDTH) -> str:
+def shown(command: str, until: str = "\0", folder: Path | None = None) -> str:
     """The command and what it prints before `until`, as a fenced block.
 
     Raises CalledProcessError where the command fails, so that no error message is ever shown as
     its output.
     """
-    printed = _printed(command, folder).split(until)[0]
-    return _block("text", [f"$ {command}", *_lines(printed, width)])
+    return _block("text", [f"$ {command}", *_lines(_printed(command, folder).split(until)[0])])
 
 
 def shown_with_figure(
@@ -120,10 +119,10 @@ def _printed(command: str, folder: Path | None) -> str:
     return subprocess.run(run, capture_output=True, text=True, check=True, cwd=folder).stdout
 
 
-def _lines(printed: str, width: int = WIDTH) -> list[str]:
-    """What was printed, wrapped where it is wider than a page."""
+def _lines(printed: str) -> list[str]:
+    """What was printed, with wide sentences wrapped; rows of tables have wider gaps, or a rule."""
     lines = [line.rstrip() for line in printed.rstrip().splitlines()]
-    return [fill(line, width) if len(line) > width else line for line in lines]
+    return [line if "  " in line or "─" in line else fill(line, WIDTH) for line in lines]
 
 
 def _block(language: str, lines: list[str]) -> str:

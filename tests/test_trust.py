@@ -176,7 +176,7 @@ def rename_everything(result: Path) -> None:
 
 
 def test_pls_may_exceed_one_where_net_pls_does_not(folder) -> None:
-    """The example of docs/metrics.md: the only server fails at 4, 6 and 9 h."""
+    """The example of docs/concepts.md: the only server fails at 4, 6 and 9 h."""
     path = folder / "small.yaml"
     text = small_scenario("{strategy: partial, interval: 20 h}", replications=1)
     path.write_text(text.replace("emb_ps: 4", "emb_ps: 1"), "utf-8")
@@ -184,7 +184,7 @@ def test_pls_may_exceed_one_where_net_pls_does_not(folder) -> None:
     rows = replication_rows(simulate(assemble(load_scenario(path, said))))
     assert rows["pls"].item() == pytest.approx(1.9)
     assert rows["pls_net"].item() == pytest.approx(0.9)
-    said = (ROOT / "docs/metrics.md").read_text("utf-8")
+    said = (ROOT / "docs/concepts.md").read_text("utf-8")
     assert "at 4, 6 and 9 h, it is 1.9, and `pls_net` 0.9" in said
 
 

@@ -56,7 +56,7 @@ def run(
     Returns
     -------
     Answer
-        ``frames["strategies"]``: a row per strategy, with the quantities of docs/metrics.md.
+        ``frames["strategies"]``: a row per strategy, with the quantities of docs/concepts.md.
         ``rows["replications"]``, ``rows["events"]`` (of the replication that the timeline shows).
 
     Raises

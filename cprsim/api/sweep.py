@@ -71,7 +71,7 @@ def sweep(
     Returns
     -------
     Answer
-        ``frames["points"]``: a row per point and strategy, with the quantities of docs/metrics.md;
+        ``frames["points"]``: a row per point and strategy, with the quantities of docs/concepts.md;
         ``["strategies"]``: the lowest and the highest overhead of each. ``rows["quantities"]``: a
         row per point, strategy and quantity, with its difference from the reference.
 

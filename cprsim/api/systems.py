@@ -70,7 +70,7 @@ def systems(
     -------
     Answer
         ``frames["systems"]``: a row per system. Of a comparison, the cheapest first, with its
-        difference to the best and the quantities of docs/metrics.md; ``frames["after"]``: what a
+        difference to the best and the quantities of docs/concepts.md; ``frames["after"]``: what a
         failure takes. ``frames["options"]`` of a list.
 
     Raises

@@ -1,6 +1,6 @@
 """What is measured of a replication, and means with intervals over replications.
 
-The one place that defines the metrics; docs/metrics.md has the formula of each. A metric is a
+The one place that defines the metrics; docs/concepts.md has the formula of each. A metric is a
 column computed from the columns of the replication rows, so that it can be recomputed from any
 finished results folder.
 """

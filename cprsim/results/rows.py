@@ -109,7 +109,7 @@ def further_losses(columns: Iterable[Any]) -> tuple[str, ...]:
 
 
 def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
-    """The columns of one strategy's rows: see docs/metrics.md. NaN where nothing is known."""
+    """The columns of one strategy's rows: see docs/concepts.md. NaN where nothing is known."""
     policy, costs, curve = strategy.policy, strategy.costs, outcome.curve
     columns: dict[str, Column] = {RESPONSE: strategy_key(policy) or ""}
     if curve is None:  # nothing is known, or nothing lost

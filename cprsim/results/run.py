@@ -95,7 +95,7 @@ class CurveUsed:
 class Result:
     """A results folder in memory; `job.json` holds what is no table.
 
-    Columns: docs/metrics.md. `replications`: cprsim.results.rows.replication_rows; `losses`:
+    Columns: docs/concepts.md. `replications`: cprsim.results.rows.replication_rows; `losses`:
     loss_rows; `timeline`: timeline_rows, of the one replication `timeline_replication`.
     """
 
