@@ -49,7 +49,6 @@ def ours(shape: ModelShape, clicks: Clicks, batch: int, optimizer: str = "sgd") 
     """Trains all clicks once."""
     plan = TrainingPlan(batch, RATE, optimizer=optimizer)
     trainer = ProxyTrainer(shape, clicks, plan)
-    trainer.initialise()
 
     def one_pass() -> None:
         trainer.arrays()["position"][:] = 0

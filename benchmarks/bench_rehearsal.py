@@ -14,7 +14,7 @@ from cprsim.experiments.proxy_model import proxy_model
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.nodes import ForkServer
+from cprsim.rehearsal.nodes import forking
 from cprsim.rehearsal.orders import Orders, Speeds
 from cprsim.rehearsal.setting import material_of
 from cprsim.rehearsal.supervisor import Supervisor
@@ -32,7 +32,7 @@ def of_processes(material: Material) -> float:
         limit_s=600.0,
     )  # fmt: skip
     found = []
-    with ForkServer(material) as fork_server:
+    with forking(material) as fork_server:
         for number in range(REPEATS):
             folder = fork_server.folder / f"run-{number}"
             ran = Supervisor(fork_server, material, orders, folder).run()
@@ -45,7 +45,6 @@ def of_the_kernel(material: Material) -> float:
     found = []
     for _ in range(REPEATS):
         trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
-        trainer.initialise()
         trainer.run(material.plan.batch)  # compiled, or read from its cache
         began = perf_counter()
         trainer.run()

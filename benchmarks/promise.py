@@ -49,9 +49,9 @@ from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.folder import git_state
 from cprsim.scenario.reading import LoadedScenario, load_scenario
-from cprsim.selector.deciding import WAYS, bench_of
-from cprsim.selector.limit import Limit, LimitedQuantity
-from cprsim.selector.pricing import Priced
+from cprsim.selector.limit import Limit
+from cprsim.selector.option import options_of
+from cprsim.selector.pricing import Priced, bench_of
 from cprsim.selector.selecting import select
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.workers import BACKENDS, Workers, run_each
@@ -114,14 +114,15 @@ class Job:
 
 
 def limit_of(most: float) -> Limit:
-    return Limit(LimitedQuantity.AUC, most, confidence=CONFIDENCE)
+    return Limit(Metric.AUC, most, confidence=CONFIDENCE)
 
 
 def job_of(loaded: LoadedScenario, curve: StalenessCurve, n_limits: int = N_LIMITS) -> Job:
     """A scenario with its cells, by the selector, and their fresh histories."""
     job = Job(loaded, curve, assemble(loaded), [])
     for most in limits(job.experiment, curve, n_limits):
-        best = select(job.experiment, curve, limit_of(float(most)), explain=False).best
+        by_curve = replace(job.experiment, curve=curve)
+        best = select(bench_of(by_curve, limit_of(float(most))), explain=False).best
         for strategy in STRATEGIES:
             cell, found = Cell(loaded.scenario.name, float(most), strategy), best.get(strategy)
             if found is not None:
@@ -248,11 +249,12 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
     losses are the curve's times the pooled ratio of measured to predicted.
     """
     fresh = fresh_of(job, N_GRID)
-    bench = bench_of(fresh, job.curve, limit_of(0.0), {name: WAYS[name] for name in STRATEGIES})
+    options = options_of(fresh, [*STRATEGIES])
+    bench = bench_of(replace(fresh, curve=job.curve), limit_of(0.0), options)
     grid = np.geomspace(fresh.useful_h / FINEST, fresh.useful_h, N_INTERVALS, endpoint=False)
     rows = []
     for strategy in STRATEGIES:
-        never = [np.inf] if bench.ways[strategy] is None else []
+        never = [np.inf] if bench.options[strategy].n_fewest == 0 else []
         priced = bench.price(strategy, [*grid.tolist(), *never])
         cells = [one for one in job.cells if one.strategy == strategy and one.policy]
         ratio, error = ratio_of(cells)
@@ -403,7 +405,7 @@ def own_job(folder: Path, n_workers: int | None) -> Job:
     if not path.exists():
         cprsim.measure(OWN_MODEL, OWN_SETS, seeds=N_SEEDS_OWN, workers=n_workers, file=path)
     loaded = load_scenario(Path(OWN_MODEL), [*OWN_SETS, f"accuracy.curve={path}"])
-    return job_of(loaded, read_curve(path).curve(path.name), N_LIMITS_OWN)
+    return job_of(loaded, read_curve(path), N_LIMITS_OWN)
 
 
 def main() -> None:

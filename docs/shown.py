@@ -13,6 +13,7 @@ from shutil import copy
 from tempfile import TemporaryDirectory
 from textwrap import dedent, fill
 
+import pandas as pd
 from scipy import stats
 
 import cprsim
@@ -20,11 +21,7 @@ from cprsim.present.markdown import raw_table
 
 WIDTH = 116  # characters: sentences are wrapped as on a terminal, tables are not
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
-AFTER = {
-    "after_process": "a process dies",
-    "after_node": "a node is lost",
-    "after_two_nodes": "two are",
-}
+MISSED = ("not reproduced", "not consistent", "open")
 CURVES = Path("cprsim/curves/shipped")
 _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 _NAMES: dict[str, object] = {}  # of the code that a page has run so far
@@ -87,13 +84,35 @@ def verdicts() -> str:
     )
 
 
-def systems() -> str:
-    """A row per recovery system: what it does, what it needs, and what it survives."""
-    found = cprsim.systems().frames["systems"]
-    cited = (" (" + found["source"] + ")").where(found["source"] != "", "")
-    found["what it does"] = found["summary"] + cited
-    found = found[["system", "what it does", "needs", *AFTER]].rename(columns=AFTER)
-    return f"\n{raw_table(list(found), found.itertuples(index=False))}\n"
+def families() -> str:
+    """The names of all recovery systems, by family."""
+    found = cprsim.systems().frames["systems"].groupby("family", sort=False)["system"]
+    rows = [(family, ", ".join(f"`{name}`" for name in names)) for family, names in found]
+    return f"\n{raw_table(['family', 'systems'], rows)}\n"
+
+
+def studies() -> str:
+    """A row per study of the kept full run: its findings by number."""
+    found = _claims().groupby("result")["finding"].value_counts()
+    findings = ["reproduced", "consistent", *reversed(MISSED)]
+    names = cprsim.reproduce(listed=True).frames["studies"]["name"]
+    rows = [(f"`{name}`", *(str(found.get((name, one), "")) for one in findings)) for name in names]
+    return f"\n{raw_table(['study', *findings], rows)}\n"
+
+
+def misses() -> str:
+    """The kept comparisons that missed the paper's number, or are open."""
+    found = _claims()
+    found = found[found["finding"].isin(MISSED)]
+    columns = ["result", "quantity", "paper", "provenance", "ours", "finding"]
+    rows = found[columns].itertuples(index=False)
+    return f"\n{raw_table(['study', *columns[1:]], rows)}\n"
+
+
+def _claims() -> pd.DataFrame:
+    """All comparisons of the kept full run."""
+    names = cprsim.reproduce(listed=True).frames["studies"]["name"]
+    return pd.concat([cprsim.read(KEPT / name).frames["claims"] for name in names])
 
 
 def slopes(**curves: str) -> str:

@@ -17,7 +17,18 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+import cprsim
+from cprsim.present.markdown import raw_table
+from cprsim.studies.study import read_reproduced
+
 ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "results" / "reproduction"
+COLUMNS = ["quantity", "paper", "provenance", "ours", "verdict"]
+AFTER = {
+    "after_process": "a process dies",
+    "after_node": "a node is lost",
+    "after_two_nodes": "two are",
+}
 SCHEMA = ROOT / "scenarios" / "scenario.schema.json"
 OUTSIDE = "repository/"  # where they stand in the site
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
@@ -28,10 +39,17 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the reference, and what documents link to outside of docs/."""
     typer = [sys.executable, "-m", "typer", "cprsim.cli.app", "utils", "docs", "--name", "cprsim"]
     commands = subprocess.run(typer, capture_output=True, text=True, check=True).stdout
-    made = {"cli": f"# Commands\n\n{commands}", "scenario": keys_of_scenario()}
+    made = {
+        "cli": f"# Commands\n\n{commands}",
+        "scenario": keys_of_scenario(),
+        "systems": table_of_systems(),
+        "studies": kept_studies(),
+    }
     for name, text in made.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
-    seen = [one for one in files.documentation_pages() if not one.generated_by]
+    studies = "reference/studies.md"  # of what is made here, alone with links out of docs/
+    pages = files.documentation_pages()
+    seen = [one for one in pages if not one.generated_by or one.src_uri == studies]
     waiting = [(f"docs/{one.src_uri}", one.content_string) for one in seen]
     while waiting:
         waiting += _add_linked(*waiting.pop(), files, config)
@@ -69,6 +87,33 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 def _place(path: str) -> str:
     """Where a file of the repository stands in the site."""
     return path.removeprefix("docs/") if path.startswith("docs/") else f"{OUTSIDE}{path}"
+
+
+def table_of_systems() -> str:
+    """A row per recovery system: what it does, what it needs, and what it survives."""
+    found = cprsim.systems().frames["systems"]
+    cited = (" (" + found["source"] + ")").where(found["source"] != "", "")
+    found["what it does"] = found["summary"] + cited
+    found = found[["system", "what it does", "needs", *AFTER]].rename(columns=AFTER)
+    table = raw_table(list(found), found.itertuples(index=False))
+    return f"# All recovery systems\n\nFrom `cprsim systems`, for its made-up job.\n\n{table}\n"
+
+
+def kept_studies() -> str:
+    """All comparisons, figures, tables and remarks of the kept full run of `cprsim reproduce`."""
+    parts = ["# All results of papers", "From `cprsim reproduce --keep`."]
+    for name in cprsim.reproduce(listed=True).frames["studies"]["name"]:
+        made = read_reproduced(KEPT / name)
+        summary = made.summary
+        claims = cprsim.read(KEPT / name).frames["claims"][COLUMNS]
+        parts += [f"## {summary.title}", f"`cprsim reproduce {name}`. {summary.question}"]
+        parts += [raw_table(COLUMNS, claims.itertuples(index=False))]
+        for figure in made.figures:
+            parts += [f"![{summary.title}](../../{figure.relative_to(ROOT).as_posix()})"]
+        for one in summary.listings:
+            parts += [one.title, raw_table(one.headings, one.rows)]
+        parts += summary.notes
+    return "\n\n".join(parts)
 
 
 def keys_of_scenario() -> str:

@@ -13,7 +13,7 @@ from math import exp, expm1, inf, sqrt
 
 import numpy as np
 
-from cprsim.records import Floats, Ints
+from cprsim.records import Clock, Floats, Ints
 
 # --------------------------------------------------------------------------- one kind of save
 
@@ -157,7 +157,8 @@ def tier_overhead_fraction(
 # The failures are exponential: what is yet to come depends on the unit in hand alone.
 
 
-def nested_uptime_h(
+def nested_h(
+    clock: Clock,
     useful_h: float,
     interval_h: float,
     every: Sequence[int],
@@ -165,48 +166,20 @@ def nested_uptime_h(
     recoveries_h: Sequence[float],
     failures_per_h: Sequence[float],
 ) -> float:
-    """Overhead on the `uptime` clock [h]; the job is whole intervals of the highest level.
+    """Overhead on the `uptime` or `wall` clock [h]; the job is whole intervals of the top level.
 
     A unit of d hours is got through with probability e^(-d lambda); else (1 - e^(-d lambda))/lambda
     hours pass on average, the recovery is added, and the job is at the unit after the newest save
     that survives. These equations of all units between two saves of the highest level are solved
-    together.
+    together. On the `wall` clock a failure of level j during a recovery of level i starts a
+    recovery of level max(i, j). That changes the mean recovery and the level from which it ends,
+    and nothing else.
     """
     rates = np.asarray(failures_per_h, float)
-    shares = rates / rates.sum()
-    recovery_h = float(shares @ np.asarray(recoveries_h, float))
-    each_h = _segment_h(interval_h, every, saves_h, rates.sum(), recovery_h, shares)
-    return round(useful_h / (interval_h * every[-1])) * each_h - useful_h
-
-
-def nested_wall_h(
-    useful_h: float,
-    interval_h: float,
-    every: Sequence[int],
-    saves_h: Sequence[float],
-    recoveries_h: Sequence[float],
-    failures_per_h: Sequence[float],
-) -> float:
-    """The same on the `wall` clock [h].
-
-    A failure of level j during a recovery of level i starts a recovery of level max(i, j). That
-    changes the mean recovery and the level from which it ends, and nothing else.
-    """
-    rates = np.asarray(failures_per_h, float)
-    recovery_h, shares = _struck_recovery(np.asarray(recoveries_h, float), rates)
-    each_h = _segment_h(interval_h, every, saves_h, rates.sum(), recovery_h, shares)
-    return round(useful_h / (interval_h * every[-1])) * each_h - useful_h
-
-
-def _segment_h(
-    interval_h: float,
-    every: Sequence[int],
-    saves_h: Sequence[float],
-    rate: float,
-    recovery_h: float,
-    shares: Floats,
-) -> float:
-    """Expected hours from one valid save of the highest level to the next one's end."""
+    rate, shares, hours = rates.sum(), rates / rates.sum(), np.asarray(recoveries_h, float)
+    recovery_h = float(shares @ hours)
+    if clock is Clock.WALL:
+        recovery_h, shares = _struck_recovery(hours, rates)
     units = [
         (saves_h[level] + (interval_h if level == 0 else 0.0), level)
         for point in range(1, every[-1] + 1)
@@ -218,7 +191,8 @@ def _segment_h(
     equations = np.eye(len(units_h)) - np.diag(np.exp(-rate * units_h[:-1]), 1)
     for level, share in enumerate(shares):
         np.subtract.at(equations, (np.arange(len(units_h)), _back(levels, level)), p_struck * share)
-    return float(np.linalg.solve(equations, p_struck * (1.0 / rate + recovery_h))[0])
+    each_h = float(np.linalg.solve(equations, p_struck * (1.0 / rate + recovery_h))[0])
+    return round(useful_h / (interval_h * every[-1])) * each_h - useful_h
 
 
 def _back(levels: Ints, level: int) -> Ints:

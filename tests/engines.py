@@ -1,12 +1,12 @@
 """Every engine behind one call: all that tests know of the inside of `cprsim.simulate`.
 
-`ENGINES` run one replication of given `failures`, `assert_both_agree` many of drawn ones. `job_of`
-makes a job under one of the paper's strategies.
+`ran` is one replication of given `failures` by one of `ENGINES`; `assert_both_agree` runs many of
+drawn ones. `job_of` makes a job under one of the paper's strategies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from math import inf, isclose, sqrt
 from typing import Any
@@ -53,6 +53,7 @@ from tests.recovery import naive
 FULL, PARTIAL, NONE = ROLL_BACK, RELOAD, RESTART
 SEED = 3
 CLOSE = 1e-9  # relative, or in hours
+ENGINES = ("simpy", "loop", "naive")
 
 # --------------------------------------------------------------------------- one replication
 
@@ -62,30 +63,14 @@ def draws_of(job: SimulatedJob, seed: int = 0, n: int = 1) -> BlockDraws:
     return BlockDraws(job, seed, 0, n, range(n))
 
 
-def by_simpy(
-    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
-) -> ReplicationOutcome:
-    return outcomes(job, [failures], draws, "simpy")[0]
-
-
-def by_loop(
-    job: SimulatedJob,
-    failures: Sequence[ScopedFailure],
-    draws: BlockDraws,
+def ran(
+    engine: str, job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws,
     machine_code: bool = True,
-) -> ReplicationOutcome:
-    return outcomes(job, [failures], draws, "loop", machine_code)[0]
-
-
-def naively(
-    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
-) -> ReplicationOutcome:
-    return naive.run(job, failures, draws.of(0))
-
-
-ENGINES: dict[str, Callable[..., ReplicationOutcome]] = {
-    "simpy": by_simpy, "loop": by_loop, "naive": naively
-}  # fmt: skip
+) -> ReplicationOutcome:  # fmt: skip
+    """What one engine makes of one replication."""
+    if engine == "naive":
+        return naive.Replication(job, failures, draws.of(0)).run()
+    return outcomes(job, [failures], draws, engine, machine_code)[0]
 
 
 def outcomes(
@@ -292,16 +277,19 @@ def _cost(cost: float | Duration | Transfer) -> Duration | Transfer:
     return Constant(cost) if isinstance(cost, int | float) else cost
 
 
-def failures(words: str, scopes: Sequence[str] = ("node",)) -> list[ScopedFailure]:
+def failures(
+    words: str, scopes: Sequence[str] = ("node",), repair_h: float = 1.0
+) -> list[ScopedFailure]:
     """Failures as words: ``3 node 0 1, 3.5 process 2 repair 4``: instant, scope, slots, repair [h].
 
-    ``2.5 notice`` announces the next.
+    ``2.5 notice`` announces the next. Repairs are of all slots, or of each.
     """
     numbers = {"notice": NOTICE} | {name: number for number, name in enumerate(scopes)}
     found = []
     for word in filter(str.strip, words.split(",")):
-        struck, _, repair_h = word.partition("repair")
+        struck, _, repairs = word.partition("repair")
         at_h, scope, *slots = struck.split()
-        repairs = (float(repair_h or 1.0),) * len(slots)
-        found.append(ScopedFailure(float(at_h), tuple(map(int, slots)), numbers[scope], repairs))
+        hours = tuple(map(float, repairs.split())) or (repair_h,)
+        hours = hours if len(hours) == len(slots) else hours * len(slots)
+        found.append(ScopedFailure(float(at_h), tuple(map(int, slots)), numbers[scope], hours))
     return found

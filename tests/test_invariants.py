@@ -6,6 +6,8 @@ costs, spares and algorithms that keep trainers in step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,8 +27,20 @@ from tests.engines import CLOSE, assert_same
 pytestmark = pytest.mark.long
 
 N_SCENARIOS, N_REPLICATIONS = 220, 4
-FAMILIES = ("exponential", "gamma", "weibull", "lognormal")
 Section = dict[str, Any]
+Choose = Callable[..., Any]
+FAMILIES: list[Section] = [
+    {"family": "exponential"}, {"family": "gamma", "shape": 0.67},
+    {"family": "gamma", "shape": 2.0}, {"family": "weibull", "shape": 0.7},
+    {"family": "weibull", "shape": 3.0}, {"family": "lognormal", "sigma": 0.3},
+    {"family": "lognormal", "sigma": 1.2},
+]  # fmt: skip
+SYNC = {"iteration": "50 ms", "dense_size": "8 MB", "trainer_bandwidth": "25 Gbit/s"}
+SERVERS = {"servers": 2, "server_bandwidth": "25 Gbit/s"}
+ALGORITHMS: dict[str, Section] = {
+    "shadow-easgd": SERVERS, "shadow-ma": {}, "fr-easgd": SERVERS | {"every": 5},
+    "fr-ma": {"every": 5}, "sync-sgd": {},
+}  # fmt: skip
 
 SAVING = ("full", "partial", "cpr", "cpr-mfu", "cpr-ssu", "cpr-scar")
 
@@ -101,166 +115,99 @@ def experiment_of(tree: Section, folder: Path) -> Experiment:
 
 def drawn(number: int) -> Section:
     """Scenario `number`: legal, and small enough to be run event by event."""
-    random = Random(f"invariants {number}")
-    useful_h = random.choice([2.0, 6.0, 13.0, 24.0])
+    one_of = partial(choice, Random(f"invariants {number}"))
+    useful_h, algorithm = one_of(2.0, 6.0, 13.0, 24.0), one_of(*[None] * 15, *ALGORITHMS)
+    role_nodes = {"emb_ps": one_of(1, 2, 4, 9), "trainer": one_of(0, 1, 3, 8)}
     tree: Section = {"name": f"drawn-{number}", "job": {"useful": f"{useful_h} h"}}
-    tree["cluster"] = cluster(random)
-    if random.random() < 0.25:
-        tree["sync"] = in_step(random)
-        tree["cluster"]["trainers"] = max(2, tree["cluster"]["trainers"])
-    tree["failures"] = failures(random, tree, useful_h)
-    if tree["failures"]["kind"] != "trace" and random.random() < 0.2:
-        tree["cluster"] |= {"spares": random.choice([0, 1, 2, 5]), "repair": duration(random, 2.0)}
-    elif random.random() < 0.2:
-        tree["cluster"]["spares"] = random.choice([0, 1, 3])
+    if algorithm is not None:
+        role_nodes["trainer"] = max(2, role_nodes["trainer"])
+        tree["sync"] = {"algorithm": algorithm, **SYNC, **ALGORITHMS[algorithm]}
+        role_nodes["sync_ps"] = tree["sync"].get("servers", 0)
+    cluster: Section = {
+        "trainers": role_nodes["trainer"], "emb_ps": role_nodes["emb_ps"],
+        "shard_size": one_of("1 GB", "50 GB"),
+    }  # fmt: skip
+    tree["cluster"] = cluster | one_of({}, {}, {"others": {"reader": one_of(1, 2)}})
+    role_nodes |= tree["cluster"].get("others", {})
+    nodes = {role: n for role, n in role_nodes.items() if n}
+    tree["failures"] = failures(one_of, nodes, useful_h)
+    if one_of(True, False, False):
+        tree["cluster"]["spares"] = one_of(0, 1, 2, 5)
         if tree["failures"]["kind"] != "trace":
-            tree["cluster"]["repair"] = duration(random, 0.5)
-    tree["storage"] = {"bandwidth": "10 Gbit/s"}
-    if random.random() < 0.5:
-        tree["storage"]["per_server"] = "4 Gbit/s"
-    tree["costs"] = costs(random)
-    tree["recovery"] = [
-        strategy(random, place, useful_h) for place in range(random.choice([1, 2, 3, 4]))
-    ]
+            tree["cluster"]["repair"] = duration(one_of, one_of(0.5, 2.0))
+    tree["storage"] = {"bandwidth": "10 Gbit/s"} | one_of({}, {"per_server": "4 Gbit/s"})
+    save: Section = {"stall": one_of("transfer", "3 s", duration(one_of, 0.05, least="3 s"))}
+    background = one_of("transfer", duration(one_of, 0.1), duration(one_of, 1.0))
+    tree["costs"] = {
+        "save": save | one_of({}, {}, {"background": background}),
+        "load": one_of("transfer", duration(one_of, 0.1), duration(one_of, 0.1)),
+        "detect": duration(one_of, 0.02),
+        "reschedule": duration(one_of, 0.1),
+    }
+    n_strategies = one_of(1, 2, 3, 4)
+    tree["recovery"] = [strategy(one_of, place, useful_h) for place in range(n_strategies)]
     tree["simulation"] = {"seed": number, "replications": N_REPLICATIONS}
     return tree
 
 
-def cluster(random: Random) -> Section:
-    section: Section = {
-        "trainers": random.choice([0, 1, 3, 8]),
-        "emb_ps": random.choice([1, 2, 4, 9]),
-        "shard_size": random.choice(["1 GB", "50 GB"]),
-    }
-    if random.random() < 0.3:
-        section["others"] = {"reader": random.choice([1, 2])}
-    return section
+def choice(random: Random, *choices: Any) -> Any:
+    return random.choice(choices)
 
 
-def in_step(random: Random) -> Section:
-    algorithm = random.choice(["shadow-easgd", "shadow-ma", "fr-easgd", "fr-ma", "sync-sgd"])
-    section: Section = {
-        "algorithm": algorithm, "iteration": "50 ms", "dense_size": "8 MB",
-        "trainer_bandwidth": "25 Gbit/s",
-    }  # fmt: skip
-    if algorithm.endswith("easgd"):
-        section |= {"servers": 2, "server_bandwidth": "25 Gbit/s"}
-    if algorithm.startswith("fr-"):
-        section["every"] = 5
-    return section
+def failures(one_of: Choose, nodes: dict[str, int], useful_h: float) -> Section:
+    n_nodes, mtbf_h = sum(nodes.values()), useful_h / one_of(0.2, 1.0, 2.0, 4.0)
+    role = one_of(*nodes, "any")
+    together = one_of(*range(1, 1 + nodes.get(role, n_nodes)))
+    at = [f"{share * useful_h} h" for share in one_of((0.0, 0.001, 0.9), (0.25, 0.5, 0.5001))]
+    watched = n_nodes + one_of(0, 3)
+    shocks = {"every": f"{mtbf_h * 3} h", "sizes": {1: 2.0, watched: 1.0}, "nodes": watched}
+    ages = {"clock": one_of("progress", "uptime", "wall"), "start": one_of("fresh", "stationary")}
+    job = {"kind": "job", **lifetime(one_of, mtbf_h), "role": role, "together": together, **ages}
+    each = f"{mtbf_h * n_nodes} h"
+    return one_of(
+        job,
+        job,
+        {"kind": "node", **ages, "roles": {
+            one: lifetime(one_of, mtbf_h * n_nodes) for one in nodes if one in (role, "emb_ps")}},
+        {"kind": "correlated", "mtbf": each, "shape": one_of(0.5, 1.0, 2.0), **ages}
+        | one_of({}, {"frailty": {"shape": one_of(0.5, 2.0)}})
+        | one_of({}, {"lemons": {"share": "20 %", "factor": 5.0}})
+        | one_of({}, {"shocks": shocks}),
+        {"kind": "injected", "role": role, "together": together}
+        | one_of({"at": at}, {"count": one_of(1, 2, 5)}),
+        {"kind": "injected", "role": "emb_ps", "at": at, "servers": [*range(nodes["emb_ps"])]},
+        {"kind": "trace", "file": "outages.csv", "format": "tidy", "time_unit": "h",
+         "nodes": max(10, n_nodes)},
+    )  # fmt: skip
 
 
-def failures(random: Random, tree: Section, useful_h: float) -> Section:
-    nodes = {"emb_ps": tree["cluster"]["emb_ps"], "trainer": tree["cluster"]["trainers"]}
-    nodes |= tree["cluster"].get("others", {})
-    nodes["sync_ps"] = tree.get("sync", {}).get("servers", 0)
-    nodes = {role: n for role, n in nodes.items() if n}
-    n_nodes = sum(nodes.values())
-    mtbf_h = useful_h / random.choice([0.2, 1.0, 2.0, 4.0])
-    clock = random.choice(["progress", "uptime", "wall"])
-    start = random.choice(["fresh", "stationary"])
-    role = random.choice([*nodes, "any"])
-    together = random.randint(1, n_nodes if role == "any" else nodes[role])
-    kind = random.choice(["job", "job", "node", "correlated", "injected", "trace"])
-    if kind == "job":
-        lived = lifetime(random, mtbf_h)
-        return {"kind": kind, **lived, "role": role, "together": together, "clock": clock,
-                "start": start}  # fmt: skip
-    if kind == "node":
-        struck = random.sample(sorted(nodes), random.randint(1, len(nodes)))
-        roles = {one: lifetime(random, mtbf_h * n_nodes) for one in struck}
-        return {"kind": kind, "roles": roles, "clock": clock, "start": start}
-    if kind == "correlated":
-        section = {"kind": kind, "mtbf": f"{mtbf_h * n_nodes} h", "clock": clock, "start": start,
-                   "shape": random.choice([0.5, 1.0, 2.0])}  # fmt: skip
-        if random.random() < 0.5:
-            section["frailty"] = {"shape": random.choice([0.5, 2.0])}
-        if random.random() < 0.5:
-            section["lemons"] = {"share": "20 %", "factor": 5.0}
-        if random.random() < 0.5:
-            watched = n_nodes + random.choice([0, 3])
-            section["shocks"] = {"every": f"{mtbf_h * 3} h", "sizes": {1: 2.0, watched: 1.0},
-                                 "nodes": watched}  # fmt: skip
-        return section
-    if kind == "injected":
-        return injected(random, role, together, useful_h)
-    return {"kind": "trace", "file": "outages.csv", "format": "tidy", "time_unit": "h",
-            "nodes": max(10, n_nodes)}  # fmt: skip
+def lifetime(one_of: Choose, mtbf_h: float) -> Section:
+    pieces = {"ages": ["0 h", f"{mtbf_h / 2} h"],
+              "hazards": [f"{2 / mtbf_h} failures/h", f"{0.5 / mtbf_h} failures/h"]}  # fmt: skip
+    spread = [one | {"mtbf": f"{mtbf_h} h"} for one in FAMILIES]
+    return dict(one_of(*spread, {"family": "piecewise", **pieces}))
 
 
-def injected(random: Random, role: str, together: int, useful_h: float) -> Section:
-    section: Section = {"kind": "injected", "role": role}
-    if random.random() < 0.5:
-        section["count"] = random.choice([1, 2, 5])
-    else:
-        shares = sorted(random.sample([0.0, 0.001, 0.1, 0.25, 0.5, 0.5001, 0.9, 0.999], 3))
-        section["at"] = [f"{share * useful_h} h" for share in shares]
-    if role != "any" and random.random() < 0.3:
-        return section | {"servers": list(range(together))}
-    return section | {"together": together}
+def duration(one_of: Choose, mean_h: float, least: str = "0 s") -> Any:
+    return one_of(
+        least, f"{mean_h} h", f"{mean_h / 7} h", one_of(*FAMILIES) | {"mean": f"{mean_h} h"}
+    )
 
 
-def lifetime(random: Random, mtbf_h: float) -> Section:
-    if random.random() < 0.15:
-        return {"family": "piecewise", "ages": ["0 h", f"{mtbf_h / 2} h"],
-                "hazards": [f"{2 / mtbf_h} failures/h", f"{0.5 / mtbf_h} failures/h"]}  # fmt: skip
-    return {**family(random), "mtbf": f"{mtbf_h} h"}
-
-
-def family(random: Random) -> Section:
-    name = random.choice(FAMILIES)
-    spread: dict[str, Section] = {
-        "exponential": {},
-        "gamma": {"shape": random.choice([0.67, 2.0])},
-        "weibull": {"shape": random.choice([0.7, 3.0])},
-        "lognormal": {"sigma": random.choice([0.3, 1.2])},
-    }
-    return {"family": name, **spread[name]}
-
-
-def costs(random: Random) -> Section:
-    save: Section = {"stall": cost(random, 0.05)}
-    if save["stall"] == "0 s":
-        save["stall"] = "3 s"  # Young's interval is none without a cost
-    if random.random() < 0.35:
-        save["background"] = cost(random, random.choice([0.1, 1.0]))
-    return {
-        "save": save,
-        "load": cost(random, 0.1),
-        "detect": duration(random, 0.02),
-        "reschedule": duration(random, 0.1),
-    }
-
-
-def cost(random: Random, mean_h: float) -> Any:
-    return "transfer" if random.random() < 0.25 else duration(random, mean_h)
-
-
-def duration(random: Random, mean_h: float) -> Any:
-    if random.random() < 0.3:
-        return {**family(random), "mean": f"{mean_h} h"}
-    return random.choice(["0 s", f"{mean_h} h", f"{mean_h / 7} h"])
-
-
-def strategy(random: Random, place: int, useful_h: float) -> Section:
-    name = random.choice(["none", *SAVING])
+def strategy(one_of: Choose, place: int, useful_h: float) -> Section:
+    name = one_of("none", *SAVING)
     entry: Section = {"strategy": name, "name": f"{name} {place}"}
-    if name == "none":
-        return entry
     at_most = max(useful_h / 20, 0.1)
     own = [f"{share * useful_h} h" for share in (0.1, 0.3333, 0.5, 1.0, 2.0)] + [f"{at_most} h"]
-    if name in ("full", "partial"):
-        entry["interval"] = random.choice([*own, "1 h", "2 h"])
+    if name == "none":
         return entry
-    entry["target_pls"] = random.choice([0.02, 0.1, 0.5])
-    if random.random() < 0.6:
-        entry["interval"] = random.choice([*own, "cpr-undivided"])
-    if name != "cpr" and random.random() < 0.6:
-        entry["sub_saves"] = {
-            "fraction": random.choice([0.125, 0.5, 1.0]), "latency": random.choice(["0 s", "9 s"]),
-            "small_tables": random.choice(["interval", "sub-save"]),
-        }  # fmt: skip
-    return entry
+    if name in ("full", "partial"):
+        return entry | {"interval": one_of(*own, "1 h", "2 h")}
+    entry |= {"target_pls": one_of(0.02, 0.1, 0.5)}
+    entry |= one_of({}, {"interval": one_of(*own, "cpr-undivided")})
+    sub_saves = {"fraction": one_of(0.125, 0.5, 1.0), "latency": one_of("0 s", "9 s"),
+                 "small_tables": one_of("interval", "sub-save")}  # fmt: skip
+    return entry | ({} if name == "cpr" else one_of({}, {"sub_saves": sub_saves}))
 
 
 def outages(random: Random) -> str:

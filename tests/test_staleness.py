@@ -23,7 +23,7 @@ from cprsim.recovery.policy import (
     Rule,
 )
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.expected import jackknife_error, mean_loss
+from cprsim.staleness.expected import Prediction, jackknife_error
 from cprsim.staleness.response import Replicate, Response, Weight
 from tests.making import paper_policy
 
@@ -67,7 +67,7 @@ def policy(sub_saves: SubSaves | None = None, does: str = RELOAD) -> Policy:
 
 
 def curve(*responses: Response) -> StalenessCurve:
-    return StalenessCurve("made up", "by hand", responses)
+    return StalenessCurve("made up", responses)
 
 
 BENT = Response(
@@ -136,7 +136,8 @@ def test_an_extrapolation_errs_to_loss_where_the_last_points_flatten():
 
 
 def test_the_noise_of_simulation_and_of_measurement_add_up():
-    found = mean_loss(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3]), degrees=4.0)
+    lost, error = np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3])
+    found = Prediction(lost, error, lost > 3, degrees=4.0).mean()
     of_simulation, of_curve = 1.0 / 3, 0.2**2  # the curve errs alike in all jobs
     assert found.mean == pytest.approx(2.0)
     assert found.standard_error == pytest.approx(sqrt(of_simulation + of_curve))
@@ -190,62 +191,6 @@ def test_a_response_holds_for_the_settings_it_was_measured_at():
     assert measured.of_policy(policy(SubSaves("mfu", sample_period=9)), Metric.AUC) is mfu
     assert measured.of_policy(policy(SubSaves("mfu", fraction=0.25)), Metric.AUC) is None
     assert measured.of_policy(policy(SubSaves("mfu", n_large_tables=3)), Metric.AUC) is None
-
-
-def test_two_responses_of_one_strategy_are_refused():
-    with pytest.raises(ParameterError, match="two responses of partial in auc"):
-        curve(BENT, BENT)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"strategy": "cpr"}, "no such strategy"),
-        ({"pls": np.array([0.0])}, "at least 2"),
-        ({"pls": np.array([0.1, 0.2])}, "ascend from 0"),
-        ({"pls": np.array([0.0, 0.0])}, "ascend from 0"),
-        ({"loss": np.array([0.0, np.nan])}, "finite"),
-        ({"loss": np.array([0.1, 0.2])}, "at PLS 0 must be 0"),
-        ({"standard_error": np.array([0.0, -1.0])}, "negative"),
-        ({"interval_share": 1.5}, "between 0 and 1"),
-        ({"loss": np.array([0.0, -0.01])}, "negative, or falls"),
-        (
-            {
-                "pls": np.array([0.0, 0.027, 0.041]),
-                "loss": np.array([0.0, 4.0e-4, 1.0e-4]),
-                "standard_error": np.array([0.0, 1e-3, 1e-3]),
-            },
-            "negative, or falls",
-        ),
-        ({"loss": np.zeros(2), "standard_error": np.zeros(2)}, "a loss of 0 needs a standard"),
-        ({"degrees": 0.0}, "degrees"),
-    ],
-)
-def test_what_is_no_response_is_refused(changed, message):
-    parts = {
-        "strategy": "partial",
-        "metric": Metric.AUC,
-        "pls": np.array([0.0, 0.5]),
-        "loss": np.array([0.0, 0.01]),
-        "standard_error": np.array([0.0, 0.001]),
-    }
-    with pytest.raises(ParameterError, match=message):
-        Response(**parts | changed)
-
-
-@pytest.mark.parametrize(
-    ("at", "weight", "message"),
-    [
-        ([0.0, 2.0], [1.0, 1.0], "at must ascend within 0 and 1"),
-        ([0.0, 1.0], [1.0, 2.0], "is 1.443, not 1"),
-        ([0.0, 1.0], [np.nan, 1.0], "finite"),
-        ([0.0, 1.0], [9.3, -7.3], "above 0"),
-        ([0.0, 1.0], [1.0], "a number for each"),
-    ],
-)
-def test_what_is_no_weight_is_refused(at, weight, message):
-    with pytest.raises(ParameterError, match=message):
-        Weight(np.array(at), np.array(weight))
 
 
 # --------------------------------------------------------------------------- for any of them

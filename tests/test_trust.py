@@ -17,7 +17,7 @@ from cprsim.experiments.pipeline import simulate
 from cprsim.results.rows import replication_rows
 from cprsim.results.run import load_result
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.folder import read_selection
+from cprsim.selector.choice import load_selection
 from cprsim.sweeps.folder import load_sweep
 from tests.making import WITHOUT_FIGURES, call, small_scenario
 
@@ -87,7 +87,7 @@ KILLED = {
     "select": (
         ("select", "small.yaml", "--target-pls", 0.1, "--replications", 100),
         "cprsim.results.folder._put_in_place",
-        read_selection,
+        load_selection,
     ),
     "sweep": (("sweep", "small.yaml", *OVER), "cprsim.results.folder._put_in_place", load_sweep),
 }

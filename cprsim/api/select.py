@@ -22,7 +22,7 @@ from cprsim.errors import ParameterError, one_line
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
     from cprsim.results.folder import ResultTarget
-    from cprsim.selector.folder import Selected
+    from cprsim.selector.choice import Selection
 
 Number = Annotated[float | str | None, Shell(metavar="NUMBER|PERCENT")]
 
@@ -102,20 +102,20 @@ def select(
         for key, limit in limits.items():
             option = f"--{key.replace('_', '-')}"
             said.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
-    from cprsim.selector.question import answered, question_of
+    from cprsim.selector.selecting import answered, question_of
 
-    asked = question_of(source.changed(said).read, replications)
+    loaded, bench = question_of(source.changed(said).read, replications)
     from cprsim.plots.save import drawing
     from cprsim.present.select import answer_of_select, document_of_select
     from cprsim.results.folder import kept
-    from cprsim.selector.folder import load_selected, write_selection
+    from cprsim.selector.choice import load_selection, write_selection
 
     draw = drawing(folder, lambda made: document_of_select(made).drawings)
 
-    def selected(target: ResultTarget) -> Selected:
-        return write_selection(target, answered(asked), draw)
+    def selected(target: ResultTarget) -> Selection:
+        return write_selection(target, answered(loaded, bench), draw)
 
-    one = kept(folder, asked.loaded, load_selected, selected, kind="select")
+    one = kept(folder, loaded, load_selection, selected, kind="select")
     return answer_of_select(one.made, **one.about())
 
 

@@ -99,8 +99,8 @@ def systems(
     from cprsim.present.systems import answer_of_systems, document_of_systems
     from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
+    from cprsim.selector.limit import limit_of
     from cprsim.selector.pricing import affordable
-    from cprsim.selector.question import limit_if_any
     from cprsim.selector.unknown import sensitivity_of
     from cprsim.systems_compared.best import at_their_best
     from cprsim.systems_compared.comparison import (
@@ -114,7 +114,7 @@ def systems(
     from cprsim.systems_compared.lineup import entrants_of
 
     loaded = source.read(shortcuts(seed=seed, replications=replications))
-    limit, experiment = limit_if_any(loaded), assemble(loaded, with_policies=False)
+    limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)
     if replications is None:
         tail = limit is not None and limit.risk is not None
         enough = affordable(experiment, tail=tail)

@@ -6,19 +6,19 @@ The shipped ones come with the program, each with the command and the manifest t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cprsim.curves.trained_on import different_keys, kernel_block, other_files, other_version
-from cprsim.errors import ScenarioError, one_line
+from cprsim.curves.trained_on import different_keys, kernel_block, other_files
+from cprsim.errors import ScenarioError
 from cprsim.files import CURVES as FOLDER
 from cprsim.files import digest_of
 from cprsim.scenario.quantities import choices
 from cprsim.scenario.reading import LoadedScenario
 
 if TYPE_CHECKING:
-    from cprsim.curves.curve_file import CurveFile
     from cprsim.staleness.curve import StalenessCurve
 
 KEY = "accuracy.curve"
@@ -36,7 +36,7 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
         return None
     file = _read(path)
     named = loaded.scenario.accuracy is not None and loaded.scenario.accuracy.curve is not None
-    curve = file.curve(_origin(file, path, named), tuple(_notes(file, loaded)))
+    curve = replace(file, origin=_origin(file, path, named), notes=tuple(_notes(file, loaded)))
     n_samples = loaded.scenario.job.samples
     return curve if n_samples is None else curve.at_length(n_samples)
 
@@ -47,7 +47,7 @@ def other_inputs(loaded: LoadedScenario) -> dict[str, str]:
     return {} if path is None else other_files(_read(path), loaded)
 
 
-def _read(path: Path) -> CurveFile:
+def _read(path: Path) -> StalenessCurve:
     from cprsim.curves.curve_file import read_curve  # most scenarios have no curve
 
     return read_curve(path)
@@ -75,7 +75,7 @@ def _named_path(loaded: LoadedScenario, named: str) -> Path:
     return loaded.input_file(named, KEY, SOURCE)
 
 
-def _origin(file: CurveFile, path: Path, named: bool) -> str:
+def _origin(file: StalenessCurve, path: Path, named: bool) -> str:
     if file.kernel is None:
         return f"your own, {path.name}"
     where = "shipped" if path == shipped_path(path.stem) else path.name
@@ -83,7 +83,7 @@ def _origin(file: CurveFile, path: Path, named: bool) -> str:
     return f"{where}{why}, by `{file.command}`"
 
 
-def _notes(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
+def _notes(file: StalenessCurve, loaded: LoadedScenario) -> Iterator[str]:
     """What to be careful with, in sentences."""
     kernel, name = loaded.scenario.kernel, f"The curve {file.name}"
     if file.unfit:
@@ -97,9 +97,6 @@ def _notes(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
     if other := other_files(file, loaded):
         keys = ", ".join(f"kernel.{key}" for key in other)
         yield f"{name} was measured on other data than {keys} holds: digests differ."
-    if versions := other_version(file, loaded):
-        framework, then, now = map(one_line, versions)
-        yield f"{name} was measured with {framework} {then}; here is {now}."
     if file.kernel is not None and loaded.scenario.cluster.emb_ps == 1:
         yield (
             "With one embedding server a failure takes back all tables, and the dense layers with "
@@ -115,7 +112,7 @@ def shipped_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 
 
-def fit_curves() -> tuple[CurveFile, ...]:
+def fit_curves() -> tuple[StalenessCurve, ...]:
     """The shipped curves that are fit for use."""
     return tuple(one for one in map(shipped, shipped_names()) if not one.unfit)
 
@@ -130,11 +127,11 @@ def stand_ins(loaded: LoadedScenario) -> tuple[StalenessCurve, ...]:
     path, n_samples = curve_path(loaded), loaded.scenario.job.samples
     if path is None or path.parent != FOLDER:
         return ()
-    curves = (one.curve("shipped", ()) for one in fit_curves() if one.name != path.stem)
+    curves = (one for one in fit_curves() if one.name != path.stem)
     return tuple(one if n_samples is None else one.at_length(n_samples) for one in curves)
 
 
 @cache
-def shipped(name: str) -> CurveFile:
+def shipped(name: str) -> StalenessCurve:
     """A shipped curve. Raises CurveError where there is none of that name."""
-    return _read(shipped_path(name))
+    return replace(_read(shipped_path(name)), origin="shipped")

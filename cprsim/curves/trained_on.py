@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
 
 if TYPE_CHECKING:
-    from cprsim.curves.curve_file import CurveFile
+    from cprsim.staleness.curve import StalenessCurve
 
 
 def kernel_block(section: Kernel) -> dict[str, Any]:
@@ -64,31 +63,14 @@ def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
     return found
 
 
-def other_files(curve: CurveFile, loaded: LoadedScenario) -> dict[str, str]:
+def other_files(curve: StalenessCurve, loaded: LoadedScenario) -> dict[str, str]:
     """Digests of the files of a scenario that are not those of the curve, by key."""
     measured = _measured(curve)
     here = {key: path for key, path in _files(loaded).items() if key in measured}
     return {key: one for key, one in digests_of(here).items() if one != measured[key]}
 
 
-def other_version(curve: CurveFile, loaded: LoadedScenario) -> tuple[str, str, str] | None:
-    """Framework of the scenario's trainer, the curve's version and the one installed here."""
-    described = curve.manifest.get("trainer") or {}
-    framework = str(described.get("framework", ""))
-    then, kernel = described.get(framework), loaded.scenario.kernel
-    if then is None or kernel is None or kernel.trainer is None:
-        return None
-    with suppress(metadata.PackageNotFoundError, ValueError):
-        versions = _public(str(then)), _public(metadata.version(framework))
-        return None if versions[0] == versions[1] else (framework, *versions)
-    return None
-
-
-def _public(version: str) -> str:
-    return version.partition("+")[0]
-
-
-def _measured(curve: CurveFile) -> dict[str, str]:
+def _measured(curve: StalenessCurve) -> dict[str, str]:
     clicks = (curve.kernel or {}).get("clicks")
     log = clicks.get("sha256") if isinstance(clicks, Mapping) else None
     of_trainer = (curve.manifest.get("trainer") or {}).get("files") or {}

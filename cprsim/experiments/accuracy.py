@@ -18,7 +18,7 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.train_in_step import Team, loss_curve, train_with_failures
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.playing import Course, LossCurve, losses_of_shards
+from cprsim.kernel.playing import Course, LossCurve
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import of_log
 from cprsim.kernel.shared_run import Runnable
@@ -92,7 +92,9 @@ def measure(
             StrategyAccuracy(
                 policy=policy,
                 trained=trained,
-                reverted_at=losses_of_shards(log, experiment.useful_h),
+                reverted_at=np.unique(
+                    log.progress_h[log.kind == EventKind.REVERTED] / experiment.useful_h
+                ),
                 overhead_fraction=float(costs.wall_h[0] / experiment.useful_h - 1.0),
                 pls=float(np.sum(losses.since_save_h * losses.share) / experiment.useful_h),
                 bytes_written=None if saver is None else saver.bytes_written,

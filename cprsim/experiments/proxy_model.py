@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from cprsim.errors import ClickError, Place, ScenarioError
 from cprsim.kernel.clicks.criteo import read_log
-from cprsim.kernel.clicks.encoding import hashing_encoding, vocabulary_encoding
+from cprsim.kernel.clicks.encoding import encode
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks, n_train, split
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.shape import PRESETS, ModelShape, TableLayout
+from cprsim.kernel.shape import PRESETS, ModelShape
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.training import TrainingPlan
@@ -60,11 +60,11 @@ def proxy_model(loaded: LoadedScenario) -> ProxyModel:
         words = "is a trainer of your own; here the built-in model is trained"
         message = f"`{section.trainer}` {words}"
         raise ScenarioError.at(loaded.place("kernel.trainer"), message, "kernel.trainer")
-    tables = PRESETS[section.tables].tables.capped(section.most_rows)
     teacher, n_skipped = None, 0
     if isinstance(section.clicks, ClickFile):
-        train, test, n_skipped = _logged(loaded, section, section.clicks, tables)
+        train, test, n_skipped = _logged(loaded, section, section.clicks)
     else:
+        tables = PRESETS[section.tables].tables.capped(section.most_rows)
         generated = generate(tables, section.samples, section.seed)
         train, test = split(generated.clicks)
         teacher = generated.teacher_on(slice(n_train(section.samples), None))
@@ -83,20 +83,14 @@ def proxy_model(loaded: LoadedScenario) -> ProxyModel:
     )
 
 
-def _logged(
-    loaded: LoadedScenario, section: Kernel, log: ClickFile, tables: TableLayout
-) -> tuple[Clicks, Clicks, int]:
+def _logged(loaded: LoadedScenario, section: Kernel, log: ClickFile) -> tuple[Clicks, Clicks, int]:
     """Clicks of a log to train and to test on, and the number of its bad lines."""
     path = loaded.input_file(log.file, "kernel.clicks.file", SOURCE)
     raw, n_skipped = read_log(path, section.samples, log.skip_bad)
     at = n_train(len(raw))
     if at < LEAST_TRAINED:
         raise ClickError.at(Place(path), f"{len(raw)} clicks are too few to train and to test on")
-    if log.encoding == "hashing":
-        encoding = hashing_encoding(raw[:at], tables)
-    else:
-        encoding = vocabulary_encoding(raw[:at], log.least_count, section.most_rows)
-    train, test = encoding.encode(raw[:at]), encoding.encode(raw[at:])
+    train, test = encode(raw[:at], raw[at:], log.least_count, section.most_rows)
     if not all(0 < part.label.mean() < 1 for part in (train, test)):
         message = "has only clicks, or none, in the training or test part"
         raise ClickError.at(Place(path), message)

@@ -173,7 +173,6 @@ class Workspace:
     def __init__(self, model: Dlrm, n: int) -> None:
         shape, dtype = model.shape, model.dense.dtype
         f, d = shape.n_fields, shape.dimension
-        self.n = n
         self.bottom, self.d_bottom = model.bottom.buffers(n), model.bottom.buffers(n)
         self.top, self.d_top = model.top.buffers(n), model.top.buffers(n)
         self.fields = np.empty((n, f, d), dtype)

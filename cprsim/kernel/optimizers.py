@@ -13,7 +13,6 @@ from typing import Protocol
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.kernel.loops import (
     Array,
     adagrad_dense,
@@ -154,7 +153,5 @@ SCHEDULES: dict[str, Callable[[float, float], float]] = {  # of the rate, and th
 
 
 def optimizer_for(name: str, model: Dlrm) -> Optimizer:
-    """The optimiser of this name for this model. Raises ParameterError for an unknown name."""
-    if name not in OPTIMIZERS:
-        raise ParameterError(f"unknown optimizer `{name}`; one of {', '.join(OPTIMIZERS)}")
+    """The optimiser of this name for this model."""
     return OPTIMIZERS[name](model)

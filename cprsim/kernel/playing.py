@@ -11,7 +11,7 @@ import numpy as np
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.saving import Savable, Saver
 from cprsim.kernel.schedule import End, Rewind, SaveEvent, SaveStage, Schedule
-from cprsim.records import EventKind, EventLog, Floats, Ints
+from cprsim.records import Floats, Ints
 
 N_MARKS = 100  # points of a loss curve
 
@@ -119,9 +119,3 @@ class Course:
         passed = self._marks <= self.model.position
         mean = summed / np.diff(self._marks, prepend=0)
         return LossCurve(self._marks[passed], mean[passed])
-
-
-def losses_of_shards(log: EventLog, useful_h: float) -> Floats:
-    """(n,) shares of the run done when shards went back, in order."""
-    reverted = log.kind == EventKind.REVERTED
-    return np.unique(log.progress_h[reverted] / useful_h)

@@ -13,7 +13,6 @@ randomness, so that a run can be repeated bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -86,15 +85,6 @@ def bmuf(g: Array, v: Array, mean: Array, momentum: float, block_rate: float) ->
 # --------------------------------------------------------------------------- replicas
 
 
-@dataclass(slots=True)
-class InWork:
-    """A batch that a thread has taken, and what it has learned from it."""
-
-    rows: Array
-    work: Workspace
-    rate: float
-
-
 class Replicas:
     """n dense replicas over one table, at the start of a run.
 
@@ -105,8 +95,6 @@ class Replicas:
     def __init__(
         self, shape: ModelShape, clicks: Clicks, plan: TrainingPlan, setting: SyncSetting
     ) -> None:
-        if clicks.tables != shape.tables:
-            raise ParameterError("the clicks were encoded for other tables than the model's")
         self.shape, self.clicks, self.plan, self.setting = shape, clicks, plan, setting
         self.model = Dlrm(shape)
         self.model.initialise(plan.seed)
@@ -123,13 +111,14 @@ class Replicas:
         self._dense = np.repeat(self.model.dense[None], n_own, axis=0)  # (n_own, n_dense)
         own = [self._replica(dense) for dense in self._dense]
         self._replicas = [own[trainer % n_own] for trainer in range(setting.n_trainers)]
-        self._in_work: dict[tuple[int, int], InWork] = {}
+        # by trainer and thread: the rows of the batch that it has taken, what it learned, the rate
+        self._in_work: dict[tuple[int, int], tuple[Array, Workspace, float]] = {}
         self._sent: dict[tuple[int, int], Array] = {}
         self._velocity = np.zeros_like(self.model.dense)  # of BMUF
         self._gradients: list[Array] = []  # of an iteration of synchronous SGD
         self._rate = plan.rate  # at which they are applied
         self._lost_parts: set[int] = set()  # of the central copy, by server
-        self._free: dict[int, list[Workspace]] = {}
+        self._workspaces: dict[tuple[int, int, int], Workspace] = {}  # and by samples
         self._schedule = SCHEDULES[plan.schedule]
         self._do: dict[int, Callable[[int, int], None]] = {
             SyncEvent.BEGAN: self._begin,
@@ -151,9 +140,6 @@ class Replicas:
 
     def go_on_from(self, trainer: ProxyTrainer) -> None:
         """Begin where a trainer of the same clicks stands, with its model in every replica."""
-        same_plan = trainer.plan.optimizer == self.plan.optimizer
-        if trainer.clicks is not self.clicks or trainer.shape != self.shape or not same_plan:
-            raise ParameterError("replicas go on from a trainer of the same model and clicks alone")
         self.model.table[:] = trainer.model.table
         self.optimizer.row_state[:] = trainer.optimizer.row_state
         for model, optimizer in ((self.model, self.optimizer), *self._replicas):
@@ -210,30 +196,30 @@ class Replicas:
         model, _ = self._replicas[trainer]
         batch = slice(self.position, min(self.position + self.plan.batch, len(self.clicks)))
         rows = self.clicks.rows[batch]
-        free = self._free.setdefault(len(rows), [])
-        work = free.pop() if free else Workspace(model, len(rows))
+        key = (trainer, thread, len(rows))
+        if key not in self._workspaces:
+            self._workspaces[key] = Workspace(model, len(rows))
+        work = self._workspaces[key]
         rate = self._schedule(self.plan.rate, self.position / len(self.clicks))
         model.forward(self.clicks.integers[batch], rows, work)
         loss = model.backward(self.clicks.integers[batch], self.clicks.label[batch], work)
         self.summed_loss += loss * len(rows)
         self.position += len(rows)
         self.batch_losses.append((self.position, loss * len(rows)))
-        self._in_work[trainer, thread] = InWork(rows, work, rate)
+        self._in_work[trainer, thread] = rows, work, rate
 
     def _finish(self, trainer: int, thread: int) -> None:
         _, optimizer = self._replicas[trainer]
-        done = self._in_work.pop((trainer, thread))
+        rows, work, rate = self._in_work.pop((trainer, thread))
         if self._method is Method.SGD:
-            rate = optimizer.row_rate(done.rate)
-            optimizer.update_rows(done.rows, done.work.d_fields, self.changed, rate)
-            self._gradients.append(done.work.d_dense.copy())
-            self._rate = done.rate
+            optimizer.update_rows(rows, work.d_fields, self.changed, optimizer.row_rate(rate))
+            self._gradients.append(work.d_dense.copy())
+            self._rate = rate
         else:
-            optimizer.update(done.rows, done.work, self.changed, done.rate)
+            optimizer.update(rows, work, self.changed, rate)
         self._unsynced[trainer] += 1
         if self.observe is not None:
-            self.observe(done.rows)
-        self._free[done.work.n].append(done.work)
+            self.observe(rows)
 
     # ------------------------------------------------------------------ synchronisation
 
@@ -280,11 +266,9 @@ class Replicas:
     def _lose(self, trainer: int, _: int) -> None:
         self.lost_iterations.append(self._unsynced[trainer])
         self._unsynced[trainer] = 0
-        for who in [who for who in self._in_work if who[0] == trainer]:
-            done = self._in_work.pop(who)
-            self._free[done.work.n].append(done.work)
-        for who in [who for who in self._sent if who[0] == trainer]:
-            del self._sent[who]
+        for held in (self._in_work, self._sent):
+            for who in [who for who in held if who[0] == trainer]:
+                del held[who]
 
     def _replace(self, trainer: int, _: int) -> None:
         """The replacement begins with the central copy; without one, with another replica."""

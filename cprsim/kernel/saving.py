@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
 from cprsim.kernel.schedule import Event, Lose, SaveEvent, SaveStage
 from cprsim.kernel.shards import Shards
@@ -92,9 +91,6 @@ class Saver:
         how, shards = self.sub_saves, self.shards
         if how is None:
             return None
-        if how.tracker not in TRACKERS:
-            known = ", ".join(TRACKERS)
-            raise ParameterError(f"unknown tracker `{how.tracker}`; one of {known}")
         segments = shards.of_tables(shards.layout.largest(how.n_large_tables))
         live, stored = self.model.weights.table, self.stored.table
         return TRACKERS[how.tracker](

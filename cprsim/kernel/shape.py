@@ -72,11 +72,6 @@ class ModelShape:
     top: tuple[int, ...] = (64, 32)
     n_integers: int = 13
 
-    def __post_init__(self) -> None:
-        sizes = (self.dimension, self.n_integers, *self.bottom, *self.top)
-        if min(sizes) < 1:
-            raise ParameterError(f"every width must be at least 1, got {sizes}")
-
     @property
     def n_fields(self) -> int:
         """What interacts: the bottom MLP's output (field 0) and a row of each table."""

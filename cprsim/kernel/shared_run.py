@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality
@@ -23,8 +22,6 @@ from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, Trial
-
-MOST_COPIED_BYTES = 8 << 30  # of tables that all savers of one run hold together
 
 
 class Runnable(Protocol):
@@ -36,9 +33,6 @@ class Runnable(Protocol):
 
     def trainer(self) -> TrainableModel:
         """The model at the start of its run."""
-
-    def require_memory(self, n_savers: int) -> None:
-        """Raise ParameterError where so many ways of saving can't be followed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +46,7 @@ class Setting:
     shards: Shards
 
     def trainer(self) -> ProxyTrainer:
-        trainer = ProxyTrainer(self.shape, self.train, self.plan, test=self.test)
-        trainer.initialise()
-        return trainer
-
-    def require_memory(self, n_savers: int) -> None:
-        """Each way of saving holds a copy of the tables."""
-        n_bytes = n_savers * self.shape.table_bytes
-        if n_bytes > MOST_COPIED_BYTES:
-            raise ParameterError(
-                f"{n_savers} ways of saving at once would hold {n_bytes / 2**30:.1f} GiB of copied "
-                f"tables; at most {MOST_COPIED_BYTES / 2**30:g}: lower `kernel.most_rows`"
-            )
+        return ProxyTrainer(self.shape, self.train, self.plan, test=self.test)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +65,6 @@ class SharedRun:
 
     def __init__(self, setting: Runnable, until: Mapping[Saving, float]) -> None:
         self.until, self.at_fraction = until, 0.0
-        setting.require_memory(len(until))
         self.model = setting.trainer()
         self.savers = {
             saving: Saver(self.model, setting.shards, saving.sub_saves, follows=True)

@@ -35,14 +35,6 @@ class TrainingPlan:
     epochs: int = 1
     seed: int = 1  # of the initial weights
 
-    def __post_init__(self) -> None:
-        if self.batch < 1 or self.epochs < 1 or not 0 < self.rate < np.inf:
-            raise ParameterError("batch, epochs and learning rate must be positive")
-        if self.schedule not in SCHEDULES:
-            raise ParameterError(
-                f"unknown schedule `{self.schedule}`; one of {', '.join(SCHEDULES)}"
-            )
-
     def on_grid(self, samples: float, n_clicks: int) -> int:
         """The position between two batches that is nearest to a number of samples."""
         epoch, within = divmod(min(max(samples, 0), n_clicks * self.epochs), n_clicks)
@@ -78,7 +70,7 @@ def together(parts: Sequence[Gradients]) -> Gradients:
 
 
 class ProxyTrainer:
-    """A model on its way through the clicks.
+    """A model on its way through the clicks, at the start of its run when it is made.
 
     `changed` (n_rows,) marks the embedding rows that moved; a save clears it.
     `observe`, where given, sees the rows (n, n_tables) of each batch after its update.
@@ -95,12 +87,11 @@ class ProxyTrainer:
         n_parts: int = 1,
         test: Clicks | None = None,
     ) -> None:
-        if clicks.tables != shape.tables:
-            raise ParameterError("the clicks were encoded for other tables than the model's")
         self.shape, self.clicks, self.plan, self.observe = shape, clicks, plan, observe
         self.test = clicks if test is None else test
         self._n_parts = n_parts
         self.model = Dlrm(shape)
+        self.model.initialise(plan.seed)
         self.optimizer = optimizer_for(plan.optimizer, self.model)
         self.changed = np.zeros(shape.tables.n_rows, np.uint8)
         self._position = np.zeros(1, np.int64)
@@ -125,18 +116,12 @@ class ProxyTrainer:
     def seed(self) -> int:
         return self.plan.seed
 
-    def initialise(self) -> None:
-        """The start of a run: fresh weights, position 0."""
-        self.model.initialise(self.plan.seed)
-
     def on_grid(self, samples: float) -> int:
         return self.plan.on_grid(samples, len(self.clicks))
 
     def run(self, until: int | None = None) -> float:
         """Train up to a position on the grid (None: the end); the mean loss on the way [nats]."""
         until = self.n_samples if until is None else until
-        if not self.position <= until <= self.n_samples or until != self.on_grid(until):
-            raise ParameterError(f"can't train from sample {self.position} to {until}")
         first, total = self.position, 0.0
         overflow_shows_in_the_loss = np.errstate(over="ignore", invalid="ignore")
         with one_thread(), overflow_shows_in_the_loss:

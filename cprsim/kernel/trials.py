@@ -7,14 +7,16 @@ and initial weights: its twin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, takewhile
 from math import ceil
 
+import numpy as np
+
 from cprsim.errors import ParameterError
 from cprsim.kernel.schedule import End, Lose, SaveEvent, Schedule
-from cprsim.records import SmallTables, SubSaves
+from cprsim.records import ShardLoss, SmallTables, SubSaves
 from cprsim.recovery.losses import MORE_BYTES, STRATEGIES, WHOLE
 
 ROUNDING = 1e-9  # of the run: what is due within it is due at the same instant
@@ -94,25 +96,20 @@ class Trial:
         return (*events, End())
 
 
-@dataclass(frozen=True, slots=True)
-class Stale:
-    """One shard that went back in a trial."""
+def stale_shards(trials: Iterable[Trial], n_servers: int) -> ShardLoss:
+    """The shards that trials revert, on the grid of whole intervals; hours are shares of the run.
 
-    at_fraction: float
-    server: int
-    since_save: float  # as shares of the run
-    since_reload: float  # since the later of the last save and the shard's last reload
-
-
-def stale_shards(trial: Trial) -> list[Stale]:
-    """The shards that a trial reverts, with what each lost on the grid of whole intervals."""
-    reloaded: dict[int, float] = {}
+    Losses of the trial of number i are those of replication i.
+    """
     stale = []
-    for failure in trial.failures:
-        saved = trial.saving.last_before(failure.at_fraction)
-        for server in failure.servers:
-            net_from = max(saved, reloaded.get(server, 0.0))
+    for number, trial in enumerate(trials):
+        reloaded: dict[int, float] = {}
+        for failure in trial.failures:
             at = failure.at_fraction
-            stale.append(Stale(at, server, at - saved, at - net_from))
-            reloaded[server] = at
-    return stale
+            saved = trial.saving.last_before(at)
+            for server in failure.servers:
+                net_from = max(saved, reloaded.get(server, 0.0))
+                stale.append((number, at, server, at - saved, at - net_from, 1.0 / n_servers))
+                reloaded[server] = at
+    of_trial, progress, slot, *rest = np.array(stale, float).reshape(-1, 6).T
+    return ShardLoss(of_trial.astype(np.int64), progress, slot.astype(np.int64), *rest)

@@ -8,11 +8,20 @@ only ever written back to the weights that it was read from, or to a copy of the
 
 from __future__ import annotations
 
+import os
+import re
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from cprsim.kernel.loops import Array
 from cprsim.records import Ints
+
+MEMORY = Path("/proc/meminfo")
+SHARE = 0.25  # of the free memory, that one array of a copy may take
 
 Parcel = tuple[Array, ...]
 
@@ -51,7 +60,7 @@ class Weights(Protocol):
         """Bytes of the dense state."""
 
     def copy(self) -> Weights:
-        """A copy in memory that reads and writes the same parcels."""
+        """A copy that reads and writes the same parcels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,5 +97,25 @@ class FusedWeights:
         return self.dense.nbytes + self.dense_state.nbytes
 
     def copy(self) -> FusedWeights:
-        arrays = (self.table, self.row_state, self.dense, self.dense_state)
-        return FusedWeights(*(array.copy() for array in arrays))
+        live = (self.table, self.row_state, self.dense, self.dense_state)
+        copies = [room_for(array.shape, array.dtype) for array in live]
+        for copied, array in zip(copies, live, strict=True):
+            copied[:] = array
+        return FusedWeights(*copies)
+
+
+def room_for(shape: tuple[int, ...], dtype: Any) -> Array:
+    """An array whose content is not set yet: in memory, or in a file that vanishes with it."""
+    n_bytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    if n_bytes <= SHARE * free_bytes():
+        return np.empty(shape, dtype)
+    with tempfile.TemporaryFile(prefix="cprsim-") as file:  # the map keeps it alive
+        return np.asarray(np.memmap(file, dtype, "w+", shape=shape))
+
+
+def free_bytes() -> int:
+    """Memory of this machine that can still be taken; of systems other than Linux, all of it."""
+    found = re.search(r"MemAvailable: +(\d+) kB", MEMORY.read_text()) if MEMORY.exists() else None
+    if found is not None:
+        return 1024 * int(found[1])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from cprsim.measuring.fit import FittedCurve, predicted, weighted
+from cprsim.measuring.fit import FittedCurve, SeedMean, predicted, weighted
 from cprsim.measuring.observed import Observed
-from cprsim.records import HIGH, Bools, Floats
+from cprsim.records import Bools, Floats
 from cprsim.recovery.losses import MORE_BYTES, WHOLE
 from cprsim.staleness.expected import jackknife_error
 
 CONTROL = "round-robin"
 FAILS_BEYOND = 0.2  # of the prediction: what is surely further off is not predicted
-POWER = 0.8  # of the test whose smallest detectable difference is named
 NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
 
 
@@ -30,42 +28,17 @@ class HeldOutVerdict(StrEnum):
     UNKNOWN = "cannot be told"
 
 
-@dataclass(frozen=True, slots=True)
-class SeedMean:
-    """A mean over seeds and its standard error."""
-
-    mean: float
-    standard_error: float
-    n: int
-
-    @classmethod
-    def over(cls, values: Floats) -> SeedMean:
-        n = len(values)
-        return cls(float(values.mean()), float(values.std(ddof=1)) / sqrt(n), n)
-
-    @property
-    def half_width(self) -> float:
-        """Of the 95 % interval (Student's t)."""
-        return float(stats.t.ppf(HIGH, self.n - 1)) * self.standard_error
-
-    @property
-    def detectable(self) -> float:
-        """The smallest difference from 0 that a two-sided test at 5 % sees with 80 % power."""
-        quantiles = (float(stats.t.ppf(p, self.n - 1)) for p in (HIGH, POWER))
-        return sum(quantiles) * self.standard_error
-
-    @property
-    def verdict(self) -> HeldOutVerdict:
-        """Of measured over predicted: the 95 % interval has to exclude 0 and 2."""
-        low, high = (self.mean + sign * self.half_width for sign in (-1, 1))
-        if low > 1 + FAILS_BEYOND or high < 1 - FAILS_BEYOND:
-            return HeldOutVerdict.FAILS
-        return HeldOutVerdict.HOLDS if low > 0 and high < 2 else HeldOutVerdict.UNKNOWN
+def verdict_of(ratio: SeedMean) -> HeldOutVerdict:
+    """Of measured over predicted: the 95 % interval has to exclude 0 and 2."""
+    low, high = (ratio.mean + sign * ratio.half_width for sign in (-1, 1))
+    if low > 1 + FAILS_BEYOND or high < 1 - FAILS_BEYOND:
+        return HeldOutVerdict.FAILS
+    return HeldOutVerdict.HOLDS if low > 0 and high < 2 else HeldOutVerdict.UNKNOWN
 
 
 def checks_of(seen: Observed, fitted: FittedCurve) -> dict[str, Any]:
     """What the file of a curve says of one metric's fit, of JSON's types."""
-    slopes, loss = fitted.slopes, seen.loss[fitted.metric]
+    loss = seen.loss[fitted.metric]
     single = seen.strategy(WHOLE) & (seen.n_failures == 1)
 
     def correlation(lost: Floats) -> dict[str, Any]:
@@ -77,11 +50,11 @@ def checks_of(seen: Observed, fitted: FittedCurve) -> dict[str, Any]:
     return {
         "slopes": {
             key: {
-                "mean": slopes.mean(key),
-                "standard_error": slopes.standard_error(key),
-                "by_seed": slopes.of(key).tolist(),
+                "mean": fitted.slope(key).mean,
+                "standard_error": fitted.slope(key).standard_error,
+                "by_seed": of_seeds.tolist(),
             }
-            for key in slopes.strategies
+            for key, of_seeds in fitted.slopes.items()
         },
         "intercept": asdict(SeedMean.over(fitted.intercept)),
         "noise_of_one_trial": {
@@ -99,17 +72,17 @@ def _differences(fitted: FittedCurve) -> list[dict[str, Any]]:
     slopes = fitted.slopes
 
     def between(one: str, other: str) -> dict[str, Any]:
-        found = SeedMean.over(slopes.of(one) - slopes.of(other))
+        found = SeedMean.over(slopes[one] - slopes[other])
         return {
             "strategy": one, "other": other, "mean": found.mean,
             "half_width_95": found.half_width, "smallest_detectable": found.detectable,
         }  # fmt: skip
 
-    found = [between(key, WHOLE) for key in slopes.strategies if key != WHOLE]
+    found = [between(key, WHOLE) for key in slopes if key != WHOLE]
     for suffix in ("", MORE_BYTES):
         control = CONTROL + suffix
-        same_bytes = [key for key in slopes.strategies if key.endswith(MORE_BYTES) == bool(suffix)]
-        if control in slopes.strategies:
+        same_bytes = [key for key in slopes if key.endswith(MORE_BYTES) == bool(suffix)]
+        if control in slopes:
             found += [between(k, control) for k in same_bytes if k not in (control, WHOLE)]
     return found
 
@@ -140,7 +113,7 @@ def _held_out(seen: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
                     "pls": float(seen.pls[ours].mean()),
                     "measured": float(measured.mean()),
                     "measured_over_predicted": asdict(over),
-                    "verdict": over.verdict.value,
+                    "verdict": verdict_of(over).value,
                 }
             )
     return sorted(found, key=lambda one: float(one["pls"]))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.curves.curve_file import UNFIT, CurveFile
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import sub_saves_of
 from cprsim.measuring.checks import HeldOutVerdict, checks_of
@@ -17,7 +16,7 @@ from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.records import ShardLoss
 from cprsim.recovery.losses import ALWAYS, WHOLE, Metric
 from cprsim.results.folder import git_state
-from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
+from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE, UNFIT, StalenessCurve
 from cprsim.staleness.expected import MeanLoss
 from cprsim.staleness.response import Replicate, Response, Weight
 from cprsim.version import __version__
@@ -27,9 +26,11 @@ FAILED_FRACTION = 0.125  # of the servers
 N_TIMES = 100
 
 
-def curve_file(measured: Measured, request: MeasureRequest, name: str, command: str) -> CurveFile:
+def curve_file(
+    measured: Measured, request: MeasureRequest, name: str, command: str
+) -> StalenessCurve:
     """Everything that the file of a curve says."""
-    return CurveFile(
+    return StalenessCurve(
         name=name,
         responses=tuple(
             response_of(fitted, strategy)
@@ -132,7 +133,7 @@ def typical_loss(response: Response) -> MeanLoss:
 def response_of(fitted: FittedCurve, strategy: str) -> Response:
     """One strategy's response. A slope below 0 is cut there, which makes it no surer."""
     part, most = fitted.parts[strategy], fitted.most_weighted_pls
-    slope = max(part.slope, 0.0), fitted.slopes.standard_error(strategy)
+    slope = max(part.slope, 0.0), fitted.slope(strategy).standard_error
     return Response.linear(
         strategy,
         fitted.metric,
@@ -141,7 +142,7 @@ def response_of(fitted: FittedCurve, strategy: str) -> Response:
         weight=_rounded(part).weight,
         interval_share=part.interval_share,
         intercept=part.intercept,
-        degrees=fitted.slopes.n_seeds - 1,
+        degrees=len(fitted.without) - 1,
         settings=sub_saves_of(strategy),
         replicates=tuple(_rounded(one[strategy]) for one in fitted.without),
     )

@@ -15,7 +15,7 @@ from scipy import optimize, sparse, special, stats
 
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality, quality
-from cprsim.kernel.shared_run import Baseline, Setting, run_trials
+from cprsim.kernel.shared_run import Setting
 from cprsim.records import HIGH, Floats
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 
@@ -97,7 +97,9 @@ class Expected:
 
 def expect(setting: Setting) -> Expected:
     """Train one run without failures, and logistic regression."""
-    twin = next(one for one in run_trials(setting, [], []) if isinstance(one, Baseline)).quality
+    model = setting.trainer()
+    model.run()
+    twin = model.evaluate()
     simple = logistic(setting.train, setting.test)
     n_clicks = int(setting.test.label.sum())
     return Expected(twin.auc, twin.log_loss, simple.auc, n_clicks)

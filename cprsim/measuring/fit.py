@@ -25,11 +25,12 @@ from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
 from cprsim.measuring.observed import Observed
-from cprsim.records import Floats
+from cprsim.records import HIGH, Floats
 from cprsim.recovery.losses import WHOLE, Metric
-from cprsim.staleness.response import Replicate, Weight, mean_between
+from cprsim.staleness.response import Replicate, Weight, aged, mean_between, weighed
 
 FEWEST_SEEDS = 3  # that can be fitted at all
+POWER = 0.8  # of the test whose smallest detectable difference is named
 AT = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # knots of W over progress
 STEP_SD = 0.7  # of log W from knot to knot, beforehand
 PHI_CENTRE, PHI_SD = -1.4, 1.5  # of the logit of phi: 0.2, and anything from 0.01 to 0.8
@@ -63,28 +64,28 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
-class Slopes:
-    """Slopes of one metric: a row per seed, a column per strategy.
+class SeedMean:
+    """A mean over seeds and its standard error."""
 
-    A seed's slope is what its share in the slope of all would make of it (`by_seed`).
-    """
+    mean: float
+    standard_error: float
+    n: int
 
-    strategies: tuple[str, ...]
-    by_seed: Floats  # (n_seeds, n_strategies)
+    @classmethod
+    def over(cls, values: Floats) -> SeedMean:
+        n = len(values)
+        return cls(float(values.mean()), float(values.std(ddof=1)) / sqrt(n), n)
 
     @property
-    def n_seeds(self) -> int:
-        return len(self.by_seed)
+    def half_width(self) -> float:
+        """Of the 95 % interval (Student's t)."""
+        return float(stats.t.ppf(HIGH, self.n - 1)) * self.standard_error
 
-    def of(self, strategy: str) -> Floats:
-        """(n_seeds,) of one strategy."""
-        return np.asarray(self.by_seed[:, self.strategies.index(strategy)])
-
-    def mean(self, strategy: str) -> float:
-        return float(self.of(strategy).mean())
-
-    def standard_error(self, strategy: str) -> float:
-        return float(self.of(strategy).std(ddof=1)) / sqrt(self.n_seeds)
+    @property
+    def detectable(self) -> float:
+        """The smallest difference from 0 that a two-sided test at 5 % sees with 80 % power."""
+        quantiles = (float(stats.t.ppf(p, self.n - 1)) for p in (HIGH, POWER))
+        return sum(quantiles) * self.standard_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +100,15 @@ class FittedCurve:
     most_weighted_pls: float  # of a trial that was fitted
 
     @property
-    def slopes(self) -> Slopes:
+    def slopes(self) -> dict[str, Floats]:
+        """(n_seeds,) by strategy: what a seed's share in the slope of all would make of it."""
         each = [[one[key].slope for key in self.strategies] for one in self.without]
         whole = np.array([self.parts[key].slope for key in self.strategies])
-        return Slopes(self.strategies, by_seed(whole, np.array(each)))
+        return dict(zip(self.strategies, by_seed(whole, np.array(each)).T, strict=True))
+
+    def slope(self, strategy: str) -> SeedMean:
+        """The mean over seeds of one strategy."""
+        return SeedMean.over(self.slopes[strategy])
 
     @property
     def intercept(self) -> Floats:
@@ -124,8 +130,6 @@ def fit(seen: Observed, metric: Metric) -> FittedCurve:
             f"{n_seeds} complete seeds are too few for a standard error; at least "
             f"{FEWEST_SEEDS}: allow more time"
         )
-    if WHOLE not in seen.strategies:
-        raise ParameterError("plain partial recovery has to be among the strategies")
     known = seen.some(~seen.held_out)
     model = _Model(known, metric, seen.strategies)
     found = model.start()
@@ -147,12 +151,11 @@ def fit(seen: Observed, metric: Metric) -> FittedCurve:
 
 def weighted(seen: Observed, parts: dict[str, Replicate]) -> Floats:
     """(n,) weighted PLS of every trial."""
-    shards = seen.shards
-    share = np.array([parts[one.saving.strategy].interval_share for one in seen.trials])
-    phi = share[shards.trial]
-    old = (1 - phi) * shards.staleness + phi * shards.interval / 2
-    lost = shards.share * old * parts[WHOLE].weight.of(shards.at)  # W is the same for all
-    return np.asarray(np.bincount(shards.trial, lost, len(seen.trials)), float)
+    number = seen.shards.replication
+    phi = np.array([parts[one.saving.strategy].interval_share for one in seen.trials])[number]
+    # W is the same for all
+    lost = weighed(seen.shards, parts[WHOLE].weight, phi, 1.0, seen.interval)
+    return np.asarray(np.bincount(number, lost, len(seen.trials)), float)
 
 
 def predicted(seen: Observed, parts: dict[str, Replicate]) -> Floats:
@@ -170,12 +173,13 @@ class _Model:
     def __init__(
         self, seen: Observed, metric: Metric, strategies: tuple[str, ...], size: float = 0.0
     ) -> None:
-        self.seen, self.strategies, self.loss = seen, strategies, seen.loss[metric]
-        shards = seen.shards
-        self.hats = np.stack([np.interp(shards.at, AT, unit) for unit in np.eye(len(AT))], axis=1)
+        self.strategies, self.loss = strategies, seen.loss[metric]
+        self.shards, self.interval = seen.shards, seen.interval
+        at = seen.shards.progress_h
+        self.hats = np.stack([np.interp(at, AT, unit) for unit in np.eye(len(AT))], axis=1)
         self.strategy = np.array([strategies.index(one.saving.strategy) for one in seen.trials])
         self.first_at = np.array([one.failures[0].at_fraction for one in seen.trials])
-        lost = float(np.bincount(shards.trial, shards.staleness * shards.share).mean())
+        lost = float(seen.pls.mean())
         self.typical = float(np.mean(np.abs(self.loss))) + TINY
         self.size = size or self.typical / max(lost, TINY)  # of a slope
         n = len(strategies)
@@ -196,11 +200,10 @@ class _Model:
     def predicted(self, found: Floats) -> Floats:
         """Losses (n,)."""
         log_weight, slope, phi, intercept = self._split(found)
-        shards = self.seen.shards
-        share = phi[self.strategy][shards.trial]
-        old = (1 - share) * shards.staleness + share * shards.interval / 2
-        lost = np.exp(self.hats @ log_weight) * shards.share * old
-        by_trial = np.bincount(shards.trial, lost, len(self.loss))
+        number = self.shards.replication
+        old = aged(self.shards, phi[self.strategy][number], 1.0, self.interval)
+        lost = np.exp(self.hats @ log_weight) * self.shards.share * old
+        by_trial = np.bincount(number, lost, len(self.loss))
         return np.asarray(slope[self.strategy] * by_trial + intercept)
 
     def solve(self, start: Floats, errors: Floats) -> Floats:

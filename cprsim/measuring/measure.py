@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import time
@@ -23,7 +23,7 @@ from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
-from cprsim.measuring.fit import FEWEST_SEEDS, FittedCurve, fit
+from cprsim.measuring.fit import FittedCurve, fit
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import (
     SeedResult,
@@ -105,34 +105,39 @@ class Measured:
     def widest(self) -> float:
         """The largest standard error of a slope in AUC or log-loss, over partial's slope."""
         return max(
-            fitted.slopes.standard_error(strategy) / abs(fitted.slopes.mean(WHOLE))
+            fitted.slope(strategy).standard_error / abs(fitted.slope(WHOLE).mean)
             for metric, fitted in self.fitted.items()
             if metric in ALWAYS
-            for strategy in fitted.slopes.strategies
+            for strategy in fitted.strategies
         )
 
 
 def measure(request: MeasureRequest) -> Measured:
     """Run seeds until the precision or the budget is reached."""
     until = time() + request.budget_s if request.n_seeds is None else float("inf")
-    n_beside = request.workers.n_local if request.workers.backend == "local" else 1
     tasks = [
         SeedRuns(
             request.loaded, seed, tuple(request.design.trials(seed, request.n_servers)),
-            request.folder, until, here=Path.cwd(), n_beside=n_beside,
+            request.folder, until, here=Path.cwd(),
         )
         for seed in request.seeds
     ]  # fmt: skip
-    known = None
     with _claimed(request):
         running = run_each(run_seed, tasks, request.workers, "seed {}".format)
         for number, n_run in running:
             require_seen(tasks[number], n_run)
-            known = known_so_far(request) if request.n_seeds is None else None
-            if time() >= until or (known is not None and _is_enough(request, known)):
+            if time() >= until or (request.n_seeds is None and _is_enough(request)):
                 break
         running.close()  # a generator: ends the workers
-        return with_further(known or fitted(read(request), request.n_servers), request)
+        return with_further(fitted(read(request), request.n_servers), request)
+
+
+def _is_enough(request: MeasureRequest) -> bool:
+    """Whether the finished seeds suffice for use, and tell every slope well enough."""
+    results = read(request)
+    if sum(one.twin is not None for one in results) < FEWEST_SEEDS_TO_USE:
+        return False
+    return fitted(results, request.n_servers).widest <= request.precision
 
 
 def read(request: MeasureRequest) -> list[SeedResult]:
@@ -144,16 +149,6 @@ def read(request: MeasureRequest) -> list[SeedResult]:
             break
         results.append(one)
     return results
-
-
-def known_so_far(request: MeasureRequest) -> Measured | None:
-    """What the finished seeds say; None where they say nothing yet, being too few or too noisy."""
-    results = read(request)
-    if sum(one.twin is not None for one in results) < FEWEST_SEEDS:
-        return None
-    with suppress(ParameterError):
-        return fitted(results, request.n_servers)
-    return None
 
 
 def fitted(results: Iterable[SeedResult], n_servers: int) -> Measured:
@@ -175,10 +170,6 @@ def with_further(measured: Measured, request: MeasureRequest) -> Measured:
         except ParameterError as error:
             watch.warn(f"{metric.label} is not in the curve: {error}")
     return replace(measured, fitted=curves)
-
-
-def _is_enough(request: MeasureRequest, known: Measured) -> bool:
-    return len(known.results) >= FEWEST_SEEDS_TO_USE and known.widest <= request.precision
 
 
 # --------------------------------------------------------------------------- identity

@@ -12,19 +12,8 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring.design import HELD_OUT
 from cprsim.measuring.runs import SeedResult
-from cprsim.records import Bools, Floats, Ints
+from cprsim.records import Bools, Floats, Ints, ShardLoss, in_order
 from cprsim.recovery.losses import ALWAYS, Metric
-
-
-@dataclass(frozen=True, slots=True)
-class StaleShards:
-    """The stale shards of some trials, one row each."""
-
-    trial: Ints  # (m,) number of the trial
-    at: Floats  # (m,) share of the run done at the failure
-    staleness: Floats  # (m,) net: since the later of last save and last reload, as share of the run
-    interval: Floats  # (m,) T_save as share of the run, no longer than what was done
-    share: Floats  # (m,) of the servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +24,7 @@ class Observed:
     trials: tuple[Trial, ...]
     seed: Ints  # (n,) position in `seeds`
     loss: dict[Metric, Floats]  # (n,) each
-    shards: StaleShards
+    shards: ShardLoss  # that went back: `replication` is the number of the trial
 
     @property
     def n_failures(self) -> Ints:
@@ -50,9 +39,14 @@ class Observed:
     @property
     def pls(self) -> Floats:
         """(n,) net."""
-        pls = np.zeros(len(self.trials))
-        np.add.at(pls, self.shards.trial, self.shards.staleness * self.shards.share)
-        return pls
+        lost = self.shards.since_reload_h * self.shards.share
+        return np.asarray(np.bincount(self.shards.replication, lost, len(self.trials)), float)
+
+    @property
+    def interval(self) -> Floats:
+        """(m,) T_save of each shard's trial, as a share of the run."""
+        of_trials = np.array([trial.saving.interval_fraction for trial in self.trials])
+        return of_trials[self.shards.replication]
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -66,14 +60,13 @@ class Observed:
     def some(self, chosen: Bools) -> Observed:
         """Some of the trials, a mask (n,); their seeds keep their positions."""
         number = np.cumsum(chosen) - 1
-        stale = chosen[self.shards.trial]
-        rest = (getattr(self.shards, name)[stale] for name in StaleShards.__slots__[1:])
+        shards = in_order(self.shards, np.flatnonzero(chosen[self.shards.replication]))
         return replace(
             self,
             trials=tuple(compress(self.trials, chosen)),
             seed=self.seed[chosen],
             loss={metric: loss[chosen] for metric, loss in self.loss.items()},
-            shards=StaleShards(number[self.shards.trial[stale]], *rest),
+            shards=replace(shards, replication=number[shards.replication]),
         )
 
 
@@ -87,27 +80,16 @@ def observed(results: Iterable[SeedResult], n_servers: int) -> Observed:
     ]
     others = [set(run) - set(ALWAYS) for _, _, *both in rows for run in both]
     metrics = (*ALWAYS, *sorted(set.intersection(*others) if others else ()))
-    stale = [
-        (
-            number,
-            one.at_fraction,
-            one.since_reload,
-            min(trial.saving.interval_fraction, one.at_fraction),
-            1.0 / n_servers,
-        )
-        for number, (_, trial, _, _) in enumerate(rows)
-        for one in stale_shards(trial)
-    ]
-    of_trial, *rest = np.array(stale, float).reshape(-1, 5).T
+    trials = tuple(trial for _, trial, _, _ in rows)
     return Observed(
         tuple(one.seed for one, _ in complete),
-        tuple(trial for _, trial, _, _ in rows),
+        trials,
         np.array([number for number, *_ in rows], np.int64),
         {
             metric: np.array([metric.worse_by(twin[metric], run[metric]) for *_, twin, run in rows])
             for metric in metrics
         },
-        StaleShards(of_trial.astype(np.int64), *rest),
+        stale_shards(trials, n_servers),
     )
 
 

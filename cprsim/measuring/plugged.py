@@ -18,8 +18,7 @@ from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import ABSENT
-from cprsim.kernel.weights import Parcel
-from cprsim.measuring.array_pool import ArrayPool
+from cprsim.kernel.weights import Parcel, room_for
 from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
 from cprsim.records import Ints
 from cprsim.recovery.losses import Metric
@@ -62,10 +61,10 @@ def layout_of(trainer: OwnTrainer) -> TableLayout:
 
 
 class ModelWeights:
-    """Rows and dense state of a trainer, or of a copy of what it holds; copies go to the pool."""
+    """Rows and dense state of a trainer, or of a copy of what it holds."""
 
-    def __init__(self, trainer: Any, layout: TableLayout, pool: ArrayPool) -> None:
-        self.layout, self.pool, self._trainer = layout, pool, trainer
+    def __init__(self, trainer: Any, layout: TableLayout) -> None:
+        self.layout, self._trainer = layout, trainer
         self.tables: list[OwnTable] = list(trainer.tables.values())
         one = np.zeros(1, np.int64)
         self.row_bytes = [sum(part.nbytes for part in t.get_rows(one)) for t in self.tables]
@@ -118,8 +117,8 @@ class ModelWeights:
         return len(self._trainer.get_dense())
 
     def copy(self) -> ModelWeights:
-        tables = {str(i): CopiedTable.of(table, self.pool) for i, table in enumerate(self.tables)}
-        return ModelWeights(CopiedModel(tables, self.read_dense()), self.layout, self.pool)
+        tables = {str(i): CopiedTable.of(table) for i, table in enumerate(self.tables)}
+        return ModelWeights(CopiedModel(tables, self.read_dense()), self.layout)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,10 +128,10 @@ class CopiedTable:
     parts: tuple[Array, ...]  # (n_rows, ...) each
 
     @classmethod
-    def of(cls, table: OwnTable, pool: ArrayPool, at_once: int = 1 << 16) -> CopiedTable:
+    def of(cls, table: OwnTable, at_once: int = 1 << 16) -> CopiedTable:
         """A copy, made in pieces: a table on another device need not fit twice."""
         shaped = [np.asarray(part) for part in table.get_rows(np.zeros(0, np.int64))]
-        parts = tuple(pool.empty((table.n_rows, *one.shape[1:]), one.dtype) for one in shaped)
+        parts = tuple(room_for((table.n_rows, *one.shape[1:]), one.dtype) for one in shaped)
         for first in range(0, table.n_rows, at_once):
             rows = np.arange(first, min(first + at_once, table.n_rows))
             for part, found in zip(parts, table.get_rows(rows), strict=True):
@@ -168,9 +167,9 @@ class CopiedModel:
 class Plugged:
     """A run of a trainer of the user's own; see `cprsim.kernel.playing.TrainableModel`."""
 
-    def __init__(self, trainer: Any, seed: int, pool: ArrayPool) -> None:
+    def __init__(self, trainer: Any, seed: int) -> None:
         self.trainer, self.seed, self.layout = trainer, seed, layout_of(trainer)
-        self.weights = ModelWeights(trainer, self.layout, pool)
+        self.weights = ModelWeights(trainer, self.layout)
         self.changed: Array = np.zeros(self.layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
         self.position = 0
@@ -192,8 +191,6 @@ class Plugged:
 
     def run(self, until: int | None = None) -> float:
         last = self.n_samples if until is None else until
-        if not self.position <= last <= self.n_samples:
-            raise ParameterError(f"can't train from sample {self.position} to {last}")
         if last > self.position:
             self.trainer.train(self.position, last, self.note)
             if not self.trainer.moves_only_accessed:
@@ -245,7 +242,6 @@ class PluggedSetting:
     own: OwnTrainer
     shards: Shards
     seed: int
-    pool: ArrayPool
     start: Any  # its state at the start of the run
     named: str = ""  # the factory that made it
     teacher: None = None
@@ -261,7 +257,4 @@ class PluggedSetting:
 
     def trainer(self) -> Plugged:
         self.own.restore(self.start)
-        return Plugged(self.own, self.seed, self.pool)
-
-    def require_memory(self, n_savers: int) -> None:
-        """What memory does not hold goes to disk."""
+        return Plugged(self.own, self.seed)

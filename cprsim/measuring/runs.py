@@ -18,7 +18,6 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Baseline, Runnable, Setting, run_trials
 from cprsim.kernel.trials import Saving, Trial
-from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.records import ShardBy
@@ -42,7 +41,6 @@ class SeedRuns:
     until: float = float("inf")  # instant [s since the epoch] after which no trial is begun
     count_bytes: bool = True  # of every strategy over the whole run
     here: Path | None = None  # working directory of the user, with own code; None: the process's
-    n_beside: int = 1  # workers that share the memory of a machine, this one included
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def run_seed(task: SeedRuns) -> int:
     if kernel is None or kernel.trainer is None:
         setting: Runnable = setting_of(task.loaded, task.seed)
     else:
-        setting = own_setting(task.loaded, task.seed, task.here, task.n_beside)
+        setting = own_setting(task.loaded, task.seed, task.here)
     n_tables = setting.shards.layout.n_tables
     alike: dict[Trial, list[Trial]] = {}  # by the one of them that is run
     for trial in missing:
@@ -143,16 +141,13 @@ def forked(setting: Runnable, trials: Sequence[Trial]) -> tuple[Quality, dict[Tr
 # --------------------------------------------------------------------------- the world of a seed
 
 
-def own_setting(
-    loaded: LoadedScenario, seed: int, here: Path | None = None, n_beside: int = 1
-) -> PluggedSetting:
+def own_setting(loaded: LoadedScenario, seed: int, here: Path | None = None) -> PluggedSetting:
     """What the trials of one seed share, of a trainer of the user's own, which is made."""
     section = loaded.scenario.kernel
     assert section is not None
     own = make_trainer(loaded, seed, here or Path.cwd())
     shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
-    pool = ArrayPool(int(memory_bytes() * SHARE) // n_beside)
-    return PluggedSetting(own, shards, seed, pool, own.state(), str(section.trainer))
+    return PluggedSetting(own, shards, seed, own.state(), str(section.trainer))
 
 
 def setting_of(loaded: LoadedScenario, seed: int) -> Setting:

@@ -13,7 +13,6 @@ from cprsim.plots.chart import Band, Chart, Panel, Series, floats, merged
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.results.words import count, hours
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.words import quantity_of, saving
 
 ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends
 AROUND = 0.35  # of the limit, on both sides: what the close-up shows
@@ -44,8 +43,8 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     )
     chosen = _chosen(selection, scale * selection.chosen.held)
     lossless = [one for one in selection.best.values() if one and not one.policy.leaves_stale]
-    levels = {f"full recovery at its best ({saving(selection.full)})": selection.full}
-    levels |= {f"{one.strategy} ({saving(one)})": one for one in lossless}
+    levels = {f"full recovery at its best ({selection.full.saving})": selection.full}
+    levels |= {f"{one.strategy} ({one.saving})": one for one in lossless}
     bands = [
         Band(label, 100 * one.overhead.mean, 100 * one.overhead.mean)
         for label, one in levels.items()
@@ -53,7 +52,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     ]
     bands.append(Band(f"limit ({limit.most:g})", most, most, "x"))
     furthest = 1.05 * max((float(x) for one in fronts for x in one.x), default=1.0)
-    words = f"{quantity_of(limit)}, {100 * limit.confidence:g} % upper bound{unit}"
+    words = f"{limit.words}, {100 * limit.confidence:g} % upper bound{unit}"
     whole = Panel(
         "", words, OVERHEAD_LABEL, (*fronts, chosen), tuple(bands),
         x_range=(0.0, min(furthest, BEYOND_LIMIT * most) or furthest or 1.0),
@@ -69,7 +68,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
         room = 0.12 * (max(shown) - min(shown)) + 1e-9
         ends = max(0.0, min(shown) - room), max(shown) + room
         panels.append(replace(whole, title="Near the limit", x_range=(left, right), y_range=ends))
-    title = f"Overhead over {quantity_of(limit)}, by strategy and interval: {name}"
+    title = f"Overhead over {limit.words}, by strategy and interval: {name}"
     return Chart(title, f"{caption}; a point per interval", tuple(panels))
 
 
@@ -86,7 +85,7 @@ def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
             lines.append(replace(_points(strategy, near), kind="line"))
         elif alone is not None:
             ends = [(x, alone) for x in (BELOW_ONE, max(every, default=1.0))]
-            lines.append(replace(_points(f"{strategy} ({saving(alone)})", ends), kind="line"))
+            lines.append(replace(_points(f"{strategy} ({alone.saving})", ends), kind="line"))
     lines.append(replace(_chosen(selection, _place(selection.chosen)), kind="points"))
     panel = Panel("", "saves per job", OVERHEAD_LABEL, tuple(lines), x_log=True)
     caption += f"; at {BELOW_ONE:g}: without saves"
@@ -99,7 +98,7 @@ def _place(one: Candidate) -> float:
 
 def _chosen(selection: Selection, x: float) -> Series:
     one = selection.chosen
-    label = f"chosen: {one.strategy}, {saving(one)}"
+    label = f"chosen: {one.strategy}, {one.saving}"
     return replace(_points(label, [(x, one)]), kind="paper")
 
 

@@ -19,7 +19,6 @@ from cprsim.plots.axes import (
 )
 from cprsim.results.words import count, hours
 from cprsim.systems_compared.comparison import Comparison
-from cprsim.systems_compared.words import intervals_in_words, name_of, overhead
 
 ROW_IN, BAR = 0.3, 0.62
 
@@ -40,11 +39,11 @@ def systems_figure(comparison: Comparison) -> Figure:
                 left, half = left + one.part(part), one.overhead.half_width
             if half > 0 and left < edge:
                 axes.errorbar(left, y, xerr=half, color=INK, capsize=3, lw=1.1)
-            total = f" {overhead(one)}{' →' * (left > edge)}"
+            total = f" {one.percent}{' →' * (left > edge)}"
             axes.text(1, y, total, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
         axes.set_xlim(0, edge)
         axes.set_ylim(len(found) - 0.5, -0.5)
-        axes.set_yticks(range(len(found)), [printable(name_of(one)) for one in found])
+        axes.set_yticks(range(len(found)), [printable(one.label) for one in found])
         axes.tick_params(axis="y", length=0)
         percent_axis(axes.xaxis)
         axes.xaxis.grid(True)
@@ -54,7 +53,7 @@ def systems_figure(comparison: Comparison) -> Figure:
         n = int(result.replications["replication"].nunique())
         caption = (
             f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; "
-            f"{intervals_in_words(comparison)}; mean of {count(n, 'replication')}, in % of useful "
+            f"{comparison.intervals}; mean of {count(n, 'replication')}, in % of useful "
             "time; error bars: 95 %"
         )
         title_figure(figure, f"Overhead by system: {comparison.name}", caption)

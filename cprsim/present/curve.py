@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cprsim.curves.curve_file import CurveFile, bytes_shares
-from cprsim.measuring.checks import FAILS_BEYOND, SeedMean
+from cprsim.measuring.checks import FAILS_BEYOND
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss
+from cprsim.measuring.fit import SeedMean
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
@@ -30,13 +30,14 @@ from cprsim.records import HIGH, Estimate, Floats
 from cprsim.recovery.losses import MORE_BYTES, WHOLE, Metric
 from cprsim.results.identity import flat
 from cprsim.results.words import ends, portion, significant, with_ends, with_interval
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import BY_PLS, Response
 
 PORTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # of the samples lost; the answer has the first
 EQUAL, OFTEN = ", equal bytes", ", small tables with every sub-save: more bytes"
 
 
-def answer_of_curve(curve: CurveFile, **about: Any) -> Answer:
+def answer_of_curve(curve: StalenessCurve, **about: Any) -> Answer:
     """The answer that the file of a curve holds."""
     held = pd.DataFrame(_held_out(curve))
     frames = {
@@ -64,7 +65,7 @@ def answer_of_curve(curve: CurveFile, **about: Any) -> Answer:
     )
 
 
-def inputs_of_curve(curve: CurveFile) -> dict[str, str]:
+def inputs_of_curve(curve: StalenessCurve) -> dict[str, str]:
     """What was trained and what made the file, key by key."""
     made = {**curve.manifest, "kernel": curve.kernel, "command": curve.command or None}
     return dict(flat(made, ""))
@@ -73,8 +74,8 @@ def inputs_of_curve(curve: CurveFile) -> dict[str, str]:
 # ------------------------------------------------------------------------------ frames
 
 
-def _strategies(curve: CurveFile) -> pd.DataFrame:
-    shares = bytes_shares(curve.checks)
+def _strategies(curve: StalenessCurve) -> pd.DataFrame:
+    shares = curve.bytes_shares
     written = {WHOLE: 1.0, **shares} if shares else {}
     frame = pd.DataFrame(
         {
@@ -126,7 +127,7 @@ def _weights(one: Response) -> pd.DataFrame:
     return pd.DataFrame({**known, "at_fraction": one.weight.at, "weight": one.weight.weight})
 
 
-def _held_out(curve: CurveFile) -> Iterator[dict[str, Any]]:
+def _held_out(curve: StalenessCurve) -> Iterator[dict[str, Any]]:
     """Runs that took no part in the fit, over what the fit predicts."""
     for metric in curve.metrics:
         for one in curve.checks.get(metric.value, {}).get("held_out", ()):
@@ -147,7 +148,7 @@ def _held_out(curve: CurveFile) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------------------ the document
 
 
-def _document(curve: CurveFile, frames: Mapping[str, pd.DataFrame]) -> Document:
+def _document(curve: StalenessCurve, frames: Mapping[str, pd.DataFrame]) -> Document:
     picture = Picture(
         "Accuracy lost over the portion of lost samples",
         "Lines: loss over weighted PLS by strategy, with 95 % intervals.",
@@ -210,7 +211,7 @@ def _table(strategies: pd.DataFrame) -> Table:
     )  # fmt: skip
 
 
-def _remarks(curve: CurveFile) -> Iterator[str]:
+def _remarks(curve: StalenessCurve) -> Iterator[str]:
     """Metrics that are not for use, and what one failure costs."""
     for metric, why in curve.unfit_metrics.items():
         yield f"No limit of {metric.label} is taken: {'; '.join(why)}."
@@ -244,7 +245,7 @@ def _histories(held: pd.DataFrame) -> Table:
     )  # fmt: skip
 
 
-def _chart(curve: CurveFile) -> Chart:
+def _chart(curve: StalenessCurve) -> Chart:
     panels = []
     for metric in curve.metrics:
         ours = [one for one in curve.responses if one.metric == metric]

@@ -25,7 +25,7 @@ from cprsim.present.systems import answer_of_systems
 from cprsim.results.folder import MANIFEST, Kept, read_manifest, results_in, stored_scenario
 from cprsim.results.identity import inputs_of
 from cprsim.results.run import JOB, load_result
-from cprsim.selector.folder import SELECTION, load_selected
+from cprsim.selector.choice import SELECTION, load_selection
 from cprsim.studies.study import SUMMARY, read_reproduced
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
@@ -56,7 +56,7 @@ KINDS = {
         lambda made, **about: answer_of_reproductions([made], **about),
         overview=overview_of_reproductions,
     ),
-    "selection": ResultKind(SELECTION, load_selected, answer_of_select),
+    "selection": ResultKind(SELECTION, load_selection, answer_of_select),
     "sweep": ResultKind(ABOUT_SWEEP, load_sweep, answer_of_sweep),
     "fleet": ResultKind(ABOUT_FLEET, load_fleet, answer_of_fleet),
     "curve": ResultKind("", read_curve, answer_of_curve, inputs_of_curve),

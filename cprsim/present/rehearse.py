@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,6 @@ from cprsim.present.answer import Answer
 from cprsim.present.document import Document, Table, row_columns, word_columns
 from cprsim.present.run import answer_of_run, document_of_run
 from cprsim.records import NO_NUMBER
-from cprsim.rehearsal.keeping import as_plain
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.rehearsal.verdict import OVERHEAD, PLS, ComparedQuantity
 from cprsim.results.run import Result
@@ -20,7 +20,7 @@ from cprsim.results.words import count, portion, significant
 
 def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **about: Any) -> Answer:
     """A rehearsal, and its valid runs as a result; None: no run was valid."""
-    plain = as_plain(rehearsal)
+    attempts = [one.plain() for one in rehearsal.attempts]
     which = ("strategy", "trace", "attempt")
     return Answer(
         "rehearse",
@@ -28,23 +28,24 @@ def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **abo
         lambda: _document(rehearsal, result),
         frames={
             "quantities": _quantities(
-                ({"strategy": name}, of["quantities"]) for name, of in plain["strategies"].items()
+                ({"strategy": one.name}, rehearsal.verdict(one)) for one in rehearsal.policies
             ),
             "attempts": pd.DataFrame(
                 [
                     {key: one[key] for key in (*which, "orders_sha256", "too_busy")}
                     | {"valid": one["too_busy"] is None, **one["load"], **one["replay"]}
-                    for one in plain["attempts"]
+                    for one in attempts
                 ]
             ),
             "attempt_quantities": _quantities(
-                ({key: one[key] for key in which}, one["quantities"]) for one in plain["attempts"]
+                ({key: one[key] for key in which}, attempt.lines)
+                for one, attempt in zip(attempts, rehearsal.attempts, strict=True)
             ),
         },
         values={
-            "written_before_sha256": plain["written_before_sha256"],
-            "calibrated": plain["calibrated"],
-            "n_strikes_left_out": plain["strikes_left_out"],
+            "written_before_sha256": rehearsal.digest,
+            "calibrated": asdict(rehearsal.calibration),
+            "n_strikes_left_out": rehearsal.n_left_out,
         },
         rows={} if result is None else answer_of_run(result).rows,
         exit_code=rehearsal.exit_code,
@@ -52,20 +53,19 @@ def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **abo
     )
 
 
-def _quantities(of: Iterable[tuple[dict[str, Any], list[dict[str, Any]]]]) -> pd.DataFrame:
+def _quantities(of: Iterable[tuple[dict[str, Any], Iterable[ComparedQuantity]]]) -> pd.DataFrame:
     """A row per compared quantity, with what it is of."""
-    rows = [whose | line for whose, lines in of for line in lines]
-    for row in rows:
-        row["unit"] = "fraction" if row["name"] == PLS else "s"
-        row["error_fraction"] = row["measured"] / row["predicted"] - 1 if row["predicted"] else None
+    rows = [
+        {
+            **whose,
+            **asdict(line),
+            "unit": "fraction" if line.name == PLS else "s",
+            "error_fraction": line.error_fraction,
+        }
+        for whose, lines in of
+        for line in lines
+    ]
     return pd.DataFrame(rows).rename(columns={"name": "quantity"})
-
-
-def _judged(rehearsal: Rehearsal) -> Iterator[tuple[str, Iterable[ComparedQuantity]]]:
-    """Means over the valid runs of each strategy; nothing where there is none."""
-    for policy in rehearsal.policies:
-        judged = rehearsal.verdict(policy)
-        yield policy.name, () if judged is None else judged.lines
 
 
 # ------------------------------------------------------------------------------ the document
@@ -99,9 +99,9 @@ def _verdict(rehearsal: Rehearsal) -> str:
 
 def _errors(rehearsal: Rehearsal) -> list[str]:
     found = [
-        f"{name} {100 * line.error_fraction:+.1f} %"
-        for name, lines in _judged(rehearsal)
-        for line in lines
+        f"{policy.name} {100 * line.error_fraction:+.1f} %"
+        for policy in rehearsal.policies
+        for line in rehearsal.verdict(policy)
         if line.name == OVERHEAD and line.error_fraction is not None
     ]
     return [f"Measured beside predicted overhead: {', '.join(found)}."] if found else []
@@ -109,7 +109,7 @@ def _errors(rehearsal: Rehearsal) -> list[str]:
 
 def _table(rehearsal: Rehearsal) -> Table:
     rows: list[list[str]] = []
-    for name, lines in _judged(rehearsal):
+    for name, lines in ((policy.name, rehearsal.verdict(policy)) for policy in rehearsal.policies):
         rows += [[name, *_cells(line)] for line in lines] or [[name, "no valid run", *[""] * 4]]
     n_valid = sum(one.is_valid for one in rehearsal.attempts)
     return Table(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import nan
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,12 +13,11 @@ import pandas as pd
 from cprsim.present.answer import Answer
 from cprsim.present.charts import chart_blocks
 from cprsim.present.document import Document, Section, Table, Words, row_columns, word_columns
-from cprsim.present.markdown import raw_table
 from cprsim.present.provenance import origin
 from cprsim.records import NO_NUMBER
-from cprsim.results.folder import MANIFEST, read_manifest
+from cprsim.results.folder import read_manifest
 from cprsim.results.words import count
-from cprsim.studies.study import COLUMNS, Listing, Reproduced, Study, read_reproduced
+from cprsim.studies.study import COLUMNS, Listing, Reproduced, Study
 from cprsim.studies.verdicts import Claim, Finding
 
 MARKS = (
@@ -191,39 +188,3 @@ def _table(listing: Listing) -> Table:
     for first, *rest in listing.rows:
         rows.append([first or (rows[-1][0] if rows else NO_NUMBER), *rest])
     return Table(listing.title, word_columns(*listing.headings), rows)
-
-
-# ------------------------------------------------------------------------------ in Markdown
-
-
-def page(kept: Path, order: Sequence[str], *, beside: Path) -> str:
-    """The results that are kept in a folder, as sections of a document."""
-    made = [read_reproduced(kept / name) for name in order if (kept / name / MANIFEST).is_file()]
-    titles = {one.name: one.summary.title for one in made}
-    anchors = {
-        name: re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-        for name, title in titles.items()
-    }
-    overview = raw_table(
-        ("result", "`cprsim reproduce`", *map(str, FINDINGS)),
-        [
-            (f"[{titles[one.name]}](#{anchors[one.name]})", f"`{one.name}`", *_counts(one))
-            for one in made
-        ],
-    )
-    return "\n\n".join([overview, *(part for one in made for part in _paragraphs(one, beside))])
-
-
-def _paragraphs(made: Reproduced, beside: Path) -> Iterator[str]:
-    summary = made.summary
-    yield f"## {summary.title}"
-    yield f"`cprsim reproduce {made.name}`. {summary.question}"
-    if summary.rows:
-        yield raw_table(COLUMNS, [_cells(row) for row in summary.rows])
-    for path in made.figures:
-        link = path.resolve().relative_to(beside.resolve().parent)
-        yield f"![{summary.title}](../{link.as_posix()})"
-    for one in summary.listings:
-        yield one.title
-        yield raw_table(one.headings, one.rows)
-    yield from summary.notes

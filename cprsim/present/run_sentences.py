@@ -151,10 +151,7 @@ def _its_price(policy: Policy, result: Result) -> str:
     if not isnan(known.mean):
         return f"It costs {with_ends(*known.triple)} of AUC."
     rows = result.replications[result.replications["strategy"] == policy.name]
-    responses = (
-        file.curve("shipped", ()).of(strategy_key(policy) or WHOLE, Metric.AUC)
-        for file in fit_curves()
-    )
+    responses = (curve.of(strategy_key(policy) or WHOLE, Metric.AUC) for curve in fit_curves())
     losses = [float(one.predict(rows["pls_net"].to_numpy())[0].mean()) for one in responses if one]
     return (
         f"By the shipped curves, the nearest there are, it costs {min(losses):.2g} to "

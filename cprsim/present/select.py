@@ -33,10 +33,7 @@ from cprsim.results.words import (
     with_ends,
     with_interval,
 )
-from cprsim.selector.bills import bills_of_selection
-from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.folder import Selected, candidate_rows
-from cprsim.selector.words import entries, quantity_of, saving
+from cprsim.selector.choice import Candidate, Selection, candidate_rows
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
 SURE_FRACTION = 0.95  # of the draws of parameters
@@ -46,15 +43,15 @@ VALUES = (
 )  # fmt: skip
 
 
-def answer_of_select(made: Selected, **about: Any) -> Answer:
+def answer_of_select(selection: Selection, **about: Any) -> Answer:
     """The answer that a results folder of a selection holds."""
-    selection, found = made.selection, made.selection.sensitivity
-    bills = bills_of_selection(selection, prices_in(made.path))
+    found = selection.sensitivity
+    bills = selection.bills(prices_in(selection.path))
     rows = candidate_rows(selection)
     at_best = rows["part"].isin(["full", "best"])
     strategies = rows[at_best].drop(columns="part").reset_index(drop=True)
     strategies.insert(1, "recommended", strategies["strategy"] == selection.chosen.strategy)
-    strategies["entry"] = strategies["strategy"].map(entries(selection))
+    strategies["entry"] = strategies["strategy"].map(selection.entries)
     frames = {
         "strategies": strategies,
         "candidates": rows[~at_best].reset_index(drop=True),
@@ -70,8 +67,8 @@ def answer_of_select(made: Selected, **about: Any) -> Answer:
         frames["unknown"] = pd.DataFrame(found.flips)
     return Answer(
         "selection",
-        made.name,
-        lambda: document_of_select(made),
+        selection.name,
+        lambda: document_of_select(selection),
         frames=frames,
         values={
             "recommended": selection.chosen.strategy,
@@ -93,43 +90,42 @@ def recovery_of(selection: Selection) -> str:
     """The section `recovery` of a scenario that runs every strategy as selected."""
     lines = [
         f"  - {text}{'  # recommended' if strategy == selection.chosen.strategy else ''}"
-        for strategy, text in entries(selection).items()
+        for strategy, text in selection.entries.items()
     ]
     return "\n".join(["recovery:", *lines])
 
 
-def document_of_select(made: Selected) -> Document:
+def document_of_select(selection: Selection) -> Document:
     """Everything about one selection. Raises ResultError for an unreadable file."""
-    selection = made.selection
-    bills = bills_of_selection(selection, prices_in(made.path))
-    over = quantity_of(selection.limit) if selection.limited else "the number of saves"
+    bills = selection.bills(prices_in(selection.path))
+    over = selection.limit.words if selection.limited else "the number of saves"
     picture = Picture(
         f"Overhead over {over}",
         "A point per strategy and interval, the choice marked. The table has the best of each.",
-        lambda: selection_figure(selection, made.name),
+        lambda: selection_figure(selection, selection.name),
         "pareto",
     )
     entry = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
     return Document(
-        title=f"What to run: {made.name}",
+        title=f"What to run: {selection.name}",
         question=(
             f"How should a job of {hours(selection.useful_h)} of useful work recover from "
             "failures, and how often save?"
         ),
         answer=_decision(selection),
-        table=_table(selection, made.name),
+        table=_table(selection, selection.name),
         remarks=[*_remarks(selection, bills)],
         sections=[
             Section("How to run it", [ListingBlock("For the scenario", entry)]),
             Section("All candidates", [picture, *([money_table(bills)] if bills else [])]),
-            *origin(made.manifest, made.path),
+            *origin(selection.manifest, selection.path),
         ],
     )
 
 
 def _table(selection: Selection, name: str) -> Table:
     """Full recovery at its best, the strategies, the paper's formula; equal ones in one row."""
-    what, of_pls = quantity_of(selection.limit), selection.limit.quantity.metric is None
+    what, of_pls = selection.limit.words, selection.limit.metric is None
     headings = ["overhead, %", "less than full recovery, % points"]
     if selection.limited:
         unit = "" if of_pls else ", ×10⁻⁴"
@@ -158,7 +154,7 @@ def _limit(selection: Selection) -> str:
     if limit.risk is not None:
         of = f"for {100 * limit.risk:g} % of the jobs, "
     bound = f"{100 * limit.confidence:g} % upper bound"
-    return f"Limit: {of}{quantity_of(limit)} at most {limit.most:g} at its {bound}."
+    return f"Limit: {of}{limit.words} at most {limit.most:g} at its {bound}."
 
 
 def _cells(selection: Selection, one: Candidate) -> list[str]:
@@ -170,7 +166,7 @@ def _cells(selection: Selection, one: Candidate) -> list[str]:
     if one is selection.full:
         return [every, overhead]
     loss = [_times(1, one.loss), portion(one.held)]
-    if selection.limit.quantity.metric is not None:
+    if selection.limit.metric is not None:
         loss = [portion(one.pls.mean), _times(1e4, one.loss), significant(1e4 * one.held)]
     return [every, overhead, _times(100, one.benefit), *loss]
 
@@ -191,18 +187,18 @@ def _decision(selection: Selection) -> list[str]:
             "jobs finish, and no strategy within the limit does better."
         ]
     costs = f"{percent(chosen.overhead.mean)} of useful time"
-    entry = f"In the scenario: recovery: [{entries(selection)[chosen.strategy]}]"
+    entry = f"In the scenario: recovery: [{selection.entries[chosen.strategy]}]"
     if selection.fell_back:
-        run = f"Recommended: full recovery, {saving(full)}, at {costs}."
+        run = f"Recommended: full recovery, {full.saving}, at {costs}."
         return [f"{run} {_why_full(selection)}", entry]
     less = with_ends(*chosen.benefit.times(100).triple)
-    against = f"{less} percentage points less than full recovery at its best, {saving(full)}"
+    against = f"{less} percentage points less than full recovery at its best, {full.saving}"
     if full.finished_fraction < 1:
         against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
-        loses = f"Expected {quantity_of(selection.limit)}: {with_ends(*chosen.loss.triple)}."
-    run = f"Recommended: {chosen.strategy}, {saving(chosen)}, at {costs}"
+        loses = f"Expected {selection.limit.words}: {with_ends(*chosen.loss.triple)}."
+    run = f"Recommended: {chosen.strategy}, {chosen.saving}, at {costs}"
     return [f"{run}: {against}. {loses}", entry]
 
 
@@ -214,7 +210,7 @@ def _why_full(selection: Selection) -> str:
         what = "keeps the limit" if selection.limited else "lets all jobs finish"
         return f"Nothing else that is compared {what}."
     nearest = max(there, key=lambda one: one.benefit.mean)
-    said = f"The cheapest of the others, {nearest.strategy}, {saving(nearest)},"
+    said = f"The cheapest of the others, {nearest.strategy}, {nearest.saving},"
     costs = percent(nearest.overhead.mean)
     if nearest.benefit.high < 0:
         return f"{said} costs more: {costs}."
@@ -263,7 +259,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     if selection.left_out:
         yield (
             f"Not compared: {', '.join(selection.left_out)}. The curve does not say what they lose "
-            f"in {quantity_of(selection.limit)}, as they save."
+            f"in {selection.limit.words}, as they save."
         )
     if selection.curve is not None and selection.limited:
         yield f"Staleness curve: {selection.curve}."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -41,16 +42,10 @@ from cprsim.systems_compared.comparison import (
     WITHIN,
     Comparison,
     Standing,
+    in_percent,
     verdict_of,
 )
 from cprsim.systems_compared.lineup import FOUND
-from cprsim.systems_compared.words import (
-    in_percent,
-    interval_of,
-    intervals_in_words,
-    name_of,
-    overhead,
-)
 
 WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
@@ -140,7 +135,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         title=f"Which recovery system: {comparison.name}",
         question=(
             f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
-            f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
+            f"{result.n_nodes} nodes least, {comparison.intervals}?"
         ),
         answer=[*_answer(comparison)],
         table=_costs(found, bills_in(result)),
@@ -167,7 +162,7 @@ def _table(caption: str, found: Sequence[Standing], cells: Cells) -> Table:
     """A row per system, or several with the same cells."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for one in found:
-        rows.setdefault(tuple(cell(one) for cell in cells.values()), []).append(name_of(one))
+        rows.setdefault(tuple(cell(one) for cell in cells.values()), []).append(one.label)
     columns = [Column(heading, heading not in WORDS) for heading in ("system", *cells)]
     return Table(caption, columns, [(", ".join(names), *row) for row, names in rows.items()])
 
@@ -179,7 +174,11 @@ def _costs(found: Sequence[Standing], bills: Bills) -> Table:
     def month(one: Standing) -> str:
         return shown(bills[one.name].month.total_cents, "") if one.name in bills else NO_NUMBER
 
-    cells = {"saves every": interval_of, "overhead, %": overhead, "more than the best": _difference}
+    cells: dict[str, Callable[[Standing], str]] = {
+        "saves every": attrgetter("every"),
+        "overhead, %": attrgetter("percent"),
+        "more than the best": _difference,
+    }
     if any(one.accuracy in (WITHIN, PRICED) for one in found):
         cells["AUC lost, ×10⁻⁴"] = accuracy_lost
     if bills:
@@ -235,13 +234,13 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     for label, one in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
         runs_as = one.facts.runs_as and f" (runs as {one.facts.runs_as})"
         paper = "" if runs_as else ", a paper only: nothing that is maintained runs it"
-        sentences.append(f"{label}: {one.name}{runs_as}, {overhead(one)} % of useful time{paper}.")
+        sentences.append(f"{label}: {one.name}{runs_as}, {one.percent} % of useful time{paper}.")
     yield " ".join(sentences)
     now = next((one for one in comparison.standings if one.name == comparison.today), None)
     if now is None:
         return
-    saving = "never saving" if interval_of(now) == NEVER else f"every {interval_of(now)}"
-    how = f"today ({now.facts.strategy}, {saving}: {overhead(now)} %)"
+    saving = "never saving" if now.every == NEVER else f"every {now.every}"
+    how = f"today ({now.facts.strategy}, {saving}: {now.percent} %)"
     if now.verdict == BEST:
         yield f"Nothing costs less than {how}."
         return
@@ -271,7 +270,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     yield from (f"Warning: {one}" for one in comparison.result.warnings)
     tied = [name for name in comparison.tied if name != today]
     lower = [
-        f"{one.name} {overhead(one)} % ({', '.join(one.facts.unknown)})"
+        f"{one.name} {one.percent} % ({', '.join(one.facts.unknown)})"
         for one in found
         if one.facts.unknown and one.more and one.more.mean < 0
     ]
@@ -301,11 +300,11 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
 
     lossy = [one for one in found if one.accuracy not in ELIGIBLE]
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
-        yield f"{', '.join(map(name_of, some))}: {why}; not taken as the cheapest."
+        yield f"{', '.join(one.label for one in some)}: {why}; not taken as the cheapest."
     if comparison.assumed:
         yield f"Assumed: {' '.join(comparison.assumed)}"
 
-    bare = [one.name for one in found if one.facts.how == FOUND and interval_of(one) == NEVER]
+    bare = [one.name for one in found if one.facts.how == FOUND and one.every == NEVER]
     if bare:
         n = count(found[0].summary[FINISHED].n, "simulated job")
         yield (

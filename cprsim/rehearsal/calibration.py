@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean, median
 
-from cprsim.errors import CprsimError, ParameterError, WorkerError
+from cprsim.errors import ParameterError, WorkerError
 from cprsim.rehearsal.log import FactKind, RunFact
-from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import DueSave, Orders, SaveBehind
 from cprsim.rehearsal.supervisor import FinishedRun
 
@@ -92,7 +92,7 @@ def extra(ran: FinishedRun, share_of_whole: float, stall_s: float) -> float:
     return max(0.0, mean(_stalls_s(ran.facts)) - min(share_of_whole, 1.0) * stall_s)
 
 
-def calibrated(ran: FinishedRun, material: Material, image_bytes: float) -> RunCalibration:
+def calibrated(ran: FinishedRun, material: Material) -> RunCalibration:
     """What the calibrating run tells.
 
     Raises ParameterError where a step takes too long for the pace that the scenario asks for, and
@@ -100,42 +100,31 @@ def calibrated(ran: FinishedRun, material: Material, image_bytes: float) -> RunC
     """
     found = RunCalibration(
         stall_s=median(_stalls_s(ran.facts)),
-        nominal_stall_s=image_bytes / ran.orders.speeds.save_rate,
+        nominal_stall_s=image_bytes(material) / ran.orders.speeds.save_rate,
         activation_s=median(ran.activation_s),
         step_s=ran.step_s,
         pace_s=ran.orders.useful_s * material.plan.batch / material.n_samples,
-        pause_s=median(_pauses_s(ran.facts)),
+        pause_s=median(_took_s(ran.facts, FactKind.SAVE_RESUMED).values()),
     )
-    if found.pace_s < LEAST_PACE * found.step_s:
-        raise _too_slow(found)
-    return found
-
-
-def _too_slow(found: RunCalibration) -> CprsimError:
-    """The error where steps take too long for their pace."""
+    if found.pace_s >= LEAST_PACE * found.step_s:
+        return found
     too_slow = (
         f"a training step takes {found.step_s * 1e3:.1f} ms of the {found.pace_s * 1e3:.1f} ms "
         f"that `job.useful` leaves for it; a rehearsal needs {LEAST_PACE:g} times a step"
     )
     waiting, n_cores = os.getloadavg()[0], os.cpu_count() or 1
     if waiting > n_cores:
-        return TooBusyError(f"the machine is busy (load average {waiting:.1f}): {too_slow}")
-    return ParameterError(f"{too_slow}: train on fewer samples (`kernel.samples`), or longer")
+        raise TooBusyError(f"the machine is busy (load average {waiting:.1f}): {too_slow}")
+    raise ParameterError(f"{too_slow}: train on fewer samples (`kernel.samples`), or longer")
 
 
 def _stalls_s(facts: Sequence[RunFact]) -> list[float]:
-    """From the start of each save to its commit."""
-    paused = {fact.number for fact in facts if fact.what is FactKind.SAVE_RESUMED}
-    return _between([fact for fact in facts if fact.number not in paused], FactKind.SAVE_COMMITTED)
+    """What saves took that stalled the job."""
+    took_s, paused = _took_s(facts, FactKind.SAVE_COMMITTED), _took_s(facts, FactKind.SAVE_RESUMED)
+    return [took_s[number] for number in took_s if number not in paused]
 
 
-def _pauses_s(facts: Sequence[RunFact]) -> list[float]:
-    """From the start of each save behind the job until the job goes on."""
-    return _between(facts, FactKind.SAVE_RESUMED)
-
-
-def _between(facts: Sequence[RunFact], end: FactKind) -> list[float]:
-    """From the start of each save to its end of this kind."""
+def _took_s(facts: Sequence[RunFact], until: FactKind) -> dict[int, float]:
+    """From the start of each save, by number, to a fact of this kind."""
     began = {fact.number: fact.at_s for fact in facts if fact.what is FactKind.SAVE_STARTED}
-    ended = {fact.number: fact.at_s for fact in facts if fact.what is end}
-    return [ended[number] - began[number] for number in ended]
+    return {one.number: one.at_s - began[one.number] for one in facts if one.what is until}

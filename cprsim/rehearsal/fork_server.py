@@ -15,51 +15,42 @@ import sys
 
 import numpy as np
 
+import cprsim.rehearsal.server
+import cprsim.rehearsal.trainer  # noqa: F401  # for the workers, who are told their role
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import SubSaves
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.server import Server
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.trainer import TrainerProcess
-from cprsim.rehearsal.worker import Inherited, Roles, die_with_parent
+from cprsim.rehearsal.worker import Worker, die_with_parent
 from cprsim.rehearsal.worker import main as work
 
-ROLES: Roles = {"server": Server, "trainer": TrainerProcess}
 TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 
 
-def warm(inherited: Inherited) -> None:
+def warm(material: Material, start: Dlrm) -> None:
     """Compile what workers run before anything is timed: a batch, a push, each kind of sub-save."""
-    _batch(inherited)
+    _batch(material, start)
     for tracker in (None, *TRACKERS):
-        _shard(inherited, tracker)
+        sub_saves = None if tracker is None else SubSaves(tracker)
+        shard = Shard(material, 0, initial_rows(material, start.table, 0), sub_saves)
+        gradients = np.zeros((1, material.shape.dimension), np.float32)
+        shard.push(np.zeros(1, np.int32), np.zeros(1, np.int64), gradients, 0.0, 0)
+        shard.start_save(ends_interval=True, number=0)
+        shard.abandon()
 
 
-def _batch(inherited: Inherited) -> None:
-    material = inherited.material
-    rows = material.clicks.rows[: material.plan.batch]
-    integers, label = (
-        column[: len(rows)] for column in (material.clicks.integers, material.clicks.label)
-    )
-    pulled = np.array(inherited.table[rows.ravel()])
-    model = Dlrm(material.shape, table=pulled, dense=inherited.dense.copy())
+def _batch(material: Material, start: Dlrm) -> None:
+    clicks = material.clicks
+    rows = clicks.rows[: material.plan.batch]
+    integers, label = (column[: len(rows)] for column in (clicks.integers, clicks.label))
+    model = Dlrm(material.shape, table=start.table[rows.ravel()], dense=start.dense.copy())
     work = Workspace(model, len(rows))
     at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
     model.forward(integers, at, work)
     model.backward(integers, label, work)
     optimizer_for(material.plan.optimizer, model).update_dense(work.d_dense, 0.0)
-
-
-def _shard(inherited: Inherited, tracker: str | None) -> None:
-    material = inherited.material
-    sub_saves = None if tracker is None else SubSaves(tracker)
-    shard = Shard(material, 0, initial_rows(material, inherited.table, 0), sub_saves)
-    gradients = np.zeros((1, material.shape.dimension), np.float32)
-    shard.push(np.zeros(1, np.int32), np.zeros(1, np.int64), gradients, 0.0, 0)
-    shard.start_save(ends_interval=True, number=0)
-    shard.abandon()
 
 
 def main() -> None:
@@ -68,16 +59,15 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies: nobody waits for the children
     material: Material = pickle.load(sys.stdin.buffer)  # the supervisor's, over its own pipe
-    model = fresh_model(material)
-    inherited = Inherited(material, model.table, model.dense)
-    warm(inherited)
+    start = fresh_model(material)
+    warm(material, start)
     gc.collect()
     gc.freeze()
     os.write(TO_SUPERVISOR, b"warm\n")
     own = os.getpid()
     for line in sys.stdin.buffer:
         if os.fork() == 0:
-            work(inherited, line.decode().rstrip("\n"), own, ROLES)
+            work(Worker(material, start), line.decode().rstrip("\n"), own)
 
 
 if __name__ == "__main__":

@@ -8,18 +8,17 @@ others who have its parts alone: the supervisor lets all of them count it, or no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from cprsim.kernel.training import Gradients, together
 from cprsim.rehearsal.wire import Peer
 
 
-def counts(answers: Iterable[Mapping[str, int]]) -> bool:
-    """Whether a batch counts in which a halt has found trainers.
+def counts(stand: Sequence[tuple[int, bool | None]]) -> bool:
+    """Whether a batch counts in which a halt has found trainers: where, and if all of it is there.
 
     If it does for anybody, dead or alive, then all who live have all its parts.
     """
-    stand = [(one["position"], bool(one.get("whole"))) for one in answers]
     before = min(position for position, _ in stand)
     return all(whole or position > before for position, whole in stand)
 
@@ -50,10 +49,7 @@ class PartsExchange:
         """Send the others the own part; over once all parts are here and at all others."""
         self._position, self._n_whole = position, 0
         for peer in self._peers:
-            peer.send(
-                "part", own.d_dense, own.d_fields,
-                run=self._run, position=position, part=self._part,
-            )  # fmt: skip
+            peer.send("part", own, self._run, position, self._part)
         self.add(own, self._run, position, self._part)
         while not (self.is_whole and self._n_whole == len(self._peers)):
             self._news.clear()
@@ -66,7 +62,7 @@ class PartsExchange:
         self._news.set()
         if len(parts) == len(self._peers) + 1:
             for peer in self._peers:
-                peer.send("whole", run=run, position=position)
+                peer.send("whole", run, position)
 
     def hear(self, run: int, position: int) -> None:
         """Another has all parts of a batch."""

@@ -3,8 +3,8 @@
 Facts are noted as they are learned; the log says what the job did. Between the two stand these
 conventions:
 
-- A commit counts, also where a process died after its vote and before the commit: the log has the
-  commit before the failure.
+- A commit counts, also where a process died after its last answer and before the commit: the log
+  has the commit before the failure.
 - A save that starts, and work that is taken up, while a dead process is not noticed yet come to
   nothing: the log leaves them out. From a failure to its detection the job is in `detect`.
 - A replacement that has taken over the layers of a trainer who died meanwhile was back before.
@@ -45,10 +45,8 @@ class FactKind(StrEnum):
     SAVE_ABANDONED = "save abandoned"
     STRUCK = "struck"  # a process was killed or stopped
     MISSED = "missed"  # a kill that met no process
-    DETECTED = "detected"
+    DETECTED = "detected"  # under full recovery with the position that the job goes back to
     GRANTED = "granted"  # a spare; where they are finite
-    LAYERS_LOST = "layers lost"  # with this trainer: nobody else had them
-    ROLLED_BACK = "rolled back"  # for a death: the position that the whole job goes back to
     LOADING = "loading"  # the replacement is there
     BACK = "back"  # its state is loaded
     FINISHED = "finished"
@@ -64,20 +62,16 @@ class RunFact:
     position: int = 0  # samples
     number: int = -1  # of a save
     ends_interval: bool = True
+    layers_lost: bool = False  # with the trainer that is detected: nobody else had them
 
 
-SAVES = (FactKind.SAVE_COMMITTED, FactKind.SAVE_ABANDONED)
-UNTAKEN = (FactKind.RUNNING, FactKind.SAVE_RESUMED, FactKind.SAVE_AWAITED)
+UNTAKEN = (
+    FactKind.RUNNING,
+    FactKind.SAVE_STARTED,
+    FactKind.SAVE_RESUMED,
+    FactKind.SAVE_AWAITED,
+)
 """What comes to nothing while a dead process is not noticed yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    at_s: float
-    kind: EventKind
-    activity: Activity
-    position: int
-    slot: int = -1
 
 
 @dataclass(slots=True)
@@ -85,14 +79,13 @@ class _LogBuilder:
     """The state of the job as facts are read one after the other, and the rows so far."""
 
     orders: Orders
-    rows: list[_Row] = field(default_factory=list)
+    rows: list[tuple[float, EventKind, Activity, int, int]] = field(default_factory=list)
     position: int = 0
     frontier: int = 0
-    content: int = 0  # of the last committed save
     works: bool = True
-    saving: RunFact | None = None
+    saving: int | None = None  # number of the save that it stands still for
     awaits: bool = False  # a save behind it
-    behind: dict[int, RunFact] = field(default_factory=dict)  # saves under way there, by number
+    behind: set[int] = field(default_factory=set)  # saves under way there
     down: dict[int, Activity] = field(default_factory=dict)
     reverted: set[tuple[float, int]] = field(default_factory=set)  # when, and which server
 
@@ -109,7 +102,7 @@ class _LogBuilder:
 
     def add(self, at_s: float, kind: EventKind, slot: int = -1) -> None:
         """An event, with what the job does from it on."""
-        self.rows.append(_Row(at_s, kind, self.activity, self.position, slot))
+        self.rows.append((at_s, kind, self.activity, self.position, slot))
 
     def stage(self, at_s: float, before: Activity) -> None:
         """Add an event where the job has gone on to another stage of recovery."""
@@ -128,63 +121,50 @@ def event_log(
         _take(course, fact, known[place + 1 :])
         if fact.what is FactKind.FINISHED:
             break
-    rows = course.rows
-    progress_h = np.array([row.position for row in rows]) / n_samples * orders.useful_s / SECONDS
+    columns = zip(*course.rows, strict=True)
+    at_s, kind, activity, position, slot = (np.array(column) for column in columns)
     return EventLog(
-        np.full(len(rows), replication, np.int64),
-        np.array([row.at_s for row in rows]) / SECONDS,
-        np.array([row.kind for row in rows], np.int64),
-        np.array([row.activity for row in rows], np.int64),
-        progress_h,
-        np.array([row.slot for row in rows], np.int64),
+        np.full(len(at_s), replication, np.int64),
+        at_s / SECONDS,
+        kind.astype(np.int64),
+        activity.astype(np.int64),
+        position / n_samples * orders.useful_s / SECONDS,
+        slot,
     )
 
 
 def _in_order(facts: Sequence[RunFact], trainers: range) -> Iterator[RunFact]:
     """The facts that count, commits and trainers that are back before deaths that they overtook."""
-    commits = {fact.number: fact for fact in facts if fact.what is FactKind.SAVE_COMMITTED}
     unnoticed: set[int] = set()
-    started: set[int] = set()  # saves under way
-    ended: set[int] = set()
     back: list[RunFact] = []  # before their place
     for place, fact in enumerate(facts):
-        if fact in back:
+        if fact in back or (fact.what in UNTAKEN and unnoticed):
             continue
-        if fact.what is FactKind.STRUCK:
-            if fact.slot in trainers:
-                overtook = _took_layers(fact, facts[place + 1 :], set(trainers) - unnoticed)
-                back += overtook
-                yield from (replace(one, at_s=fact.at_s) for one in overtook)
-            if not unnoticed:
-                for number in sorted(started & commits.keys()):
-                    yield replace(commits[number], at_s=fact.at_s)
-                    ended.add(number)
-                started -= ended
-            unnoticed.add(fact.slot)
-        elif fact.what is FactKind.DETECTED:
+        if fact.what is FactKind.DETECTED:
             unnoticed.discard(fact.slot)
-        elif fact.what is FactKind.SAVE_STARTED:
-            if unnoticed:
-                ended.add(fact.number)
-                continue
-            started.add(fact.number)
-        elif fact.what in SAVES:
-            if fact.number in ended:
-                continue
-            started.discard(fact.number)
-        elif fact.what in UNTAKEN and unnoticed:
-            continue
+        elif fact.what is FactKind.STRUCK:
+            overtook, later = [], facts[place + 1 :]
+            if fact.slot in trainers:
+                overtook = _took_layers(fact, later, set(trainers) - unnoticed)
+                back += overtook
+            if not unnoticed:  # of these commits, those of saves that are under way
+                overtook += [one for one in later if one.what is FactKind.SAVE_COMMITTED]
+            yield from (replace(one, at_s=fact.at_s) for one in overtook)
+            unnoticed.add(fact.slot)
         yield fact
 
 
 def _took_layers(death: RunFact, later: Sequence[RunFact], others: set[int]) -> list[RunFact]:
     """What says that others had begun to load before this death and are back before it is known."""
-    if _takes_layers(death, later):
+    before = list(takewhile(lambda one: not _is_detection(one, death), later))
+    if len(before) < len(later) and later[len(before)].layers_lost:
         return []
-    known = FactKind.DETECTED, death.slot
-    before = list(takewhile(lambda fact: (fact.what, fact.slot) != known, later))
     others -= {fact.slot for fact in before if fact.what is FactKind.LOADING}
     return [fact for fact in before if fact.what is FactKind.BACK and fact.slot in others]
+
+
+def _is_detection(fact: RunFact, death: RunFact) -> bool:
+    return fact.what is FactKind.DETECTED and fact.slot == death.slot
 
 
 def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
@@ -217,18 +197,20 @@ def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
             course.frontier = max(course.frontier, course.position)
         case FactKind.FINISHED:
             _abandon_all(course, fact.at_s)
-            course.rows.append(_Row(fact.at_s, EventKind.FINISHED, Activity.OVER, course.position))
+            end = fact.at_s, EventKind.FINISHED, Activity.OVER, course.position, -1
+            course.rows.append(end)
         case FactKind.SAVE_AWAITED:
             course.awaits = True
             course.add(fact.at_s, EventKind.SAVE_DUE)
         case FactKind.SAVE_STARTED:
             _run(course, fact)
             course.awaits = False
-            course.saving = replace(fact, position=course.position)
+            course.saving = fact.number
             kinds = EventKind.SUB_SAVE_STARTED, EventKind.SAVE_STARTED
             course.add(fact.at_s, kinds[fact.ends_interval])
         case FactKind.SAVE_RESUMED if course.saving is not None:
-            course.behind[fact.number], course.saving = course.saving, None
+            course.behind.add(course.saving)
+            course.saving = None
             course.add(fact.at_s, EventKind.SAVE_RESUMED)
         case FactKind.SAVE_COMMITTED | FactKind.SAVE_ABANDONED:
             _end_save(course, fact)
@@ -253,33 +235,22 @@ def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     if course.works and course.saving is None and not course.down:
         stood = next((one for one in later if one.what is FactKind.STOOD), fact)
         course.position = stood.position
-    reached = course.position
-    course.frontier = max(course.frontier, reached)
+    course.frontier = max(course.frontier, course.position)
     course.down[fact.slot] = Activity.DETECT
     course.works = course.awaits = False
     _abandon_all(course, fact.at_s)
     course.add(fact.at_s, EventKind.FAILED, fact.slot)
-    if course.orders.rolls_back:
-        course.position = _back_to(course, fact, later)
+    known = next((one for one in later if _is_detection(one, fact)), fact)
+    if course.orders.rolls_back:  # of those who die at once the first noticed takes nobody forward
+        course.position = min(known.position, course.position)
         course.add(fact.at_s, EventKind.ROLLED_BACK)
         return
     n_servers = course.orders.n_servers
-    all_go_back = _takes_layers(fact, later)
-    gone_back = range(n_servers) if all_go_back else range(fact.slot, fact.slot + 1)
+    gone_back = range(n_servers) if known.layers_lost else range(fact.slot, fact.slot + 1)
     for slot in gone_back:
         if slot < n_servers and (fact.at_s, slot) not in course.reverted:
             course.add(fact.at_s, EventKind.REVERTED, slot)
             course.reverted.add((fact.at_s, slot))
-
-
-def _takes_layers(death: RunFact, later: Sequence[RunFact]) -> bool:
-    """Whether, as was found when it was noticed, no trainer had the layers any more."""
-    found = (
-        fact.what is FactKind.LAYERS_LOST
-        for fact in later
-        if fact.slot == death.slot and fact.what in (FactKind.LAYERS_LOST, FactKind.STRUCK)
-    )
-    return next(found, False)
 
 
 def _abandon_all(course: _LogBuilder, at_s: float) -> None:
@@ -291,31 +262,15 @@ def _abandon_all(course: _LogBuilder, at_s: float) -> None:
         course.add(at_s, EventKind.SAVE_ABANDONED)
 
 
-def _back_to(course: _LogBuilder, death: RunFact, later: Sequence[RunFact]) -> int:
-    """Where the job goes back to, as was found when the death was noticed.
-
-    Of those who die at once any may be noticed first: nobody goes forward by that.
-    """
-    found = (
-        fact.position
-        for fact in later
-        if fact.what is FactKind.ROLLED_BACK and fact.slot == death.slot
-    )
-    return min(next(found, course.content), course.position)
-
-
 def _end_save(course: _LogBuilder, fact: RunFact) -> None:
-    if course.saving is not None and course.saving.number == fact.number:
-        save, course.saving = course.saving, None
+    if course.saving == fact.number:
+        course.saving = None
     elif fact.number in course.behind:
-        save = course.behind.pop(fact.number)
+        course.behind.remove(fact.number)
         if course.works:
             course.position = max(course.position, fact.position)  # the job has gone on meanwhile
     else:
-        return  # abandoned at the failure that the log has
-    if fact.what is FactKind.SAVE_ABANDONED:
-        course.add(fact.at_s, EventKind.SAVE_ABANDONED)
-        return
-    course.content = save.position
+        return  # it ended at the failure that the log has, or began unnoticed
     kinds = EventKind.SUB_SAVE_COMMITTED, EventKind.SAVE_COMMITTED
-    course.add(fact.at_s, kinds[fact.ends_interval])
+    abandoned = fact.what is FactKind.SAVE_ABANDONED
+    course.add(fact.at_s, EventKind.SAVE_ABANDONED if abandoned else kinds[fact.ends_interval])

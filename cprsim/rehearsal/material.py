@@ -30,9 +30,7 @@ class Material:
 
     def trainer(self) -> ProxyTrainer:
         """The kernel at the start of the same run."""
-        trainer = ProxyTrainer(self.shape, self.clicks, self.plan, n_parts=self.n_trainers)
-        trainer.initialise()
-        return trainer
+        return ProxyTrainer(self.shape, self.clicks, self.plan, n_parts=self.n_trainers)
 
     @property
     def n_samples(self) -> int:
@@ -55,25 +53,14 @@ def image_bytes(material: Material) -> float:
     return float(material.shards.share.max()) * material.shards.layout.n_rows * material.row_bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Places:
-    """Where each row of the fused table lies: on which server, and at which place there."""
-
-    server: Array  # (n_rows,) int32
-    place: Array  # (n_rows,) int32
-
-
-def places(shards: Shards) -> Places:
-    """Rows of a server lie segment after segment, in the order of the tables."""
+def places(shards: Shards) -> tuple[Array, Array]:
+    """Where each row of the fused table (n_rows,) lies: on which server, and at which place."""
     n_rows = shards.layout.n_rows
     server, place = np.zeros(n_rows, np.int32), np.zeros(n_rows, np.int32)
     for number in range(shards.n_servers):
-        at = 0
-        for segment in segments_of(shards, number):
-            server[segment.rows] = number
-            place[segment.rows] = np.arange(at, at + segment.n_rows)
-            at += segment.n_rows
-    return Places(server, place)
+        rows = rows_of(shards, number)
+        server[rows], place[rows] = number, np.arange(len(rows))
+    return server, place
 
 
 def segments_of(shards: Shards, server: int) -> tuple[Segment, ...]:

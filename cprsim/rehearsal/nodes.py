@@ -12,15 +12,15 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
+from typing import Any
 
 from cprsim.errors import WorkerError
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.wire import Message, Peer, listen
+from cprsim.rehearsal.wire import Peer, listen
 from cprsim.rehearsal.worker import address_of
 from cprsim.results.folder import remove_leftovers, workshop
 from cprsim.version import PACKAGE
@@ -35,32 +35,31 @@ CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 class JobProcess(Peer):
     """One process: where it answers, when it last gave a sign of life."""
 
-    address, pid, assigned = "", 0, False
-    _pidfd = -1
-
-    def __init__(self, group: ProcessGroup, on_message: Callable[[JobProcess, Message], None]):
+    def __init__(self, group: ProcessGroup, on_message: Callable[..., None]) -> None:
         super().__init__(self._hear)
         self._group, self._on_message = group, on_message
+        self.address, self.assigned = "", False
         self.noticed = asyncio.Event()  # that it is dead: it is given up
         self.beat_at = monotonic()
         self.position = 0  # of the job, as it said last
+        self._pidfd = -1  # where it had ended before it was known
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         raw = transport.get_extra_info("socket").getsockopt(
             socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size
         )
-        self.pid = int(CREDENTIALS.unpack(raw)[0])
+        pid = int(CREDENTIALS.unpack(raw)[0])
         with suppress(ProcessLookupError):
-            self._pidfd = os.pidfd_open(self.pid)
-        self.address = address_of(self._group.address, self.pid)
+            self._pidfd = os.pidfd_open(pid)
+        self.address = address_of(self._group.address, pid)
         self._group.greet(self)
 
-    def _hear(self, peer: Peer, message: Message) -> None:
-        if message.kind == "beat":
-            self.beat_at, self.position = message.fields["at"], message.fields["position"]
+    def _hear(self, kind: str, args: tuple[Any, ...], _: dict[str, Any]) -> None:
+        if kind == "beat":
+            self.beat_at, self.position = args
         else:
-            self._on_message(self, message)
+            self._on_message(self, kind, *args)
 
     @property
     def given_up(self) -> bool:
@@ -100,7 +99,7 @@ class ProcessGroup:
         self._n_forked = 0
         self._server: asyncio.Server | None = None
 
-    async def open(self, on_message: Callable[[JobProcess, Message], None]) -> None:
+    async def open(self, on_message: Callable[..., None]) -> None:
         """Be there for processes that connect."""
         self._server = await listen(self.address, lambda: JobProcess(self, on_message))
 
@@ -145,74 +144,61 @@ class ProcessGroup:
 
 
 class ForkServer:
-    """The parent of all workers, and the session's folder; both end with the `with` block."""
+    """The parent of all workers, in the session's folder."""
 
-    def __init__(self, material: Material) -> None:
-        self._material = material
-
-    def __enter__(self) -> ForkServer:
-        there = Path(tempfile.gettempdir())
-        remove_leftovers(there)  # of supervisors that were killed
-        self._stack = ExitStack()
-        self.folder = self._stack.enter_context(workshop(there / "cprsim")) / "s"
-        try:
-            self.folder.mkdir(0o700)
-            if len(str(self.folder)) > MOST_PATH:
-                raise WorkerError(f"{there} is too long a path for sockets: set TMPDIR to another")
-            self._start()
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
-        return self
-
-    def _start(self) -> None:
-        paths = [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
-        environment = os.environ | {
-            "OPENBLAS_NUM_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-            "MKL_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        }
-        module = "cprsim.rehearsal.fork_server"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module, str(os.getpid())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
-        )  # fmt: skip
-        self._tell(pickle.dumps(self._material))
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], START_S)
-        if not ready or self._process.stdout.readline() != b"warm\n":
-            raise WorkerError("the parent process of the rehearsal did not start")
-
-    _process: subprocess.Popen[bytes] | None = None
+    def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
+        self.folder, self.process = folder, process
 
     def fork(self, address: str) -> None:
         """Fork one process, which connects to an address."""
-        self._tell(f"{address}\n".encode())
+        self.tell(f"{address}\n".encode())
 
     @property
     def lives(self) -> bool:
         """Whether it forks what it is asked to."""
-        return self._process is not None and self._process.poll() is None
+        return self.process.poll() is None
 
-    def _tell(self, data: bytes) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
+    def tell(self, data: bytes) -> None:
+        """Write to its input."""
+        assert self.process.stdin is not None
         try:
-            self._process.stdin.write(data)
-            self._process.stdin.flush()
+            self.process.stdin.write(data)
+            self.process.stdin.flush()
         except OSError as error:
             raise WorkerError("the parent process of the rehearsal is gone") from error
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:  # fmt: skip
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    with suppress(OSError):
-                        pipe.close()
-        self._stack.close()
+
+@contextmanager
+def forking(material: Material) -> Iterator[ForkServer]:
+    """A warm fork server; it ends with the block, and its folder goes."""
+    there = Path(tempfile.gettempdir())
+    remove_leftovers(there)  # of supervisors that were killed
+    paths = [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+    }
+    command = [sys.executable, "-m", "cprsim.rehearsal.fork_server", str(os.getpid())]
+    with workshop(there / "cprsim") as workplace:
+        folder = workplace / "s"
+        folder.mkdir(0o700)
+        if len(str(folder)) > MOST_PATH:
+            raise WorkerError(f"{there} is too long a path for sockets: set TMPDIR to another")
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        ) as process:
+            try:
+                fork_server = ForkServer(folder, process)
+                fork_server.tell(pickle.dumps(material))
+                assert process.stdout is not None
+                ready, _, _ = select.select([process.stdout], [], [], START_S)
+                if not ready or process.stdout.readline() != b"warm\n":
+                    raise WorkerError("the parent process of the rehearsal did not start")
+                yield fork_server
+            finally:
+                process.kill()
+                with suppress(OSError):  # what it has not read
+                    assert process.stdin is not None
+                    process.stdin.close()

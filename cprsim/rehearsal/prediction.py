@@ -17,7 +17,6 @@ from cprsim.failures.injected import Injected
 from cprsim.kernel.saving import Saver
 from cprsim.records import (
     Clock,
-    Cluster,
     CostBreakdown,
     Costs,
     Duration,
@@ -63,8 +62,9 @@ def predict(
     trace: int,
 ) -> FoldedRun:
     """One run as the simulator has it."""
-    model = model_of(experiment, policy, orders, calibration, material)
-    (log,) = pipeline.replay(model, 0).values()
+    (log,) = pipeline.replay(
+        model_of(experiment, policy, orders, calibration, material), 0
+    ).values()
     log = replace(log, replication=np.full_like(log.replication, trace))
     return folded(log, experiment.useful_h, experiment.cluster.n_emb_ps)
 
@@ -78,23 +78,25 @@ def model_of(
 ) -> Experiment:
     """The scenario with calibrated costs and the kills as its failures."""
     costs = costs_of_run(orders, calibration, material)
+    if policy.is_strategy:
+        policy = _strategy(policy, orders, calibration, material)
+        policy = at_costs(policy, costs, experiment.cluster)
+    else:
+        policy = _system(policy, costs.reschedule, calibration)
     return replace(
         experiment.simulated(replications=1, engine="simpy"),
         costs=costs,
         scopes=tuple(replace(scope, detect=costs.detect) for scope in experiment.scopes),
         failures=injected(orders, experiment),
-        policies=(_priced(policy, orders, calibration, material, costs, experiment.cluster),),
+        policies=(policy,),
     )
 
 
 def injected(orders: Orders, experiment: Experiment) -> Injected:
     """The kills as failures of wall time."""
-    slots = range(experiment.cluster.n_nodes)
-    if not orders.kills:
-        return Injected(experiment.useful_h, slots, count=0, clock=Clock.WALL)
     return Injected(
         experiment.useful_h,
-        slots,
+        range(experiment.cluster.n_nodes),
         at_h=tuple(kill.at_s / SECONDS for kill in orders.kills),
         repair=None if orders.repair_s is None else Constant(orders.repair_s / SECONDS),
         clock=Clock.WALL,
@@ -122,50 +124,44 @@ def costs_of_run(orders: Orders, calibration: RunCalibration, material: Material
     )
 
 
-def _priced(
-    policy: Policy, orders: Orders, calibration: RunCalibration, material: Material,
-    costs: Costs, cluster: Cluster,
-) -> Policy:  # fmt: skip
-    """The policy at the costs of the run, its sub-saves by the bytes that the kernel writes."""
-    if not policy.is_strategy:
-        return _system_priced(policy, orders, calibration)
-    if policy.sub_saves is not None and orders.due:
-        share = bytes_share(policy, orders, material)
-        extra_h = calibration.extra_s.get(policy.name, calibration.overhead_s) / SECONDS
-        parts = replace(policy.sub_saves, bytes_share=share, extra_h=extra_h)
-        policy = replace(policy, sub_saves=parts)
-    return at_costs(policy, costs, cluster)
+def _strategy(
+    policy: Policy, orders: Orders, calibration: RunCalibration, material: Material
+) -> Policy:
+    """A strategy, its sub-saves by the bytes that the kernel writes."""
+    if policy.sub_saves is None or not orders.due:
+        return policy
+    share = bytes_share(policy, orders, material)
+    extra_h = calibration.extra_s.get(policy.name, calibration.overhead_s) / SECONDS
+    return replace(policy, sub_saves=replace(policy.sub_saves, bytes_share=share, extra_h=extra_h))
 
 
-def _system_priced(system: Policy, orders: Orders, calibration: RunCalibration) -> Policy:
+def _system(system: Policy, reschedule: Duration, calibration: RunCalibration) -> Policy:
     """A recovery system: each of its saves stops the job to be captured, and takes a bit more."""
     pause_h, more_h = calibration.pause_s / SECONDS, calibration.overhead_s / SECONDS
-    slower = calibration.slower
-    reschedule = (orders.speeds.reschedule_s + calibration.activation_s) / SECONDS
-    captures = tuple(
-        replace(one, stall=_plus(one.stall, pause_h), background=_plus(one.background, more_h))
-        for one in system.captures
-    )
-    tiers = tuple(_loaded(tier, slower) for tier in system.tiers)
-    rules = tuple(
-        replace(rule, stages=tuple(_rescheduled(stage, reschedule) for stage in rule.stages))
-        for rule in system.rules
-    )
-    return replace(system, captures=captures, tiers=tiers, rules=rules)
 
+    def rescheduled(stage: Stage) -> Stage:
+        return replace(stage, cost=reschedule) if stage.kind is StageKind.RESCHEDULE else stage
 
-def _loaded(tier: Tier, slower: float) -> Tier:
-    if tier.load is None or isinstance(tier.load, Storage):
-        return tier
-    return replace(tier, load=Constant(tier.load.mean_h * slower))
+    def loaded(tier: Tier) -> Tier:
+        if tier.load is None or isinstance(tier.load, Storage):
+            return tier
+        return replace(tier, load=Constant(tier.load.mean_h * calibration.slower))
+
+    return replace(
+        system,
+        captures=tuple(
+            replace(one, stall=_plus(one.stall, pause_h), background=_plus(one.background, more_h))
+            for one in system.captures
+        ),
+        tiers=tuple(map(loaded, system.tiers)),
+        rules=tuple(
+            replace(rule, stages=tuple(map(rescheduled, rule.stages))) for rule in system.rules
+        ),
+    )
 
 
 def _plus(cost: Duration | None, more_h: float) -> Constant:
     return Constant((0.0 if cost is None else cost.mean_h) + more_h)
-
-
-def _rescheduled(stage: Stage, hours: float) -> Stage:
-    return replace(stage, cost=Constant(hours)) if stage.kind is StageKind.RESCHEDULE else stage
 
 
 def bytes_share(policy: Policy, orders: Orders, material: Material) -> float:

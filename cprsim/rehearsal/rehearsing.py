@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +28,9 @@ from cprsim.rehearsal.calibration import (
     extra,
 )
 from cprsim.rehearsal.log import event_log
-from cprsim.rehearsal.material import Material, image_bytes
-from cprsim.rehearsal.nodes import ForkServer
-from cprsim.rehearsal.orders import SECONDS, Kill, Orders
+from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.nodes import ForkServer, forking
+from cprsim.rehearsal.orders import SECONDS, Orders
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
 from cprsim.rehearsal.setting import (
     kills_of,
@@ -39,14 +42,16 @@ from cprsim.rehearsal.setting import (
 )
 from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
 from cprsim.rehearsal.verdict import (
-    JudgedRun,
+    ComparedQuantity,
     MachineLoad,
     ReplayCheck,
-    Ticks,
     check_replay,
-    judge,
-    load_of,
+    compared,
+    detection_within_s,
     mean_of,
+    quantities,
+    steal_fraction,
+    ticks,
 )
 
 ATTEMPTS = 2  # at one run each time, where the machine was too busy
@@ -78,9 +83,9 @@ class Attempt:
         return self.load.too_busy is None
 
     @property
-    def judged(self) -> JudgedRun:
-        heartbeat_s = self.planned.orders.speeds.heartbeat_s
-        return judge(self.planned.predicted, self.measured, heartbeat_s)
+    def lines(self) -> list[ComparedQuantity]:
+        """Predicted beside measured."""
+        return compared(quantities(self.planned.predicted), quantities(self.measured))
 
     def plain(self) -> dict[str, Any]:
         """What is said of it, as JSON has it."""
@@ -92,6 +97,7 @@ class Attempt:
             "too_busy": self.load.too_busy,
             "load": asdict(self.load),
             "replay": asdict(self.replayed),
+            "quantities": [asdict(line) for line in self.lines],
         }
 
 
@@ -114,10 +120,14 @@ class Rehearsal:
             if attempt.is_valid and attempt.planned.policy.name == policy.name
         )
 
-    def verdict(self, policy: Policy) -> JudgedRun | None:
-        """Means over the valid runs of a strategy; None where there is none."""
+    def verdict(self, policy: Policy) -> list[ComparedQuantity]:
+        """Means over the valid runs of a strategy; nothing where there is none."""
         runs = self.of(policy)
-        return mean_of([one.judged for one in runs]) if runs else None
+        if not runs:
+            return []
+        heartbeat_s = runs[0].planned.orders.speeds.heartbeat_s
+        within_s = detection_within_s((one.measured.log for one in runs), heartbeat_s)
+        return mean_of([one.lines for one in runs], within_s)
 
     @property
     def is_missing_runs(self) -> bool:
@@ -133,8 +143,11 @@ class Rehearsal:
     @property
     def wrong(self) -> dict[str, tuple[str, ...]]:
         """What is off, by strategy."""
-        judged = {policy.name: self.verdict(policy) for policy in self.policies}
-        return {name: one.wrong for name, one in judged.items() if one is not None and one.wrong}
+        off = {
+            policy.name: tuple(line.name for line in self.verdict(policy) if line.off)
+            for policy in self.policies
+        }
+        return {name: some for name, some in off.items() if some}
 
     @property
     def exit_code(self) -> int:
@@ -161,88 +174,112 @@ def rehearse(
     require_rehearsable(experiment)
     policies = policies_to_rehearse(experiment, names)
     with ExitStack() as stack:
-        session = _Session(experiment, what, stack)
-        calibration = _calibration_in(journal) or session.calibration(policies)
+        session = _Session(experiment, what, journal, stack)
+        before = journal / BEFORE
+        if before.exists():
+            known = json.loads(before.read_bytes())["calibration"]
+            calibration = decode(RunCalibration, known)
+        else:
+            calibration = session.calibration(policies)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
         minutes = 60 * sum(float(one.predicted.costs.wall_h[0]) for one in planned)
         watch.doing(f"{len(planned)} runs, predicted to take {minutes:.3g} min")
-        attempts: list[Attempt] = []
-        for number, plan in enumerate(planned, 1):
-            which = f"run {number} of {len(planned)}"
-            attempts += _attempts(session, plan, journal, which)
+        attempts = [
+            attempt
+            for number, plan in enumerate(planned, 1)
+            for attempt in session.attempts(plan, f"run {number} of {len(planned)}")
+        ]
         return Rehearsal(experiment, calibration, policies, digest, n_left_out, tuple(attempts))
 
 
 class _Session:
     """Where runs take place: what forks their processes starts with the first."""
 
-    def __init__(self, experiment: Experiment, what: ProxyModel, stack: ExitStack) -> None:
-        self.experiment = experiment
-        self.material: Material = material_of(what, len(experiment.cluster.replica_slots))
-        self.speeds = speeds_of(experiment, self.material)
-        self._stack = stack
-        self._placement: ForkServer | None = None
-        self._n_runs = 0
+    def __init__(
+        self, experiment: Experiment, what: ProxyModel, journal: Path, stack: ExitStack
+    ) -> None:
+        self._experiment, self._journal, self._stack = experiment, journal, stack
+        self._material: Material = material_of(what, len(experiment.cluster.replica_slots))
+        self._numbers = count(1)
 
-    def run(self, orders: Orders) -> FinishedRun:
-        """Run orders on real processes."""
-        if self._placement is None:
-            self._placement = self._stack.enter_context(ForkServer(self.material))
-        self._n_runs += 1
-        folder = self._placement.folder / f"run-{self._n_runs}"
-        return Supervisor(self._placement, self.material, orders, folder).run()
+    @cached_property
+    def _fork_server(self) -> ForkServer:
+        return self._stack.enter_context(forking(self._material))
+
+    def _run(self, orders: Orders) -> FinishedRun:
+        folder = self._fork_server.folder / f"run-{next(self._numbers)}"
+        return Supervisor(self._fork_server, self._material, orders, folder).run()
 
     def calibration(self, policies: tuple[Policy, ...]) -> RunCalibration:
         """Measure what is measured without failures."""
         watch.doing("calibrating without failures")
-        orders = self._orders(replace(policies[0], sub_saves=None))
-        ran = self.run(calibrating(orders, self.material))
-        found = calibrated(ran, self.material, image_bytes(self.material))
-        extra_s = {
-            policy.name: self._extra_s(policy, found.stall_s)
-            for policy in policies
-            if policy.sub_saves is not None
-        }
-        return replace(found, extra_s=extra_s)
-
-    def _extra_s(self, policy: Policy, stall_s: float) -> float:
-        """What a sub-save takes beside its bytes."""
-        assert policy.sub_saves is not None
-        orders = calibrating_sub_saves(self._orders(policy), self.material)
-        share = policy.sub_saves.fraction * bytes_share(policy, orders, self.material)
-        return extra(self.run(orders), share, stall_s)
-
-    def _orders(self, policy: Policy, kills: tuple[Kill, ...] = ()) -> Orders:
-        return orders_of(self.experiment, policy, self.material, self.speeds, kills)
+        material = self._material
+        orders = [orders_of(self._experiment, policy, material) for policy in policies]
+        found = calibrated(self._run(calibrating(orders[0], material)), material)
+        for policy, of in zip(policies, orders, strict=True):
+            if policy.sub_saves is not None:
+                short = calibrating_sub_saves(of, material)
+                share = policy.sub_saves.fraction * bytes_share(policy, short, material)
+                found.extra_s[policy.name] = extra(self._run(short), share, found.stall_s)
+        return found
 
     def plan(
         self, policies: tuple[Policy, ...], n_traces: int, calibration: RunCalibration
     ) -> tuple[list[Planned], int]:
         """Orders and predictions of all runs, and how many strikes were left out."""
-        planned, n_left_out = [], 0
+        job, material, planned, n_left_out = self._experiment, self._material, [], 0
         for trace in range(n_traces):
-            kills, n = kills_of(self.experiment, trace, self.speeds)
+            kills, n = kills_of(job, trace, speeds_of(job, material))
             n_left_out += n
             for policy in policies:
-                orders = self._orders(policy, kills)
-                predicted = predict(
-                    self.experiment, policy, orders, calibration, self.material, trace
-                )
+                orders = orders_of(job, policy, material, kills)
+                predicted = predict(job, policy, orders, calibration, material, trace)
                 planned.append(Planned(policy, trace, orders, predicted))
                 require_in_time(planned[-1])
         return planned, n_left_out
 
-    def attempt(self, planned: Planned, number: int) -> Attempt:
+    def attempts(self, planned: Planned, which: str) -> Iterator[Attempt]:
+        """Attempts at one run, those in the journal first, until one is valid."""
+        attempt, n_new = None, 0
+        for number in count(1):
+            name = f"{planned.policy.name}, trace {planned.trace}, attempt {number}"
+            path = self._journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
+            if path.exists():
+                attempt = self._kept(json.loads(path.read_bytes()), planned)
+            elif n_new == ATTEMPTS or (attempt is not None and attempt.is_valid):
+                return
+            else:
+                watch.doing(f"{which}: {name}")
+                attempt, n_new = self._attempt(planned, number), n_new + 1
+                _write(path, attempt.plain() | {"log": _log_as_plain(attempt.measured.log)})
+                if not attempt.is_valid:
+                    watch.doing(f"{name} is not valid: {attempt.load.too_busy}")
+            yield attempt
+
+    def _attempt(self, planned: Planned, number: int) -> Attempt:
         """Do one run, and set it beside its replay."""
-        useful_h, n_servers = self.experiment.useful_h, self.experiment.cluster.n_emb_ps
-        before = Ticks.now()
-        ran = self.run(planned.orders)
-        log = event_log(ran.facts, ran.orders, self.material.n_samples, planned.trace)
-        measured = folded(log, useful_h, n_servers)
+        before = ticks()
+        ran = self._run(planned.orders)
+        log = event_log(ran.facts, ran.orders, self._material.n_samples, planned.trace)
+        measured = self._folded(log)
         drift_s = float(measured.costs.hours_of("degraded")[0]) * SECONDS
-        load = load_of(drift_s, ran.orders.useful_s, before, ran.n_false_alarms)
-        return Attempt(planned, number, measured, load, check_replay(ran, log, self.material))
+        steal, others = steal_fraction(before, ticks()), os.getloadavg()[0]
+        load = MachineLoad(drift_s, ran.orders.useful_s, steal, ran.n_false_alarms, others)
+        return Attempt(planned, number, measured, load, check_replay(ran, log, self._material))
+
+    def _kept(self, plain: dict[str, Any], planned: Planned) -> Attempt:
+        """An attempt that the journal has."""
+        return Attempt(
+            planned,
+            int(plain["attempt"]),
+            self._folded(log_from(plain["log"])),
+            decode(MachineLoad, plain["load"]),
+            decode(ReplayCheck, plain["replay"]),
+        )
+
+    def _folded(self, log: EventLog) -> FoldedRun:
+        return folded(log, self._experiment.useful_h, self._experiment.cluster.n_emb_ps)
 
 
 def require_in_time(planned: Planned) -> None:
@@ -258,38 +295,7 @@ def require_in_time(planned: Planned) -> None:
     )
 
 
-def _attempts(session: _Session, planned: Planned, journal: Path, which: str) -> Iterator[Attempt]:
-    """Attempts at one run, those in the journal first, until one is valid."""
-    attempt, n_kept = None, 0
-    while (path := _path_of(journal, planned, n_kept + 1)).exists():
-        attempt = _attempt_from(json.loads(path.read_bytes()), planned, session.experiment)
-        yield attempt
-        n_kept += 1
-    for number in range(n_kept + 1, n_kept + 1 + ATTEMPTS):
-        if attempt is not None and attempt.is_valid:
-            return
-        name = f"{planned.policy.name}, trace {planned.trace}, attempt {number}"
-        watch.doing(f"{which}: {name}")
-        attempt = session.attempt(planned, number)
-        log = _log_as_plain(attempt.measured.log)
-        _write(_path_of(journal, planned, number), attempt.plain() | {"log": log})
-        if not attempt.is_valid:
-            watch.doing(f"{name} is not valid: {attempt.load.too_busy}")
-        yield attempt
-
-
-def _path_of(journal: Path, planned: Planned, number: int) -> Path:
-    return journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
-
-
 # --------------------------------------------------------------------------- the journal
-
-
-def _calibration_in(journal: Path) -> RunCalibration | None:
-    path = journal / BEFORE
-    if not path.exists():
-        return None
-    return decode(RunCalibration, json.loads(path.read_bytes())["calibration"])
 
 
 def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:
@@ -307,17 +313,6 @@ def _write_before(journal: Path, calibration: RunCalibration, planned: list[Plan
 def _write(path: Path, plain: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(plain, sort_keys=True) + "\n")
-
-
-def _attempt_from(plain: dict[str, Any], planned: Planned, experiment: Experiment) -> Attempt:
-    n_servers, log = experiment.cluster.n_emb_ps, log_from(plain["log"])
-    return Attempt(
-        planned,
-        int(plain["attempt"]),
-        folded(log, experiment.useful_h, n_servers),
-        decode(MachineLoad, plain["load"]),
-        decode(ReplayCheck, plain["replay"]),
-    )
 
 
 def _log_as_plain(log: EventLog) -> dict[str, list[float]]:

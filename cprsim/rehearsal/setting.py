@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 from math import inf
 
 from cprsim.errors import ParameterError
@@ -93,11 +92,6 @@ def _refusals(experiment: Experiment) -> Iterator[tuple[object, str]]:
         "of `shards`",
     )
     yield (
-        cluster.n_spares is not None and cluster.repair is None,
-        "the spares of a rehearsal are repaired in a fixed time: give `cluster.repair`, or leave "
-        "`cluster.spares` out",
-    )
-    yield (
         clock is not Clock.WALL,
         "processes are killed by the clock on the wall, and this scenario's failures age on "
         f"`{clock.value}`: set `failures.clock: wall`",
@@ -165,7 +159,15 @@ def speeds_of(experiment: Experiment, material: Material) -> Speeds:
     stall_s = costs.mean_h(costs.save_stall, n) * SECONDS
     if not isinstance(costs.save_stall, Transfer):
         _seconds(costs.save_stall, "costs.save")
-    together, alone = _load_rates(experiment, size)
+    together = inf
+    if isinstance(costs.load, Transfer):
+        assert costs.storage is not None, "the scenario sees to it that a transfer has a storage"
+        scale = size / costs.storage.shard_bytes / SECONDS
+        together = costs.storage.bandwidth_bytes_per_h * scale
+        alone = costs.storage.server_bandwidth_bytes_per_h * scale
+    else:
+        load_s = _seconds(costs.load, "costs.load")
+        alone = size / load_s if load_s > 0 else inf
     return Speeds(
         heartbeat_s=heartbeat_s,
         timeout_s=detect_s + heartbeat_s / 2,
@@ -176,18 +178,6 @@ def speeds_of(experiment: Experiment, material: Material) -> Speeds:
     )
 
 
-def _load_rates(experiment: Experiment, size: float) -> tuple[float, float]:
-    """Bytes per second of all who load at once, and of each of them."""
-    costs, storage = experiment.costs, experiment.costs.storage
-    if isinstance(costs.load, Transfer):
-        assert storage is not None, "the scenario sees to it that a transfer has a storage"
-        scale = size / storage.shard_bytes / SECONDS
-        together = storage.bandwidth_bytes_per_h * scale
-        return together, storage.server_bandwidth_bytes_per_h * scale
-    load_s = _seconds(costs.load, "costs.load")
-    return inf, size / load_s if load_s > 0 else inf
-
-
 def _seconds(cost: Duration, key: str) -> float:
     if not isinstance(cost, Constant):
         raise ParameterError(f"`{key}` varies; a rehearsal needs a fixed time there")
@@ -196,7 +186,7 @@ def _seconds(cost: Duration, key: str) -> float:
 
 def _repair_s(cluster: Cluster) -> float | None:
     """Until a node that died is a spare again; None where one is always free."""
-    if cluster.n_spares is None or cluster.repair is None:
+    if cluster.n_spares is None or cluster.repair is None:  # the scenario has both, or neither
         return None
     return _seconds(cluster.repair, "cluster.repair")
 
@@ -208,10 +198,9 @@ def kills_of(experiment: Experiment, trace: int, speeds: Speeds) -> tuple[tuple[
     """
     last: dict[int, float] = {}
     kills, n_left_out = [], 0
-    until_h = STRIKES_UNTIL * experiment.useful_h
-    for failure in takewhile(
-        lambda one: one.at_h < until_h, pipeline.failures_of(experiment, trace)
-    ):
+    for failure in pipeline.failures_of(experiment, trace):
+        if failure.at_h >= STRIKES_UNTIL * experiment.useful_h:
+            break
         at_s = failure.at_h * SECONDS
         slots = tuple(
             slot for slot in failure.slots if at_s - last.get(slot, -inf) > speeds.timeout_s
@@ -224,11 +213,7 @@ def kills_of(experiment: Experiment, trace: int, speeds: Speeds) -> tuple[tuple[
 
 
 def orders_of(
-    experiment: Experiment,
-    policy: Policy,
-    material: Material,
-    speeds: Speeds,
-    kills: tuple[Kill, ...],
+    experiment: Experiment, policy: Policy, material: Material, kills: tuple[Kill, ...] = ()
 ) -> Orders:
     """What one run under a policy is to do."""
     useful_s, cluster = experiment.useful_h * SECONDS, experiment.cluster
@@ -237,14 +222,14 @@ def orders_of(
         rolls_back=not policy.leaves_stale,
         useful_s=useful_s,
         due=saves_due(policy, experiment.useful_h, material.n_samples, material.on_grid),
-        speeds=speeds,
+        speeds=speeds_of(experiment, material),
         sub_saves=policy.sub_saves,
-        behind=saves_behind(policy),
+        behind=() if policy.is_strategy else saves_behind(policy),
         holders=holders_of(policy, cluster.n_emb_ps),
         fetch_s=fetch_s(policy),
         kills=kills,
         n_servers=cluster.n_emb_ps,
-        n_trainers=len(experiment.cluster.replica_slots),
+        n_trainers=len(cluster.replica_slots),
         n_spares=WARM if cluster.n_spares is None else cluster.n_spares,
         repair_s=_repair_s(cluster),
         limit_s=LIMIT * useful_s + LIMIT_S,

@@ -7,8 +7,6 @@ lost with it, except where round robin and the sub-sample stand, which the job k
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cprsim.kernel.loops import Array
@@ -39,7 +37,7 @@ class Shard:
         self._optimizer = optimizer_for(material.plan.optimizer, self._model)
         self.changed = np.zeros(n_rows, np.uint8)
         self._gradients = np.zeros((0, 2, material.shape.dimension), np.float32)
-        self._pending: _Pending | None = None
+        self._pending: tuple[Ints, Array] | None = None  # of a sub-save: rows that had changed
         self._saved = rows[:0]  # a copy of the rows as last saved, where the tracker compares
         self._tracker: Tracker | None = None
         self._small: list[Ints] = [np.arange(n_rows)]  # places of the tables that are saved whole
@@ -82,6 +80,10 @@ class Shard:
         """What the optimiser keeps per row; (0,) where nothing."""
         return self._optimizer.row_state
 
+    def state(self) -> Arrays:
+        """What a whole save has of it."""
+        return {"table": self.table, "row_state": self.row_state}
+
     def pull(self, rows: Array) -> Array:
         """Rows (k, d) at these places (k,)."""
         pulled: Array = self.table[rows]
@@ -91,7 +93,7 @@ class Shard:
         self, rows: Array, samples: Array, gradients: Array, rate: float, n_before: int
     ) -> None:
         """One batch's part of this server, in the batch's order."""
-        k, rows = len(rows), np.array(rows)  # what came in a message is read-only
+        k = len(rows)
         if k > len(self._gradients):
             self._gradients = np.zeros((k, 2, gradients.shape[1]), np.float32)
         d_fields = self._gradients[:k]
@@ -110,54 +112,38 @@ class Shard:
     def start_save(self, ends_interval: bool, number: int) -> Arrays:
         """Fix the content of a save and return it; it has no `rows` where it is whole."""
         if self.sub_saves is None:
-            self._pending = _Pending(np.flatnonzero(self.changed))
-            self.changed[:] = 0
-            return {"table": self.table.copy(), "row_state": self.row_state.copy()}
-        rows = np.concatenate(
-            [np.zeros(0, np.int64), *self._prioritised(number), *self._whole(ends_interval)]
-        )
+            return {name: array.copy() for name, array in self.state().items()}
+        chosen: list[Ints] = [np.zeros(0, np.int64)]  # of the large tables, then of the others
+        if self._tracker is not None:
+            if isinstance(self._tracker, RoundRobin):
+                self._tracker.go_to(number)
+            chosen.append(self._tracker.choose())
+        if ends_interval or self.sub_saves.small_tables is not SmallTables.EACH_INTERVAL:
+            chosen += self._small
+        rows = np.concatenate(chosen)
         moved = rows[self.changed[rows] != 0]
-        self._pending = _Pending(moved, self.table[moved])
+        self._pending = moved, self.table[moved]
         self.changed[moved] = 0
         row_state = self.row_state[rows] if len(self.row_state) else self.row_state.copy()
         return {"rows": rows, "table": self.table[rows], "row_state": row_state}
 
-    def _prioritised(self, number: int) -> list[Ints]:
-        """Places of the rows of the large tables that go out."""
-        if self._tracker is None:
-            return []
-        if isinstance(self._tracker, RoundRobin):
-            self._tracker.go_to(number)
-        return [self._tracker.choose()]
-
-    def _whole(self, ends_interval: bool) -> list[Ints]:
-        """Places of all rows of the other tables, where this save has them."""
-        assert self.sub_saves is not None
-        each_interval = self.sub_saves.small_tables is SmallTables.EACH_INTERVAL
-        return [] if each_interval and not ends_interval else self._small
-
     def commit(self) -> None:
         """The save counts."""
-        pending = self._take_pending()
-        if pending is None:
-            return
-        if self._tracker is not None:
-            self._tracker.committed()
-        if len(self._saved) and pending.table is not None:
-            self._saved[pending.moved] = pending.table
+        if self._pending is not None:
+            moved, table = self._pending
+            self._pending = None
+            if self._tracker is not None:
+                self._tracker.committed()
+            if len(self._saved):
+                self._saved[moved] = table
 
     def abandon(self) -> None:
         """It does not: its rows are unsaved again."""
-        pending = self._take_pending()
-        if pending is None:
-            return
-        self.changed[pending.moved] = 1
-        if self._tracker is not None:
-            self._tracker.abandoned()
-
-    def _take_pending(self) -> _Pending | None:
-        pending, self._pending = self._pending, None
-        return pending
+        if self._pending is not None:
+            self.changed[self._pending[0]] = 1
+            self._pending = None
+            if self._tracker is not None:
+                self._tracker.abandoned()
 
     def restore(self, image: Arrays) -> None:
         """Go back to what was last saved; what the tracker knew is lost."""
@@ -169,14 +155,6 @@ class Shard:
             self._saved[:] = self.table
         if self._tracker is not None:
             self._tracker.forget(0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pending:
-    """A save under way: which of its rows had changed, and what they were."""
-
-    moved: Ints
-    table: Array | None = None
 
 
 def _whole_table(layout: TableLayout, table: int) -> Segment:

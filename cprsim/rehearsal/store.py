@@ -7,13 +7,13 @@
 
 Every file ends in the SHA-256 of all before: what is torn is never loaded. After the commit each
 part is installed into its image by its server; what a dead server left is installed by its
-successor. Files are not flushed to the disk: processes die here, the machine does not.
+successor. Files are not flushed to the disk: processes die here, the machine does not. What does
+not count stays until the session's folder goes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -47,26 +47,12 @@ class SaveFiles:
         """From now on the save counts."""
         self._commit(number).touch()
 
-    def install(self, who: str, until: float = inf) -> None:
-        """Bring an image up to the last commit, and remove parts that no commit names.
-
-        Parts of later saves than `until` may be on their way, and stay.
-        """
-        for number, path in sorted(self._parts_of(who)):
-            if number > until:
-                continue
+    def install(self, who: str) -> None:
+        """Bring an image up to the last commit."""
+        parts = {path.name.rpartition("-")[2]: path for path in self.folder.glob(f"part-{who}-*")}
+        for number in sorted(int(number) for number in parts if number.isdigit()):
             if self._commit(number).exists():
-                self._install(who, path)
-            path.unlink(missing_ok=True)
-        for path in self.folder.glob(f"part-{who}-*{UNFINISHED}"):
-            if int(path.name.removesuffix(UNFINISHED).rpartition("-")[2]) <= until:
-                path.unlink(missing_ok=True)
-
-    def _parts_of(self, who: str) -> Iterator[tuple[int, Path]]:
-        for path in self.folder.glob(f"part-{who}-*"):
-            number = path.name.rpartition("-")[2]
-            if number.isdigit():
-                yield int(number), path
+                self._install(who, parts[str(number)])
 
     def _install(self, who: str, path: Path) -> None:
         arrays = read(path)
@@ -79,6 +65,7 @@ class SaveFiles:
             if len(image[name]):
                 image[name][rows] = array
         write(self.image(who), image)
+        path.unlink()
 
 
 def chunk_bytes(n_bytes: int) -> int:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -19,17 +19,18 @@ from cprsim.errors import WorkerError
 from cprsim.files import naming
 from cprsim.kernel.loops import Array
 from cprsim.kernel.optimizers import optimizer_for
-from cprsim.rehearsal.behind import SavesBehind
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
-from cprsim.rehearsal.material import Material, fresh_model
+from cprsim.rehearsal.material import Material, fresh_model, image_bytes
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
-from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
+from cprsim.rehearsal.orders import DueSave, Kill, Orders
+from cprsim.rehearsal.saves import JobSaves
+from cprsim.rehearsal.server import Server
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
-from cprsim.rehearsal.trainer import DENSE
-from cprsim.rehearsal.wire import Message, cancelled, forever, patient
+from cprsim.rehearsal.trainer import DENSE, TrainerProcess
+from cprsim.rehearsal.wire import answers, cancelled, first_of, forever, patient
 
 LOOK_S = 0.005  # between two checks of heartbeats, at least
 
@@ -51,24 +52,6 @@ class FinishedRun:
     bytes_saved: int  # by saves that were committed
 
 
-@dataclass(slots=True)
-class _Job:
-    """State of the job."""
-
-    position: int = 0
-    frontier: int = 0
-    n_due: int = 0  # of the orders' saves: the next to be taken
-    n_saves: int = 0  # started
-    n_committed: int = 0
-    content: int = 0  # position that the last committed save of all holds
-    bytes_saved: int = 0
-    down: dict[int, float] = field(default_factory=dict)  # slots, and when they were detected
-    newly: set[int] = field(default_factory=set)  # of these: no recovery has begun
-    struck: set[int] = field(default_factory=set)  # killed as ordered, not detected yet
-    have_layers: set[int] = field(default_factory=set)  # trainers that hold them at the position
-    takes_all_back: int = -1  # the trainer with whose recovery all servers go back
-
-
 class Supervisor:
     """Runs one job to its end; its saves lie in the folder `store`."""
 
@@ -76,19 +59,31 @@ class Supervisor:
         self, placement: ForkServer, material: Material, orders: Orders, store: Path
     ) -> None:
         self._material, self._orders = material, orders
-        self._folder = store
-        self._store = SaveFiles(store)
+        self._folder, self._store = store, SaveFiles(store)
         self._group = ProcessGroup(placement, f"g{store.name[-8:]}")
         self._node: dict[int, JobProcess] = {}
-        self._job = _Job()
-        self._behind = SavesBehind(orders, self._store, self._node, self._note)
+        size = image_bytes(material)
+        self._saves = JobSaves(orders, self._store, size, self._node, self._note)
+        self._spares = SpareNodes(  # a repaired one is a process anew
+            inf if orders.repair_s is None else orders.n_warm,
+            lambda: self._group.fork(1),
+            lambda slot, at: self._note(FactKind.GRANTED, slot, at),
+        )
         self._facts: list[RunFact] = []
         self._activation_s: list[float] = []
         self._n_false_alarms = 0
-        self._n_runs = 0  # of the trainers, from one save or failure to the next
-        self._loading: set[int] = set()  # servers
-        self._struck_with: dict[int, list[int]] = {}  # who was at one instant, by slot
         self._began_at = 0.0
+        self._position = self._frontier = 0
+        self._n_due = 0  # of the orders' saves: the next to be taken
+        self._n_runs = 0  # of the trainers, from one save or failure to the next
+        self._struck: set[int] = set()  # killed as ordered, not detected yet
+        self._struck_with: dict[int, list[int]] = {}  # who was at one instant, by slot
+        self._down: dict[int, float] = {}  # slots, and when they were detected
+        self._newly: set[int] = set()  # of these: no recovery has begun
+        self._noticed = asyncio.Event()  # that there are such
+        self._loading: set[int] = set()  # servers
+        self._have_layers: set[int] = set()  # trainers that hold them at the position
+        self._takes_all_back = -1  # the trainer with whose recovery all servers go back
 
     # ----------------------------------------------------------------- the run as a whole
 
@@ -107,22 +102,18 @@ class Supervisor:
 
     async def _run(self) -> FinishedRun:
         loop = asyncio.get_running_loop()
-        self._noticed = asyncio.Event()
-        self._fatal: asyncio.Future[None] = loop.create_future()
-        loop.set_exception_handler(lambda _, context: self._fail(_error_in(context)))
-        self._spares = self._spare_nodes()
-        run = asyncio.create_task(self._from_start_to_end())
+        self._fatal: asyncio.Future[Any] = loop.create_future()
+        loop.set_exception_handler(
+            lambda _, context: self._fail(context.get("exception") or RunError(context["message"]))
+        )
+        limit_s = min(self._orders.limit_s, 1e8)
         try:
-            limit_s = min(self._orders.limit_s, 1e8)
-            ends: set[asyncio.Future[Any]] = {run, self._fatal}
-            done, _ = await asyncio.wait(ends, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-            if not done:
-                raise RunError(f"the run took longer than {limit_s:.0f} s")
-            for one in done:
-                one.result()
-            return run.result()
+            async with asyncio.timeout(limit_s):
+                ran: FinishedRun = await first_of(self._fatal, self._from_start_to_end())
+                return ran
+        except TimeoutError:
+            raise RunError(f"the run took longer than {limit_s:.0f} s") from None
         finally:
-            await cancelled([run])
             await self._group.close()
 
     def _fail(self, error: BaseException) -> None:
@@ -130,23 +121,13 @@ class Supervisor:
         if not self._fatal.done():
             self._fatal.set_exception(error)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._fail(error)
-
     async def _from_start_to_end(self) -> FinishedRun:
         try:
             await self._set_up()
         except ConnectionError:
             raise RunError("one of its processes ended before the run began: do it again") from None
         self._began_at = monotonic()
-        beside = [asyncio.create_task(self._strike()), asyncio.create_task(self._watch())]
-        for task in beside:
-            task.add_done_callback(self._ended)
-        try:
-            await self._until_done()
-        finally:
-            await cancelled(beside)
+        await first_of(self._until_done(), asyncio.gather(self._strike(), self._watch()))
         try:
             return await self._ran()
         except ConnectionError:
@@ -163,16 +144,15 @@ class Supervisor:
             await self._reserve(slot)
         for slot in range(orders.n_slots):
             await self._assign(slot)
-        await asyncio.gather(*self._registered())
-        self._job.have_layers = set(self._trainers)
+        await self._register()
+        self._have_layers = set(self._trainers)
 
     def _write_first_images(self) -> None:
         start = fresh_model(self._material)
         for number in self._servers:
             rows = initial_rows(self._material, start.table, number)
             shard = Shard(self._material, number, rows, None)
-            image = {"table": shard.table, "row_state": shard.row_state}
-            write(self._store.image(str(number)), image)
+            write(self._store.image(str(number)), shard.state())
         dense_state = optimizer_for(self._material.plan.optimizer, start).dense_state
         write(self._store.image(DENSE), {"dense": start.dense, "dense_state": dense_state})
 
@@ -183,12 +163,11 @@ class Supervisor:
         at: float | None = None,
         *,
         position: int | None = None,
-        number: int = -1,
-        ends_interval: bool = True,
+        **more: Any,
     ) -> None:
         at_s = (monotonic() if at is None else at) - self._began_at
-        position = self._job.position if position is None else position
-        self._facts.append(RunFact(at_s, what, slot, position, number, ends_interval))
+        position = self._position if position is None else position
+        self._facts.append(RunFact(at_s, what, slot, position, **more))
 
     # ----------------------------------------------------------------- processes
 
@@ -210,58 +189,42 @@ class Supervisor:
         """Reserve a spare for a slot; its heartbeats begin."""
         node = self._node[slot] = await self._group.take()
         node.beat_at = monotonic()
-        node.send("reserve", heartbeat_s=self._orders.speeds.heartbeat_s)
+        node.send("reserve", self._orders.speeds.heartbeat_s)
         if self._began_at and self._orders.repair_s is None:
             self._group.fork(1)
-
-    def _spare_nodes(self) -> SpareNodes:
-        """The spares as they are counted; a repaired node is a process anew."""
-        return SpareNodes(
-            inf if self._orders.repair_s is None else self._orders.n_warm,
-            lambda: self._group.fork(1),
-            lambda slot, at: self._note(FactKind.GRANTED, slot, at),
-        )
 
     async def _assign(self, slot: int) -> None:
         """Give the process of a slot its role; nothing where it has it already."""
         node, began = self._node[slot], monotonic()
         if node.assigned:
             return
-        orders, speeds = self._orders, self._orders.speeds
+        role = Server if slot in self._servers else TrainerProcess
         await node.ask(
-            "assign",
-            role=self._role(slot), slot=slot, store=str(self._folder), position=self._job.position,
-            useful_s=orders.useful_s,
-            sub_saves=None if orders.sub_saves is None else asdict(orders.sub_saves),
-            save_rate=speeds.save_rate, load_rates=[speeds.load_together, speeds.load_alone],
+            "assign", role, slot=slot, store=self._folder, position=self._position,
+            orders=self._orders,
         )  # fmt: skip
         node.assigned = True
         self._activation_s.append(monotonic() - began)
 
-    def _registered(self) -> list[asyncio.Future[Message]]:
+    def _nodes(self, slots: Iterable[int]) -> list[JobProcess]:
+        return [self._node[slot] for slot in slots]
+
+    async def _register(self) -> None:
         """Tell trainers where to find the servers and each other."""
-        servers = {str(slot): self._node[slot].address for slot in self._servers}
-        trainers = {
-            str(number): self._node[slot].address for number, slot in enumerate(self._trainers)
-        }
-        return [
-            self._node[slot].ask("registry", servers=servers, trainers=trainers)
-            for slot in self._trainers
-        ]
+        trainers = self._nodes(self._trainers)
+        servers = [node.address for node in self._nodes(self._servers)]
+        others = [node.address for node in trainers]
+        await asyncio.gather(*(node.ask("registry", servers, others) for node in trainers))
 
-    async def _heard(self, slots: Iterable[int], kind: str, **fields: Any) -> list[Message]:
-        """The answers of all these; who has died gives none, and that is noticed meanwhile."""
-        asks = [self._node[slot].ask(kind, **fields) for slot in slots]
-        return await patient(asyncio.gather(*asks))
-
-    def _hear(self, node: JobProcess, message: Message) -> None:
-        """Handle a message that is no answer."""
-        fields = message.fields
-        if message.kind == "error":
-            self._fail(RunError(str(fields["text"]).strip()))
+    def _hear(
+        self, node: JobProcess, kind: str, what: Any, at: float = 0.0, position: int = 0
+    ) -> None:
+        """Handle a message that is no answer: an error, or a fact that a trainer notes."""
+        if kind == "error":
+            self._fail(RunError(what.strip()))
         elif node is self._node.get(self._trainers[0]):
-            self._job.position = fields["position"]
-            self._note(FactKind(fields["what"]), at=fields["at"])
+            self._position = position
+            self._note(what, at=at)
 
     # ----------------------------------------------------------------- failures
 
@@ -273,7 +236,7 @@ class Supervisor:
 
     def _strike_slots(self, kill: Kill) -> None:
         """Strike, then note when: what others report from then on was begun before it."""
-        nodes = {s: self._node[s] for s in kill.slots if s not in self._job.struck}
+        nodes = {s: self._node[s] for s in kill.slots if s not in self._struck}
         there = [s for s, node in nodes.items() if not (node.is_dead or node.given_up)]
         for slot in there:
             self._node[slot].signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
@@ -282,7 +245,7 @@ class Supervisor:
             self._note(FactKind.STRUCK if slot in there else FactKind.MISSED, slot, at)
             if slot in there:
                 self._spares.lose(slot, at + (self._orders.repair_s or 0.0))
-        self._job.struck.update(there)
+        self._struck.update(there)
         self._struck_with |= dict.fromkeys(there, there)
 
     async def _watch(self) -> None:
@@ -303,78 +266,58 @@ class Supervisor:
         at, was_dead = monotonic(), node.is_dead
         node.noticed.set()
         node.signal(signal.SIGKILL)
-        if slot not in self._job.struck:
+        if slot not in self._struck:
             self._n_false_alarms += not was_dead
             self._struck_with[slot] = [slot]  # not those of an earlier strike: it waits for none
             self._spares.lose(slot, at)  # the node is sound
             self._note(FactKind.STRUCK, slot, node.beat_at if was_dead else at)
-        self._job.struck.discard(slot)
-        self._note(FactKind.DETECTED, slot, at)
-        self._ask_for_spares(self._struck_with.get(slot, [slot]), at)
-        if self._orders.behind:
-            back_to = self._behind.lose(slot)
-            self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
-        self._job.down[slot] = at
-        self._job.newly.add(slot)
-        if slot in self._trainers:
-            self._lose_layers(slot, at)
+        self._struck.discard(slot)
+        back_to = self._saves.lose(slot).position
+        self._down[slot] = at
+        self._newly.add(slot)
+        self._have_layers.discard(slot)
+        layers_lost = slot in self._trainers and not self._have_layers
+        if layers_lost:  # with the last that had them, all goes back
+            self._takes_all_back = slot
+            self._newly |= self._down.keys() & set(self._trainers)
+        self._note(FactKind.DETECTED, slot, at, position=back_to, layers_lost=layers_lost)
+        together = self._struck_with.get(slot, [slot])
+        if self._struck.isdisjoint(together):  # who died at one instant asks once all are noticed
+            for one in sorted(together):
+                self._spares.ask(one, at)
         self._noticed.set()
-
-    def _ask_for_spares(self, together: Sequence[int], at: float) -> None:
-        """Who died at one instant asks once all are noticed, in the order of slots."""
-        if self._job.struck.isdisjoint(together):
-            for slot in sorted(together):
-                self._spares.ask(slot, at)
-
-    def _lose_layers(self, trainer: int, at: float) -> None:
-        """A trainer is dead; with the last that has the layers, all goes back."""
-        job = self._job
-        job.have_layers.discard(trainer)
-        if not job.have_layers:
-            self._note(FactKind.LAYERS_LOST, trainer, at)
-            job.takes_all_back = trainer
-            job.newly |= job.down.keys() & set(self._trainers)
-
-    def _role(self, slot: int) -> str:
-        return "server" if slot in self._servers else "trainer"
 
     # ----------------------------------------------------------------- work and saves
 
     async def _until_done(self) -> None:
         while True:
-            while self._job.newly:
+            while self._newly:
                 await self._recover()
             if await self._unless_noticed(self._work()):
                 return
 
     async def _unless_noticed(self, work: Coroutine[Any, Any, None]) -> bool:
         """Whether something gets done; it is cancelled where a failure is noticed before."""
-        task, noticed = asyncio.create_task(work), asyncio.create_task(self._noticed.wait())
-        try:
-            await asyncio.wait({task, noticed}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                task.result()
-            return not self._job.newly
-        finally:
-            await cancelled([noticed, task])
+        await first_of(work, self._noticed.wait())
+        return not self._newly
 
-    def _newly(self) -> list[int]:
-        """Slots that are noticed dead and that no recovery has begun of; one is to begin now."""
-        newly = sorted(self._job.newly)
-        self._job.newly.clear()
+    def _beginning(self) -> list[int]:
+        """Slots that are noticed dead and whose recovery begins now."""
+        newly = sorted(self._newly)
+        self._newly.clear()
         self._noticed.clear()
         return newly
 
     async def _work(self) -> None:
         """Train and save until all is done."""
-        job, due = self._job, self._orders.due
+        due = self._orders.due
         while True:
-            if (again := self._behind.due_again(job.position)) is not None:
+            if (again := self._saves.due_again(self._position)) is not None:
                 await self._save(again)
-            elif job.n_due < len(due) and due[job.n_due].position <= job.position:
-                await self._save(due[job.n_due])
-            elif job.position >= self._end:
-                await self._behind.until_whole(self._end)
+            elif self._n_due < len(due) and due[self._n_due].position <= self._position:
+                await self._save(due[self._n_due])
+            elif self._position >= self._end:
+                await self._saves.until_whole(self._end)
                 await self._finish()
                 return
             else:
@@ -382,101 +325,56 @@ class Supervisor:
 
     async def _train(self) -> None:
         """Up to the next save, or to the end."""
-        job, due = self._job, self._orders.due
-        until = due[job.n_due].position if job.n_due < len(due) else self._end
-        mark = job.frontier if job.position < job.frontier else None
+        due = self._orders.due
+        until = due[self._n_due].position if self._n_due < len(due) else self._end
+        mark = self._frontier if self._position < self._frontier else None
         self._n_runs += 1
-        reached = await self._heard(
-            self._trainers, "run", until=until, mark=mark, number=self._n_runs
-        )
-        job.position = reached[0].fields["position"]
-        job.frontier = max(job.frontier, job.position)
-        self._note(FactKind.STOOD, at=max(one.fields["at"] for one in reached))
+        reached = await answers(self._nodes(self._trainers), "run", until, mark, self._n_runs)
+        self._position = reached[0][0]
+        self._frontier = max(self._frontier, self._position)
+        self._note(FactKind.STOOD, at=max(at for _, at in reached))
 
     async def _save(self, due: DueSave) -> None:
-        job = self._job
-        job.n_saves += 1
-        number = job.n_saves
-        if due.kind != STALLING:
-            await self._behind.save(due, number, job.position)
-            job.n_due = self._n_due_by(job.position, due)
-            return
-        self._note(FactKind.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
-        try:  # who has died does not vote, so it is abandoned
-            answers = await self._heard(
-                range(self._orders.n_slots), "save", save=number, n_before=job.n_committed,
-                ends_interval=due.ends_interval,
-            )  # fmt: skip
-        except asyncio.CancelledError:
-            self._abandon(number)
-            raise
-        job.n_due += 1
-        if any("failed" in vote.fields for vote in answers):
-            self._abandon(number)
-            return
-        job.n_committed += 1
-        job.content = job.position
-        job.bytes_saved += sum(vote.fields["bytes"] for vote in answers)
-        self._store.commit(number)
-        self._note(FactKind.SAVE_COMMITTED, number=number, ends_interval=due.ends_interval)
-        self._store.install(DENSE)
-        for slot in self._servers:
-            self._node[slot].send("commit", save=number)
-
-    def _n_due_by(self, position: int, due: DueSave) -> int:
-        """Of the orders' saves, how many are taken once this one is."""
-        done = (position, due.kind)
-        return sum((one.position, one.kind) <= done for one in self._orders.due)
-
-    def _abandon(self, number: int) -> None:
-        self._note(FactKind.SAVE_ABANDONED, number=number)
-        for slot in self._servers:
-            self._node[slot].send("abandon", save=number)
-        self._store.install(DENSE)
+        position = self._position
+        await self._saves.save(due, position)
+        taken = position, due.kind
+        self._n_due = sum((one.position, one.kind) <= taken for one in self._orders.due)
 
     async def _finish(self) -> None:
         """End the job once all servers have answered; a dead one is detected instead."""
-        await self._behind.cut_off()
+        await self._saves.cut_off()
         at = monotonic()
-        await self._heard(self._servers, "where")
-        if self._job.struck:
+        await answers(self._nodes(self._servers), "where")
+        if self._struck:
             await forever()  # until that is noticed
         self._note(FactKind.FINISHED, at=at)
 
     # ----------------------------------------------------------------- recovery
 
     async def _recover(self) -> None:
-        await self._behind.cut_off()
-        job = self._job
+        await self._saves.cut_off()
         if self._orders.rolls_back:
-            while self._newly():
+            while self._beginning():
                 await self._unless_noticed(self._all_back())
         else:
             await self._struck_back()
-        if not job.newly:
-            job.down.clear()
-            job.takes_all_back = -1
-            await self._unless_noticed(self._told_addresses())
-
-    async def _told_addresses(self) -> None:
-        await patient(asyncio.gather(*self._registered()))
+        if not self._newly:
+            self._down.clear()
+            self._takes_all_back = -1
+            await self._unless_noticed(patient(self._register()))
 
     async def _all_back(self) -> None:
         """Full recovery: all that are down are replaced, and all load the last save."""
-        job = self._job
         await self._halt()
-        await self._replace(sorted(job.down))
-        back_to = self._behind.newest if self._orders.behind else None
-        job.position = job.content if back_to is None else back_to.position
-        for slot in job.down:
+        await self._replace(sorted(self._down))
+        self._position = self._saves.newest.position
+        for slot in self._down:
             self._note(FactKind.LOADING, slot)
-        if back_to is not None and back_to is self._behind.in_memory:
-            await self._behind.recall(back_to)
-        else:
+        if not await self._saves.recall():
             await self._load([*self._servers, *self._trainers])
-        job.have_layers = set(self._trainers)
-        job.n_due = sum(due.position <= job.position for due in self._orders.due)
-        for slot in job.down:
+        self._have_layers = set(self._trainers)
+        self._n_due = sum(due.position <= self._position for due in self._orders.due)
+        for slot in self._down:
             self._note(FactKind.BACK, slot)
 
     async def _struck_back(self) -> None:
@@ -484,10 +382,10 @@ class Supervisor:
         halting = asyncio.create_task(self._halt())
         tasks: dict[int, asyncio.Task[None]] = {}
         try:
-            while self._job.newly or not all(task.done() for task in tasks.values()):
-                while again := self._job.newly & tasks.keys():
+            while self._newly or not all(task.done() for task in tasks.values()):
+                while again := self._newly & tasks.keys():
                     await cancelled([tasks.pop(slot) for slot in again])
-                for slot in self._newly():
+                for slot in self._beginning():
                     tasks[slot] = asyncio.create_task(self._one_back(slot, halting, tasks))
                 noticed = asyncio.create_task(self._noticed.wait())
                 under_way = {task for task in tasks.values() if not task.done()}
@@ -503,18 +401,17 @@ class Supervisor:
         self, slot: int, halting: asyncio.Task[None], tasks: dict[int, asyncio.Task[None]]
     ) -> None:
         """One slot; a trainer has the layers of another, or all goes back with it."""
-        job = self._job
         await self._replace([slot])
         await asyncio.shield(halting)
         self._note(FactKind.LOADING, slot)
-        if slot == job.takes_all_back:
+        if slot == self._takes_all_back:
             servers = [s for s in self._servers if s not in tasks or tasks[s].done()]
             await self._load([slot, *servers])
-        elif slot in self._trainers and job.have_layers:
+        elif slot in self._trainers and self._have_layers:
             await self._adopt(slot)
         else:
             await self._load([slot])
-        job.have_layers |= {slot} & set(self._trainers)
+        self._have_layers |= {slot} & set(self._trainers)
         self._note(FactKind.BACK, slot)
 
     async def _adopt(self, trainer: int) -> None:
@@ -522,11 +419,10 @@ class Supervisor:
 
         Where there is none any more, all are about to go back: this is cut off then.
         """
-        job = self._job
-        while job.have_layers:
-            kept = self._node[min(job.have_layers)]
-            (one,) = await self._heard([trainer], "adopt", peer=kept.address, position=job.position)
-            if one.fields["adopted"]:
+        while self._have_layers:
+            kept = self._node[min(self._have_layers)]
+            asked = self._node[trainer].ask("adopt", kept.address, self._position)
+            if await patient(asked):
                 return
             await kept.noticed.wait()
         await forever()
@@ -539,7 +435,7 @@ class Supervisor:
         given_at = await asyncio.gather(*map(self._staffed, slots))
         others = {other for slot in slots for other in self._struck_with.get(slot, ())}
         given_at += [await self._spares.given(slot) for slot in sorted(others)]
-        last = max(*(self._job.down[slot] for slot in slots), *given_at)
+        last = max(*(self._down[slot] for slot in slots), *given_at)
         await asyncio.sleep(last + self._orders.speeds.reschedule_s - monotonic())
         await patient(asyncio.gather(*map(self._assign, slots)))
 
@@ -562,7 +458,7 @@ class Supervisor:
         """One has loaded; beside the first, a server may die and come back by itself."""
         node = self._node[slot]
         try:
-            await node.ask("load", position=self._job.position)
+            await node.ask("load", self._position)
         except ConnectionError:
             await (forever() if is_first or self._orders.rolls_back else node.noticed.wait())
         self._share(self._loading - {slot})
@@ -571,69 +467,51 @@ class Supervisor:
         """Tell servers that load how many they are."""
         self._loading = loading
         for slot in loading:
-            self._node[slot].send("sharing", n=len(loading))
+            self._node[slot].send("sharing", len(loading))
 
     async def _halt(self) -> None:
         """Stop the trainers, and learn the position of the job.
 
         Where they are dead, the servers know the last batch that they had gradients of.
         """
-        job, trainers = self._job, [self._node[slot] for slot in self._trainers]
-        halted = await self._halted([self._node[slot] for slot in sorted(job.have_layers)])
-        if halted:
-            job.position = max(one.fields["position"] for one in halted)
-        else:
-            job.position = await self._last_known(trainers)
-        job.frontier = max(job.frontier, job.position)
+        at = await self._halted(self._nodes(sorted(self._have_layers)))
+        if not at:
+            at = [self._position, *(node.position for node in self._nodes(self._trainers))]
+            at += (await _of_the_living(self._nodes(self._servers), "where")).values()
+        self._position = max(at)
+        self._frontier = max(self._frontier, self._position)
         self._note(FactKind.STOOD)
 
-    async def _halted(self, trainers: Sequence[JobProcess]) -> list[Message]:
-        """What those say who live; a batch that one of them has counted counts for all."""
-        said = await asyncio.gather(*(_of_the_living(one, "halt") for one in trainers))
-        count = counts(one.fields for one in said if one is not None) if any(said) else False
-        undecided = [
-            who
-            for who, one in zip(trainers, said, strict=True)
-            if one is not None and "whole" in one.fields
-        ]
-        asks = (_of_the_living(who, "settle", counts=count) for who in undecided)
-        said = [*said, *await asyncio.gather(*asks)]
-        return [one for one in said if one is not None and "whole" not in one.fields]
-
-    async def _last_known(self, trainers: Sequence[JobProcess]) -> int:
-        """Position of a job whose trainers are dead; spares may have their slots by now."""
-        known = [self._job.position, *(one.position for one in trainers)]
-        for slot in self._servers:
-            here = await _of_the_living(self._node[slot], "where")
-            known += [] if here is None else [here.fields["position"]]
-        return max(known)
+    async def _halted(self, trainers: Sequence[JobProcess]) -> list[int]:
+        """Where those stand who live; a batch that one of them has counted counts for all."""
+        said = await _of_the_living(trainers, "halt")
+        undecided = [who for who, (_, whole) in said.items() if whole is not None]
+        decided = [position for position, whole in said.values() if whole is None]
+        settled = undecided and await _of_the_living(undecided, "settle", counts([*said.values()]))
+        return [*decided, *(settled or {}).values()]
 
     # ----------------------------------------------------------------- what came of it
 
     async def _ran(self) -> FinishedRun:
-        asks = (self._node[slot].ask("dump") for slot in range(self._orders.n_slots))
-        dumped = await asyncio.gather(*asks)
+        nodes = self._nodes(range(self._orders.n_slots))
+        states = await asyncio.gather(*(node.ask("dump") for node in nodes))
+        step_s = await nodes[-1].ask("timed")
         return FinishedRun(
             self._orders,
             tuple(sorted(self._facts, key=lambda fact: fact.at_s)),
-            tuple(dump.arrays for dump in dumped),
-            dumped[-1].fields["step_s"],
+            tuple(tuple(state.values()) for state in states),
+            step_s,
             self._n_false_alarms,
             tuple(self._activation_s),
-            self._job.bytes_saved + self._behind.bytes_saved,
+            self._saves.bytes_saved,
         )
 
 
-async def _of_the_living(node: JobProcess, kind: str, **fields: Any) -> Message | None:
-    """The answer of a process; None where it dies before it has answered."""
-    if node.given_up or not node.assigned:
-        return None
-    try:
-        return await node.ask(kind, **fields)
-    except ConnectionError:
-        return None
-
-
-def _error_in(context: Mapping[str, Any]) -> BaseException:
-    error: BaseException = context.get("exception") or RunError(context["message"])
-    return error
+async def _of_the_living(
+    nodes: Sequence[JobProcess], kind: str, *args: Any
+) -> dict[JobProcess, Any]:
+    """The answers of processes; none of those that die before they have answered."""
+    asked = [node for node in nodes if node.assigned and not node.given_up]
+    asks = (node.ask(kind, *args) for node in asked)
+    said = zip(asked, await asyncio.gather(*asks, return_exceptions=True), strict=True)
+    return {node: answer for node, answer in said if not isinstance(answer, ConnectionError)}

@@ -6,15 +6,13 @@ servers. What else a system may do (parts, replays, elastic work) has no process
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from cprsim.records import Duration
 from cprsim.recovery.policy import (
     RELOAD,
     ROLL_BACK,
     Capture,
     Groups,
     Medium,
-    Placement,
     Policy,
     Reverts,
     Ring,
@@ -30,17 +28,12 @@ STAGES = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD
 
 def can_rehearse(policy: Policy) -> bool:
     """Whether the runtime does what a policy says."""
-    return policy.on_failure in (ROLL_BACK, RELOAD) or can_do(policy)
-
-
-def can_do(system: Policy) -> bool:
-    """Whether the runtime does what a recovery system says."""
-    return (
-        system.elastic is None
-        and system.tax.compute == 0.0
-        and bool(system.captures)
-        and all(_takes_all_back(rule) for rule in system.rules)
-        and all(_is_plain(capture) and _has_place(system, capture) for capture in system.captures)
+    return policy.on_failure in (ROLL_BACK, RELOAD) or (
+        policy.elastic is None
+        and policy.tax.compute == 0.0
+        and bool(policy.captures)
+        and all(_takes_all_back(rule) for rule in policy.rules)
+        and all(_is_plain(policy, capture) for capture in policy.captures)
     )
 
 
@@ -54,76 +47,58 @@ def _takes_all_back(rule: Rule) -> bool:
     )
 
 
-def _is_plain(capture: Capture) -> bool:
+def _is_plain(policy: Policy, capture: Capture) -> bool:
+    """A whole save at intervals, in files or in the memory of servers that hold whole copies."""
+    tier = policy.tier(capture.tier)
+    place = tier.placement
+    copies = isinstance(place, Ring) or (
+        isinstance(place, Groups) and place.tolerates == place.size - 1
+    )
     return (
         capture.every_h is not None
         and capture.after is None
         and capture.parts == 1
         and capture.p_fail == 0.0
         and not capture.on_notice
+        and (tier.generations == 1 if tier.medium is Medium.REMOTE else copies)
+        and tier.medium in (Medium.REMOTE, Medium.HOST)
     )
 
 
-def _has_place(system: Policy, capture: Capture) -> bool:
-    """Files, or the memory of servers that hold whole copies."""
-    tier = system.tier(capture.tier)
-    if tier.medium is Medium.REMOTE:
-        return tier.generations == 1
-    if tier.medium is not Medium.HOST:
-        return False
-    place = tier.placement
-    return isinstance(place, Ring) or (
-        isinstance(place, Groups) and place.tolerates == place.size - 1
-    )
-
-
-def saves_behind(system: Policy) -> tuple[SaveBehind, ...]:
-    """How the saves of each capture go; those of a strategy stall the job."""
-    if system.is_strategy:
-        return ()
+def saves_behind(policy: Policy) -> tuple[SaveBehind, ...]:
+    """How the saves of each capture of a system go."""
     return tuple(
         SaveBehind(
             stall_s=_seconds(capture.stall),
             behind_s=_seconds(capture.background),
-            to_peers=_is_to_peers(system, capture),
+            to_peers=policy.tier(capture.tier).medium is Medium.HOST,
             in_flight=capture.in_flight,
             skips=capture.when_busy is WhenBusy.SKIP,
         )
-        for capture in system.captures
+        for capture in policy.captures
     )
 
 
-def _seconds(cost: object) -> float:
-    return 0.0 if cost is None else float(cost.mean_h) * SECONDS  # type: ignore[attr-defined]
+def _seconds(cost: Duration | None) -> float:
+    return 0.0 if cost is None else cost.mean_h * SECONDS
 
 
-def _is_to_peers(system: Policy, capture: Capture) -> bool:
-    return system.tier(capture.tier).medium is Medium.HOST
-
-
-def holders_of(system: Policy, n_servers: int) -> tuple[tuple[int, ...], ...]:
+def holders_of(policy: Policy, n_servers: int) -> tuple[tuple[int, ...], ...]:
     """For each server those others that hold copies of its rows; nothing without copies."""
-    written = [capture.tier for capture in system.captures if _is_to_peers(system, capture)]
-    if not written:
-        return ()
-    place = system.tier(written[0]).placement
-    return tuple(tuple(_others(place, server, n_servers)) for server in range(n_servers))
-
-
-def _others(place: Placement, server: int, n_servers: int) -> Iterator[int]:
+    servers = range(n_servers)
+    tiers = (policy.tier(capture.tier) for capture in policy.captures)
+    place = next((tier.placement for tier in tiers if tier.medium is Medium.HOST), None)
     if isinstance(place, Ring):
-        yield from ((server + behind) % n_servers for behind in range(1, place.copies))
-    elif isinstance(place, Groups):
-        n_groups = n_servers // place.size
-        group = server % n_groups if place.strided else server // place.size
-        for other in range(n_servers):
-            its = other % n_groups if place.strided else other // place.size
-            if its == group and other != server:
-                yield other
+        return tuple(tuple((i + k) % n_servers for k in range(1, place.copies)) for i in servers)
+    if not isinstance(place, Groups):
+        return ()
+    n_groups, size = n_servers // place.size, place.size
+    group = [i % n_groups if place.strided else i // size for i in servers]
+    return tuple(tuple(o for o in servers if o != i and group[o] == group[i]) for i in servers)
 
 
-def fetch_s(system: Policy) -> float:
+def fetch_s(policy: Policy) -> float:
     """What a shard takes from a peer; 0 without peers."""
-    stages = [stage for rule in system.rules for stage in rule.stages]
-    loads = [one.cost for one in stages if one.kind is StageKind.LOAD and one.cost is not None]
-    return _seconds(loads[0]) if loads else 0.0
+    stages = (stage for rule in policy.rules for stage in rule.stages)
+    loads = (one.cost for one in stages if one.kind is StageKind.LOAD and one.cost is not None)
+    return _seconds(next(loads, None))

@@ -9,10 +9,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -59,51 +58,6 @@ class ComparedQuantity:
         return self.measured / self.predicted - 1.0 if self.predicted else None
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """How sharply detection can be predicted: deaths fall anywhere between two heartbeats."""
-
-    heartbeat_s: float
-    n_alone: int  # failures of one process, with none before it unnoticed
-    n_others: int  # the job is in `detect` until the last of several is noticed
-
-    @property
-    def allowed_s(self) -> float:
-        """By how much the hours of all these detections may differ from their mean."""
-        n = self.n_alone + self.n_others
-        spread_s = SIGMAS * self.heartbeat_s * sqrt(n / 12)
-        return spread_s + LATE_S * n + self.heartbeat_s / 2 * self.n_others
-
-
-def silence_in(log: EventLog, heartbeat_s: float) -> Silence:
-    """The failures of a log, as detection sees them."""
-    struck = np.flatnonzero(log.kind == EventKind.FAILED)
-    at_h, n_alone = log.at_h[struck], 0
-    for when_h in at_h:
-        before = log.activity[np.searchsorted(log.at_h, when_h) - 1]
-        n_alone += (at_h == when_h).sum() == 1 and before != Activity.DETECT
-    return Silence(heartbeat_s, int(n_alone), len(np.unique(at_h)) - int(n_alone))
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRun:
-    """One run beside its prediction."""
-
-    lines: tuple[ComparedQuantity, ...]
-    silence: Silence | None = None  # None: detection is judged like any other part
-
-    @property
-    def wrong(self) -> tuple[str, ...]:
-        """Names of what is off."""
-        return tuple(line.name for line in self.lines if line.off)
-
-
-def judge(predicted: FoldedRun, measured: FoldedRun, heartbeat_s: float | None = None) -> JudgedRun:
-    """One run beside its prediction; its heartbeats make detection be judged sharply."""
-    silence = None if heartbeat_s is None else silence_in(measured.log, heartbeat_s)
-    return JudgedRun(compared(quantities(predicted), quantities(measured)), silence)
-
-
 def quantities(run: FoldedRun) -> dict[str, float]:
     """What a run is judged by: seconds of each part and of all overhead, and PLS."""
     parts = {part: _seconds(run, part) for part in run.costs.parts if part not in UNJUDGED}
@@ -112,63 +66,58 @@ def quantities(run: FoldedRun) -> dict[str, float]:
 
 def compared(
     predicted: Mapping[str, float], measured: Mapping[str, float]
-) -> tuple[ComparedQuantity, ...]:
-    """Quantities beside each other; those that neither has are left out."""
-    return tuple(
-        ComparedQuantity(name, ours, theirs, _quantity_is_off(name, ours, theirs))
+) -> list[ComparedQuantity]:
+    """Quantities of a run beside each other; those that neither has are left out."""
+    return [
+        ComparedQuantity(name, ours, theirs, _is_off(name, ours, theirs))
         for name, theirs in measured.items()
         if (ours := predicted.get(name, 0.0)) or theirs or name in (OVERHEAD, PLS)
-    )
+    ]
 
 
-def _quantity_is_off(name: str, predicted: float, measured: float) -> bool:
+def _is_off(name: str, predicted: float, measured: float) -> bool:
     if name == PLS:
         return abs(predicted - measured) > PLS_ABSOLUTE
     fraction = OVERHEAD_FRACTION if name == OVERHEAD else PART_FRACTION
-    return _is_off(predicted, measured, fraction)
+    return abs(measured - predicted) > max(LEAST_S, fraction * predicted)
 
 
-def mean_of(judged: Sequence[JudgedRun]) -> JudgedRun:
+def mean_of(
+    runs: Sequence[Sequence[ComparedQuantity]], detection_within_s: float = inf
+) -> list[ComparedQuantity]:
     """Means over several runs of a strategy; a quantity is off by the same tolerances.
 
-    The overhead is off besides where fewer than 95 % of the runs are within, and detection where
-    it differs by more than heartbeats can explain.
+    PLS is off where it is in any run, the overhead besides where fewer than 95 % of the runs are
+    within, and detection where its sum differs by more than heartbeats can explain.
     """
-    silence = _all_silence(judged)
-    names = list(dict.fromkeys(line.name for one in judged for line in one.lines))
     lines = []
-    for name in names:
-        found = [next((ln for ln in one.lines if ln.name == name), None) for one in judged]
-        ours = float(np.mean([0.0 if line is None else line.predicted for line in found]))
-        theirs = float(np.mean([0.0 if line is None else line.measured for line in found]))
-        off = _mean_is_off(name, ours, theirs, found)
-        if name == DETECT and silence is not None:
-            off |= abs(theirs - ours) * len(judged) > silence.allowed_s
+    for name in dict.fromkeys(line.name for run in runs for line in run):
+        none = ComparedQuantity(name, 0.0, 0.0, off=False)
+        found = [next((one for one in run if one.name == name), none) for run in runs]
+        ours = float(np.mean([line.predicted for line in found]))
+        theirs = float(np.mean([line.measured for line in found]))
+        n_off = sum(line.off for line in found)
+        off = n_off > 0 if name == PLS else _is_off(name, ours, theirs)
+        off |= name == OVERHEAD and len(runs) - n_off < SHARE_WITHIN * len(runs)
+        off |= name == DETECT and abs(theirs - ours) * len(runs) > detection_within_s
         lines.append(ComparedQuantity(name, ours, theirs, off))
-    return JudgedRun(tuple(lines), silence)
+    return lines
 
 
-def _all_silence(judged: Sequence[JudgedRun]) -> Silence | None:
-    known = [one.silence for one in judged if one.silence is not None]
-    if not known:
-        return None
-    n_alone, n_others = sum(one.n_alone for one in known), sum(one.n_others for one in known)
-    return Silence(known[0].heartbeat_s, n_alone, n_others)
+def detection_within_s(logs: Iterable[EventLog], heartbeat_s: float) -> float:
+    """By how much the hours in `detect` of these logs may differ from their mean.
 
-
-def _mean_is_off(
-    name: str, ours: float, theirs: float, found: Sequence[ComparedQuantity | None]
-) -> bool:
-    if name == PLS:
-        return any(line is not None and line.off for line in found)
-    if name != OVERHEAD:
-        return _is_off(ours, theirs, PART_FRACTION)
-    n_within = sum(line is None or not line.off for line in found)
-    return n_within < SHARE_WITHIN * len(found) or _is_off(ours, theirs, OVERHEAD_FRACTION)
-
-
-def _is_off(predicted_s: float, measured_s: float, fraction: float) -> bool:
-    return abs(measured_s - predicted_s) > max(LEAST_S, fraction * predicted_s)
+    Deaths fall anywhere between two heartbeats. Where several processes die together, or one with
+    others before it unnoticed, the job is in `detect` until the last of them is noticed.
+    """
+    n = n_alone = 0
+    for log in logs:
+        at_h = log.at_h[log.kind == EventKind.FAILED]
+        for when_h in np.unique(at_h):
+            before = log.activity[np.searchsorted(log.at_h, when_h) - 1]
+            n_alone += (at_h == when_h).sum() == 1 and before != Activity.DETECT
+            n += 1
+    return SIGMAS * heartbeat_s * sqrt(n / 12) + LATE_S * n + heartbeat_s / 2 * (n - int(n_alone))
 
 
 def _seconds(run: FoldedRun, part: str) -> float:
@@ -210,32 +159,19 @@ class MachineLoad:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Ticks:
-    """Processor time of the machine so far, in clock ticks."""
-
-    all: int
-    stolen: int
-
-    @classmethod
-    def now(cls) -> Ticks:
-        """As Linux counts; nothing where it does not."""
-        try:
-            first = STAT.read_text().splitlines()[0].split()[1:]
-        except OSError:
-            return cls(0, 0)
-        counted = [int(word) for word in first[: STEAL_COLUMN + 1]]
-        return cls(sum(counted), counted[STEAL_COLUMN] if len(counted) > STEAL_COLUMN else 0)
-
-    def stolen_since(self, before: Ticks) -> float:
-        """Share that went to other guests of the host."""
-        return (self.stolen - before.stolen) / max(self.all - before.all, 1)
+def ticks() -> tuple[int, int]:
+    """Processor time of the machine so far, in all and stolen, in clock ticks as Linux counts."""
+    try:
+        first = STAT.read_text().splitlines()[0].split()[1:]
+    except OSError:
+        return 0, 0
+    counted = [int(word) for word in first[: STEAL_COLUMN + 1]]
+    return sum(counted), counted[STEAL_COLUMN] if len(counted) > STEAL_COLUMN else 0
 
 
-def load_of(drift_s: float, useful_s: float, before: Ticks, n_false_alarms: int) -> MachineLoad:
-    """How it was since `before`."""
-    steal = Ticks.now().stolen_since(before)
-    return MachineLoad(drift_s, useful_s, steal, n_false_alarms, os.getloadavg()[0])
+def steal_fraction(before: tuple[int, int], after: tuple[int, int]) -> float:
+    """Share of the processor time that went to other guests of the host."""
+    return (after[1] - before[1]) / max(after[0] - before[0], 1)
 
 
 # --------------------------------------------------------------------------- the replay

@@ -1,113 +1,43 @@
-"""The one protocol of a rehearsal: framed messages over Unix sockets, sent, asked and answered.
+"""The one protocol of a rehearsal: methods of other processes, called over Unix sockets.
 
-    magic (4) | length of the header (4) | length of the body (8) | header (JSON) | body
-
-The header says the kind, plain fields, and type and shape of each array; the body is the memory of
-the arrays, one after the other, without pickle. A question has a number, which its answer repeats.
-All who send are processes of one session, in a folder that only its owner may enter; an address is
-the path of a Unix socket there.
+A frame is its length (8 bytes) and a pickle: number of the question, name of the method, arguments.
+An answer repeats the number. All who send are processes of one session, in a folder that only its
+owner may enter; an address is the path of a Unix socket there.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
+import pickle
 import struct
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count
-from math import prod
 from time import monotonic
 from typing import Any, TypeVar
 
-import numpy as np
-
-from cprsim.kernel.loops import Array
-
-MAGIC = b"CPR2"
-HEAD = struct.Struct("<4sIQ")
-ANSWER = "answer"
+LENGTH = struct.Struct("<Q")
+ANSWER = ""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Message:
-    """What it is, plain fields, arrays, and the number of a question; 0: nobody waits."""
-
-    kind: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    arrays: tuple[Array, ...] = ()
-    number: int = 0
-
-
-def answer(*arrays: Array, **fields: Any) -> Message:
-    """What a handler answers to a question."""
-    return Message(ANSWER, fields, arrays)
-
-
-def packed(message: Message) -> list[bytes | memoryview]:
-    """The pieces of a frame."""
-    arrays = [np.ascontiguousarray(array) for array in message.arrays]
-    shapes = [(array.dtype.str, array.shape) for array in arrays]
-    header = json.dumps([message.kind, message.number, dict(message.fields), shapes]).encode()
-    body = [array.reshape(-1).view(np.uint8).data for array in arrays if array.size]
-    n_bytes = sum(piece.nbytes for piece in body)
-    return [HEAD.pack(MAGIC, len(header), n_bytes) + header, *body]
-
-
-class Assembler:
-    """Makes messages of the bytes of a stream, in whatever pieces they come."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def feed(self, data: bytes) -> list[Message]:
-        """The messages that are complete now."""
-        self._bytes += data
-        found, at = [], 0
-        while len(self._bytes) - at >= HEAD.size:
-            magic, n_header, n_body = HEAD.unpack_from(self._bytes, at)
-            assert magic == MAGIC
-            begin, body = at + HEAD.size, at + HEAD.size + n_header
-            if len(self._bytes) < body + n_body:
-                break
-            at = body + n_body
-            found.append(_message(bytes(self._bytes[begin:body]), bytes(self._bytes[body:at])))
-        del self._bytes[:at]
-        return found
-
-
-def _message(header: bytes, body: bytes) -> Message:
-    kind, number, fields, shapes = json.loads(header)
-    arrays, at = [], 0
-    for dtype, shape in shapes:
-        arrays.append(np.frombuffer(body, dtype, prod(shape), at).reshape(shape))
-        at += arrays[-1].nbytes
-    return Message(kind, fields, tuple(arrays), number)
-
-
-Handler = Callable[["Peer", Message], Any]
-
-
-def unhandled(peer: Peer, message: Message) -> Any:
-    """Nobody asks over a connection that questions go out by."""
-    raise AssertionError(message.kind)
+Handler = Callable[[str, tuple[Any, ...], dict[str, Any]], Any]
 
 
 class Peer(asyncio.Protocol):
-    """The process at the other end of a connection.
+    """The process at the other end of a connection; `handle` does what it asks for.
 
-    What a handler returns, or the coroutine or task that it returns, answers the question. It is
-    not answered where that is cancelled or needs a process that has died: who asks finds out.
+    What a handler returns, or the coroutine or task that it returns, answers the question; None
+    does where it raises OSError. It is not answered where that is cancelled or needs a process that
+    has died: who asks finds out.
     """
 
-    def __init__(self, handle: Handler = unhandled, on_lost: Callable[[], None] | None = None):
+    def __init__(
+        self, handle: Handler | None = None, on_lost: Callable[[], None] | None = None
+    ) -> None:
         self._handle, self._on_lost = handle, on_lost
-        self._assembler = Assembler()
+        self._bytes = bytearray()
         self._transport: asyncio.Transport | None = None
-        self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._numbers = count(1)
 
     @property
@@ -128,15 +58,24 @@ class Peer(asyncio.Protocol):
             self._on_lost()
 
     def data_received(self, data: bytes) -> None:
-        for message in self._assembler.feed(data):
-            self.take(message)
+        self._bytes += data
+        while len(self._bytes) >= LENGTH.size:
+            end = LENGTH.size + LENGTH.unpack_from(self._bytes)[0]
+            if len(self._bytes) < end:
+                break
+            with memoryview(self._bytes)[LENGTH.size : end] as frame:
+                message = pickle.loads(frame)
+            del self._bytes[:end]
+            self.take(*message)
 
-    def take(self, message: Message) -> None:
+    def take(self, number: int, kind: str, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
         """Take in a message."""
-        if message.kind != ANSWER:
-            self._conclude(message.number, lambda: self._handle(self, message))
-        elif (future := self._waiting.pop(message.number, None)) and not future.done():
-            future.set_result(message)
+        if kind != ANSWER:
+            assert self._handle is not None, f"nobody asks over this connection: {kind}"
+            handle = self._handle
+            self._conclude(number, lambda: handle(kind, args, fields))
+        elif (future := self._waiting.pop(number, None)) and not future.done():
+            future.set_result(args[0])
 
     def _conclude(self, number: int, result: Callable[[], Any]) -> None:
         """Answer with the result of a handler, now or once it is there."""
@@ -144,8 +83,8 @@ class Peer(asyncio.Protocol):
             found = result()
         except (asyncio.CancelledError, ConnectionError):
             return
-        except OSError as error:
-            found = answer(failed=error.strerror or "")
+        except OSError:
+            found = None
         except Exception as error:
             context = {"message": str(error), "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
@@ -154,27 +93,27 @@ class Peer(asyncio.Protocol):
             done = asyncio.ensure_future(found)
             done.add_done_callback(lambda one: self._conclude(number, one.result))
         elif number:
-            found = found or answer()
-            self._write(Message(ANSWER, found.fields, found.arrays, number))
+            self._write(number, ANSWER, found)
 
-    def send(self, kind: str, /, *arrays: Array, **fields: Any) -> None:
+    def send(self, kind: str, /, *args: Any, **fields: Any) -> None:
         """Send a message; nothing happens where the process has ended."""
-        self._write(Message(kind, fields, arrays))
+        self._write(0, kind, *args, **fields)
 
-    def ask(self, kind: str, /, *arrays: Array, **fields: Any) -> asyncio.Future[Message]:
+    def ask(self, kind: str, /, *args: Any, **fields: Any) -> asyncio.Future[Any]:
         """Send a question; its answer. Raises ConnectionError where the process dies before."""
-        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self.closed:
             _gone(future)
         else:
             number = next(self._numbers)
             self._waiting[number] = future
-            self._write(Message(kind, fields, arrays, number))
+            self._write(number, kind, *args, **fields)
         return future
 
-    def _write(self, message: Message) -> None:
+    def _write(self, number: int, kind: str, /, *args: Any, **fields: Any) -> None:
         if self._transport is not None:
-            self._transport.writelines(packed(message))
+            frame = pickle.dumps((number, kind, args, fields), protocol=5)
+            self._transport.writelines([LENGTH.pack(len(frame)), frame])
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -182,14 +121,14 @@ class Peer(asyncio.Protocol):
             self._transport.abort()
 
 
-def _gone(future: asyncio.Future[Message]) -> None:
+def _gone(future: asyncio.Future[Any]) -> None:
     if not future.done():
         future.set_exception(ConnectionError("the process has ended"))
         future.exception()  # it may be that nobody waits
 
 
 async def connect(
-    address: str, handle: Handler = unhandled, on_lost: Callable[[], None] | None = None
+    address: str, handle: Handler | None = None, on_lost: Callable[[], None] | None = None
 ) -> Peer:
     """Who listens at an address; a peer that is closed where nobody does."""
     peer = Peer(handle, on_lost)
@@ -201,6 +140,15 @@ async def connect(
 async def listen(address: str, peer: Callable[[], Peer]) -> asyncio.Server:
     """Be there for processes that connect."""
     return await asyncio.get_running_loop().create_unix_server(peer, address)
+
+
+async def call(address: str, kind: str, *args: Any) -> Any:
+    """Ask who listens at an address, over a connection of its own."""
+    peer = await connect(address)
+    try:
+        return await peer.ask(kind, *args)
+    finally:
+        peer.close()
 
 
 async def forever() -> Any:
@@ -217,12 +165,27 @@ async def patient(answered: Awaitable[T]) -> T:
         return found
 
 
-async def cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
+async def answers(peers: Iterable[Peer], kind: str, *args: Any, **fields: Any) -> list[Any]:
+    """The answers of all these, with patience."""
+    return await patient(asyncio.gather(*(peer.ask(kind, *args, **fields) for peer in peers)))
+
+
+async def cancelled(tasks: Iterable[asyncio.Future[Any]]) -> None:
     """Cancel what is not done, and wait until it is."""
     left = [task for task in tasks if not task.done()]
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
+
+
+async def first_of(*works: Awaitable[Any]) -> Any:
+    """The result of the first that is done; the others are cancelled."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return next(task.result() for task in tasks if task.done())
+    finally:
+        await cancelled(tasks)
 
 
 async def throttled(pieces: Iterable[int], rate: Callable[[], float]) -> None:

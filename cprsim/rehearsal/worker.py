@@ -14,35 +14,16 @@ import os
 import signal
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from cprsim.errors import CprsimError
-from cprsim.kernel.loops import Array
+from cprsim.kernel.model import Dlrm
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.wire import Message, Peer, connect, forever, listen
+from cprsim.rehearsal.wire import Peer, connect, forever, listen
 
 PR_SET_PDEATHSIG = 1
-
-
-class WorkerRole(Protocol):
-    """What a worker does once it is no longer a spare: a server's work or a trainer's.
-
-    A message KIND, whoever sends it, is handled by the method `do_KIND`.
-    """
-
-    position: int  # of the job, as far as it knows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Inherited:
-    """What a forked process inherits from its parent."""
-
-    material: Material
-    table: Array  # (n_rows, d) at the start of the run
-    dense: Array
 
 
 def die_with_parent(parent: int) -> None:
@@ -53,13 +34,16 @@ def die_with_parent(parent: int) -> None:
 
 
 class Worker:
-    """A forked process: its connections, its heartbeats, and its role once it has one."""
+    """A forked process: its connections, its heartbeats, and its role once it has one.
+
+    A message KIND, whoever sends it, is handled by the method `do_KIND` of the role.
+    """
 
     supervisor: Peer
 
-    def __init__(self, inherited: Inherited, roles: Roles) -> None:
-        self.inherited, self._roles = inherited, roles
-        self.role: WorkerRole | None = None
+    def __init__(self, material: Material, start: Dlrm) -> None:
+        self.material, self.start = material, start
+        self.role: Any = None
 
     async def work(self, supervisor: str) -> None:
         """Do what one is told, until the supervisor is gone."""
@@ -70,34 +54,31 @@ class Worker:
             if not self.supervisor.closed:  # else the run was over before this process was there
                 await forever()
 
-    def _handle(self, peer: Peer, message: Message) -> Any:
-        who = self if message.kind in ("reserve", "assign") else self.role
+    def _handle(self, kind: str, args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+        who = self if kind in ("reserve", "assign") else self.role
         if who is None:  # what a spare is told is meant for its predecessor
             return None
-        return getattr(who, f"do_{message.kind}")(*message.arrays, **message.fields)
+        return getattr(who, f"do_{kind}")(*args, **fields)
 
     async def do_reserve(self, heartbeat_s: float) -> None:
         """Send heartbeats from now on; instants that were missed are skipped."""
         due_at = monotonic()
         while True:
             position = 0 if self.role is None else self.role.position
-            self.supervisor.send("beat", at=monotonic(), position=position)
+            self.supervisor.send("beat", monotonic(), position)
             due_at += heartbeat_s * (1 + max(0.0, (monotonic() - due_at) // heartbeat_s))
             await asyncio.sleep(due_at - monotonic())
 
-    def do_assign(self, role: str, **orders: Any) -> None:
+    def do_assign(self, role: Callable[..., Any], **orders: Any) -> None:
         """Take a role; nothing where a recovery was cut off that had asked before."""
-        self.role = self.role or self._roles[role](self, **orders)
+        self.role = self.role or role(self, **orders)
 
     def _report(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         """Send the supervisor an error that ends the run."""
         error = context.get("exception")
         known = error is None or isinstance(error, CprsimError)
         trace = "" if known else "".join(traceback.format_exception(error, limit=-3))
-        self.supervisor.send("error", text=trace or context["message"])
-
-
-Roles = Mapping[str, Callable[..., WorkerRole]]
+        self.supervisor.send("error", trace or context["message"])
 
 
 def address_of(supervisor: str, pid: int) -> str:
@@ -105,13 +86,13 @@ def address_of(supervisor: str, pid: int) -> str:
     return str(Path(supervisor).parent / f"w{pid}.sock")
 
 
-def main(inherited: Inherited, supervisor: str, parent: int, roles: Roles) -> None:
+def main(worker: Worker, supervisor: str, parent: int) -> None:
     """Main function of a forked process; it never returns."""
     die_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles Ctrl-C
     gc.freeze()
     gc.disable()
     try:
-        asyncio.run(Worker(inherited, roles).work(supervisor))
+        asyncio.run(worker.work(supervisor))
     finally:
         os._exit(1)

@@ -74,7 +74,7 @@ def _sharing(a: Result, b: Result) -> Sharing:
     """How far the errors of losses of two results go together."""
     if a.curve is None or b.curve is None or a.curve.sha256 != b.curve.sha256:
         return shared_by(None)
-    return shared_by(read_curve(a.path / a.curve.file).curve(a.curve.origin))
+    return shared_by(read_curve(a.path / a.curve.file))
 
 
 def _unknown(quantity: str, sample: Sample) -> bool:

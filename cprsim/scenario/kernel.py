@@ -53,11 +53,6 @@ class ClickFile(Model):
     least_count: Annotated[int, within(1, 10**9)] = Field(
         3, description="Times that a value has to occur in training for a row of its own, a count."
     )
-    encoding: Literal["vocabulary", "hashing"] = Field(
-        "vocabulary",
-        description="Rows of category values: vocabulary (learned, with a row for rare and unseen "
-        "values) or hashing (into `tables`, capped at `most_rows`; values may collide).",
-    )
     skip_bad: StrictBool = Field(
         False, description="Leave bad lines out, and count them, instead of stopping."
     )

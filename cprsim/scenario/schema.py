@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from cprsim.failures.traces.spec import LogSpec
-from cprsim.records import STOPPED_BEYOND, Clock, OverLink, SubSaves
+from cprsim.records import STOPPED_BEYOND, Clock, OverLink
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.scenario.cluster import ClusterSection, CostsSection, StorageSection
 from cprsim.scenario.failures import (
@@ -116,15 +116,6 @@ class Scenario(Model):
         named = self.accuracy is not None and self.accuracy.curve is not None
         return named or self.kernel is not None
 
-    @property
-    def sub_saves_of(self) -> dict[str, SubSaves]:
-        """The settings of priority saving that are given, by strategy; the first entry counts."""
-        return {
-            entry.strategy: saving
-            for entry in reversed(self.recovery)
-            if entry.sub_saves is not None and (saving := entry.priority_saving) is not None
-        }
-
 
 def dump_scenario(scenario: Scenario) -> str:
     """The resolved scenario as YAML: every key with its value, defaults spelled out, with units."""
@@ -132,14 +123,13 @@ def dump_scenario(scenario: Scenario) -> str:
     return dump_plain(plain)
 
 
-def dump_entry(entry: RecoverySection, options: dict[str, Any]) -> str:
-    """An entry of `recovery` with other options, as one line of YAML."""
-    plain = entry.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"options"})
-    if plain["name"] == plain["strategy"]:
-        del plain["name"]
-    if options:
-        plain["options"] = options
-    return dump_plain(plain, on_one_line=True).strip()
+def dump_entry(entry: RecoverySection, **changed: Any) -> str:
+    """An entry of `recovery` with some keys changed, or left out (None), as one line of YAML."""
+    plain = entry.model_dump(mode="json", by_alias=True, exclude_defaults=True) | changed
+    if entry.name == entry.strategy:
+        plain.pop("name", None)
+    given = {key: value for key, value in plain.items() if value not in (None, {})}
+    return dump_plain(given, on_one_line=True).strip()
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,17 +1,36 @@
-"""What a selection says: candidates, what was chosen among them, and why. Plain numbers.
+"""What a selection says: candidates, what was chosen among them, and why; and its results folder.
 
 The records are what `selection.json` holds (`cprsim.files`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
 
-from cprsim.files import OMITTED, Endless, Number, inlined
+import pandas as pd
+
+from cprsim.files import NOT_STORED, OMITTED, Endless, Number, inlined
 from cprsim.records import Estimate
+from cprsim.recovery.losses import Metric, strategy_key
 from cprsim.recovery.policy import Policy
+from cprsim.results.folder import (
+    ResultTarget,
+    new_folder,
+    read_manifest,
+    read_record,
+    write_csv,
+    write_record,
+)
+from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
 from cprsim.results.sensitivity import Sensitivity
+from cprsim.results.words import hours
 from cprsim.selector.limit import Limit
+
+SELECTION = "selection.json"
 
 
 @inlined("policy")
@@ -23,7 +42,7 @@ class Candidate:
     policy: Policy
     rule: str = ""  # of the paper's formula, where the interval is its
     option: str = ""  # of a recovery system, that its interval is; none where it has no interval
-    entry: str = ""  # of a recovery system, in a scenario that runs it
+    entry: str  # of `recovery` in a scenario that runs it
     n_saves: int = field(metadata={"alias": "saves"})  # whole ones that are due; 0: never
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
@@ -43,6 +62,17 @@ class Candidate:
     def pays(self) -> bool:
         """Whether it surely costs less than full recovery at its best."""
         return self.benefit.low > 0
+
+    @property
+    def saving(self) -> str:
+        """How often it saves, in words; of a recovery system, what its option says."""
+        if self.is_system and not self.option:
+            return "as the scenario has it"
+        if self.n_saves == 0:
+            as_option = f"never saving ({self.option} as long as the job)"
+            return as_option if self.option else "never saving"
+        every = hours(self.policy.interval_h)
+        return f"{self.option} {every}" if self.option else f"saving every {every}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +109,7 @@ class Selection:
     n_replications: int = field(metadata={"alias": "replications"})
     limit: Limit
     curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
-    recommended: str  # strategy
-    fell_back: bool  # whether that is full recovery, as nothing surely costs less
+    recommended: str  # strategy; full recovery where nothing surely costs less
     full: Candidate  # at its own best interval
     best: dict[str, Candidate | None]  # by strategy; None: no interval worth trying keeps the limit
     formula: tuple[Candidate, ...]  # the paper's interval, both forms, under partial recovery
@@ -97,19 +126,110 @@ class Selection:
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
     # what would make another one the cheapest; None: no input is said to be unknown
     sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
+    path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder
+    manifest: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_STORED)
 
-    def __post_init__(self) -> None:
-        """Raise ValueError where the strategy that is recommended is not there."""
-        if not self.fell_back and self.best.get(self.recommended) is None:
-            raise ValueError(f"{self.recommended} is recommended, and not among the best")
+    @property
+    def name(self) -> str:
+        """Of the scenario."""
+        return str(self.manifest["name"]).removesuffix("-select")
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether full recovery is recommended."""
+        return self.recommended == self.full.strategy
 
     @property
     def chosen(self) -> Candidate:
         """The candidate that is recommended."""
-        best = None if self.fell_back else self.best[self.recommended]
-        return self.full if best is None else best
+        return self.there[self.recommended]
+
+    @property
+    def there(self) -> dict[str, Candidate]:
+        """Full recovery at its best, and all that keep the limit at theirs, by name."""
+        best = {name: one for name, one in self.best.items() if one is not None}
+        return {self.full.strategy: self.full, **best}
 
     @property
     def has_systems(self) -> bool:
         """Whether a recovery system of the scenario is compared."""
-        return any(one is not None and one.is_system for one in self.best.values())
+        return any(one.is_system for one in self.there.values())
+
+    @property
+    def entries(self) -> dict[str, str]:
+        """What a scenario says under `recovery` to run each as selected, by name."""
+        return {name: one.entry for name, one in self.there.items()}
+
+    @property
+    def finishing(self) -> dict[str, Candidate]:
+        """Those under which all jobs finish."""
+        return {name: one for name, one in self.there.items() if one.finished_fraction == 1}
+
+    def bills(self, prices: JobPrices | None) -> Bills:
+        """The bill of each under which all jobs finish; none without prices."""
+        used = {name: (one.policy, self._use(one)) for name, one in self.finishing.items()}
+        return bills_of(prices, used)
+
+    def _use(self, one: Candidate) -> JobUse:
+        overhead = {OVERHEAD: one.overhead.mean * self.useful_h}
+        is_auc = self.limit.quantity == Metric.AUC and isfinite(one.loss.mean)
+        known = 0.0 if strategy_key(one.policy) is None else None
+        loss = one.loss.mean if is_auc and one.policy.leaves_stale else known
+        return JobUse(self.useful_h, overhead, one.n_saves, loss)
+
+
+# --------------------------------------------------------------------------- its results folder
+
+
+def write_selection(
+    target: ResultTarget, selection: Selection, draw: Callable[[Selection], object]
+) -> Selection:
+    """Write a selection into its folder, whole or not at all; as read back from there."""
+    with new_folder(target) as folder:
+        write_record(folder / SELECTION, selection)
+        write_csv(candidate_rows(selection), folder / "candidates.csv")
+        draw(replace(selection, path=folder, manifest={"name": target.identity.name}))
+    return load_selection(target.folder)
+
+
+def load_selection(folder: Path) -> Selection:
+    """Read a finished selection. Raises ResultError where it is unfinished or damaged."""
+    about = {"path": folder, "manifest": read_manifest(folder)}
+    return read_record(Selection, folder / SELECTION, "a selection", **about)
+
+
+def candidate_rows(selection: Selection) -> pd.DataFrame:
+    """One row per candidate.
+
+    Columns: part (full, best, formula RULE or front), strategy, option (of a recovery system, that
+    its interval is; else empty), interval_h (infinite: never saves), n_saves, on_failure,
+    finished_fraction, overhead_fraction, pls, loss, benefit_fraction (overhead less than that of
+    full recovery, paired) with their 95 % intervals, upper_bound (held to the limit), keeps,
+    beyond_fraction.
+    """
+    parts = [
+        ("full", selection.full),
+        *(("best", one) for one in selection.best.values() if one is not None),
+        *((f"formula {one.rule}", one) for one in selection.formula),
+        *(("front", one) for front in selection.front.values() for one in front),
+    ]
+    rows = [
+        {
+            "part": part,
+            "strategy": one.strategy,
+            "option": one.option,
+            "interval_h": one.policy.interval_h,
+            "n_saves": one.n_saves,
+            "on_failure": one.policy.on_failure,
+            "finished_fraction": one.finished_fraction,
+            **one.overhead.columns("overhead_fraction"),
+            **one.pls.columns("pls"),
+            **one.loss.columns("loss"),
+            **one.benefit.columns("benefit_fraction"),
+            "upper_bound": one.held,
+            "keeps": one.keeps,
+            "beyond_fraction": one.beyond_fraction,
+        }
+        for part, one in parts
+    ]
+    return pd.DataFrame(rows)

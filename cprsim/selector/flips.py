@@ -1,95 +1,148 @@
-"""Which input would have to change, and to what, for the decision to be another.
+"""What would reverse the decision: each input and the limit alone, and draws of the failures.
 
-One input at a time, all else as it is; the decision is whether any strategy within the limit
-surely costs less than full recovery at its best. Each value is decided by a selection of its own.
+The decision is whether any option within the limit surely costs less than full recovery at its
+best. Each value is decided by a selection of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
 from scipy import optimize
 
-from cprsim.scenario.recovery import RecoverySection
-from cprsim.selector.choice import Flip
-from cprsim.selector.deciding import Decided, decide, difference, loses, surely_cheaper
+from cprsim.experiments.assemble import Experiment
+from cprsim.selector.choice import DrawnDecisions, Flip
+from cprsim.selector.deciding import Decided, decide
 from cprsim.selector.inputs import Input, inputs_of
-from cprsim.selector.limit import NO_LIMIT, Limit
-from cprsim.selector.pricing import FEWEST, FULL, Bench, Priced, affordable, kind_of
-from cprsim.selector.search import fewest, has_interval, mean_save_h, most_writes
-from cprsim.selector.words import quantity_of
+from cprsim.selector.option import FULL
+from cprsim.selector.pricing import FEWEST, Bench, affordable
+from cprsim.selector.search import last_that_pays
 
 STRIDE = 1.5  # from one value that is tried to the next
 STRIDES = (0.25, 1.25, 2.25, 3.25)  # tries, in strides from where the formulas see the flip
 UNKNOWN = 1.0  # how far from the flip an input is, where no formula tells
 CLOSE = 0.004  # relative: how near the flip is come to
+TAIL = 0.05  # of the draws, on either side of what is shown
 
 
 def flips(
-    bench: Bench, decided: Decided, limit: Limit | None, step: Callable[[], None] = lambda: None
+    bench: Bench, decided: Decided, step: Callable[[], None] = lambda: None, *, limited: bool
 ) -> tuple[Flip, ...]:
     """The value of each input at which the decision flips, and of the limit; None: there is none.
 
     Nothing flips where full recovery is compared with nothing.
     """
-    names = contenders(bench, decided)
+    names, found = _contenders(bench, decided), []
     if not names:
         return ()
-    few = replace(bench, ways={FULL: None, **{name: bench.ways[name] for name in names}}, _known={})
-    lead, held = _lead(bench, decided), limit or NO_LIMIT
-    found = []
+    lead = _lead(bench, decided)
     for one in inputs_of(bench.experiment):
-        found.append(_flip(one, few, held, decided, lead))
+        found.append(_flip(one, bench, names, decided, lead))
         step()
-    return (*found, *([] if limit is None else [_limit_flip(bench, decided, limit)]))
+    return (*found, *([_limit_flip(bench, decided)] if limited else []))
 
 
-def contenders(bench: Bench, decided: Decided) -> list[str]:
-    """The strategies that could be the last to pay: the cheapest of each kind of saves."""
+def decide_again(
+    bench: Bench, decided: Decided, draws: Sequence[Experiment], step: Callable[[], None]
+) -> DrawnDecisions | None:
+    """In which share of the draws the decision holds, and how the interval spreads."""
+    if not draws:
+        return None
+    chosen, names = decided.chosen, list(bench.options)
+    if not all(one.is_strategy for one in bench.options.values()):  # systems take longer
+        names = [chosen.strategy, *_contenders(bench, decided)]
+        n = min(FEWEST, *(one.simulation.replications or FEWEST for one in draws))
+        draws = [one.simulated(replications=n) for one in draws]
+    same, kept, intervals_h = [], [], []
+    for experiment in draws:
+        drawn = _varied(bench, experiment, names)
+        again = decide(drawn)
+        same.append(again.is_full == decided.is_full)
+        one = again.full if decided.is_full else again.best.get(chosen.strategy)
+        intervals_h.append(0.0 if one is None else one.policy.interval_h)
+        (as_chosen,) = drawn.price(chosen.strategy, [chosen.policy.interval_h])
+        kept.append(as_chosen.keeps(bench.limit))
+        step()
+    ends = np.quantile(intervals_h, [TAIL, 1 - TAIL], method="nearest")
+    return DrawnDecisions(
+        n=len(draws),
+        same_fraction=float(np.mean(same)),
+        kept_fraction=float(np.mean(kept)),
+        low_h=float(ends[0]),
+        high_h=float(ends[1]),
+    )
+
+
+def _varied(bench: Bench, experiment: Experiment, names: Iterable[str]) -> Bench:
+    """Full recovery and some options in another experiment."""
+    options = {name: bench.options[name] for name in (FULL, *names)}
+    return Bench(experiment, options, bench.limit, bench.tails)
+
+
+def _contenders(bench: Bench, decided: Decided) -> list[str]:
+    """The options that could be the last to pay: the cheapest of each kind of saves."""
     cheapest: dict[object, str] = {}
-    there = {name: one for name, one in decided.best.items() if one is not None}
-    for name in sorted(there, key=lambda name: there[name].mean_overhead):
-        way = bench.ways[name]
-        kind = RecoverySection if isinstance(way, RecoverySection) else kind_of(way)
+    for name, _ in sorted(decided.there.items(), key=lambda one: one[1].mean_overhead):
+        kind = bench.kind(name) if bench.options[name].is_strategy else "system"
         cheapest.setdefault(kind, name)
-    return list(cheapest.values()) or [name for name in bench.ways if name != FULL]
+    return list(cheapest.values()) or [name for name in bench.options if name != FULL]
 
 
 def _lead(bench: Bench, decided: Decided) -> float:
-    """What full recovery's saves and rework cost, over the best strategy's saves.
+    """What full recovery's saves and rework cost, over the best option's saves.
 
-    Below 1 where no strategy keeps the limit: saves or failures would have to be rarer or cheaper.
+    Below 1 where no option keeps the limit: saves or failures would have to be rarer or cheaper.
     1 where a recovery system decides, of which no formula is known.
     """
-    there = [one for one in decided.best.values() if one is not None]
+    there = decided.there.values()
     if not there:
         return 1 / STRIDE
-    if is_system(bench, min(there, key=lambda one: one.mean_overhead).strategy):
+    if not min(there, key=lambda one: one.mean_overhead).policy.is_strategy:
         return UNKNOWN
-    least = min(one.n_saves + 1 for one in there)
-    saving = least * mean_save_h(bench) / bench.experiment.useful_h
+    save_h, useful_h = bench.saves(FULL)[1], bench.experiment.useful_h
+    saving = min(one.n_saves + 1 for one in there) * save_h / useful_h
     # at its best interval, full recovery saves for as long as it works again
-    full = 2 * decided.full.n_saves * mean_save_h(bench) / bench.experiment.useful_h
+    full = 2 * decided.full.n_saves * save_h / useful_h
     return full / saving if saving > 0 and full > 0 else 1.0
 
 
-def _flip(varied: Input, bench: Bench, limit: Limit, decided: Decided, lead: float) -> Flip:
-    partial_now = decided.chosen is not decided.full
+def _advantage(decided: Decided) -> float:
+    """By how much the best option surely undercuts full recovery, as a share of useful time.
+
+    1 or -1 where only one of the two finishes.
+    """
+    full, gains = decided.full, [-1.0]
+    for one in decided.there.values():
+        both = one.finished and full.finished
+        gains.append(full.more_than(one).low if both else 1.0 if one.finished else -1.0)
+    return max(gains)
+
+
+# --------------------------------------------------------------------------- one input
+
+
+def _flip(varied: Input, bench: Bench, names: list[str], decided: Decided, lead: float) -> Flip:
     if lead == UNKNOWN:
         varied = replace(varied, sense=0)
-    known = {varied.now: advantage_in(decided)}
+    known = {varied.now: _advantage(decided)}
 
     def advantage(value: float) -> float:
         value = float(round(value)) if varied.whole else value
         if value not in known:
-            again = varied_bench(bench, varied, value, limit)
-            known[value] = advantage_in(decide(again, limit, worth=1.0))
+            changed = varied.set_to(value)
+            most = affordable(changed, tail=bench.limit.risk is not None)
+            if not all(bench.options[name].is_strategy for name in names):
+                most = min(most, FEWEST)  # they take longer
+            n = min(bench.experiment.simulation.replications or most, most)
+            again = _varied(bench, changed.simulated(replications=n), names)
+            known[value] = _advantage(decide(again, worth=1.0))
         return known[value]
 
     inner = varied.now
     for outer in _tries(varied, lead):
-        if (advantage(outer) > 0) != partial_now:
+        if (advantage(outer) > 0) == decided.is_full:
             at = _closed_in(advantage, inner, outer, varied)
             return Flip(varied.name, varied.unit, varied.now, at)
         if varied.sense != 0:
@@ -109,17 +162,6 @@ def _tries(varied: Input, lead: float) -> list[float]:
     if varied.whole:
         within = [float(round(value)) for value in within]
     return [value for value in dict.fromkeys(within) if (value > varied.now) == (factor > 1)]
-
-
-def varied_bench(bench: Bench, varied: Input, value: float, limit: Limit) -> Bench:
-    """A bench for the experiment with one input changed."""
-    changed = varied.set_to(value)
-    most = affordable(changed, tail=limit.risk is not None)
-    if any(is_system(bench, name) for name in bench.ways):
-        most = min(most, FEWEST)  # they take longer
-    n = min(bench.experiment.simulation.replications or most, most)
-    fewer = changed.simulated(replications=n)
-    return Bench(fewer, bench.ways, bench.losing, tails=bench.tails)
 
 
 def _closed_in(
@@ -159,54 +201,12 @@ def _first_whole(advantage: Callable[[float], float], same: int, other: int) -> 
     return float(other)
 
 
-def advantage_in(decided: Decided) -> float:
-    """By how much the best strategy surely undercuts full recovery, as a share of useful time."""
-    gains = [gain(one, decided.full) for one in decided.best.values() if one is not None]
-    return max(gains, default=-1.0)
-
-
-def gain(one: Priced, full: Priced) -> float:
-    """Low end of the paired difference; 1 or -1 where only one of the two finishes."""
-    if not (one.finished and full.finished):
-        return 1.0 if one.finished else -1.0
-    return difference(full, one).low
-
-
-def _limit_flip(bench: Bench, decided: Decided, limit: Limit) -> Flip:
-    """The limit below which no strategy pays."""
-    bounds = [
-        limit.bound(last.lost)
-        for name in bench.ways
-        if name != FULL
-        and loses(name, bench.ways[name], bench.experiment)
-        and has_interval(bench.ways[name])
-        and (last := last_that_pays(bench, name, decided.full)) is not None
-    ]
-    name = f"a limit of the {quantity_of(limit)}"
-    without = any(
-        one is not None and not one.policy.leaves_stale and surely_cheaper(one, decided.full)
-        for one in decided.best.values()
-    )
-    return Flip(name, "", limit.most, None if without else min(bounds, default=None))
-
-
-def is_system(bench: Bench, strategy: str) -> bool:
-    """Whether a strategy is a recovery system of the scenario."""
-    return isinstance(bench.ways[strategy], RecoverySection)
-
-
-def last_that_pays(bench: Bench, strategy: str, full: Priced) -> Priced | None:
-    """The candidate with the most writes that still surely costs less than full recovery."""
-    pays = fewest(bench.ways[strategy])
-    last = bench.with_writes(strategy, [pays])[0]
-    if not surely_cheaper(last, full):
-        return None
-    too_many = most_writes(bench, strategy, full) + 1
-    while too_many - pays > 1:
-        middle = (pays + too_many) // 2
-        one = bench.with_writes(strategy, [middle])[0]
-        if surely_cheaper(one, full):
-            pays, last = middle, one
-        else:
-            too_many = middle
-    return last
+def _limit_flip(bench: Bench, decided: Decided) -> Flip:
+    """The limit below which no option pays."""
+    limit, at = bench.limit, None
+    there = [one for one in decided.there.values() if not one.policy.leaves_stale]
+    if not any(one.surely_cheaper(decided.full) for one in there):
+        losing = [name for name in bench.losing if bench.options[name].interval is not None]
+        last = [last_that_pays(bench, name, decided.full) for name in losing]
+        at = min((limit.bound(one.lost) for one in last if one is not None), default=None)
+    return Flip(f"a limit of the {limit.words}", "", limit.most, at)

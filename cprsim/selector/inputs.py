@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
-import numpy as np
-
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.failures.several import Stretched
-from cprsim.records import Costs, Duration, Floats, Transfer
+from cprsim.records import Duration, Transfer
+from cprsim.recovery.policy import PartOf
 
 SECOND_H = 1 / 3600.0
 GBIT_S = 3600e9 / 8  # bytes per hour
@@ -36,121 +35,90 @@ class Input:
     whole: bool = False  # whether it counts something
 
 
-@dataclass(frozen=True, slots=True)
-class Paced:
-    """A duration, times a factor; the same draws."""
-
-    duration: Duration
-    factor: float
-
-    @property
-    def mean_h(self) -> float:
-        return self.duration.mean_h * self.factor
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        return self.factor * self.duration.sample(rng, size)
-
-
-def paced(duration: Duration, factor: float) -> Duration:
-    """A duration, times a factor; a fixed one stays fixed."""
-    if isinstance(duration, Constant):
-        return Constant(duration.mean_h * factor)
-    return Paced(duration, factor)
-
-
 def inputs_of(experiment: Experiment) -> Iterator[Input]:
     """What can be varied, one at a time, from 1 / `MOST_TIMES` to `MOST_TIMES` of what it is."""
-    costs, n = experiment.costs, experiment.cluster.n_emb_ps
-    if isinstance(costs.save_stall, Transfer):
-        yield _bandwidth(experiment)
-    else:
-        yield _save_cost(experiment)
-    recovery_h = _detect_h(experiment) + costs.reschedule.mean_h + costs.mean_h(costs.load, n)
-    if recovery_h > 0 and not isinstance(costs.load, Transfer):
-        yield Input(
-            "a cost of a recovery (detection, rescheduling, load)", "h", recovery_h,
-            recovery_h / RECOVERY_TIMES, recovery_h * RECOVERY_TIMES,
-            lambda value_h: _recovering(experiment, value_h / recovery_h), 0,
-        )  # fmt: skip
-    yield from _mtbf(experiment)
+    yield _saving(experiment)
+    yield from _recovery(experiment)
+    yield from _failures(experiment)
 
 
-def _with_costs(experiment: Experiment, costs: Costs) -> Experiment:
-    return replace(experiment, costs=costs)
+def _times(duration: Duration, factor: float) -> Duration:
+    """A duration times a factor, of the same draws; a fixed one stays fixed."""
+    if isinstance(duration, Constant):
+        return Constant(duration.mean_h * factor)
+    return PartOf(duration, factor, 0.0)
 
 
-def _save_cost(experiment: Experiment) -> Input:
-    costs = experiment.costs
-    assert not isinstance(costs.save_stall, Transfer)
-    stall, now_h = costs.save_stall, costs.save_stall.mean_h
+def _saving(experiment: Experiment) -> Input:
+    """The bandwidth of the storage, where saves go over it; else the cost of a save."""
+    costs, stall, storage = experiment.costs, experiment.costs.save_stall, experiment.costs.storage
+    if isinstance(stall, Transfer):
+        assert storage is not None, "a transfer has a storage"
+        rate, own = storage.bandwidth_bytes_per_h, storage.server_bandwidth_bytes_per_h
+        now = rate / GBIT_S
+
+        def faster(value: float) -> Experiment:
+            by = value / now
+            changed = replace(
+                storage, bandwidth_bytes_per_h=rate * by, server_bandwidth_bytes_per_h=own * by
+            )
+            return replace(experiment, costs=replace(costs, storage=changed))
+
+        ends = now / MOST_TIMES, now * MOST_TIMES
+        return Input("a bandwidth of the storage", "Gbit/s", now, *ends, faster, -1)
+
+    def costlier(value_h: float) -> Experiment:
+        saving = _times(stall, value_h / now_h) if now_h > 0 else Constant(value_h)
+        return replace(experiment, costs=replace(costs, save_stall=saving))
+
+    now_h = stall.mean_h
     around_h = now_h or SECOND_H  # what costs nothing may cost something
+    ends_h = around_h / MOST_TIMES, around_h * MOST_TIMES
+    return Input("a cost of a save", "h", now_h, *ends_h, costlier, 1)
+
+
+def _recovery(experiment: Experiment) -> Iterator[Input]:
+    costs, scopes, load = experiment.costs, experiment.scopes, experiment.costs.load
+    each = zip(experiment.expected_shares, scopes, strict=True)
+    detect_h = sum(share * scope.detect.mean_h for share, scope in each)  # whatever its scope
+    load_h = costs.mean_h(load, experiment.cluster.n_emb_ps)
+    now_h = detect_h + costs.reschedule.mean_h + load_h
+    if now_h == 0 or isinstance(load, Transfer):
+        return
 
     def set_to(value_h: float) -> Experiment:
-        saving = paced(stall, value_h / now_h) if now_h > 0 else Constant(value_h)
-        return _with_costs(experiment, replace(costs, save_stall=saving))
-
-    return Input(
-        "a cost of a save", "h", now_h, around_h / MOST_TIMES, around_h * MOST_TIMES, set_to, 1
-    )
-
-
-def _detect_h(experiment: Experiment) -> float:
-    """Expected hours until a failure is noticed, whatever its scope."""
-    each = zip(experiment.expected_shares, experiment.scopes, strict=True)
-    return sum(share * scope.detect.mean_h for share, scope in each)
-
-
-def _recovering(experiment: Experiment, factor: float) -> Experiment:
-    costs = experiment.costs
-    assert not isinstance(costs.load, Transfer)
-    slower = replace(
-        costs,
-        load=paced(costs.load, factor),
-        detect=paced(costs.detect, factor),
-        reschedule=paced(costs.reschedule, factor),
-    )
-    scopes = tuple(
-        replace(scope, detect=paced(scope.detect, factor)) for scope in experiment.scopes
-    )
-    return replace(experiment, costs=slower, scopes=scopes)
-
-
-def _bandwidth(experiment: Experiment) -> Input:
-    storage = experiment.costs.storage
-    assert storage is not None, "a transfer has a storage"
-    now = storage.bandwidth_bytes_per_h / GBIT_S
-
-    def set_to(value: float) -> Experiment:
-        times = value / now
-        faster = replace(
-            storage,
-            bandwidth_bytes_per_h=storage.bandwidth_bytes_per_h * times,
-            server_bandwidth_bytes_per_h=storage.server_bandwidth_bytes_per_h * times,
+        by = value_h / now_h
+        slower = replace(
+            costs,
+            load=_times(load, by),
+            detect=_times(costs.detect, by),
+            reschedule=_times(costs.reschedule, by),
         )
-        return _with_costs(experiment, replace(experiment.costs, storage=faster))
+        noticed = tuple(replace(scope, detect=_times(scope.detect, by)) for scope in scopes)
+        return replace(experiment, costs=slower, scopes=noticed)
 
-    return Input(
-        "a bandwidth of the storage", "Gbit/s", now, now / MOST_TIMES, now * MOST_TIMES, set_to, -1
-    )
+    name = "a cost of a recovery (detection, rescheduling, load)"
+    yield Input(name, "h", now_h, now_h / RECOVERY_TIMES, now_h * RECOVERY_TIMES, set_to, 0)
 
 
-def _mtbf(experiment: Experiment) -> Iterator[Input]:
+def _failures(experiment: Experiment) -> Iterator[Input]:
+    """Their number, where so many are injected at random; else how far they lie apart."""
     failures, useful_h = experiment.failures, experiment.useful_h
     if isinstance(failures, Injected):
-        if failures.at_h is None and failures.count > 0:
-            most = min(failures.count * MOST_TIMES, max(MOST_FAILURES, failures.count))
+        now = failures.count
+        if failures.at_h is None and now > 0:
             yield Input(
-                "a number of failures per job", "", failures.count, 1, int(most),
+                "a number of failures per job", "", now, 1,
+                int(min(now * MOST_TIMES, max(MOST_FAILURES, now))),
                 lambda n: replace(experiment, failures=replace(failures, count=round(n))),
                 sense=1, whole=True,
             )  # fmt: skip
         return
     now_h = failures.expected(experiment.cluster, useful_h).mtbf_h
-    if now_h == inf:
-        return
-    shortest_h = min(max(now_h / MOST_TIMES, useful_h / MOST_FAILURES), now_h)
-    yield Input(
-        "an MTBF of the job", "h", now_h, shortest_h, now_h * MOST_TIMES,
-        lambda value_h: replace(experiment, failures=Stretched(failures, value_h / now_h)),
-        -1,
-    )  # fmt: skip
+    if now_h < inf:
+        shortest_h = min(max(now_h / MOST_TIMES, useful_h / MOST_FAILURES), now_h)
+        yield Input(
+            "an MTBF of the job", "h", now_h, shortest_h, now_h * MOST_TIMES,
+            lambda value_h: replace(experiment, failures=Stretched(failures, value_h / now_h)),
+            -1,
+        )  # fmt: skip

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, nan, sqrt
-from typing import Annotated, ClassVar
+from math import inf, nan, sqrt
+from typing import Annotated
 
 import numpy as np
 
-from cprsim.errors import ParameterError
+from cprsim.curves.choosing import chosen_curve, shipped_names
+from cprsim.errors import ScenarioError
 from cprsim.files import Stored
 from cprsim.records import Floats, pooled
 from cprsim.recovery.losses import Metric
+from cprsim.scenario.reading import LoadedScenario
 from cprsim.staleness.expected import MeanLoss, Prediction
 
-
-class LimitedQuantity(Metric):
-    """What is limited: the loss in a metric of the curve, or PLS as published."""
-
-    __slots__ = ()
-
-    AUC: ClassVar[LimitedQuantity]
-    LOG_LOSS: ClassVar[LimitedQuantity]
-    PLS: ClassVar[LimitedQuantity]  # portion of lost samples
-
-    @property
-    def metric(self) -> Metric | None:
-        """The metric of the curve that predicts it; None for PLS, which needs no curve."""
-        return None if self == LimitedQuantity.PLS else Metric(self)
-
-
-LimitedQuantity.AUC = LimitedQuantity(Metric.AUC)
-LimitedQuantity.LOG_LOSS = LimitedQuantity(Metric.LOG_LOSS)
-LimitedQuantity.PLS = LimitedQuantity("pls")
+PLS = Metric("pls")  # portion of lost samples: limited as published, without a curve
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
     """The most that may be lost, and how surely."""
 
-    quantity: Annotated[LimitedQuantity, Stored(str, LimitedQuantity)]  # what is limited
+    quantity: Annotated[Metric, Stored(str, Metric)]  # the loss in a metric of the curve, or PLS
     most: float  # the limit, not negative, in what the quantity is counted in
     # the limit holds at this one-sided upper bound of what is estimated, from 0.5 (the estimate
     # itself) to below 1
@@ -48,27 +32,20 @@ class Limit:
     # single jobs
     risk: float | None = None
 
-    def __post_init__(self) -> None:
-        if not (isfinite(self.most) and self.most >= 0):
-            raise ParameterError(f"a limit of {self.most} is none: it is a number, 0 or more")
-        if self.quantity == LimitedQuantity.PLS and self.most > 1:
-            raise ParameterError(f"target PLS is {self.most}; it is a share between 0 and 1")
-        if not 0.5 <= self.confidence < 1:
-            raise ParameterError(
-                f"confidence is {self.confidence}; it lies between 0.5 and below 1, as 0.95"
-            )
-        if self.risk is not None and not 0 < self.risk < 1:
-            raise ParameterError(
-                f"risk is {self.risk}; it is `mean`, or a share of jobs between 0 and 1, as 0.95"
-            )
+    @property
+    def metric(self) -> Metric | None:
+        """The metric of the curve that predicts it; None for PLS, which needs no curve."""
+        return None if self.quantity == PLS else self.quantity
 
-    def estimate(self, lost: Prediction) -> MeanLoss:
-        """What is held to the limit, of the losses of some replications, with its error."""
-        return lost.mean() if self.risk is None else quantile_loss(lost, self.risk)
+    @property
+    def words(self) -> str:
+        """What is limited, in words."""
+        return "PLS" if self.metric is None else self.metric.loss_label
 
     def bound(self, lost: Prediction) -> float:
-        """The upper bound that must not lie above `most`."""
-        return self.estimate(lost).quantile(self.confidence)
+        """The upper bound, over some replications, that must not lie above `most`."""
+        found = lost.mean() if self.risk is None else quantile_loss(lost, self.risk)
+        return found.quantile(self.confidence)
 
 
 def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
@@ -99,5 +76,40 @@ def pls_alone(pls: Floats) -> Prediction:
     return Prediction(pls, np.zeros(len(pls)), np.zeros(len(pls), dtype=bool), inf)
 
 
-NO_LIMIT = Limit(LimitedQuantity.PLS, 0.0)
+NO_LIMIT = Limit(PLS, 0.0)
 """Where nothing that is compared loses samples: all keep it."""
+
+
+LIMITS = {"max_auc_loss": Metric.AUC, "max_log_loss": Metric.LOG_LOSS, "target_pls": PLS}
+HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
+
+
+def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
+    """The limit that the section `accuracy` names; None where it names none.
+
+    Raises ScenarioError where it names several, or, if it has to be priced, one that no curve does.
+    """
+    section = loaded.scenario.accuracy
+    if section is None:
+        return None
+    known = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
+    named = {Metric(name): most for name, most in (section.max_loss or {}).items()}
+    found = [(what, most) for what, most in (known | named).items() if most is not None]
+    if len(found) > 1:
+        raise wrong(loaded, "accuracy", f"there are {len(found)} limits: keep one of {HOW}")
+    if not found:
+        return None
+    if priced and found[0][0] != PLS and chosen_curve(loaded) is None:
+        message = (
+            "no staleness curve applies, so that an accuracy limit means nothing: name one with "
+            f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
+            f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
+        )
+        raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
+    risk = None if section.risk == "mean" else float(section.risk)
+    return Limit(*found[0], section.confidence, risk)
+
+
+def wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:
+    """The error of a key of the scenario."""
+    return ScenarioError.at(loaded.place(key), message, key=key)

@@ -1,4 +1,4 @@
-"""Candidates priced by simulation: what one way to recover costs and loses at one interval.
+"""Candidates priced by simulation: what an option costs and loses at one interval.
 
 All candidates meet the same failures (replication i is the same history for everybody), so that
 their differences are known far better than they are.
@@ -6,38 +6,32 @@ their differences are known far better than they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from math import floor, inf, isclose, log10
 
 import numpy as np
 
+from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import SELECTED, Experiment, policy_of
+from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome
-from cprsim.records import Floats, SubSaves
+from cprsim.records import Estimate, Floats
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import lost_portion
-from cprsim.recovery.paper import strategy as paper_policy
-from cprsim.recovery.policy import RELOAD, ROLL_BACK, Capture, Policy
-from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.recovery import RecoverySection
-from cprsim.staleness.expected import Prediction
+from cprsim.recovery.policy import Capture, Policy
+from cprsim.selector.limit import Limit, pls_alone
+from cprsim.selector.option import FULL, Option, options_of, strategy
+from cprsim.staleness.expected import Prediction, nothing_lost
 
-FULL = "full"
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
 NEVER = inf
 SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes only longer ones
 ROUND = 0.002  # of an interval: by how much it may be rounded up
 FAILURES = 20_000  # that a candidate should meet, over all replications
 FEWEST, MOST = 200, 4000  # replications of a candidate
+FEWEST_REPLICATIONS = 100  # that a user may ask for
 FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
-
-Way = SubSaves | RecoverySection | None
-"""How a strategy saves: sub-saves, as the entry of a recovery system says, or whole (None)."""
-
-Losing = Callable[[Policy, StrategyOutcome], Prediction]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,124 +56,196 @@ class Priced:
     def mean_overhead(self) -> float:
         return float(self.overhead.mean()) if self.finished else inf
 
+    def keeps(self, limit: Limit) -> bool:
+        """Whether its loss keeps the limit at its upper bound."""
+        return self.finished and limit.bound(self.lost) <= limit.most
+
+    def more_than(self, other: Priced) -> Estimate:
+        """Its overhead less another's, paired, with its 95 % interval; NaN if unfinished."""
+        if not (self.finished and other.finished):
+            return Estimate(np.nan, np.nan, np.nan, len(other.overhead))
+        n = min(len(self.overhead), len(other.overhead))  # one may have been given up early
+        return Estimate.of_mean(self.overhead[:n] - other.overhead[:n])
+
+    def surely_cheaper(self, other: Priced) -> bool:
+        """Whether it costs less than another, beyond noise; finishing counts first."""
+        if not self.finished:
+            return False
+        return not other.finished or other.more_than(self).low > 0
+
 
 @dataclass(slots=True)
 class Bench:
-    """Prices candidates of one experiment, each once."""
+    """Prices candidates of one experiment, each once, and compares them with one limit."""
 
-    experiment: Experiment  # whose policies do not matter
-    ways: Mapping[str, Way]  # how each strategy saves, by its name
-    losing: Losing  # what the losses of a simulated strategy cost each replication
-    on_priced: Callable[[], None] = lambda: None  # called after each simulation
+    experiment: Experiment  # whose policies do not matter; its curve prices what is lost
+    options: Mapping[str, Option]  # by name
+    limit: Limit
     # what is left of the job after the last write, as a share of the progress between two, by
-    # strategy; all of it where none is named
+    # option; all of it where none is named
     tails: dict[str, float] = field(default_factory=dict)
-    _known: dict[tuple[str, float], Priced] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()  # options whose loss the curve does not know
+    _known: dict[tuple[str, float], Priced] = field(init=False, default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
+    _kinds: dict[str, object] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._failures = pipeline.FailureBlocks([self.experiment])
 
-    def price(self, strategy: str, intervals_h: Iterable[float]) -> list[Priced]:
-        """The candidates of one strategy at some intervals [h], in order."""
-        wanted = list(intervals_h)
-        new = dict.fromkeys(w for w in wanted if (strategy, w) not in self._known)
-        for some in _batches(new, AT_ONCE):
-            self._simulate(strategy, some)
-        return [self._known[strategy, interval_h] for interval_h in wanted]
-
-    def with_writes(self, strategy: str, n_writes: Iterable[int]) -> list[Priced]:
-        """The candidates of one strategy with so many writes each."""
-        tail = self.tails.get(strategy, 1.0)
-        return self.price(strategy, [self.interval_with(strategy, n, tail) for n in n_writes])
-
-    def interval_with(self, strategy: str, n_writes: int, tail: float) -> float:
-        """The interval between whole saves [h] at which a strategy has so many writes."""
-        return interval_with(n_writes, self.experiment.useful_h, tail, self.part(strategy))
-
     @property
-    def n_looked_at(self) -> int:
-        """Strategies of which a candidate was simulated."""
-        return len({strategy for strategy, _ in self._known})
+    def losing(self) -> list[str]:
+        """The options that lose samples."""
+        return [name for name, one in self.options.items() if one.loses(self.experiment)]
 
-    def part(self, strategy: str) -> float:
-        """A write's share of a whole save, and of the interval between whole saves."""
-        return part_of(self.ways[strategy])
+    def price(self, name: str, intervals_h: Iterable[float]) -> list[Priced]:
+        """The candidates of one option at some intervals [h], in order."""
+        wanted = list(intervals_h)
+        new = [*dict.fromkeys(w for w in wanted if (name, w) not in self._known)]
+        for at in range(0, len(new), AT_ONCE):
+            self._simulate(name, new[at : at + AT_ONCE])
+        return [self._known[name, interval_h] for interval_h in wanted]
 
-    def _simulate(self, strategy: str, intervals_h: list[float]) -> None:
-        policies = tuple(self.policy(strategy, w, str(i)) for i, w in enumerate(intervals_h))
+    def with_writes(self, name: str, n_writes: Iterable[int]) -> list[Priced]:
+        """The candidates of one option with so many writes each."""
+        tail = self.tails.get(name, 1.0)
+        return self.price(name, [self.interval_with(name, n, tail) for n in n_writes])
+
+    def interval_with(self, name: str, n_writes: int, tail: float) -> float:
+        """The interval between whole saves [h] at which an option has so many writes."""
+        return interval_with(n_writes, self.experiment.useful_h, tail, self.options[name].part)
+
+    def policy(self, name: str, interval_h: float) -> Policy:
+        """An option at an interval, as the engines take it."""
+        return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
+
+    def kind(self, name: str) -> object:
+        """Equal for options that differ by nothing that a simulation sees."""
+        if name not in self._kinds:
+            option, kind = self.options[name], None
+            if option.is_strategy and option.entry.costs is None:
+                policy = self.policy(name, self.experiment.useful_h)
+                parts = policy.sub_saves
+                cut = parts and (parts.fraction, parts.bytes_share, parts.extra_h)
+                kind = policy.on_failure, cut
+            self._kinds[name] = kind or name
+        return self._kinds[name]
+
+    def _simulate(self, name: str, intervals_h: list[float]) -> None:
+        kind = self.kind(name)
+        alike = {
+            other: [self.policy(other, interval_h) for interval_h in intervals_h]
+            for other in self.options
+            if self.kind(other) == kind
+        }
+        policies = tuple(replace(one, name=str(at)) for at, one in enumerate(alike[name]))
         experiment = replace(self.experiment, policies=policies)
         outcome = pipeline.simulate(experiment, failures=self._failures)
-        alike = [name for name in self.ways if self._cost_alike(name, strategy)]
-        for interval_h, one in zip(intervals_h, outcome.strategies, strict=True):
-            for name in alike:
-                policy = self.policy(name, interval_h, name)
-                self._known[name, interval_h] = self._priced(name, policy, one)
-            self.on_priced()
+        for other, made in alike.items():
+            for interval_h, policy, one in zip(intervals_h, made, outcome.strategies, strict=True):
+                self._known[other, interval_h] = self._priced(other, policy, one)
 
-    def _cost_alike(self, a: str, b: str) -> bool:
-        """Whether two strategies differ by nothing that a simulation sees."""
-        both = kind_of(self.ways[a]), kind_of(self.ways[b])
-        return a == b or (FULL not in (a, b) and both[0] == both[1])
-
-    def policy(self, strategy: str, interval_h: float, name: str) -> Policy:
-        """The strategy at an interval, as the engines take it."""
-        way = self.ways[strategy]
-        if isinstance(way, RecoverySection):
-            return replace(self._of_system(strategy, interval_h), name=name)
-        return replace(policy_at(strategy, way, self.experiment, interval_h), name=name)
-
-    def _of_system(self, strategy: str, interval_h: float | None = None) -> Policy:
-        """A recovery system as the scenario has it, or at another interval."""
-        way = self.ways[strategy]
-        assert isinstance(way, RecoverySection), "asked of recovery systems alone"
-        return policy_of(way, self.experiment, interval_h)
-
-    def as_it_is(self, strategy: str) -> Priced:
-        """A recovery system as the scenario has it."""
-        return self.price(strategy, [self._of_system(strategy).interval_h])[0]
-
-    def saves(self, strategy: str) -> tuple[float, float]:
-        """The shortest interval that a recovery system takes, and the mean stall of a save [h, h].
+    def saves(self, name: str) -> tuple[float, float]:
+        """The shortest interval that an option takes, and the mean stall of a write [h, h].
 
         0 and 0 where that can't be told: where no capture has the interval as it is given.
         """
-        if strategy not in self._saves:
-            one = self._capture(strategy, SHORT * self.experiment.useful_h)
+        if name not in self._saves:
+            useful_h, is_strategy = self.experiment.useful_h, self.options[name].is_strategy
+            one = self._capture(name, useful_h if is_strategy else SHORT * useful_h)
             stall_h = 0.0 if one is None or one.stall is None else one.stall.mean_h
-            self._saves[strategy] = 0.0 if one is None else one.every_h or 0.0, stall_h
-        return self._saves[strategy]
+            shortest_h = 0.0 if one is None or is_strategy else one.every_h or 0.0
+            self._saves[name] = shortest_h, stall_h
+        return self._saves[name]
 
-    def own_interval_h(self, strategy: str) -> float | None:
-        """The interval of a recovery system as the scenario has it [h]; None: it can't be told."""
-        one = self._capture(strategy, None)
+    def own_interval_h(self, name: str) -> float | None:
+        """The interval of an option as its entry has it [h]; None: it can't be told."""
+        one = self._capture(name, None)
         return None if one is None else one.every_h
 
-    def _capture(self, strategy: str, interval_h: float | None) -> Capture | None:
-        """What a recovery system saves at the interval that is chosen, at one interval."""
-        longest_h = self.experiment.useful_h
-        for place, one in enumerate(self._of_system(strategy, longest_h).captures):
-            if one.every_h is not None and isclose(one.every_h, longest_h):
-                captures = self._of_system(strategy, interval_h).captures
+    def _capture(self, name: str, interval_h: float | None) -> Capture | None:
+        """What an option saves at the interval that is chosen, at one interval."""
+        option, longest_h = self.options[name], self.experiment.useful_h
+        for place, one in enumerate(option.policy_at(self.experiment, longest_h).captures):
+            if one.every_h is not None and isclose(one.every_h, option.part * longest_h):
+                captures = option.policy_at(self.experiment, interval_h).captures
                 return captures[place] if place < len(captures) else None
         return None
 
-    def _priced(self, strategy: str, policy: Policy, one: StrategyOutcome) -> Priced:
+    def _priced(self, name: str, policy: Policy, one: StrategyOutcome) -> Priced:
         costs, losses, useful_h = one.costs, one.losses, self.experiment.useful_h
         finished, done_h = costs.finished, np.full(len(costs.finished), useful_h)
         if self.experiment.scenario.job.horizon_h is not None:
             done_h = np.where(finished, costs.useful_h, useful_h)
+        part = 1.0 if policy.sub_saves is None else policy.sub_saves.fraction
+        pls = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
         return Priced(
-            strategy=strategy,
+            strategy=name,
             policy=policy,
             n_saves=n_saves_due(policy.interval_h, useful_h),
-            n_writes=n_saves_due(part_of(policy.sub_saves) * policy.interval_h, useful_h),
+            n_writes=n_saves_due(part * policy.interval_h, useful_h),
             finished_fraction=float(finished.mean()),
             overhead=costs.wall_h / done_h - 1.0,
-            pls=lost_portion(losses.since_save_h, losses, costs.replication, useful_h),
-            lost=self.losing(policy, one),
+            pls=pls,
+            lost=self._lost(policy, one, pls),
         )
+
+    def _lost(self, policy: Policy, one: StrategyOutcome, pls: Floats) -> Prediction:
+        """What each replication loses in the quantity that is limited."""
+        metric, curve = self.limit.metric, self.experiment.curve
+        if metric is None:
+            return pls_alone(pls)
+        lost = None
+        if curve is not None:
+            lost = curve.predict(policy, metric, one.losses, one.costs, self.experiment.useful_h)
+        if lost is None:
+            assert not policy.leaves_stale, "only options that the curve knows are compared"
+            return nothing_lost(one.costs.n_replications)
+        return lost
+
+
+def bench_of(
+    experiment: Experiment, limit: Limit, options: Mapping[str, Option] | None = None
+) -> Bench:
+    """Where candidates are priced, in the quantity that is limited. Raises as `select` does."""
+    n = experiment.simulation.replications
+    if n is None or n < FEWEST_REPLICATIONS:
+        raise ParameterError(
+            f"{n or 'a precision in place of'} replications: a selection needs a number of "
+            f"them, {FEWEST_REPLICATIONS} at least, to tell a mean from noise"
+        )
+    given = options_of(experiment) if options is None else options
+    known = {FULL: strategy(FULL), **_known(experiment, limit, given)}
+    return Bench(experiment, known, limit, left_out=tuple(given.keys() - known.keys()))
+
+
+def _known(
+    experiment: Experiment, limit: Limit, options: Mapping[str, Option]
+) -> dict[str, Option]:
+    """The options whose loss can be told; those that lose nothing are among them."""
+    metric, curve = limit.metric, experiment.curve
+    losing = {name for name, one in options.items() if one.loses(experiment)}
+    if metric is None or not losing:
+        return dict(options)
+    if curve is None:
+        raise ParameterError(f"a limit of {limit.quantity.value} needs a staleness curve")
+    if unfit := curve.why_unfit(metric):
+        raise ParameterError(
+            f"curve {curve.name} is not fit for use, so that nothing is recommended by it: "
+            f"{'; '.join(unfit)}"
+        )
+    known = {
+        name: one
+        for name, one in options.items()
+        if name not in losing
+        or curve.of_policy(one.policy_at(experiment, experiment.useful_h), metric) is not None
+    }
+    if not known:
+        raise ParameterError(
+            f"curve {curve.name} knows none of {', '.join(options)} in {metric.value}, as they "
+            f"save; it knows losses of {', '.join(curve.metrics)}"
+        )
+    return known
 
 
 def affordable(experiment: Experiment, *, tail: bool) -> int:
@@ -188,32 +254,6 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
     n_failures = experiment.useful_h / expected.mtbf_h
     fewest = FEWEST_OF_A_TAIL if tail else FEWEST
     return max(fewest, min(MOST, int(FAILURES / max(n_failures, 1.0))))
-
-
-def policy_at(strategy: str, way: Way, experiment: Experiment, interval_h: float) -> Policy:
-    """A strategy at an interval; a recovery system as it is where it has none to choose."""
-    if isinstance(way, RecoverySection):
-        return policy_of(way, experiment, interval_h=interval_h)
-    costs, cluster = experiment.costs, experiment.cluster
-    does = ROLL_BACK if strategy == FULL else RELOAD
-    return paper_policy(strategy, does, costs, cluster, interval_h, SELECTED, sub_saves=way)
-
-
-def option_of(way: RecoverySection) -> str | None:
-    """The option that is a recovery system's interval; None where it has none to choose."""
-    return SYSTEMS[way.strategy].interval
-
-
-def part_of(way: Way) -> float:
-    """A write's share of a whole save; 1 where every save is whole."""
-    return way.fraction if isinstance(way, SubSaves) else 1.0
-
-
-def kind_of(way: Way) -> object:
-    """Equal for strategies that differ from each other by nothing that a simulation sees."""
-    if isinstance(way, SubSaves):
-        return way.fraction, way.bytes_share, way.extra_h
-    return way and way.name
 
 
 def interval_with(n_writes: int, useful_h: float, tail: float = 1.0, part: float = 1.0) -> float:
@@ -239,15 +279,3 @@ def _rounded_up(value: float, digits: int) -> float:
     decimals = digits - 1 - floor(log10(value))
     above = floor(value * 10.0**decimals * (1 + 1e-12)) + 1
     return float(round(above / 10.0**decimals, max(decimals, 0)))
-
-
-def _batches(items: Iterable[float], size: int) -> Iterator[list[float]]:
-    rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield some
-
-
-def common(a: Priced, b: Priced) -> Floats:
-    """Overhead of `a` less that of `b`, replication by replication, (n,)."""
-    n = min(len(a.overhead), len(b.overhead))  # one may have been given up early
-    return np.asarray(a.overhead[:n] - b.overhead[:n])

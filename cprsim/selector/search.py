@@ -12,11 +12,9 @@ from __future__ import annotations
 from itertools import count
 from math import ceil, copysign, exp, inf, isfinite, log
 
-from cprsim.records import SubSaves
 from cprsim.recovery.intervals import n_saves_due, young_h
-from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.limit import Limit
-from cprsim.selector.pricing import FULL, Bench, Priced, Way, option_of
+from cprsim.selector.pricing import Bench, Priced
 
 FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
 MOST_WRITES = 100_000  # that are ever tried
@@ -29,40 +27,45 @@ WIDER = 6  # times that the search may go beyond where it looked
 TIMES_FEWER = 2  # how far down it goes then
 TIMES_FEWER_OF_SYSTEMS = 4
 FLAT = 0.03  # of the number of writes: so near the best, the overhead is the same
-NEAR = 100  # of the writes of a strategy, one: as near as makes no difference
+NEAR = 100  # of the writes of a name, one: as near as makes no difference
 FEWER = 2  # writes less than seem to be needed, to be tried at least
 TAILS = (1.0, 0.8, 0.6, 0.4, 0.2)  # of what lies between two writes, the last piece of the job
 WORTH_A_TAIL = 1.01  # times the least loss: up to there pieces of equal length will do
 WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
 
 
-def mean_save_h(bench: Bench) -> float:
-    """Expected stall of one whole save [h]."""
-    costs, cluster = bench.experiment.costs, bench.experiment.cluster
-    return costs.mean_h(costs.save_stall, cluster.n_emb_ps)
+def best(bench: Bench, name: str, full: Priced, worth: float = WORTH_TRYING) -> Priced | None:
+    """An option at the cheapest interval that keeps the limit; None where none does."""
+    option = bench.options[name]
+    if not option.reloads:
+        one = cheapest_of(bench, name)
+        if not one.policy.leaves_stale or one.keeps(bench.limit):
+            return one
+        if option.interval is None:
+            return None
+    return best_within(bench, name, most_writes(bench, name, full, worth))
 
 
-def mean_write_h(bench: Bench, strategy: str) -> float:
-    """Expected stall of one write of a strategy, whole save or sub-save [h]."""
-    way = bench.ways[strategy]
-    if isinstance(way, RecoverySection):
-        return bench.saves(strategy)[1]
-    if isinstance(way, SubSaves):
-        return way.cost_share * mean_save_h(bench) + way.extra_h
-    return mean_save_h(bench)
+def cheapest_of(bench: Bench, name: str) -> Priced:
+    """An option at its cheapest interval, whatever it loses; as it is where it has none."""
+    option = bench.options[name]
+    if option.interval is None:
+        return bench.price(name, [option.policy_at(bench.experiment).interval_h])[0]
+    write_h, most = bench.saves(name)[1], most_taken(bench, name)
+    if write_h > 0:
+        around = _around_young(bench, write_h, STEPS if option.is_strategy else SYSTEM_STEPS)
+        return _least(bench, name, sorted({min(n, most) for n in around}), most)
+    if option.is_strategy:
+        return bench.with_writes(name, [FREE_WRITES])[0]
+    if any(scope.silent for scope in bench.experiment.scopes):
+        return _least(bench, name, [min(FREE_WRITES, most)], most)  # with more, all may be bad
+    return _fewest_that_help(bench, name)
 
 
-def best_full(bench: Bench) -> Priced:
-    """Full recovery at its own best interval, found by simulation around Young's."""
-    if mean_save_h(bench) == 0:
-        return bench.with_writes(FULL, [FREE_WRITES])[0]
-    return _least(bench, FULL, _around_young(bench, mean_save_h(bench), STEPS), MOST_WRITES)
-
-
-def _least(bench: Bench, strategy: str, numbers: list[int], most: int) -> Priced:
+def _least(bench: Bench, name: str, numbers: list[int], most: int) -> Priced:
     """The candidate of the least overhead, with at most so many writes, from some numbers on."""
-    times = TIMES_FEWER if strategy == FULL else TIMES_FEWER_OF_SYSTEMS
-    tried = bench.with_writes(strategy, numbers)
+    times = TIMES_FEWER if bench.options[name].is_strategy else TIMES_FEWER_OF_SYSTEMS
+    tried = bench.with_writes(name, numbers)
     for _ in range(WIDER):
         best, numbers = _cheapest(tried), [one.n_writes for one in tried]
         wider = set()
@@ -72,8 +75,8 @@ def _least(bench: Bench, strategy: str, numbers: list[int], most: int) -> Priced
             wider.add(min(2 * max(numbers) + 1, most))
         if wider <= set(numbers):
             break
-        tried = _by_writes([*tried, *bench.with_writes(strategy, sorted(wider - set(numbers)))])
-    return _closer(bench, strategy, tried)
+        tried = _by_writes([*tried, *bench.with_writes(name, sorted(wider - set(numbers)))])
+    return _closer(bench, name, tried)
 
 
 def _around_young(bench: Bench, save_h: float, steps: tuple[float, ...]) -> list[int]:
@@ -84,79 +87,49 @@ def _around_young(bench: Bench, save_h: float, steps: tuple[float, ...]) -> list
     return sorted({round(step * n_writes) for step in steps})
 
 
-def has_interval(way: Way) -> bool:
-    """Whether there is an interval to choose."""
-    return not isinstance(way, RecoverySection) or option_of(way) is not None
-
-
-def best_system(
-    bench: Bench, strategy: str, limit: Limit, full: Priced, worth: float = WORTH_TRYING
-) -> Priced | None:
-    """A recovery system at its best interval; as it is where it has none to choose."""
-    chosen = has_interval(bench.ways[strategy])
-    best = _cheapest_system(bench, strategy) if chosen else bench.as_it_is(strategy)
-    if not best.policy.leaves_stale or keeps(best, limit):
-        return best
-    if not chosen:
-        return None
-    return best_within(bench, strategy, limit, most_writes(bench, strategy, full, worth))
-
-
-def _cheapest_system(bench: Bench, strategy: str) -> Priced:
-    save_h, most = mean_write_h(bench, strategy), most_taken(bench, strategy)
-    if save_h == 0 and any(scope.silent for scope in bench.experiment.scopes):
-        return _least(bench, strategy, [min(FREE_WRITES, most)], most)  # with more, all may be bad
-    if save_h == 0:
-        return _fewest_that_help(bench, strategy)
-    around = _around_young(bench, save_h, SYSTEM_STEPS)
-    return _least(bench, strategy, sorted({min(n, most) for n in around}), most)
-
-
-def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
+def _fewest_that_help(bench: Bench, name: str) -> Priced:
     """Where saves cost nothing, more are always better: the fewest that are as good as many."""
-    most = most_taken(bench, strategy)
-    enough, more = bench.with_writes(
-        strategy, [min(FREE_WRITES, most), min(10 * FREE_WRITES, most)]
-    )
+    most = most_taken(bench, name)
+    enough, more = bench.with_writes(name, [min(FREE_WRITES, most), min(10 * FREE_WRITES, most)])
     while WORTH_A_SAVE * more.mean_overhead < enough.mean_overhead or not enough.finished:
         enough, n = more, min(10 * more.n_writes, most)
         if n == enough.n_writes:
             break
-        more = bench.with_writes(strategy, [n])[0]
+        more = bench.with_writes(name, [n])[0]
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
     too_few = -1  # not known yet
     while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
         fewer = int(FREE_STEP * enough.n_writes)
         between = round(exp((log(too_few + 2) + log(enough.n_writes + 1)) / 2)) - 1
         middle = fewer if too_few < 0 else between
-        one = bench.with_writes(strategy, [middle])[0]
+        one = bench.with_writes(name, [middle])[0]
         if one.mean_overhead <= enough_overhead:
             enough = one
         else:
             too_few = middle
-    candidate = _as_said(bench, strategy, enough_overhead) if enough.n_writes == 0 else None
+    candidate = _as_said(bench, name, enough_overhead) if enough.n_writes == 0 else None
     return enough if candidate is None else candidate
 
 
-def _as_said(bench: Bench, strategy: str, enough_overhead: float) -> Priced | None:
+def _as_said(bench: Bench, name: str, enough_overhead: float) -> Priced | None:
     """A system at the scenario's interval, where that is as good as any."""
-    own_h = bench.own_interval_h(strategy)
+    own_h = bench.own_interval_h(name)
     if own_h is None:
         return None
     n_pieces = ceil(bench.experiment.useful_h / own_h)
-    tried = (bench.price(strategy, [own_h]), bench.with_writes(strategy, [n_pieces - 1]))
+    tried = (bench.price(name, [own_h]), bench.with_writes(name, [n_pieces - 1]))
     return next((one for (one,) in tried if one.mean_overhead <= enough_overhead), None)
 
 
-def most_taken(bench: Bench, strategy: str) -> int:
+def most_taken(bench: Bench, name: str) -> int:
     """The most saves that a recovery system takes: its interval has a shortest one."""
-    shortest_h = bench.saves(strategy)[0]
+    shortest_h = bench.saves(name)[0]
     if shortest_h == 0:
         return MOST_WRITES
     return min(max(n_saves_due(shortest_h, bench.experiment.useful_h) - 1, 0), MOST_WRITES)
 
 
-def _closer(bench: Bench, strategy: str, tried: list[Priced]) -> Priced:
+def _closer(bench: Bench, name: str, tried: list[Priced]) -> Priced:
     """The cheapest, once the next candidates to try are so near that they cost the same.
 
     Saving costs in proportion to n and rework to 1 / n, so that the overhead over log n is close
@@ -168,7 +141,7 @@ def _closer(bench: Bench, strategy: str, tried: list[Priced]) -> Priced:
         apart = min((abs(one.n_writes - led) for one in tried), default=0)
         if not best.finished or apart < max(1.0, FLAT * best.n_writes):
             return best
-        tried = _by_writes([*tried, *bench.with_writes(strategy, [led])])
+        tried = _by_writes([*tried, *bench.with_writes(name, [led])])
 
 
 def _lowest_of_parabola(tried: list[Priced], place: int) -> int:
@@ -198,37 +171,24 @@ def _cheapest(tried: list[Priced]) -> Priced:
 # --------------------------------------------------------------------------- within a limit
 
 
-def keeps(one: Priced, limit: Limit) -> bool:
-    """Whether a candidate's loss keeps the limit at its upper bound."""
-    return one.finished and limit.bound(one.lost) <= limit.most
-
-
-def fewest(way: Way) -> int:
-    """The fewest writes that a strategy may have."""
-    return way.n_per_interval if isinstance(way, SubSaves) else 0
-
-
-def most_writes(bench: Bench, strategy: str, full: Priced, worth: float = WORTH_TRYING) -> int:
-    """Writes of a strategy that alone would cost `worth` times as much as full recovery does."""
-    write_h = mean_write_h(bench, strategy)
-    taken = MOST_WRITES
-    if isinstance(bench.ways[strategy], RecoverySection):
-        taken = most_taken(bench, strategy)
+def most_writes(bench: Bench, name: str, full: Priced, worth: float = WORTH_TRYING) -> int:
+    """Writes of an option that alone would cost `worth` times as much as full recovery does."""
+    write_h, taken = bench.saves(name)[1], most_taken(bench, name)
     if write_h == 0:
         return min(FREE_WRITES, taken)
     budget_h = worth * min(full.mean_overhead, 10.0) * bench.experiment.useful_h
-    least = ceil(10 / bench.part(strategy))
+    least = ceil(10 / bench.options[name].part)
     return min(max(ceil(budget_h / write_h), least), taken)
 
 
-def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Priced | None:
+def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
     """The candidate with the fewest writes that keeps the limit; None where none does."""
-    lowest = fewest(bench.ways[strategy])
-    if mean_write_h(bench, strategy) == 0:
-        last = bench.with_writes(strategy, [n_most])[0]
-        return last if keeps(last, limit) else None
-    first = bench.with_writes(strategy, [lowest])[0]
-    if keeps(first, limit):
+    limit, n_fewest = bench.limit, bench.options[name].n_fewest
+    if bench.saves(name)[1] == 0:
+        last = bench.with_writes(name, [n_most])[0]
+        return last if last.keeps(limit) else None
+    first = bench.with_writes(name, [n_fewest])[0]
+    if first.keeps(limit):
         return first
     if limit.most == 0:
         return None
@@ -237,23 +197,36 @@ def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Price
         if enough is not None and enough.n_writes - too_few.n_writes <= near(enough):
             break
         n = _next(too_few, enough, limit, n_most, halve=number % 5 == 0)
-        step = bench.with_writes(strategy, [n])[0]
-        if keeps(step, limit):
+        step = bench.with_writes(name, [n])[0]
+        if step.keeps(limit):
             enough = step
         elif n >= n_most:
             return None
         else:
             too_few = step
     assert enough is not None
-    return _still_fewer(bench, strategy, limit, enough)
+    # a little fewer, where those between had missed by little
+    around = max(FEWER, round(1 / bench.options[name].part)) * near(enough)
+    lowest = max(enough.n_writes - around, n_fewest)
+    fewer = bench.with_writes(name, range(lowest, enough.n_writes, near(enough)))
+    return next((one for one in fewer if one.keeps(limit)), enough)
 
 
-def _still_fewer(bench: Bench, strategy: str, limit: Limit, enough: Priced) -> Priced:
-    """The fewest of a little fewer writes, where those between had missed by little."""
-    around = max(FEWER, round(1 / bench.part(strategy))) * near(enough)
-    lowest = max(enough.n_writes - around, fewest(bench.ways[strategy]))
-    fewer = bench.with_writes(strategy, range(lowest, enough.n_writes, near(enough)))
-    return next((one for one in fewer if keeps(one, limit)), enough)
+def last_that_pays(bench: Bench, name: str, full: Priced) -> Priced | None:
+    """The candidate with the most writes that still surely costs less than full recovery."""
+    pays = bench.options[name].n_fewest
+    last = bench.with_writes(name, [pays])[0]
+    if not last.surely_cheaper(full):
+        return None
+    too_many = most_writes(bench, name, full) + 1
+    while too_many - pays > 1:
+        middle = (pays + too_many) // 2
+        one = bench.with_writes(name, [middle])[0]
+        if one.surely_cheaper(full):
+            pays, last = middle, one
+        else:
+            too_many = middle
+    return last
 
 
 def near(one: Priced) -> int:
@@ -280,9 +253,9 @@ def _log_ratio(one: Priced, limit: Limit) -> float:
     return log(bound / limit.most) if 0 < bound < inf else copysign(inf, bound)
 
 
-def best_tail(bench: Bench, strategy: str, limit: Limit, n_writes: int) -> float:
+def best_tail(bench: Bench, name: str, n_writes: int) -> float:
     """How long the piece after the last write should be, as a share of the others."""
-    intervals_h = [bench.interval_with(strategy, n_writes, tail) for tail in TAILS]
-    bounds = [limit.bound(one.lost) for one in bench.price(strategy, intervals_h)]
+    intervals_h = [bench.interval_with(name, n_writes, tail) for tail in TAILS]
+    bounds = [bench.limit.bound(one.lost) for one in bench.price(name, intervals_h)]
     least = min(bounds)
     return TAILS[0] if bounds[0] <= least * WORTH_A_TAIL else TAILS[bounds.index(least)]

@@ -1,8 +1,8 @@
-"""A selection with all that is shown: the decision, the paper's formula, the front, the flips."""
+"""A selection: what a scenario asks, and all that is shown of the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from math import isclose
@@ -10,67 +10,105 @@ from math import isclose
 import numpy as np
 from scipy import optimize
 
-from cprsim.experiments.assemble import Experiment
+from cprsim.curves.choosing import stand_ins
+from cprsim.errors import ParameterError, watch
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.records import Estimate
 from cprsim.recovery.intervals import cpr_h
 from cprsim.recovery.losses import WHOLE, Metric
-from cprsim.recovery.systems import SYSTEMS
+from cprsim.recovery.paper import STRATEGIES
+from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.words import hours
-from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.deciding import (
-    Decided,
-    bench_of,
-    decide,
-    difference,
-    fit_tails,
-    loses,
-    simplest,
-)
-from cprsim.selector.flips import flips
+from cprsim.selector.deciding import Decided, decide, fit_tails, simplest
+from cprsim.selector.flips import decide_again, flips
 from cprsim.selector.inputs import inputs_of
-from cprsim.selector.limit import Limit
-from cprsim.selector.parameters import decide_again
-from cprsim.selector.pricing import FULL, Bench, Priced, Way, option_of
-from cprsim.selector.search import best_within, fewest, has_interval, keeps, most_writes
-from cprsim.selector.words import system_entry
+from cprsim.selector.limit import HOW, NO_LIMIT, limit_of, wrong
+from cprsim.selector.option import FULL, options_of
+from cprsim.selector.parameters import variants
+from cprsim.selector.pricing import Bench, Priced, affordable, bench_of
+from cprsim.selector.search import best_within, most_writes
+from cprsim.selector.unknown import sensitivity_of
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 
+Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
 N_LEVEL = 8  # the same of what loses nothing: its overhead is shown over the interval
 FRONT_TIMES = 6  # its best number of saves, and one in so many of it: how far that goes
 FRONT_UP_TO = 1.3  # times full recovery's overhead, what writes may cost there
 
 
+def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, Bench]:
+    """The scenario, and where its candidates are priced. Raises CprsimError for what is wrong."""
+    loaded = load([])
+    for number, entry in enumerate(loaded.scenario.recovery):
+        if entry.costs is not None and entry.strategy in STRATEGIES:
+            message = (
+                f"a selection prices `{entry.strategy}` at the section `costs`: put these there; "
+                "recovery systems may have their own"
+            )
+            raise wrong(loaded, f"recovery.{number}.costs", message)
+    experiment = assemble(loaded)  # says where an entry stands that can't run the job
+    try:
+        options = options_of(experiment)
+    except ParameterError as error:
+        raise wrong(loaded, "recovery", str(error)) from None
+    limited = any(one.loses(experiment) for one in options.values())
+    limit = limit_of(loaded, priced=limited)
+    if limited and limit is None:
+        message = f"there is no limit; say what may be lost with one of {HOW}"
+        raise wrong(loaded, "accuracy", message)
+    limit, n = limit or NO_LIMIT, replications
+    if n is None:
+        n = affordable(experiment, tail=limit.risk is not None)
+    loaded = load([f"--replications simulation.replications={n}"])
+    return loaded, bench_of(experiment.simulated(replications=n), limit, options)
+
+
+def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
+    """The selection, with what would make another candidate the cheapest."""
+    others = stand_ins(loaded) if bench.limit.metric else ()
+    varied = variants(loaded, bench.experiment.simulation.replications or 0)
+    with watch.progress("selecting") as on_progress:
+        selection = select(bench, on_progress, draws=varied, stand_ins=others)
+    bills = selection.bills(prices_of(loaded.scenario))
+    best = cheapest_of(bills) if bills else selection.chosen.strategy
+    costs = {name: one.overhead.mean for name, one in selection.finishing.items()}
+    if bills:
+        costs = {name: float(one.month.total_cents) for name, one in bills.items()}
+    unsure, accuracy = sensitivity_of(loaded, selection.entries, costs, best), ""
+    if selection.limited and loaded.scenario.accuracy is not None:
+        plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
+        accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
+    return replace(selection, accuracy=accuracy, sensitivity=unsure)
+
+
 def select(
-    experiment: Experiment,
-    curve: StalenessCurve | None,
-    limit: Limit,
-    ways: Mapping[str, Way] | None = None,
+    bench: Bench,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     *,
     explain: bool = True,
     draws: Sequence[Experiment] = (),
     stand_ins: Sequence[StalenessCurve] = (),
 ) -> Selection:
-    """Choose the interval of each strategy, and the strategy."""
-    bench = bench_of(experiment, curve, limit, ways)
-    explained = len(bench.ways) + len(list(inputs_of(experiment))) if explain else 0
-    n_steps, done = len(bench.ways) + explained + len(stand_ins) + len(draws), count(1)
+    """Choose the interval of each option, and the option, by the curve of the experiment."""
+    experiment, limit, curve = bench.experiment, bench.limit, bench.experiment.curve
+    explained = len(bench.options) + len(list(inputs_of(experiment))) if explain else 0
+    n_steps, done = len(bench.options) + explained + len(stand_ins) + len(draws), count(1)
 
     def step() -> None:
         on_progress(min(next(done), n_steps), n_steps)
 
-    decided = decide(bench, limit, step=step)
-    decided, alike = simplest(bench, fit_tails(bench, limit, decided))
+    decided, alike = simplest(bench, fit_tails(bench, decide(bench, step=step)))
     full, chosen = decided.full, decided.chosen
 
     def shown(one: Priced, rule: str = "") -> Candidate:
-        return candidate(one, full, limit, experiment.useful_h, rule, bench.ways[one.strategy])
+        return candidate(one, bench, full, rule)
 
-    best = {name: None if one is None else shown(one) for name, one in decided.best.items()}
-    limited = any(loses(name, way, experiment) for name, way in bench.ways.items() if name != FULL)
+    limited = bool(bench.losing)
     fronts = _front(bench, decided, limited, step) if explain else []
     return Selection(
         useful_h=experiment.useful_h,
@@ -78,32 +116,31 @@ def select(
         limit=limit,
         curve=None if curve is None else f"{curve.name} ({curve.origin})",
         recommended=chosen.strategy,
-        fell_back=chosen is full,
         alike=alike,
         stand_ins=tuple(
-            _interval_by(other, bench, limit, decided, step)
+            _interval_by(other, bench, decided, step)
             for other in stand_ins
-            if other.of_policy(chosen.policy, limit.quantity.metric or Metric.AUC)
+            if other.of_policy(chosen.policy, limit.metric or Metric.AUC)
         ),
         full=shown(full),
-        best=best,
-        formula=tuple(shown(one, rule) for rule, one in _formula(bench, curve, limit)),
+        best={name: None if one is None else shown(one) for name, one in decided.best.items()},
+        formula=tuple(shown(one, rule) for rule, one in _formula(bench)),
         front={name: tuple(map(shown, priced)) for name, priced in fronts},
-        flips=flips(bench, decided, limit if limited else None, step) if explain else (),
-        drawn=decide_again(bench, decided, limit, draws, step),
+        flips=flips(bench, decided, step, limited=limited) if explain else (),
+        drawn=decide_again(bench, decided, draws, step),
         notes=(*(() if curve is None or not limited else curve.notes), *_careful(bench, decided)),
-        left_out=tuple(name for name in ways or () if name not in bench.ways),
+        left_out=bench.left_out,
         limited=limited,
     )
 
 
 def _interval_by(
-    curve: StalenessCurve, bench: Bench, limit: Limit, decided: Decided, step: Callable[[], None]
+    curve: StalenessCurve, bench: Bench, decided: Decided, step: Callable[[], None]
 ) -> float:
     """The interval [h] of the chosen strategy by another curve; 0: none keeps the limit."""
-    name = decided.chosen.strategy
-    other = bench_of(bench.experiment, curve, limit, {name: bench.ways[name]})
-    one = best_within(other, name, limit, most_writes(other, name, decided.full))
+    name, priced_by = decided.chosen.strategy, replace(bench.experiment, curve=curve)
+    other = bench_of(priced_by, bench.limit, {name: bench.options[name]})
+    one = best_within(other, name, most_writes(other, name, decided.full))
     step()
     return 0.0 if one is None else one.policy.interval_h
 
@@ -116,58 +153,55 @@ def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
             f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
             "work that is done by then."
         )
-    for way in bench.ways.values():
-        if isinstance(way, RecoverySection) and (lost := SYSTEMS[way.strategy].not_counted):
+    for name, option in bench.options.items():
+        if option.not_counted:
             yield (
-                f"{way.name}: {lost}; that is in no number here, and it is not "
+                f"{name}: {option.not_counted}; that is in no number here, and it is not "
                 "recommended, whatever its hours."
             )
-    for name, one in decided.best.items():
-        if one is not None and one.policy.tax.nodes > 0:
+    for name, one in decided.there.items():
+        if one.policy.tax.nodes > 0:
             extra = f"{one.policy.tax.nodes:g}"
             yield f"{name} takes nodes on top of the job's, {extra}, whose hours are not counted."
 
 
-def candidate(
-    one: Priced, full: Priced, limit: Limit, useful_h: float, rule: str = "", way: Way = None
-) -> Candidate:
+def candidate(one: Priced, bench: Bench, full: Priced, rule: str = "") -> Candidate:
     """A priced candidate as the numbers that are shown."""
-    option, entry, found = "", "", rule or "selected"
-    if isinstance(way, RecoverySection):
-        option, entry = option_of(way) or "", system_entry(way, one.policy, useful_h)
-        found = one.policy.interval_rule
+    option, policy = bench.options[one.strategy], one.policy
     n, nothing = len(one.overhead), np.nan
     unknown = Estimate(nothing, nothing, nothing, n)
     expected = one.lost.mean()
+    if option.is_strategy:
+        policy = replace(policy, interval_rule=rule or "selected")
     return Candidate(
         strategy=one.strategy,
-        policy=replace(one.policy, interval_rule=found),
+        policy=policy,
         n_saves=one.n_saves,
         finished_fraction=one.finished_fraction,
         overhead=Estimate.of_mean(one.overhead) if one.finished else unknown,
         pls=Estimate.of_mean(one.pls) if one.finished else unknown,
         loss=Estimate(expected.mean, *expected.interval(), n) if one.finished else unknown,
-        held=limit.bound(one.lost) if one.finished else nothing,
-        keeps=keeps(one, limit),
-        benefit=difference(full, one),
+        held=bench.limit.bound(one.lost) if one.finished else nothing,
+        keeps=one.keeps(bench.limit),
+        benefit=full.more_than(one),
         beyond_fraction=one.lost.beyond_fraction,
         rule=rule,
-        option=option,
-        entry=entry,
+        option="" if option.is_strategy else option.interval or "",
+        entry=option.entry_at(policy.interval_h, bench.experiment.useful_h),
     )
 
 
 # --------------------------------------------------------------------------- the paper's formula
 
 
-def _formula(bench: Bench, curve: StalenessCurve | None, limit: Limit) -> list[tuple[str, Priced]]:
+def _formula(bench: Bench) -> list[tuple[str, Priced]]:
     """Partial recovery at the interval of the paper's formula, both forms; see `target_pls`."""
-    if WHOLE not in bench.ways:
+    if WHOLE not in bench.options:
         return []
-    metric = limit.quantity.metric
+    experiment, limit = bench.experiment, bench.limit
+    metric, curve = limit.metric, experiment.curve
     response = curve.of(WHOLE, metric) if curve is not None and metric is not None else None
     target = limit.most if response is None else target_pls(response, limit.most)
-    experiment = bench.experiment
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     if not target > 0 or expected.n_shards_together == 0:
         return []
@@ -201,13 +235,13 @@ def _front(
 ) -> list[tuple[str, list[Priced]]]:
     """Candidates of each strategy from few writes to many, up to where they no longer pay."""
     fronts = []
-    for name, way in bench.ways.items():
+    for name, option in bench.options.items():
         step()
-        if (limited and name == FULL) or not has_interval(way):
+        if (limited and name == FULL) or option.interval is None:
             continue
         chosen = decided.full if name == FULL else decided.best[name]
         level = chosen is not None and not chosen.policy.leaves_stale
-        lowest, n = fewest(way), N_LEVEL if level else N_FRONT
+        lowest, n = option.n_fewest, N_LEVEL if level else N_FRONT
         most = most_writes(bench, name, decided.full, FRONT_UP_TO)
         if level and chosen is not None:  # far from its best it may take long to simulate
             lowest = chosen.n_writes // FRONT_TIMES

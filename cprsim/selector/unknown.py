@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -20,7 +19,6 @@ from cprsim.results.sensitivity import (
     MOST_CONTENDERS,
     N_DRAWS,
     Sensitivity,
-    only_prices,
     sensitivity,
 )
 from cprsim.scenario.failures import ANY
@@ -46,63 +44,55 @@ def sensitivity_of(
     """
     if not loaded.scenario.unknown:
         return None
-    few = [best, *(name for name in sorted(costs, key=costs.__getitem__) if name != best)]
-    unknown = unknown_values(loaded)
+    others = sorted((name for name in costs if name != best), key=costs.__getitem__)
+    names = [best, *others][:MOST_CONTENDERS]
+    text = "\n".join(["recovery:", *(f"  - {entries[name]}" for name in names)])
+    n = min(loaded.scenario.simulation.replications or N_REPLICATIONS, N_REPLICATIONS)
+    fixed = {
+        "recovery": cast(dict[str, Plain], read_yaml(text, loaded.path)[0])["recovery"],
+        "simulation.replications": n,
+        "simulation.precision": None,
+    }
+    unknown, known = unknown_values(loaded), dict[str, Used]()
     simulated = [len(some.written) for key, some in unknown.items() if not key.startswith(PRICES)]
     priced = len(simulated) < len(unknown)  # what is used then is simulated once
-    total, done = sum(simulated) + N_DRAWS * bool(simulated) + priced, count(1)
+    total = sum(simulated) + N_DRAWS * bool(simulated) + priced
+
+    def varied(changes: Mapping[str, Plain]) -> LoadedScenario:
+        return loaded.varied({**fixed, **changes}, lambda key: Place(f"unknown {key}"))
+
     with watch.progress("values of unknown inputs") as on_progress:
-        tried = {name: entries[name] for name in few[:MOST_CONTENDERS]}
-        lab = _EntryTrials(loaded, tried, lambda: on_progress(next(done), total))
-        return sensitivity(loaded, best, lab.costs, unknown)
+
+        def used(changes: Mapping[str, Plain]) -> Used:
+            """What is used under some changes, whatever the prices."""
+            but = {key: to for key, to in changes.items() if not key.startswith(PRICES)}
+            if str(but) not in known:
+                known[str(but)] = _used(varied(but), names)
+                on_progress(len(known), total)
+            return known[str(but)]
+
+        def costs_of(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
+            """Costs under each of some changes."""
+            rows = []
+            for changes in all_changes:
+                one, of = varied(changes), used(changes)
+                prices = prices_of(one.scenario)
+                rows.append([_cost(one, of.get(name), prices) for name in names])
+            return dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
+
+        return sensitivity(loaded, best, costs_of, unknown)
 
 
-class _EntryTrials:
-    """Finds out what entries cost if inputs were otherwise."""
-
-    def __init__(
-        self, loaded: LoadedScenario, entries: Mapping[str, str], on_priced: Callable[[], None]
-    ) -> None:
-        text = "\n".join(["recovery:", *(f"  - {entry}" for entry in entries.values())])
-        listed = cast(dict[str, Plain], read_yaml(text, loaded.path)[0])["recovery"]
-        n = loaded.scenario.simulation.replications or N_REPLICATIONS
-        self._fixed: dict[str, Plain] = {
-            "recovery": listed,
-            "simulation.replications": min(n, N_REPLICATIONS),
-            "simulation.precision": None,
-        }
-        self._loaded, self._names, self._on_priced = loaded, tuple(entries), on_priced
-        self._now: Used | None = None  # as the scenario says
-
-    def costs(self, all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
-        """Cost of each entry under each of some changes; those of prices need no simulation."""
-        scenarios = [self._varied(changes) for changes in all_changes]
-        if only_prices(all_changes):
-            if self._now is None:
-                self._now = self._used(self._varied({}))
-            used = [self._now] * len(scenarios)
-        else:
-            used = [self._used(one) for one in scenarios]
-        rows = [
-            [_cost(one, of.get(name), prices_of(one.scenario)) for name in self._names]
-            for one, of in zip(scenarios, used, strict=True)
-        ]
-        return dict(zip(self._names, np.array(rows, dtype=np.float64).T, strict=True))
-
-    def _varied(self, changes: Mapping[str, Plain]) -> LoadedScenario:
-        return self._loaded.varied({**self._fixed, **changes}, lambda key: Place(f"unknown {key}"))
-
-    def _used(self, loaded: LoadedScenario) -> Used:
-        """What a job uses under each entry under which all jobs finish."""
-        experiment = assemble(loaded)
-        rows = replication_rows(simulate(experiment))
-        found = spreads(summarise_rows(rows, experiment.cluster.n_nodes))
-        self._on_priced()
-        used = {}
-        for name, policy in zip(self._names, experiment.policies, strict=True):
-            if (use := use_of(experiment.useful_h, found[policy.name])) is not None:
-                used[name] = policy, use
-        return used
+def _used(loaded: LoadedScenario, names: Sequence[str]) -> Used:
+    """What a job uses under each entry under which all jobs finish."""
+    experiment = assemble(loaded)
+    rows = replication_rows(simulate(experiment))
+    found = spreads(summarise_rows(rows, experiment.cluster.n_nodes))
+    each = {
+        name: (policy, use_of(experiment.useful_h, found[policy.name]))
+        for name, policy in zip(names, experiment.policies, strict=True)
+    }
+    return {name: (policy, use) for name, (policy, use) in each.items() if use is not None}
 
 
 def _cost(

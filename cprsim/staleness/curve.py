@@ -4,48 +4,100 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
 
 from cprsim.errors import ParameterError
+from cprsim.files import NOT_STORED, digest_of
 from cprsim.records import CostBreakdown, ShardLoss, SubSaves
-from cprsim.recovery.losses import Metric, priority_key, strategy_key
+from cprsim.recovery.losses import WHOLE, Metric, priority_key, strategy_key
 from cprsim.recovery.policy import Policy
 from cprsim.staleness.expected import Prediction, nothing_lost
 from cprsim.staleness.response import BY_PLS, Response
 
 SAME_LENGTH = 0.01  # by which lengths of training may differ and count as one
 FEWEST_SEEDS_TO_USE = 8  # of a curve to decide by: benchmarks/held_out.py
+FEWEST_SEEDS = 3  # from which errors of two strategies say how they go together
+UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StalenessCurve:
     """Measured responses of one model: what stale shards cost it under each strategy."""
 
     name: str
-    origin: str  # in one line: which file, and what measured it
-    responses: tuple[Response, ...]
-    notes: tuple[str, ...] = ()  # sentences: what to be careful with
-    unfit: tuple[str, ...] = ()  # sentences: why nothing should be decided by it
-    # of the errors of two strategies' responses, where both were measured on the same seeds
-    correlations: Mapping[tuple[Metric, str, str], float] = field(default_factory=dict)
-    # by strategy: what its sub-saves of an interval write, over what a whole save does
-    bytes_shares: Mapping[str, float] = field(default_factory=dict)
-    unfit_metrics: Mapping[Metric, tuple[str, ...]] = field(default_factory=dict)
-    n_samples: int | None = None  # of the runs that were measured; None: not said
+    responses: tuple[Response, ...]  # what was measured
+    # the section `kernel` that was measured, without its seed; None in the user's own
+    kernel: Mapping[str, Any] | None = None
+    command: str = ""  # that measured it
+    # versions, seeds, number of runs: what made it
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    # held-out runs, linearity, differences between strategies: how far it holds
+    checks: Mapping[str, Any] = field(default_factory=dict)
+    # sentences, why nothing should be decided by it; none where it is fit for use
+    unfit: tuple[str, ...] = ()
+    # in one line: which file, and what measured it
+    origin: str = field(default="", metadata=NOT_STORED)
+    notes: tuple[str, ...] = field(default=(), metadata=NOT_STORED)  # what to be careful with
+
+    @property
+    def identity(self) -> str | None:
+        """Digest of the section `kernel`; None where it is not known what was measured."""
+        return None if self.kernel is None else digest_of(self.kernel)
+
+    @property
+    def n_samples(self) -> int | None:
+        """Samples of a run, all epochs; None where the file does not say."""
+        of_trainer = self.manifest.get("trainer") or {}
+        found: int | None = self.manifest.get("n_samples", of_trainer.get("n_samples"))
+        return found
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Those of the responses, each once."""
         return tuple(dict.fromkeys(one.metric for one in self.responses))
 
+    @property
+    def unfit_metrics(self) -> dict[Metric, tuple[str, ...]]:
+        """Why nothing should be decided by single metrics; those that are fit are left out."""
+        found = {metric: self.checks.get(metric.value, {}).get(UNFIT) for metric in self.metrics}
+        return {metric: tuple(reasons) for metric, reasons in found.items() if reasons}
+
+    @property
+    def bytes_shares(self) -> dict[str, float]:
+        """What each strategy's saves wrote over what whole saves did; none where not counted."""
+        written = self.checks.get("bytes_written", {}).get("by_strategy", {})
+        whole = written.get(WHOLE)
+        return {key: n / whole for key, n in written.items() if key != WHOLE} if whole else {}
+
+    @cached_property
+    def correlations(self) -> dict[tuple[Metric, str, str], float]:
+        """Correlation of the errors of each two strategies, by metric, where the seeds tell it.
+
+        The errors of two means over the same seeds correlate as the seeds' values do. With the
+        sample's correlation the variance of any weighted difference of the two means is that of
+        the seeds' weighted differences, so that Student's t with n - 1 degrees of freedom holds.
+        """
+        found = {}
+        for name, of_metric in self.checks.items():
+            by_seed = {key: one["by_seed"] for key, one in of_metric.get("slopes", {}).items()}
+            if min(map(len, by_seed.values()), default=0) < FEWEST_SEEDS:
+                continue
+            for one, other in combinations(by_seed, 2):
+                pair = np.array([by_seed[one], by_seed[other]])
+                deviations = pair - pair.mean(axis=1, keepdims=True)
+                scale = float(np.sqrt(np.square(deviations).sum(axis=1).prod()))
+                if scale > 0:
+                    both = float(deviations[0] @ deviations[1])
+                    found[Metric(name), one, other] = both / scale
+        return found
+
     def why_unfit(self, metric: Metric) -> tuple[str, ...]:
         """Sentences: why nothing should be decided by it in one metric."""
         return (*self.unfit, *self.unfit_metrics.get(metric, ()))
-
-    def __post_init__(self) -> None:
-        seen = [(response.strategy, response.metric) for response in self.responses]
-        for strategy, metric in seen:
-            if seen.count((strategy, metric)) > 1:
-                raise ParameterError(f"there are two responses of {strategy} in {metric}")
 
     def of(self, strategy: str, metric: Metric) -> Response | None:
         """The response of one of `STRATEGIES` or of a system, None where it was not measured."""

@@ -30,24 +30,6 @@ class MeanLoss:
         return self.quantile(0.5 - confidence / 2), self.quantile(0.5 + confidence / 2)
 
 
-def mean_loss(loss: Floats, standard_error: Floats, degrees: float) -> MeanLoss:
-    """The mean over jobs of predicted losses.
-
-    The curve errs alike in all jobs, so that its standard error is averaged and not divided by
-    sqrt(n); that of the simulation, s / sqrt(n), is independent of it. The squares add up, their
-    degrees of freedom after Welch (1947) and Satterthwaite (1946).
-    """
-    return _mean_loss(loss, float(np.mean(standard_error)), degrees)
-
-
-def _mean_loss(loss: Floats, of_curve: float, degrees: float) -> MeanLoss:
-    n, mean = len(loss), float(np.mean(loss))
-    if n < 2:
-        return MeanLoss(mean, nan)
-    of_simulation = float(np.var(loss, ddof=1)) / n
-    return MeanLoss(mean, *pooled((of_simulation, n - 1), (of_curve**2, degrees)))
-
-
 def jackknife_error(replicates: Floats) -> Floats:
     """Standard error of estimates (...) from those without each of n seeds, (n, ...).
 
@@ -85,8 +67,18 @@ class Prediction:
         return float(np.mean(self.standard_error))
 
     def mean(self) -> MeanLoss:
-        """The mean over the replications, with both kinds of noise."""
-        return _mean_loss(self.loss, self.error_of_mean(), self.degrees)
+        """The mean over the replications, with both kinds of noise.
+
+        The curve errs alike in all jobs, so that its standard error is averaged and not divided by
+        sqrt(n); that of the simulation, s / sqrt(n), is independent of it. The squares add up,
+        their degrees of freedom after Welch (1947) and Satterthwaite (1946).
+        """
+        n, mean = len(self.loss), float(np.mean(self.loss))
+        if n < 2:
+            return MeanLoss(mean, nan)
+        of_simulation = float(np.var(self.loss, ddof=1)) / n
+        of_curve = self.error_of_mean() ** 2
+        return MeanLoss(mean, *pooled((of_simulation, n - 1), (of_curve, self.degrees)))
 
 
 def nothing_lost(n: int) -> Prediction:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import inf
 from typing import Annotated, Any, Self
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.files import NOT_STORED, Endless, Stored
 from cprsim.records import CostBreakdown, Floats, Ints, ShardLoss, SubSaves
-from cprsim.recovery.losses import STRATEGIES, Metric
+from cprsim.recovery.losses import Metric
 from cprsim.staleness.expected import Prediction, jackknife_error
 
-WEIGHT_TOLERANCE = 1e-3  # by which the mean of a weight may miss 1, as files round
 N_MEAN = 2000  # instants of the job over which that mean is taken
 BY_PLS = "pls"
 COUNTED: Mapping[str, Callable[[CostBreakdown, float], Floats]] = {
@@ -43,24 +40,9 @@ class Weight:
     # (m,) positive; its mean over the job is 1
     weight: Column = field(default_factory=lambda: np.ones(1))
 
-    def __post_init__(self) -> None:
-        at, weight = self.at, self.weight
-        if not len(at) or weight.shape != at.shape:
-            raise ParameterError("weight needs a number for each of `at`")
-        if not (np.isfinite(weight).all() and (weight > 0).all()):
-            raise ParameterError("weight: every number is finite and above 0")
-        if not (at[0] >= 0 and at[-1] <= 1 and _ascends(at)):
-            raise ParameterError("weight: at must ascend within 0 and 1")
-        if abs(self.mean() - 1.0) > WEIGHT_TOLERANCE:
-            raise ParameterError(f"weight: its mean over the job is {self.mean():.4g}, not 1")
-
     def of(self, at: Floats) -> Floats:
         """The weight at each of some failures, (n,)."""
         return between(at, self.at, self.weight)
-
-    def mean(self) -> float:
-        """Over the job."""
-        return mean_between(self.at, self.weight)
 
 
 def between(at: Floats, knots: Floats, weight: Floats) -> Floats:
@@ -120,10 +102,6 @@ class Response:
     replicates: tuple[Replicate, ...] = ()
     # what `pls` holds: `pls` itself, or one of `COUNTED`; files have none of these
     by: str = field(default=BY_PLS, metadata=NOT_STORED)
-
-    def __post_init__(self) -> None:
-        for message in _wrong(self):
-            raise ParameterError(f"response of {self.strategy} in {self.metric}: {message}")
 
     @classmethod
     def linear(
@@ -189,41 +167,28 @@ class Response:
         return np.asarray(on_line + self.intercept * (weighted_pls > 0))
 
 
+def aged(
+    losses: ShardLoss, phi: float | Floats, useful_h: float, interval_h: float | Floats
+) -> Floats:
+    """(m,) how old the rows of each shard are, as shares of the job: ``(1 - phi) s + phi T/2``."""
+    interval = np.minimum(interval_h / useful_h, losses.progress_h / useful_h)
+    return np.asarray((1.0 - phi) * losses.since_reload_h / useful_h + phi * interval / 2.0)
+
+
+def weighed(
+    losses: ShardLoss, weight: Weight, phi: float | Floats, useful_h: float,
+    interval_h: float | Floats,
+) -> Floats:  # fmt: skip
+    """(m,) weighted PLS of each shard."""
+    old = aged(losses, phi, useful_h, interval_h)
+    return losses.share * old * weight.of(losses.progress_h / useful_h)
+
+
 def _weighted(
     one: Response | Replicate, losses: ShardLoss, replications: Ints, useful_h: float,
     interval_h: float,
 ) -> Floats:  # fmt: skip
     """Weighted PLS (n,) by the weight and the phi of one response."""
-    at, phi = losses.progress_h / useful_h, one.interval_share
-    old = (1.0 - phi) * losses.since_reload_h / useful_h
-    if phi:
-        old = old + phi * np.minimum(interval_h / useful_h, at) / 2.0
+    lost = weighed(losses, one.weight, one.interval_share, useful_h, interval_h)
     row = np.searchsorted(replications, losses.replication)
-    lost = losses.share * old * one.weight.of(at)
     return np.asarray(np.bincount(row, lost, len(replications)), float)
-
-
-def _wrong(response: Response) -> list[str]:
-    """What keeps some numbers from being a response."""
-    pls, loss, error = response.pls, response.loss, response.standard_error
-    if response.by == BY_PLS and response.strategy not in STRATEGIES:
-        return [f"there is no such strategy; known are {', '.join(STRATEGIES)}"]
-    if not len(pls) == len(loss) == len(error) >= 2:
-        return ["pls, loss and standard_error need equally many numbers, at least 2"]
-    if not all(np.isfinite(numbers).all() for numbers in (pls, loss, error, response.intercept)):
-        return ["not every number is finite"]
-    checks = {
-        "pls must ascend from 0": pls[0] == 0 and _ascends(pls),
-        "the loss at PLS 0 must be 0, and known": loss[0] == 0 and error[0] == 0,
-        "a standard error is negative": bool((error >= 0).all()),
-        "a loss is negative, or falls as more is lost": bool((np.diff(loss) >= 0).all()),
-        "a loss of 0 needs a standard error above 0": bool(((loss > 0) | (error > 0))[1:].all()),
-        "interval_share must lie between 0 and 1": 0 <= response.interval_share <= 1,
-        "degrees of freedom must be positive": response.degrees > 0,
-        "replicates are none, or at least 2": len(response.replicates) != 1,
-    }
-    return [message for message, holds in checks.items() if not holds]
-
-
-def _ascends(numbers: Floats) -> bool:
-    return all(first < second for first, second in pairwise(numbers.tolist()))

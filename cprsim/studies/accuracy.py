@@ -76,15 +76,16 @@ def lost_by(setting: Setting, trials: Sequence[Trial]) -> dict[str, Any]:
 
 def losses(trial: Trial, twin: Quality, quality: Quality) -> Losses:
     """What a trial loses against its twin, and how stale which shards were."""
-    stale = stale_shards(trial)
+    stale = stale_shards([trial], N_SERVERS)
+    columns = stale.progress_h, stale.since_save_h, stale.since_reload_h
     return {
         "strategy": trial.saving.strategy,
-        "pls": sum(one.since_save for one in stale) / N_SERVERS,
-        "pls_net": sum(one.since_reload for one in stale) / N_SERVERS,
+        "pls": sum(stale.since_save_h.tolist()) / N_SERVERS,
+        "pls_net": sum(stale.since_reload_h.tolist()) / N_SERVERS,
         "auc": twin.auc - quality.auc,
         "log_loss": quality.log_loss - twin.log_loss,
         "interval": trial.saving.interval_fraction,
-        "stale": [[one.at_fraction, one.since_save, one.since_reload] for one in stale],
+        "stale": np.column_stack(columns).tolist(),
     }
 
 
@@ -174,7 +175,7 @@ def pls_accuracy(work: Work) -> Summary:
     seeds = work.per_seed(partial(_histories, work, histories), n_seeds, FIRST_SEED)
     has_curve = work.clicks is None and work.study.found()
     curve = read_curve(shipped_path(CURVE)) if has_curve else None
-    measured = () if curve is None else curve.curve("shipped").responses
+    measured = () if curve is None else curve.responses
     responses = {one.strategy: one for one in measured if one.metric == Metric.AUC}
     anew = _measured_anew(work, work.pick(0, 6, 20))
     trials = pd.DataFrame(
@@ -206,8 +207,8 @@ def pls_accuracy(work: Work) -> Summary:
         """Slopes of the curve measured anew and of the shipped one, with their standard errors."""
         of_anew = of_shipped = ""
         if anew is not None:
-            fitted = anew.fitted[Metric.AUC].slopes
-            of_anew = f"{fitted.mean(name):.4f} ({fitted.standard_error(name):.4f})"
+            fitted = anew.fitted[Metric.AUC].slope(name)
+            of_anew = f"{fitted.mean:.4f} ({fitted.standard_error:.4f})"
         if responses:
             one = responses[name]
             ends = (x[-1] / one.most_pls for x in (one.loss, one.standard_error))

@@ -141,7 +141,6 @@ def _bytes(n_clicks: int) -> dict[str, float]:
     percent = {}
     for name in SHOWN:
         trainer = ProxyTrainer(shape, clicks, TrainingPlan(128, 0.1))
-        trainer.initialise()
         shards = Shards(shape.tables, N_SERVERS)
         whole = Saver(trainer, shards)
         whole.save()

@@ -18,6 +18,7 @@ import pandas as pd
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.records import Estimate
+from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
@@ -25,10 +26,10 @@ from cprsim.results.metrics import FINISHED, differences
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
+from cprsim.results.words import every, percent, with_interval
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
 from cprsim.systems_compared.after import Fate, content_every_h, fates
-from cprsim.systems_compared.best import entry_of
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
 ABOUT = "systems.json"
@@ -99,6 +100,32 @@ class Standing:
         """Whether all replications do."""
         return isfinite(self.overhead.mean)
 
+    @property
+    def label(self) -> str:
+        """Its name, with a star behind that of what loses accuracy that nothing prices."""
+        return self.name + (" *" if self.accuracy == UNPRICED else "")
+
+    @property
+    def every(self) -> str:
+        """How often it saves; `NEVER` where the interval is as long as the job."""
+        useful_h = inf
+        if self.finishes:
+            useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
+        return NEVER if self.policy.interval_h >= useful_h * (1 - 1e-9) else every(self.policy)
+
+    @property
+    def percent(self) -> str:
+        """The overhead in percent; where not all finish, how many do."""
+        if not self.finishes:
+            return f"{percent(self.summary[FINISHED].mean)} done"
+        of_all = in_percent(self.overhead)
+        return f"at least {of_all.split(' ±')[0]}" if self.facts.unknown else of_all
+
+
+def in_percent(fraction: Estimate) -> str:
+    """A share with its interval, without the sign."""
+    return with_interval(100 * fraction.mean, 100 * fraction.half_width)
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:
@@ -125,6 +152,13 @@ class Comparison:
     # what would make another system the cheapest; None: no input is said to be unknown
     sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
     contents: tuple[Contents, ...] = ()  # by their number, from 1 on; none without silent errors
+
+    @property
+    def intervals(self) -> str:
+        """How the intervals came about, in words."""
+        if self.fixed:
+            return "each at the scenario's interval or its default"
+        return "each at its best interval" + f", {self.today} at its own" * bool(self.today)
 
     @property
     def path(self) -> Path:
@@ -218,7 +252,7 @@ def facts_of_system(one: Entrant, experiment: Experiment) -> SystemFacts:
     return SystemFacts(
         strategy=one.entry.strategy,
         how=one.how,
-        text=entry_of(one, useful_h),
+        text=one.text(useful_h),
         not_counted=system.not_counted,
         unknown=system.unknown(one.entry.options or {}),
         runs_as=system.runs_as,

@@ -13,8 +13,9 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
-from cprsim.selector.deciding import WAYS
+from cprsim.scenario.schema import dump_entry
 from cprsim.selector.limit import Limit
+from cprsim.selector.option import RELOADING, Option
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
@@ -43,6 +44,12 @@ class Entrant:
     @property
     def name(self) -> str:
         return self.entry.name
+
+    def text(self, useful_h: float) -> str:
+        """The entry of `recovery` that runs it as it is compared."""
+        if self.how != FOUND:
+            return dump_entry(self.entry)
+        return Option(self.entry).entry_at(self.policy.interval_h, useful_h)
 
 
 def entrants_of(
@@ -77,7 +84,7 @@ def entrants_of(
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     others = SYSTEMS.keys() - {one.strategy for one in listed}
     for name in sorted(others, key=lambda one: (_rank(one), one)):
-        searched = name in WAYS and has_servers and limit is not None and not fixed
+        searched = name in RELOADING and has_servers and limit is not None and not fixed
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)

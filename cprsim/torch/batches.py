@@ -157,10 +157,6 @@ def _sha256(tensors: Iterable[Any]) -> str:
 
 def samples_of(batch: Any) -> int:
     """Length of the first tensor that a batch holds. Raises ParameterError where there is none."""
-    if isinstance(batch, torch.Tensor):
-        return len(batch)
-    held = batch.values() if isinstance(batch, dict) else batch
-    if isinstance(held, Sequence) or isinstance(batch, dict):
-        for one in held:
-            return samples_of(one)
+    for tensor in _tensors(batch):
+        return len(tensor)
     raise ParameterError(f"a batch of {type(batch).__name__} holds no tensor to count samples by")

@@ -10,7 +10,6 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import Lose
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import Plugged
 from cprsim.records import ShardBy
 from cprsim.torch.tables import TrainedModule
@@ -66,7 +65,7 @@ class FailureInjector(TrainedModule):
         )
         super().__init__(module, optimizers)
         self.accesses.listens = True
-        self._model = Plugged(self, seed, ArrayPool())
+        self._model = Plugged(self, seed)
         shards = Shards(self._model.layout, n_shards, ShardBy(shard_by))
         for failure in trial.failures:
             shards.of_servers(failure.servers)

@@ -36,27 +36,17 @@ class EmbeddingTable:
     @property
     def parts(self) -> list[Any]:
         """Live tensors (n_rows, ...): the weights, then each state that has a value per row."""
-        states = self._state()
-        return [
-            self.weight.data,
-            *(states[key] for key in sorted(states) if self._by_row(states[key])),
-        ]
+        return [self.weight.data, *self._states(by_row=True)]
 
     @property
     def rest(self) -> list[Any]:
         """States that are the same for all rows, such as a number of steps."""
-        states = self._state()
-        return [
-            states[key]
-            for key in sorted(states)
-            if isinstance(states[key], torch.Tensor) and not self._by_row(states[key])
-        ]
+        return self._states(by_row=False)
 
-    def _state(self) -> dict[str, Any]:
-        return {} if self.owner is None else dict(self.owner.state.get(self.weight, {}))
-
-    def _by_row(self, state: Any) -> bool:
-        return isinstance(state, torch.Tensor) and state.shape[:1] == self.weight.shape[:1]
+    def _states(self, by_row: bool) -> list[Any]:
+        states = {} if self.owner is None else self.owner.state.get(self.weight, {})
+        found = (states[key] for key in sorted(states) if isinstance(states[key], torch.Tensor))
+        return [one for one in found if (one.shape[:1] == self.weight.shape[:1]) == by_row]
 
     def get_rows(self, rows: Ints) -> list[Array]:
         """Copies on the host."""

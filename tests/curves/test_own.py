@@ -37,14 +37,14 @@ def test_points_in_any_order_make_a_response_that_begins_at_nothing(tmp_path):
 def test_metrics_stand_in_a_column_of_their_own(tmp_path):
     header = "strategy,metric,pls,loss,standard_error\n"
     rows = "partial,auc,.1,1e-3,0\npartial,log-loss,.1,2e-3,0\n"
-    found = read(tmp_path, header + rows).curve("by hand")
+    found = read(tmp_path, header + rows)
     assert found.of("partial", Metric.LOG_LOSS).loss.tolist() == [0.0, 0.002]
     assert found.of("partial", Metric.AUC).loss.tolist() == [0.0, 0.001]
 
 
 def test_a_system_loses_by_what_its_rows_say(tmp_path):
     rows = "hsdp,.02,1e-4,0,degraded\nmoc,12,2e-4,0,failures\npartial,.1,1e-3,0,\n"
-    found = read(tmp_path, HEADER.replace("\n", ",by\n") + rows).curve("by hand")
+    found = read(tmp_path, HEADER.replace("\n", ",by\n") + rows)
     by = {one.strategy: (one.by, one.most_pls) for one in found.responses}
     assert by == {"hsdp": ("degraded", 0.02), "moc": ("failures", 12.0), "partial": ("pls", 0.1)}
 
@@ -90,7 +90,7 @@ def test_what_is_wrong_is_said_to_the_cell(tmp_path, text, message):
 
 def test_the_example_of_the_documentation_is_a_curve(tmp_path):
     example = re.search(r"```csv\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
-    found = read(tmp_path, example[1]).curve("documented")
+    found = read(tmp_path, example[1])
     assert found.of("partial", Metric.AUC).most_pls == 0.4
     assert found.of("mfu", Metric.AUC).loss.tolist() == [0.0, 0.0017]
     assert found.of("partial", Metric.LOG_LOSS) is not None

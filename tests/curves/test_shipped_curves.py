@@ -12,11 +12,10 @@ from tests.making import SCENARIOS
 
 @pytest.mark.parametrize("name", shipped_names())
 def test_a_shipped_curve_says_what_made_it_and_stale_shards_cost(name: str) -> None:
-    file = shipped(name)
-    assert file.command.startswith("cprsim measure ")
-    assert file.manifest["seeds"]
-    assert file.n_samples == 300_000 * 6 // 7  # of the run: a seventh of the clicks is the test
-    curve = file.curve("shipped")
+    curve = shipped(name)
+    assert curve.command.startswith("cprsim measure ")
+    assert curve.manifest["seeds"]
+    assert curve.n_samples == 300_000 * 6 // 7  # of the run: a seventh of the clicks is the test
     for metric in ALWAYS:
         partial = curve.of("partial", metric)
         assert partial is not None

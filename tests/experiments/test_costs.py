@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.curves.curve_file import CurveFile
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome, blocks_of, engine_of, simulate
@@ -20,9 +19,9 @@ from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import StageKind
 from cprsim.recovery.system import noticed_after
 from cprsim.results.rows import replication_rows
-from cprsim.selector.deciding import bench_of
-from cprsim.selector.limit import Limit, LimitedQuantity
-from cprsim.selector.search import mean_write_h
+from cprsim.selector.limit import Limit
+from cprsim.selector.pricing import bench_of
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.making import Make, maker, small_scenario
 
@@ -149,7 +148,7 @@ def curve_of(checks: Any = CHECKS, **settings: Any) -> Any:
         for name in SHARES
     ]
     whole = Response.linear("partial", Metric.AUC, (0.02, 0.002), 0.5)
-    return CurveFile("counted", (whole, *responses), checks=checks).curve("made here")
+    return StalenessCurve("counted", (whole, *responses), checks=checks)
 
 
 @pytest.fixture
@@ -193,16 +192,15 @@ def test_what_is_booked_and_what_a_selection_prices_go_with_it(with_curve: Make)
     hours = {
         one.policy.name: one.costs.hours_of("save").min() for one in simulate(experiment).strategies
     }
-    ways = {"partial": None, **{f"cpr-{name}": SubSaves(name) for name in SHARES}}
-    bench = bench_of(experiment, curve, Limit(LimitedQuantity.AUC, 0.001), ways)
+    bench = bench_of(experiment, Limit(Metric.AUC, 0.001))
     for name, share in SHARES.items():
         # 40 h hold 10 intervals of 4 h; where they cost least, no failure strikes a save
         assert hours[f"cpr-{name}"] == pytest.approx(10 * share * SAVE_H)
-        assert mean_write_h(bench, f"cpr-{name}") == pytest.approx(share * SAVE_H / N_PARTS)
-        sub_saves = bench.policy(f"cpr-{name}", inf, "x").sub_saves
+        assert bench.saves(f"cpr-{name}")[1] == pytest.approx(share * SAVE_H / N_PARTS)
+        sub_saves = bench.policy(f"cpr-{name}", inf).sub_saves
         assert sub_saves is not None
         assert sub_saves.bytes_share == share
-    assert mean_write_h(bench, "partial") == pytest.approx(SAVE_H)
+    assert bench.saves("partial")[1] == pytest.approx(SAVE_H)
 
 
 # ------------------------------------------------------------------ shards of different sizes

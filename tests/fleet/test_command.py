@@ -71,11 +71,7 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
     ("option", "said", "message"),
     [
         ("--set", "prices.kwh=1 EUR", "EUR and USD"),
-        ("--set", "prices.kwh=cheap", "is not a price"),
-        ("--set", "prices.watts=-3", "watts"),
-        ("--set", "prices.currency=EUR", "EUR and USD"),
         ("--over", "nodes=60,3", "it can't start"),
-        ("--over", "spares=[0, 2", "--over spares"),
         ("--over=spares=0,2", "--over=fleet.spares=2,3", "--over fleet.spares: is there twice"),
     ],
 )

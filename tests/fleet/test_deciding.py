@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cprsim.api.fleet import axes_of
-from cprsim.errors import CprsimError, ScenarioError
 from cprsim.fleets.course import cost_by_kind
 from cprsim.fleets.options import (
     FleetDecision,
@@ -134,34 +133,6 @@ def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
     assert (flip.simulated, flip.unit, flip.low, flip.high) == (True, "h", 5.0, 50.0)
     assert found.n_draws == 16
     assert found.share + sum(found.others.values()) / 16 == 1.0
-
-
-@pytest.mark.parametrize(
-    ("over", "message"),
-    [("spares", "write KEY="), ("spares=", "empty"), ("spares=3,3", "twice")],
-)  # fmt: skip
-def test_what_is_no_axis_is_refused(over: str, message: str) -> None:
-    with pytest.raises(CprsimError, match=message):
-        axes_of([over])
-
-
-@pytest.mark.parametrize(
-    ("unknown", "message"),
-    [
-        ("failures.mtbf: {low: 5 h, high: 5 GB}", "mixes"),
-        ("prices.kwh: {low: 1 USD, high: 2 EUR}", "mixes `EUR` and `USD`"),
-        ("prices.kwh: {low: cheap, high: 2 EUR}", "2.50 USD"),
-        ("failures.mtbf: {low: 5 h, high: 5 h}", "begins where it ends"),
-        ("failures.mtbff: {low: 5 h, high: 6 h}", r"small.yaml:14: failures.mtbff: unknown key"),
-        ("failures.mtbf: {low: -5 h, high: 5 h}", r"small.yaml:14: failures.mtbf: "),
-    ],
-)
-def test_an_unknown_that_can_not_be_is_refused_before_anything_is_simulated(
-    tmp_path: Path, unknown: str, message: str
-) -> None:
-    job = f"{PRICED}unknown: {{{unknown}}}\n"
-    with pytest.raises(ScenarioError, match=message):
-        loaded(tmp_path, "{jobs: 4, kinds: 1}", job=job)
 
 
 def test_stale_shards_are_recommended_where_the_scenario_says_what_it_accepts(

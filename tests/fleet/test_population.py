@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.errors import ScenarioError
+from cprsim.api.fleet import axes_of
+from cprsim.errors import CprsimError, ScenarioError
 from cprsim.fleets.population import drawn_kinds, population_of
 from cprsim.scenario.reading import load_scenario
 from tests.fleet.making import loaded, prepared
@@ -68,6 +69,8 @@ def test_a_table_that_can_not_be_is_refused_with_its_line(
 
 
 VARY = "{{jobs: 5, vary: {{{}}}}}".format
+BY_NODE = "failures={kind: node, roles: {emb_ps: {family: exponential, mtbf: 60 h}}}"
+JOBS = "{jobs: 5}"
 
 
 @pytest.mark.parametrize(
@@ -78,20 +81,36 @@ VARY = "{{jobs: 5, vary: {{{}}}}}".format
         (VARY("useful: {family: lognormal, low: 1 h, high: 2 h}"), "", "median: is missing"),
         (VARY("useful: {family: uniform, low: 3 h, high: 2 h}"), "", "must lie above low"),
         (VARY("nodes: {family: uniform, sigma: 1, low: 3, high: 9}"), "", "no parameter"),
-        (VARY("mtbf: {family: uniform, low: 3 h, high: 9 h}"),
-         "failures={kind: node, roles: {emb_ps: {family: exponential, mtbf: 60 h}}}",
+        (VARY("mtbf: {family: uniform, low: 3 h, high: 9 h}"), BY_NODE,
          "goes with failures of kind"),
         ("{jobs: 5, nodes: 4}", "", "it can't start"),
         ("{jobs: 5, spare: 4}", "", "spare"),
         ("{jobs: 5, spares: 3}", "cluster.repair=null", "when a failed node comes back"),
-        ("{jobs: 5}", "fleet=null", "fleet: is missing"),
+        (JOBS, "fleet=null", "fleet: is missing"),
+        (JOBS, "prices={kwh: cheap}", "is not a price"),
+        (JOBS, "prices={watts: -3}", "watts"),
+        (JOBS, "prices={kwh: 1 EUR, currency: USD}", "EUR and USD"),
+        (JOBS, "unknown={failures.mtbf: {low: 5 h, high: 5 GB}}", "mixes"),
+        (JOBS, "unknown={prices.kwh: {low: 1 USD, high: 2 EUR}}", "mixes `EUR` and `USD`"),
+        (JOBS, "unknown={prices.kwh: {low: cheap, high: 2 EUR}}", "2.50 USD"),
+        (JOBS, "unknown={failures.mtbf: {low: 5 h, high: 5 h}}", "begins where it ends"),
+        (JOBS, "unknown={failures.mtbff: {low: 5 h, high: 6 h}}", "failures.mtbff: unknown key"),
+        (JOBS, "unknown={failures.mtbf: {low: -5 h, high: 5 h}}", "failures.mtbf: "),
     ],
 )  # fmt: skip
-def test_a_fleet_that_can_not_be_is_refused(
+def test_a_fleet_that_can_not_be_is_refused_before_anything_is_simulated(
     tmp_path: Path, fleet: str, change: str, message: str
 ) -> None:
     with pytest.raises(ScenarioError, match=message):
         prepared(tmp_path, fleet, *[change] * bool(change))
+
+
+@pytest.mark.parametrize(
+    ("over", "message"), [("spares", "write KEY="), ("spares=", "empty"), ("spares=3,3", "twice")]
+)
+def test_what_is_no_axis_is_refused(over: str, message: str) -> None:
+    with pytest.raises(CprsimError, match=message):
+        axes_of([over])
 
 
 def test_arrivals_are_as_asked_for(tmp_path: Path) -> None:

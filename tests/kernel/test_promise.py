@@ -24,7 +24,7 @@ from cprsim.recovery.policy import RELOAD
 from cprsim.scenario.reading import load_scenario
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
-from tests.kernel.scratch import run_trial
+from tests.kernel.test_shared_run import run_trial
 from tests.making import paper_policy
 
 SCENARIO = """
@@ -38,7 +38,6 @@ simulation: {seed: 1, replications: 300}
 """
 CURVE = StalenessCurve(
     "made",
-    "by hand",
     tuple(Response.linear(key, Metric.AUC, (0.03, 0.001), 1.0) for key in ("partial", "mfu")),
 )
 

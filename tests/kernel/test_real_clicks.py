@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cprsim.kernel.clicks.criteo import read_log
-from cprsim.kernel.clicks.encoding import vocabulary_encoding
+from cprsim.kernel.clicks.encoding import encode
 from cprsim.kernel.clicks.records import RawClicks, n_train
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
@@ -38,11 +38,9 @@ def test_the_log_is_the_one_that_others_read(raw):
 
 def test_one_pass_of_adagrad_predicts_the_seventh_day(raw):
     at = n_train(len(raw))
-    encoding = vocabulary_encoding(raw[:at], least_count=2)
-    train, test = encoding.encode(raw[:at]), encoding.encode(raw[at:])
+    train, test = encode(raw[:at], raw[at:], least_count=2)
     plan = TrainingPlan(rate=0.03, optimizer="adagrad")  # chosen on the sixth day
     trainer = ProxyTrainer(ModelShape(train.tables), train, plan)
-    trainer.initialise()
     trainer.run()
     reached = trainer.evaluate(test)
     assert reached.auc >= 0.755  # logistic regression: 0.7613

@@ -16,7 +16,6 @@ from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import Activity, EventKind, EventLog, SubSaves
 from tests.engines import FULL, failures, job_of, logged
 from tests.engines import PARTIAL as PARTIALLY
-from tests.kernel.states import joint_state
 
 USEFUL_H = 30.0  # 3000 samples: 100 in an hour
 SLOTS = range(2, 6)  # the embedding servers stand behind two other nodes
@@ -52,9 +51,18 @@ def new_run(new_trainer):
     return new
 
 
+def state_of(trainer, saver) -> dict[str, np.ndarray]:
+    """All that decides how a run goes on, with its saves; no save may be under way."""
+    saver._require_idle()
+    stored = saver.stored
+    saved = (stored.table, stored.row_state, stored.dense, stored.dense_state, saver.bytes_written)
+    tracker = {} if saver.tracker is None else saver.tracker.state()
+    return trainer.arrays() | tracker | dict(zip("trdsb", map(np.asarray, saved), strict=True))
+
+
 def assert_equal_bits(one, other) -> None:
-    for name, array in joint_state(*one).items():
-        assert array.tobytes() == joint_state(*other)[name].tobytes(), name
+    for name, array in state_of(*one).items():
+        assert array.tobytes() == state_of(*other)[name].tobytes(), name
 
 
 K = EventKind
@@ -171,7 +179,7 @@ def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_
             replay(log, trainer, saver, range(4), range(0))
         assert abandon.call_count == abandoned
         assert trainer.position == 3000
-        joint_state(trainer, saver)  # raises where a save is under way
+        state_of(trainer, saver)  # raises where a save is under way
 
 
 def test_a_job_that_was_given_up_stops_where_it_stood(new_run):

@@ -11,7 +11,7 @@ from cprsim.failures.distributions import with_mean
 from cprsim.in_step.setting import SyncEvent, SyncLog
 from cprsim.in_step.simulation import run_log
 from cprsim.in_step.trainers import Outage
-from cprsim.kernel.replicas import Replicas
+from cprsim.kernel.replicas import Replicas, bmuf, easgd
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from tests.in_step.settings import MS, setting
 
@@ -76,6 +76,21 @@ def test_easgd_of_one_trainer_is_the_recursion_of_two_variables(replicas, new_tr
     assert np.array_equal(one.model.dense, g)
 
 
+def test_easgd_moves_both_by_what_was_sent() -> None:
+    w, sent, g = (np.float32([number]) for number in (3.0, 2.0, 1.0))
+    easgd(w, sent, g, 0.5)
+    assert (w[0], g[0]) == (2.5, 1.5)
+
+
+def test_bmuf_goes_on_where_it_went() -> None:
+    g, v = np.zeros(1, np.float32), np.zeros(1, np.float32)
+    went = []
+    for mean in (1.0, 1.0, 1.0):  # v: 0.5, 0.5 + 0.25, 0.375 - 0.125
+        bmuf(g, v, np.float32([mean]), momentum=0.5, block_rate=0.5)
+        went.append(float(g[0]))
+    assert went == [0.5, 1.0, 1.25]
+
+
 # --------------------------------------------------------------------------- several
 
 
@@ -118,7 +133,6 @@ def test_synchronous_sgd_of_two_is_one_step_with_the_mean_gradient(replicas, sha
     two.train(log_of((BEGAN, 0, 0), (BEGAN, 1, 0), (FINISHED, 0, 0), (FINISHED, 1, 0),
                      (SENT, -1, -1), (SYNCED, -1, -1)))  # fmt: skip
     both = ProxyTrainer(shape, clicks[:100], TrainingPlan(100, 0.1, seed=4))
-    both.initialise()
     both.run()  # the mean gradient of 2 batches of 50 is that of 100 samples
     np.testing.assert_allclose(two.dense(0) - before, both.model.dense - before, atol=2e-6)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cprsim.errors import ParameterError
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
 from cprsim.records import ShardBy, SmallTables, SubSaves
@@ -112,8 +111,3 @@ def test_small_tables_are_as_fresh_as_their_policy(run, policy, fresh):
     trainer.run(600)
     saver.lose(range(N_SERVERS), takes_layers=True)
     assert (trainer.model.table[:43] == late).all() == fresh
-
-
-def test_a_tracker_that_nobody_knows(run):
-    with pytest.raises(ParameterError, match="unknown tracker `lru`; one of scar, mfu"):
-        run(SubSaves("lru"))

@@ -6,18 +6,27 @@ import numpy as np
 import pytest
 
 from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.playing import play
+from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import SaveEvent
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Baseline, Setting, run_trials
+from cprsim.kernel.shared_run import Baseline, Runnable, Setting, run_trials
 from cprsim.kernel.training import TrainingPlan
-from cprsim.kernel.trials import Saving, ShardFailure, Stale, Trial, stale_shards
+from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.recovery.losses import STRATEGIES
-from tests.kernel.scratch import run_trial
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised
 ONE = (ShardFailure(0.6, (1, 2)),)
 THREE = (ShardFailure(0.2, (0,)), ShardFailure(0.45, (0, 3)), ShardFailure(0.9, (2,)))
+
+
+def run_trial(setting: Runnable, trial: Trial) -> Quality:
+    """One trial from scratch: what its fork has to equal."""
+    model = setting.trainer()
+    play(model, Saver(model, setting.shards, trial.saving.sub_saves), trial.schedule())
+    return model.evaluate()
 
 
 @pytest.fixture(scope="module", params=["sgd", "adagrad", "adam"])
@@ -69,12 +78,11 @@ def test_saves_are_due_on_the_grid() -> None:
 
 
 def test_staleness_counts_from_the_later_of_save_and_reload() -> None:
-    stale = stale_shards(Trial(Saving("partial", 0.5), THREE))
-    assert [(one.server, one.since_save, one.since_reload) for one in stale] == [
-        (0, 0.2, 0.2),
-        (0, 0.45, 0.25),
-        (3, 0.45, 0.45),
-        (2, pytest.approx(0.4), pytest.approx(0.4)),
-    ]
     at_a_save = Trial(Saving("partial", 0.5), (ShardFailure(0.5, (1,)),))
-    assert stale_shards(at_a_save) == [Stale(0.5, 1, 0.0, 0.0)]
+    stale = stale_shards([Trial(Saving("partial", 0.5), THREE), at_a_save], 4)
+    assert stale.replication.tolist() == [0, 0, 0, 0, 1]
+    assert stale.progress_h.tolist() == [0.2, 0.45, 0.45, 0.9, 0.5]
+    assert stale.slot.tolist() == [0, 0, 3, 2, 1]
+    assert stale.since_save_h == pytest.approx([0.2, 0.45, 0.45, 0.4, 0.0])
+    assert stale.since_reload_h == pytest.approx([0.2, 0.25, 0.45, 0.4, 0.0])
+    assert set(stale.share) == {0.25}

@@ -12,17 +12,20 @@ from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.scenario.reading import load_scenario
 from cprsim.workers import HERE
 
-SCENARIO = """
+JOB = """
 job: {useful: 50 h}
 cluster: {emb_ps: 4}
 failures: {kind: injected, count: 2}
 costs: {save: 5 min, load: 5 min, detect: 0 s, reschedule: 0 s}
 recovery: [full, partial]
-kernel:
-  {samples: 6000, most_rows: 30, dimension: 4, bottom: [8], top: [8], optimizer: adagrad,
-   rate: 0.03, batch: 50}
+kernel: KERNEL
 simulation: {seed: 1, replications: 100}
 """
+SCENARIO = JOB.replace(
+    "KERNEL",
+    "{samples: 6000, most_rows: 30, dimension: 4, bottom: [8], top: [8], optimizer: adagrad, "
+    "rate: 0.03, batch: 50}",
+)
 DESIGN = Design(
     strategies=("partial", "mfu"),
     n_more=2,
@@ -41,6 +44,19 @@ def scenario(tmp_path: Path) -> Path:
     path = tmp_path / "small.yaml"
     path.write_text(SCENARIO)
     return path
+
+
+@pytest.fixture
+def own_scenario(tmp_path: Path) -> Callable[..., Path]:
+    """Of a trainer that a module makes."""
+
+    def write(trainer: str = "tests.measuring.wrapped:make") -> Path:
+        path = tmp_path / "own.yaml"
+        kernel = f"{{trainer: '{trainer}', options: {{samples: 3000}}}}"
+        path.write_text(JOB.replace("KERNEL", kernel))
+        return path
+
+    return write
 
 
 @pytest.fixture

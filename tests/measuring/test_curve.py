@@ -10,8 +10,9 @@ from scipy import stats
 
 import cprsim
 from cprsim.curves.curve_file import read_curve, write_curve
-from cprsim.measuring.checks import SeedMean, checks_of
+from cprsim.measuring.checks import checks_of
 from cprsim.measuring.curve import curve_file
+from cprsim.measuring.fit import SeedMean
 from cprsim.recovery.losses import Metric
 from tests.making import call
 
@@ -24,10 +25,10 @@ def test_the_curve_reads_back_as_it_was_measured(whole, tmp_path: Path) -> None:
     assert curve.manifest["seeds"] == [1, 2, 3]
     assert curve.manifest["n_runs"] == sum(len(one.quality) + 1 for one in measured.results)
     fitted = measured.fitted[Metric.AUC]
-    response = curve.curve("here").of("mfu", Metric.AUC)
+    response = curve.of("mfu", Metric.AUC)
     assert response is not None
     assert response.pls.tolist() == [0.0, fitted.most_weighted_pls]
-    slope = max(fitted.slopes.mean("mfu"), 0.0)
+    slope = max(fitted.slope("mfu").mean, 0.0)
     assert response.loss[1] == pytest.approx(slope * fitted.most_weighted_pls)
     assert response.intercept == fitted.parts["mfu"].intercept
     assert [one.slope for one in response.replicates] == pytest.approx(
@@ -64,11 +65,11 @@ def test_a_read_curve_says_what_was_fitted(whole, tmp_path: Path) -> None:
     read = cprsim.read(path)
     frames = read.frames
     fitted = measured.fitted[Metric.AUC]
-    part, slopes = fitted.parts["partial"], fitted.slopes
+    part, slope = fitted.parts["partial"], fitted.slope("partial")
     of = {name: frame[frame["metric"] == "auc"] for name, frame in frames.items()}
     row = of["strategies"].set_index("strategy").loc["partial"]
     assert row["loss_per_pls"] == pytest.approx(part.slope)
-    half = stats.t(2).ppf(0.975) * slopes.standard_error("partial")
+    half = stats.t(2).ppf(0.975) * slope.standard_error
     assert row["loss_per_pls_high"] == pytest.approx(part.slope + half)
     assert row["n_seeds"] == 3
     losses = of["losses"].set_index(["strategy", "pls"]).loc["partial"]

@@ -35,7 +35,18 @@ def test_what_is_expected_stands_in_the_curve_and_warnings_come_first(
     small = "kernel.samples=2000"
     before = expect(setting_of(load_scenario(scenario, [small]), 1))
     out = scenario.with_name("curve.json")
-    options = ("--seeds", "3", "--workers", "1", "--out", str(out), "--set", small)
+    options = (
+        "--strategy",
+        "partial",
+        "--seeds",
+        "3",
+        "--workers",
+        "1",
+        "--out",
+        str(out),
+        "--set",
+        small,
+    )
     called = call("measure", str(scenario), *options)
     assert called.exit_code == 0, called.output
     document = json.loads(out.read_text("utf-8"))

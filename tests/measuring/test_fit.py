@@ -12,10 +12,10 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Trial, stale_shards
-from cprsim.measuring.checks import HeldOutVerdict, SeedMean, checks_of
+from cprsim.measuring.checks import HeldOutVerdict, checks_of, verdict_of
 from cprsim.measuring.curve import response_of, why_unfit
 from cprsim.measuring.design import Design
-from cprsim.measuring.fit import AT, FittedCurve, fit
+from cprsim.measuring.fit import AT, FittedCurve, SeedMean, fit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
@@ -35,12 +35,10 @@ EARLY = ShardLoss(
 
 
 def loss(trial: Trial) -> float:
-    key, total = trial.saving.strategy, 0.0
-    for one in stale_shards(trial):
-        interval = min(trial.saving.interval_fraction, one.at_fraction)
-        age = (1 - PHI[key]) * one.since_reload + PHI[key] * interval / 2
-        total += float(between(np.array([one.at_fraction]), AT, WEIGHT)[0]) * age / N_SERVERS
-    return SLOPE[key] * total
+    key, stale = trial.saving.strategy, stale_shards([trial], N_SERVERS)
+    interval = np.minimum(trial.saving.interval_fraction, stale.progress_h)
+    age = (1 - PHI[key]) * stale.since_reload_h + PHI[key] * interval / 2
+    return SLOPE[key] * sum((between(stale.progress_h, AT, WEIGHT) * age / N_SERVERS).tolist())
 
 
 def made(n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0) -> list[SeedResult]:
@@ -62,11 +60,8 @@ def made(n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0) -
 
 def loss_of_trial(response: Response, trial: Trial) -> MeanLoss:
     """What the failures of one run cost by a response."""
-    rows = [(one.at_fraction, one.since_save, one.since_reload) for one in stale_shards(trial)]
-    at, since_save, since_reload = np.array(rows).T
-    none = np.zeros(len(at), np.int64)
-    losses = ShardLoss(none, at, none, since_save, since_reload, np.full(len(at), 1 / N_SERVERS))
-    lost = response.predict_losses(losses, none[:1], 1.0, trial.saving.interval_fraction)
+    losses = stale_shards([trial], N_SERVERS)
+    lost = response.predict_losses(losses, np.zeros(1, int), 1.0, trial.saving.interval_fraction)
     return MeanLoss(float(lost.loss[0]), lost.error_of_mean(), lost.degrees)
 
 
@@ -83,8 +78,8 @@ def fitted_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> FittedC
 def test_slopes_phi_and_weight_come_back() -> None:
     found, mean = fitted_of(6), mean_between(AT, WEIGHT)
     for key in STRATEGIES:
-        error = 4 * found.slopes.standard_error(key) + 0.02 * SLOPE[key] * mean
-        assert found.slopes.mean(key) == pytest.approx(SLOPE[key] * mean, abs=error), key
+        error = 4 * found.slope(key).standard_error + 0.02 * SLOPE[key] * mean
+        assert found.slope(key).mean == pytest.approx(SLOPE[key] * mean, abs=error), key
         assert found.parts[key].interval_share == pytest.approx(PHI[key], abs=0.1), key
     assert found.parts["mfu"].weight.weight == pytest.approx(WEIGHT / mean, abs=0.1)
     assert found.parts["mfu"].intercept == pytest.approx(0.0, abs=1e-5)
@@ -116,7 +111,7 @@ def test_held_out_histories_do_not_enter_and_are_seen_to_fail() -> None:
     double = {m: np.where(seen.held_out, 3.0, 1.0) * one for m, one in seen.loss.items()}
     spoilt = replace(seen, loss=double)
     found = fit(spoilt, Metric.AUC)
-    np.testing.assert_array_equal(fitted_of(6).slopes.by_seed, found.slopes.by_seed)
+    np.testing.assert_equal(fitted_of(6).slopes, found.slopes)
     assert {one["verdict"] for one in checks_of(spoilt, found)["held_out"]} == {"does not hold"}
 
 
@@ -156,7 +151,7 @@ def test_no_loss_of_a_stale_shard_is_known_for_sure() -> None:
 def test_whether_held_out_runs_are_predicted_may_not_be_told(
     mean: float, error: float, verdict: HeldOutVerdict
 ) -> None:
-    assert SeedMean(mean, error, 16).verdict is verdict
+    assert verdict_of(SeedMean(mean, error, 16)) is verdict
 
 
 def measured(n_seeds: int, noise: float, seen: Observed | None = None) -> Measured:

@@ -60,13 +60,12 @@ def test_the_file_holds_it_and_noise_spoils_no_other_metric(
     assert set(plain.fitted) == {Metric.AUC, Metric.LOG_LOSS}
     measured = with_further(plain, request_)
     write_curve(tmp_path / "mine.json", curve_file(measured, request_, "mine", "here"))
-    read = read_curve(tmp_path / "mine.json")
-    curve = read.curve("here")
+    curve = read_curve(tmp_path / "mine.json")
     assert curve.metrics == (Metric.AUC, Metric.LOG_LOSS, RECALL, NOISE)
     of_auc = curve.of("partial", Metric.AUC).loss
     assert curve.of("partial", RECALL).loss == pytest.approx(2 * of_auc, rel=1e-3)
-    assert not any("noise" in sentence for sentence in read.unfit)
-    assert curve.why_unfit(RECALL) == read.unfit
+    assert not any("noise" in sentence for sentence in curve.unfit)
+    assert curve.why_unfit(RECALL) == curve.unfit
     assert "in noise cannot be told from nothing" in curve.why_unfit(NOISE)[-1]
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -23,13 +24,16 @@ from cprsim.measuring.runs import (
     n_finished,
     read_seed,
     run_seed,
+    setting_of,
 )
 from cprsim.recovery.losses import ALWAYS
 from cprsim.results.store import read_journal
+from cprsim.scenario.reading import load_scenario
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 from cprsim.workers import Workers, run_each
+from tests.cli.test_train import write_clicks
 from tests.making import PATIENCE_S, small_cluster
-from tests.measuring.conftest import RUNS_PER_SEED
+from tests.measuring.conftest import DESIGN, RUNS_PER_SEED, SCENARIO
 
 CHILD = """
 import sys
@@ -69,9 +73,7 @@ def test_a_measurement_killed_midway_ends_as_one_that_was_not(
     assert n_finished(folder) == 3 * RUNS_PER_SEED  # nothing was run twice
     assert same(resumed, whole[1])
     for metric in ALWAYS:
-        np.testing.assert_array_equal(
-            resumed.fitted[metric].slopes.by_seed, whole[1].fitted[metric].slopes.by_seed
-        )
+        np.testing.assert_equal(resumed.fitted[metric].slopes, whole[1].fitted[metric].slopes)
 
 
 @pytest.fixture(params=["processes of this machine", "a cluster"])
@@ -84,17 +86,22 @@ def workers(request) -> Iterator[Workers]:
 
 
 @pytest.mark.long
-def test_workers_change_nothing(request_of, whole, workers: Workers) -> None:
-    request = request_of()
-    trials = {seed: tuple(request.design.trials(seed, 4)[:3]) for seed in (1, 2)}
+def test_workers_change_nothing(whole, own_scenario, tmp_path: Path, workers: Workers) -> None:
+    """Neither of the built-in model nor of a trainer of one's own."""
+    models = {1: whole[0].loaded, 2: load_scenario(own_scenario())}
     tasks = [
-        SeedRuns(request.loaded, seed, some, request.folder, count_bytes=False)
-        for seed, some in trials.items()
+        SeedRuns(
+            loaded, seed, tuple(DESIGN.trials(seed, 4)[:2]), tmp_path / "beside", count_bytes=False
+        )
+        for seed, loaded in models.items()
     ]
     list(run_each(run_seed, tasks, workers))
-    for alone in whole[1].results[:2]:
-        quality = read_seed(request.folder, alone.seed).quality
-        assert quality == {trial: alone.quality[trial] for trial in trials[alone.seed]}
+    for task in tasks:
+        alone = replace(task, folder=tmp_path / "alone")
+        run_seed(alone)
+        ours, theirs = (read_seed(one.folder, one.seed) for one in (task, alone))
+        assert (ours.twin, ours.quality) == (theirs.twin, theirs.quality)
+        assert set(ours.quality) == set(task.trials)
 
 
 def test_a_finished_measurement_runs_nothing_again(whole) -> None:
@@ -139,11 +146,6 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
 
 
 def test_a_click_log_keeps_its_clicks_and_changes_their_order(tmp_path: Path) -> None:
-    from cprsim.measuring.runs import setting_of
-    from cprsim.scenario.reading import load_scenario
-    from tests.cli.test_train import write_clicks
-    from tests.measuring.conftest import SCENARIO
-
     write_clicks(tmp_path / "log.tsv", 1000)
     path = tmp_path / "logged.yaml"
     path.write_text(SCENARIO.replace("{samples: 6000,", "{clicks: {file: log.tsv},"))

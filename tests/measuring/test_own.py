@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,20 +17,11 @@ from cprsim.measuring.measure import MeasureRequest, measure
 from cprsim.measuring.runs import SeedRuns, own_setting, read_seed, run_seed
 from cprsim.measuring.trainer_check import check_trainer
 from cprsim.scenario.reading import load_scenario
-from cprsim.workers import Workers
+from cprsim.workers import HERE
 from tests.making import call
-from tests.measuring.conftest import DESIGN
+from tests.measuring.conftest import JOB
 from tests.measuring.wrapped import Wrapped, make
 
-SCENARIO = """
-job: {useful: 50 h}
-cluster: {emb_ps: 4}
-failures: {kind: injected, count: 2}
-costs: {save: 5 min, load: 5 min, detect: 0 s, reschedule: 0 s}
-recovery: [full, partial]
-kernel: {trainer: "TRAINER", options: {samples: 3000}}
-simulation: {seed: 1, replications: 100}
-"""
 LOUD = """
 from pathlib import Path
 Path(__file__).with_name("was imported").touch()
@@ -40,19 +30,9 @@ from tests.measuring.wrapped import make
 
 
 @pytest.fixture
-def scenario(tmp_path: Path) -> Callable[[str], Path]:
-    def write(trainer: str) -> Path:
-        path = tmp_path / "own.yaml"
-        path.write_text(SCENARIO.replace("TRAINER", trainer))
-        return path
-
-    return write
-
-
-@pytest.fixture
-def rehearsed(scenario) -> Callable[..., object]:
+def rehearsed(own_scenario) -> Callable[..., object]:
     def run(spoil: Callable[[Wrapped], None] = lambda one: None):
-        loaded = load_scenario(scenario("tests.measuring.wrapped:make"))
+        loaded = load_scenario(own_scenario())
         one, again = (own_setting(loaded, 1) for _ in range(2))
         spoil(one.own)
         spoil(again.own)
@@ -61,7 +41,9 @@ def rehearsed(scenario) -> Callable[..., object]:
     return run
 
 
-def test_code_below_the_working_directory_is_the_users_own(scenario, tmp_path, monkeypatch) -> None:
+def test_code_below_the_working_directory_is_the_users_own(
+    own_scenario, tmp_path, monkeypatch
+) -> None:
     here = tmp_path / "here"
     (here / "mine" / "deeper").mkdir(parents=True)  # both without __init__.py
     (here / "mine" / "deeper" / "training.py").write_text(LOUD)
@@ -70,27 +52,29 @@ def test_code_below_the_working_directory_is_the_users_own(scenario, tmp_path, m
     (elsewhere / "theirs.py").write_text(LOUD)
     monkeypatch.syspath_prepend(elsewhere)
     mine, theirs = (
-        load_scenario(scenario(f"{m}:make")) for m in ("mine.deeper.training", "theirs")
+        load_scenario(own_scenario(f"{m}:make")) for m in ("mine.deeper.training", "theirs")
     )
     own_code.require_allowed(mine, False, here)
     with pytest.raises(ScenarioError, match=r"own.yaml:7: .*theirs.py, which does not stand below"):
         own_code.require_allowed(theirs, False, here)
     own_code.require_allowed(theirs, True, here)
-    missing = load_scenario(scenario("not_there.training:make"))
+    missing = load_scenario(own_scenario("not_there.training:make"))
     with pytest.raises(ScenarioError, match=r"not_there\.training:make` is not there"):
         own_code.require_allowed(missing, True, here)
     assert not list(tmp_path.rglob("was imported"))
 
 
 @pytest.mark.parametrize("command", ["run", "validate", "measure", "train"])
-def test_no_command_imports_foreign_code_unasked(command, scenario, tmp_path, monkeypatch) -> None:
+def test_no_command_imports_foreign_code_unasked(
+    command, own_scenario, tmp_path, monkeypatch
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "theirs_too.py").write_text(LOUD)
     monkeypatch.syspath_prepend(elsewhere)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    path = scenario("theirs_too:make")
+    path = own_scenario("theirs_too:make")
     done = call(command, path)
     assert done.exit_code == (0 if command in ("run", "validate") else 2), done.output
     if command in ("measure", "train"):
@@ -108,8 +92,7 @@ def test_no_command_imports_foreign_code_unasked(command, scenario, tmp_path, mo
 )
 def test_a_section_that_mixes_models_is_refused(kernel, message, tmp_path) -> None:
     path = tmp_path / "mixed.yaml"
-    text = SCENARIO[: SCENARIO.index("kernel:")] + f"kernel: {kernel}\n"
-    path.write_text(text + SCENARIO[SCENARIO.index("simulation:") :])
+    path.write_text(JOB.replace("KERNEL", kernel))
     with pytest.raises(ScenarioError, match=message):
         load_scenario(path)
 
@@ -175,18 +158,12 @@ def test_noise_of_equal_runs_is_sized_and_priced(rehearsed) -> None:
     assert "equal runs do not end equal" in next(tried.warnings(0.05))
 
 
-@pytest.mark.long
-def test_it_is_measured_as_the_built_in_model_is(scenario, tmp_path) -> None:
-    loaded = load_scenario(scenario("tests.measuring.wrapped:make"))
-    design = replace(DESIGN, n_more=2)
-    request = MeasureRequest(loaded, tmp_path / "one", design=design, workers=Workers(1), n_seeds=3)
-    request = replace(request, described={"framework": "numpy"})
-    alone = measure(request)
-    assert len(alone.results) == 3
-    beside = measure(replace(request, folder=tmp_path / "two", workers=Workers(2)))
-    for one, other in zip(alone.results, beside.results, strict=True):
-        assert (one.seed, one.twin, one.quality) == (other.seed, other.twin, other.quality)
-    whose = json.loads((tmp_path / "one" / "measurement.json").read_text())
+def test_it_is_measured_by_what_it_says_of_itself(own_scenario, tmp_path) -> None:
+    loaded, design = load_scenario(own_scenario()), Design(("partial",), n_more=2)
+    request = MeasureRequest(loaded, tmp_path, design=design, workers=HERE, n_seeds=3)
+    measured = measure(replace(request, described={"framework": "numpy"}))
+    assert len(measured.results) == 3
+    whose = json.loads((tmp_path / "measurement.json").read_text())
     assert whose["kernel"] == {
         "trainer": "tests.measuring.wrapped:make",
         "options": {"samples": 3000},
@@ -195,8 +172,8 @@ def test_it_is_measured_as_the_built_in_model_is(scenario, tmp_path) -> None:
     assert whose["trainer"] == {"framework": "numpy"}
 
 
-def test_strategies_that_save_the_same_bytes_run_once(scenario, tmp_path, monkeypatch) -> None:
-    loaded = load_scenario(scenario("tests.measuring.wrapped:make"))
+def test_strategies_that_save_the_same_bytes_run_once(own_scenario, tmp_path, monkeypatch) -> None:
+    loaded = load_scenario(own_scenario())
     trials = tuple(Design(("partial", "mfu", "mfu+"), n_more=0).trials(1, 4))
     ran = []
 

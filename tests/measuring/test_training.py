@@ -14,7 +14,6 @@ from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import of_log
 from cprsim.kernel.training import ProxyTrainer
-from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import PluggedSetting
 from cprsim.records import EventKind as K
 from cprsim.records import SubSaves
@@ -49,7 +48,7 @@ def loaded(tmp_path):
 def setting(loaded):
     what = proxy_model(loaded)
     own = Wrapped(what.shape, what.train, what.test, what.plan)
-    return PluggedSetting(own, what.shards, 1, ArrayPool(1 << 30), own.state())
+    return PluggedSetting(own, what.shards, 1, own.state())
 
 
 @pytest.mark.parametrize("log", [PARTIAL, BACK])
@@ -57,7 +56,6 @@ def setting(loaded):
 def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(loaded, setting, log, how):
     what = proxy_model(loaded)
     built_in = ProxyTrainer(what.shape, what.train, what.plan)
-    built_in.initialise()
     saver = Saver(built_in, what.shards, how)
     schedule = of_log(log, USEFUL_H, SLOTS, range(0))
     play(built_in, saver, schedule)

@@ -15,7 +15,6 @@ from cprsim.kernel.clicks.records import Clicks, split
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.measuring.protocol import Predictions
-from tests.kernel.states import State
 
 
 class WrappedTable:
@@ -47,7 +46,6 @@ class Wrapped:
 
     def __init__(self, shape: ModelShape, train: Clicks, test: Clicks, plan: TrainingPlan) -> None:
         self.inner = ProxyTrainer(shape, train, plan)
-        self.inner.initialise()
         self.test = test
         self.names = [f"table {number}" for number in range(shape.tables.n_tables)]
         self.tables = {
@@ -84,10 +82,10 @@ class Wrapped:
         for array, part in zip(self._dense(), (both[:n], both[n:]), strict=True):
             array[:] = part
 
-    def state(self) -> State:
+    def state(self) -> dict[str, np.ndarray]:
         return self.inner.state()
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: dict[str, np.ndarray]) -> None:
         self.inner.restore(state)
 
     def describe(self) -> dict[str, Any]:

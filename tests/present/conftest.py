@@ -10,9 +10,9 @@ from cprsim.records import Estimate
 from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
-from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.folder import Selected, write_selection
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.choice import Candidate, Selection, write_selection
+from cprsim.selector.limit import PLS, Limit
+from cprsim.selector.option import strategy as option_of
 from tests.making import paper_policy
 
 
@@ -36,6 +36,7 @@ def candidate(strategy, interval_h, overhead, pls, *, keeps=True, rule=""):
         benefit=spread(0.12 - overhead),
         beyond_fraction=0.0,
         rule=rule,
+        entry=option_of(strategy).entry_at(interval_h, 20.0),
     )
 
 
@@ -46,19 +47,18 @@ def made_selection(parent) -> Path:
     selection = Selection(
         useful_h=20.0,
         n_replications=100,
-        limit=Limit(LimitedQuantity.PLS, 0.1),
+        limit=Limit(PLS, 0.1),
         curve=None,
         full=full,
         best={"partial": partial, "cpr-ssu": None},
         formula=(candidate("partial", 8.0, 0.018, 0.1, keeps=False, rule="cpr"),),
         front={"partial": (candidate("partial", inf, 0.01, 0.3, keeps=False), partial)},
         recommended="partial",
-        fell_back=False,
     )
     return kept_selection(parent, selection).path
 
 
-def kept_selection(parent, selection) -> Selected:
+def kept_selection(parent, selection) -> Selection:
     """A selection in a folder of its own."""
     identity = Identity("small-select", "name: small\n", {})
     about = {"command": ["cprsim", "select"], "seed": 1}

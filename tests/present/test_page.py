@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 import cprsim
-from cprsim.curves.curve_file import CurveFile, write_curve
+from cprsim.curves.curve_file import write_curve
 from cprsim.errors import ResultError, WriteError
 from cprsim.present.answer import Answer
 from cprsim.present.html import render
@@ -18,6 +18,7 @@ from cprsim.present.run_sentences import answer
 from cprsim.recovery.losses import Metric
 from cprsim.results.run import load_result
 from cprsim.results.words import percent
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.making import small_scenario, undrawing
 
@@ -99,7 +100,9 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(run, tmp_path, monkeyp
 def test_the_page_of_a_curve_says_what_a_hundredth_of_the_samples_costs(tmp_path):
     costs = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3, degrees=7)
     path = tmp_path / "mine.json"
-    write_curve(path, CurveFile("mine", (costs,), {"samples": 300_000}, "cprsim measure mine.yaml"))
+    write_curve(
+        path, StalenessCurve("mine", (costs,), {"samples": 300_000}, "cprsim measure mine.yaml")
+    )
     page = answer_of(path).document
     assert page.title == "What stale shards cost in accuracy: mine"
     fit, answer = page.answer

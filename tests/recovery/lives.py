@@ -11,9 +11,8 @@ Failures are words too (`tests.engines.failures`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -36,7 +35,7 @@ from cprsim.recovery.policy import (
     To,
 )
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from tests.engines import ENGINES, assert_folds, draws_of, failures, logged, told
+from tests.engines import ENGINES, draws_of, failures, logged, ran, told
 
 # Failures of the last four strike a node, and name their rule
 SCOPES = (
@@ -113,81 +112,75 @@ def job(
     return SimulatedJob(useful_h, Cluster(roles, spares), clock, SCOPES, policy, horizon_h)
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
-    """A job, its failures, and what becomes of it; None: not said.
+class Life(NamedTuple):
+    """A job, its failures, and what becomes of it.
 
-    The log is of SimPy: its lines, from the first given one on, are those given.
+    What is expected are hours of parts, all that are not 0, and, where they are said: `saves`,
+    `failed` (failures that were not missed; else all), `stale` (progress, slot, content; else
+    none), `useful_h`, `finished`, and `log`, lines of SimPy's that follow one another. `spoiled`:
+    saves of a tier with u below 1/2.
     """
 
     name: str
     job: SimulatedJob
     failures: list[ScopedFailure]
-    parts: dict[str, float]
-    saves: int | None = None
-    failed: int | None = None  # failures that were not missed; None: all
-    stale: list[tuple[float, int, float]] | None = None  # progress, slot, content; None: none
-    log: str = ""
-    useful_h: float | None = None
-    finished: bool = True
-    spoiled: dict[str, tuple[int, ...]] | None = None  # saves of a tier with u below 1/2
+    expected: dict[str, Any]
 
 
 def life(
     name: str, job: SimulatedJob, struck: str | list[ScopedFailure] = "", **expected: Any
 ) -> Life:
-    """A life; the hours of each part are named as the part is."""
-    known = {one: expected.pop(one) for one in Life.__slots__ if one in expected}
     if isinstance(struck, str):
         struck = failures(struck, [scope.name for scope in job.scopes])
-    return Life(name, job, struck, expected, **known)
+    return Life(name, job, struck, expected)
 
 
-def check(engine: str, life: Life, folds: bool = False) -> None:
+def check(engine: str, life: Life) -> None:
     """One engine says of a life what its hand-made account says."""
-    draws = draws_of(life.job, seed_of(life))
-    found = ENGINES[engine](life.job, life.failures, draws)
+    parts = dict(life.expected)
+    useful_h, finished = parts.pop("useful_h", life.job.useful_h), parts.pop("finished", True)
+    stale, log = parts.pop("stale", []), parts.pop("log", "")
+    failed, n_saves = parts.pop("failed", len(life.failures)), parts.pop("saves", None)
+    draws = draws_of(life.job, seed_of(life.job, parts.pop("spoiled", {})))
+    found = ran(engine, life.job, life.failures, draws)
     named = zip(life.job.policy.parts, found.hours, strict=True)
-    parts = {part: hours for part, hours in named if hours > 1e-12}
-    assert parts == pytest.approx(life.parts, abs=1e-9)
-    useful_h = life.job.useful_h if life.useful_h is None else life.useful_h
-    assert found.finished == life.finished
-    assert found.useful_h == pytest.approx(useful_h)
-    assert found.wall_h == pytest.approx(useful_h + sum(parts.values()))
-    failed = len(life.failures) if life.failed is None else life.failed
-    assert found.n_failures == failed
-    assert life.saves is None or found.n_saves == life.saves
-    stale = [(one.progress_h, one.slot, one.content_h) for one in found.stale]
-    assert stale == [pytest.approx(one) for one in life.stale or []]
-    if engine == "simpy":
-        log = logged(life.job, life.failures, draws)
-        lines = [line.strip() for line in life.log.split(";") if line.strip()]
-        if lines:
-            first = told(log).index(lines[0])
-            assert told(log)[first : first + len(lines)] == lines
-        if folds:
-            assert_folds(log, life.job, found)
+    assert {part: hours for part, hours in named if hours > 1e-12} == approx(parts)
+    assert (found.finished, found.n_failures) == (finished, failed)
+    assert found.useful_h == approx(useful_h)
+    assert found.wall_h == approx(useful_h + sum(parts.values()))
+    assert n_saves in (None, found.n_saves)
+    assert [(one.progress_h, one.slot, one.content_h) for one in found.stale] == [
+        approx(one) for one in stale
+    ]
+    if engine == "simpy" and log:
+        lines, of_log = log.split("; "), told(logged(life.job, life.failures, draws))
+        first = of_log.index(lines[0])
+        assert of_log[first : first + len(lines)] == lines
 
 
-def seed_of(life: Life) -> int:
-    """Of draws in which those of the first saves that a life names, and no others, are spoiled."""
+def approx(expected: Any) -> Any:
+    return pytest.approx(expected, abs=1e-9)
+
+
+def seed_of(job: SimulatedJob, spoiled: dict[str, tuple[int, ...]]) -> int:
+    """Of draws in which these of the first saves to a tier, and no others, are spoiled."""
     for seed in count():
-        draws = draws_of(life.job, seed).of(0)
+        draws = draws_of(job, seed).of(0)
         if all(
-            (draws.uniform(tier, n) < 0.5) == (n in spoiled)
-            for tier, spoiled in (life.spoiled or {}).items()
+            (draws.uniform(tier, n) < 0.5) == (n in numbers)
+            for tier, numbers in spoiled.items()
             for n in range(N_SPOILED)
         ):
             return seed
     raise AssertionError
 
 
-def lived(lives: Sequence[Life], folds: bool = False) -> Callable[..., None]:
+def lived(lives: Sequence[Life]) -> Callable[..., None]:
     """A test of lives by all engines."""
 
     @pytest.mark.parametrize("engine", ENGINES)
     @pytest.mark.parametrize("one", lives, ids=[one.name for one in lives])
     def test(engine: str, one: Life) -> None:
-        check(engine, one, folds)
+        check(engine, one)
 
     return test

@@ -7,17 +7,15 @@ sections and rules of the page. Where the page is open, the reading chosen is ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from math import floor, inf
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import STOPPED_BEYOND, Clock, Duration, Storage
+from cprsim.recovery import policy as records
 from cprsim.recovery.policy import (
-    CHECK,
-    STAGE_ORDER,
     Capture,
-    Elastic,
     Groups,
     Level,
     Outside,
@@ -30,7 +28,6 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
     To,
-    WhenBusy,
 )  # fmt: skip
 from cprsim.simulate.blocks import ReplicationDraws
 from cprsim.simulate.job import (
@@ -42,20 +39,11 @@ from cprsim.simulate.job import (
 )  # fmt: skip
 
 # Section 12 of docs/model.md
-HOPELESS_AFTER = 1000
-NO_WORK_H = 1e-9
-HARDLY_AFTER = 5000
-HARDLY_TIMES = 10.0
+HOPELESS_AFTER, NO_WORK_H = 1000, 1e-9
+HARDLY_AFTER, HARDLY_TIMES = 5000, 10.0
 
 ROUNDING = 1e-9  # how far from a whole multiple still counts as one
 AT_ONCE = 1e-11  # of the job: instants no further apart are one
-
-
-def run(
-    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: ReplicationDraws
-) -> ReplicationOutcome:
-    """One replication, from its beginning to its end."""
-    return Replication(job, failures, draws).run()
 
 
 def whole_multiples(value_h: float, of_h: float) -> int:
@@ -73,14 +61,6 @@ class Content:
 
 
 @dataclass(eq=False)
-class Due:
-    """A save that is due, or was as one began that stands for it."""
-
-    since_h: float  # of progress
-    completes: bool
-
-
-@dataclass(eq=False)
 class Save:
     """A save under way, in the stall or in the background."""
 
@@ -88,32 +68,42 @@ class Save:
     number: int  # how many of the capture began before
     content_h: float
     ends_at_h: float  # the stall, or the background
+    due: list[tuple[float, bool]] = field(default_factory=list)  # 3.8: `Replication.again`
     completes: bool = True  # a content: 3.2
-    stands_for: list[Due] = field(default_factory=list)  # 3.8
     on: set[int] = field(default_factory=set)  # of a flush: slots that have what it copies
+
+
+@dataclass(eq=False)
+class Choice:
+    """What is done about one failure: section 4, rules 2 and 3."""
+
+    number: int  # of the rule
+    rule: Rule
+    source: Tier | None = None
+    content_h: float = 0.0
+    tried_h: float = 0.0  # loads of corrupt contents
 
 
 @dataclass(eq=False)
 class Recovery:
     """The recovery from one failure."""
 
-    of_all: bool
+    rule: Rule
     slots: set[int]
-    stages: tuple[Stage, ...]
-    hours: list[float]  # of its stages; those of waits and shared loads show
-    speed: float  # of the job, in stages that do not block it
-    link: Storage | None  # that its load shares
+    hours: list[float]  # of its stages; infinite: of a load over the link, which shows
     shards: set[int] | None  # that it has to load; None: it takes none back
-    ends_at_h: float  # its stage; a wait ends when it ends, and so does a shared load
+    link: Storage | None  # over which it loads
+    ends_at_h: float  # its stage, but for a wait or a load over the link
     at: int = -1  # the stage that it is in
-    left_bytes: dict[int, float] = field(default_factory=dict)  # of its shards in a shared load
+    left_bytes: dict[int, float] = field(default_factory=dict)  # of its shards over the link
 
     @property
     def stage(self) -> Stage:
-        return self.stages[self.at]
+        return self.rule.stages[self.at]
 
     @property
     def waits(self) -> bool:
+        """For nodes."""
         return self.at >= 0 and self.stage.kind is StageKind.WAIT and self.stage.grows_h is None
 
     @property
@@ -121,89 +111,64 @@ class Recovery:
         return self.at >= 0 and self.stage.grows_h is not None
 
     @property
-    def shares(self) -> bool:
-        """Whether it loads over the link now. One that has just begun is in no stage."""
+    def is_on_link(self) -> bool:
         return self.at >= 0 and self.stage.kind is StageKind.LOAD and self.link is not None
-
-    def takes_time(self, n: int) -> bool:
-        moves = self.link is not None and self.link.transfer_h(1) > 0.0
-        return self.hours[n] > 0.0 or (self.stages[n].kind is StageKind.LOAD and moves)
 
     @property
     def has_a_load(self) -> bool:
         """Before it or under way. Reading: a load that takes no time is none."""
-        rest = [n for n, stage in enumerate(self.stages) if stage.kind is StageKind.LOAD]
-        return any(n >= self.at and self.takes_time(n) for n in rest)
+        rest = zip(self.rule.stages, self.hours, strict=True)
+        loads = [stage.kind is StageKind.LOAD and hours > 0.0 for stage, hours in rest]
+        return any(loads[max(self.at, 0) :])
 
 
-@dataclass(eq=False)
-class Choice:
-    """What is done about one failure: section 4, rules 2 and 3."""
-
-    rule: int
-    reverts: Reverts
-    to: To
-    source: Tier | None = None
-    content_h: float = 0.0
-    tried_h: float = 0.0  # loads of corrupt contents
-
-
-@dataclass(eq=False)
 class Replication:
     """The state of one replication, and what changes it."""
 
-    job: SimulatedJob
-    failures: Sequence[ScopedFailure]
-    draws: ReplicationDraws
-    now_h: float = 0.0
-    progress_h: float = 0.0
-    frontier_h: float = 0.0
-    replay_speed: float = 1.0
-    age_h: float = 0.0  # on the failures' clock
-    n_met: int = 0  # failures, missed ones too
-    n_seen: int = 0  # and notices
-    n_failures: int = 0
-    n_saves: int = 0
-    finished: bool | None = None
-    stalling: Save | None = None
-    background: list[Save] = field(default_factory=list)
-    recoveries: list[Recovery] = field(default_factory=list)
-    without: dict[int, Level] = field(default_factory=dict)  # slot: the most lasting level, 2.2
-    left: set[int] = field(default_factory=set)  # slots that have left the live tiers, 2.6
-    vacant: set[int] = field(default_factory=set)  # slots that lost their node and have no other
-    queue: list[int] = field(default_factory=list)  # those of them that asked, in that order
-    repaired_at_h: list[float] = field(default_factory=list)
-    stale: list[StaleShard] = field(default_factory=list)
-    errors_h: list[float] = field(default_factory=list)  # progress at those in the state, 7.1
-    n_errors: int = 0
-    noticed_at_h: float = inf
-    frontier_at_failure_h: float = -1.0
-    n_without_work: int = 0
-
-    def __post_init__(self) -> None:
-        policy, cluster = self.job.policy, self.job.cluster
-        self.hours = dict.fromkeys(policy.parts, 0.0)
-        self.tiers = {tier.name: tier for tier in policy.tiers}
-        self.role_slots = {role.name: list(cluster.slots(role.name)) for role in cluster.roles}
-        self.kept: dict[str, list[Content]] = {name: [] for name in self.tiers}
-        for name, tier in self.tiers.items():
-            if isinstance(tier.placement, Outside):  # 2.4
-                self.kept[name].append(Content(0.0, False, set()))
-        self.n_begun = dict.fromkeys(self.tiers, 0)
-        self.captures = [one for one in policy.captures if one.after is None]
+    def __init__(
+        self, job: SimulatedJob, failures: Sequence[ScopedFailure], draws: ReplicationDraws
+    ) -> None:
+        self.job, self.policy, self.failures, self.draws = job, job.policy, failures, draws
+        self.now_h = self.progress_h = self.frontier_h = 0.0
+        self.age_h = 0.0  # on the failures' clock
+        self.replay_speed = 1.0
+        self.hours = dict.fromkeys(job.policy.parts, 0.0)
+        self.stale: list[StaleShard] = []
+        self.finished: bool | None = None
+        # saves
+        self.tiers = {tier.name: tier for tier in job.policy.tiers}
+        self.role_slots = {role.name: [*job.cluster.slots(role.name)] for role in job.cluster.roles}
+        self.kept: dict[str, list[Content]] = {
+            name: [Content(0.0, False, set())] if isinstance(tier.placement, Outside) else []  # 2.4
+            for name, tier in self.tiers.items()
+        }
+        self.n_begun, self.n_saves = dict.fromkeys(self.tiers, 0), 0
+        self.captures = [one for one in job.policy.captures if one.after is None]
         self.due_h = {one.tier: self.next_due_h(one) for one in self.captures}
-        self.again: dict[str, list[Due]] = {one.tier: [] for one in self.captures}  # off the grid
-        self.n_pooled = cluster.n_spares  # None: unlimited
+        # 3.8: due off the grid, by the progress at which it became due, and whether it completes
+        self.again: dict[str, list[tuple[float, bool]]] = {one.tier: [] for one in self.captures}
+        self.stalling: Save | None = None
+        self.background: list[Save] = []
+        # failures
+        self.n_seen = self.n_met = self.n_failures = 0  # with notices; with missed ones; neither
+        self.frontier_at_failure_h, self.n_without_work = -1.0, 0
+        self.errors_h: list[float] = []  # progress at those in the state, 7.1
+        self.n_errors, self.noticed_at_h = 0, inf
+        # recoveries
+        self.recoveries: list[Recovery] = []
+        self.without: dict[int, Level] = {}  # slot: the most lasting level, 2.2
+        self.left: set[int] = set()  # slots that have left the live tiers, 2.6
+        self.n_pooled = job.cluster.n_spares  # None: unlimited
+        self.repaired_at_h: list[float] = []
+        self.vacant: set[int] = set()  # slots that lost their node and have no other
+        self.queue: list[int] = []  # those of them that asked, in that order
 
     # ----------------------------------------------------------------- the course of events
 
     def run(self) -> ReplicationOutcome:
-        job = self.job
-        limit_h = STOPPED_BEYOND * job.useful_h
-        planned_end = job.horizon_h is not None and job.horizon_h <= limit_h
-        if planned_end:
-            assert job.horizon_h is not None
-            limit_h = job.horizon_h
+        limit_h, horizon_h = STOPPED_BEYOND * self.job.useful_h, self.job.horizon_h
+        ends_there = horizon_h is not None and horizon_h <= limit_h
+        limit_h = min(limit_h, inf if horizon_h is None else horizon_h)
         fails_now = False
         while True:
             self.end_what_ends()
@@ -214,9 +179,9 @@ class Replication:
             if self.takes_in():
                 continue
             if self.finished is None and self.is_now(limit_h):
-                self.finished = planned_end and self.progress_h > 0.0  # 6
+                self.finished = ends_there and self.progress_h > 0.0  # 6
             if self.finished is not None:
-                return self.outcome()
+                break
             if fails_now:  # 5: what ends at an instant ends before a failure of that instant
                 fails_now = False
                 if self.clock_runs():
@@ -224,11 +189,18 @@ class Replication:
                     continue
             works_to_h, work_ends_at_h = self.stretch_of_work()
             fails_at_h = self.next_failure_at_h()
-            ends_at_h = (self.noticed_at_h, *self.ends_of_what_goes_on())
-            until_h = min(limit_h, work_ends_at_h, fails_at_h, *ends_at_h)
+            until_h = min(
+                limit_h, work_ends_at_h, fails_at_h, self.noticed_at_h, *self.ends_under_way()
+            )
             fails_now = fails_at_h <= until_h + self.at_once_h
             is_there = work_ends_at_h <= until_h + self.at_once_h
             self.pass_hours(until_h, works_to_h if is_there else None)
+        useful_h = self.progress_h if self.finished else self.frontier_h
+        self.book("lost", self.frontier_h - useful_h)  # 1: for good
+        return ReplicationOutcome(
+            self.finished, self.now_h, useful_h, tuple(self.hours.values()), self.n_failures,
+            self.n_saves, tuple(self.stale),
+        )  # fmt: skip
 
     @property
     def at_once_h(self) -> float:
@@ -238,24 +210,17 @@ class Replication:
         """Whether an instant has come: the page's 5, what ends at an instant."""
         return at_h <= self.now_h + self.at_once_h
 
-    def outcome(self) -> ReplicationOutcome:
-        assert self.finished is not None
-        useful_h = self.progress_h if self.finished else self.frontier_h
-        self.book("lost", self.frontier_h - useful_h)  # 1: for good
-        hours = tuple(self.hours[part] for part in self.job.policy.parts)
-        counts = self.n_failures, self.n_saves
-        return ReplicationOutcome(
-            self.finished, self.now_h, useful_h, hours, *counts, tuple(self.stale)
-        )
-
-    def ends_of_what_goes_on(self) -> list[float]:
-        """Instants at which a save, a stage or a repair ends."""
-        ends = [save.ends_at_h for save in self.background]
-        if self.stalling is not None:
-            ends.append(self.stalling.ends_at_h)
-        per_h = self.bytes_per_hour()
-        ends += [min(self.ends_of(recovery, per_h)) for recovery in self.recoveries]
-        return ends + self.repaired_at_h
+    def ends_under_way(self) -> list[float]:
+        """Instants at which a save, a stage or a repair ends, or a shard is loaded."""
+        stalls = [] if self.stalling is None else [self.stalling]
+        ends = [save.ends_at_h for save in (*stalls, *self.background)] + self.repaired_at_h
+        for one in self.recoveries:
+            if one.is_on_link:
+                per_h = self.bytes_per_hour()
+                ends += [self.now_h + left / per_h for left in one.left_bytes.values()]
+            elif not one.waits:
+                ends.append(one.ends_at_h)
+        return ends
 
     def end_what_ends(self) -> None:
         """Handle all that ends now, and what ends with it: commits first."""
@@ -275,22 +240,22 @@ class Replication:
         for at_h in self.repaired_at_h:
             if self.is_now(at_h):
                 self.repaired_at_h.remove(at_h)
-                assert self.n_pooled is not None
                 self.n_pooled += 1
                 self.give_nodes()
                 return True
-        per_h = self.bytes_per_hour()
         for recovery in list(self.recoveries):
             self.leave_behind(recovery)
-            has_ended = (
-                recovery.slots.isdisjoint(self.vacant)  # a wait: each slot has its node
-                if recovery.waits
-                else self.is_now(max(self.ends_of(recovery, per_h)))
-            )
-            if has_ended:
+            if self.stage_has_ended(recovery):
                 self.enter_next_stage(recovery)
                 return True
         return False
+
+    def stage_has_ended(self, recovery: Recovery) -> bool:
+        if recovery.waits:
+            return recovery.slots.isdisjoint(self.vacant)
+        if recovery.is_on_link:
+            return not recovery.left_bytes
+        return self.is_now(recovery.ends_at_h)
 
     # ----------------------------------------------------------------- 1. speed and accounts
 
@@ -298,30 +263,30 @@ class Replication:
         return [one.stage.kind for one in self.recoveries if one.stage.blocks]
 
     def speed(self) -> float:
-        speeds = [one.speed for one in self.recoveries if not one.stage.blocks]
-        speed, elastic = min(speeds, default=1.0), self.job.policy.elastic
+        beside = [one.rule.speed_meanwhile for one in self.recoveries if not one.stage.blocks]
+        table = self.policy.elastic.speed if self.policy.elastic else (1.0,)
+        n_missing = self.n_units_missing()
+        return min(beside, default=1.0) * (table[n_missing] if n_missing < len(table) else 0.0)
+
+    def n_units_missing(self) -> int:
+        elastic = self.policy.elastic
         if elastic is None:
-            return speed
-        n_missing = self.n_units_missing(elastic)
-        return speed * elastic.speed[n_missing] if n_missing < len(elastic.speed) else 0.0
-
-    def n_units_missing(self, elastic: Elastic) -> int:
-        slots = self.role_slots[elastic.role]
+            return 0
         recovering = {slot for recovery in self.recoveries for slot in recovery.slots}
-        return len({slots.index(slot) // elastic.unit_nodes for slot in recovering & set(slots)})
+        units = enumerate(self.role_slots[elastic.role])
+        return len({n // elastic.unit_nodes for n, slot in units if slot in recovering})
 
-    def waits_for_a_commit(self) -> bool:
+    def is_held_up(self) -> bool:
         """3.3 and 3.5. Asked after `let_the_job_go_on`: what could be saved is being saved."""
-        return bool(self.captures_due()) or self.progress_h >= self.job.useful_h
+        waits_for_a_commit = self.captures_due() or self.progress_h >= self.job.useful_h
+        return self.stalling is not None or bool(waits_for_a_commit)
 
     def works(self) -> bool:
-        if self.blocking_stages() or self.stalling is not None or self.waits_for_a_commit():
-            return False
-        return self.speed() > 0.0
+        return not self.blocking_stages() and not self.is_held_up() and self.speed() > 0.0
 
     def progress_per_hour(self) -> float:
         again = self.replay_speed if self.progress_h < self.frontier_h else 1.0
-        return self.speed() * again / (1.0 + self.job.policy.tax.compute)
+        return self.speed() * again / (1.0 + self.policy.tax.compute)
 
     def stretch_of_work(self) -> tuple[float, float]:
         """The progress to which the job works on undisturbed, and when it gets there."""
@@ -345,7 +310,7 @@ class Replication:
         # The clock of progress shows the frontier.
         works_to_h, ends_at_h = self.stretch_of_work()
         strikes = self.progress_h >= self.frontier_h and works_to_h >= at_h
-        return ends_at_h if strikes and ends_at_h < inf else inf
+        return ends_at_h if strikes else inf
 
     def clock_runs(self) -> bool:
         """1: whether failures age; a save or a stage that begins may have stopped them."""
@@ -355,24 +320,22 @@ class Replication:
 
     def pass_hours(self, until_h: float, worked_to_h: float | None) -> None:
         """Book the hours from now on; `worked_to_h`: the stretch of work ends with them."""
-        hours = until_h - self.now_h
-        blocking = self.blocking_stages()
+        hours, blocking = until_h - self.now_h, self.blocking_stages()
         if blocking:  # 4.7
-            least = min(blocking, key=STAGE_ORDER.index)
-            self.book(least.value, hours)
-        elif self.stalling is not None or self.waits_for_a_commit():
+            self.book(min(blocking, key=records.STAGE_ORDER.index).value, hours)
+        elif self.is_held_up():
             self.book("save", hours)
         elif not self.works():
             self.book("wait", hours)
         else:
             self.work(hours, worked_to_h)
-        if self.job.clock is Clock.UPTIME and not blocking:
+        if not blocking:
             self.age_h += hours
         self.move_bytes(until_h)
         self.now_h = until_h
 
     def work(self, hours: float, worked_to_h: float | None) -> None:
-        speed, tax = self.speed(), self.job.policy.tax.compute
+        speed, tax = self.speed(), self.policy.tax.compute
         again = self.progress_h < self.frontier_h
         if again:
             self.book("lost", speed * hours / (1.0 + tax))
@@ -380,8 +343,7 @@ class Replication:
         self.book("degraded", (1.0 - speed) * hours)
         if worked_to_h is None:
             worked_to_h = self.progress_h + hours * self.progress_per_hour()
-            if again:
-                worked_to_h = min(worked_to_h, self.frontier_h)
+            worked_to_h = min(worked_to_h, self.frontier_h) if again else worked_to_h
         self.progress_h = worked_to_h
         self.frontier_h = max(self.frontier_h, self.progress_h)
 
@@ -391,16 +353,12 @@ class Replication:
 
     # ----------------------------------------------------------------- 2. copies
 
-    def has(self, slot: int, level: Level) -> bool:
-        """2.2: whether the slot is not without this level."""
-        return slot not in self.without or self.without[slot] < level
-
-    def survives(self, tier: Tier, on: set[int], shards: Sequence[int]) -> bool:
+    def survives(self, tier: Tier, on: set[int], shards: Collection[int]) -> bool:
         """2.3: whether these shards are there, of a content of which these slots have copies."""
         slots = self.role_slots[tier.role]
         return all(self.shard_survives(tier.placement, slots, on, shard) for shard in shards)
 
-    def live_survives(self, tier: Tier, shards: Sequence[int]) -> bool:
+    def live_survives(self, tier: Tier, shards: Collection[int]) -> bool:
         """2.6: the same of a tier that some slots have left."""
         there = [slot for slot in self.role_slots[tier.role] if slot not in self.left]
         place, size = tier.placement, len(there)
@@ -419,20 +377,21 @@ class Replication:
         """Of a tier that lies on these slots."""
         if isinstance(placement, Outside):
             return True
-        place = slots.index(shard)
+        place, n = slots.index(shard), len(slots)
         if isinstance(placement, Ring):
-            holders = [slots[(place + k) % len(slots)] for k in range(placement.copies)]
-            return any(slot in on for slot in holders)
-        size, n_groups = placement.size, len(slots) // placement.size
+            return any(slots[(place + k) % n] in on for k in range(placement.copies))
+        size, n_groups = placement.size, n // placement.size
         if placement.strided:
-            group = [k % n_groups for k in range(len(slots))]
+            group = [k % n_groups for k in range(n)]
         else:
-            group = [min(k // size, n_groups - 1) for k in range(len(slots))]
-        members = [slot for k, slot in enumerate(slots) if group[k] == group[place]]
-        return len(set(members) - on) <= placement.tolerates
+            group = [min(k // size, n_groups - 1) for k in range(n)]
+        members = {slot for k, slot in enumerate(slots) if group[k] == group[place]}
+        return len(members - on) <= placement.tolerates
 
     def live_copies(self, tier: Tier) -> set[int]:
-        return {slot for slot in self.role_slots[tier.role] if self.has(slot, tier.medium.level)}
+        """2.2: on the slots that are not without the level."""
+        level = tier.medium.level
+        return {s for s in self.role_slots[tier.role] if self.without.get(s, -1) < level}
 
     # ----------------------------------------------------------------- 3. saves
 
@@ -445,6 +404,12 @@ class Replication:
         if due_h > useful_h * (1.0 + ROUNDING):
             return inf
         return useful_h if due_h > useful_h * (1.0 - ROUNDING) else due_h
+
+    def has_reached(self, due_h: float) -> bool:
+        """3.1: but for rounding, by which the grids of two tiers differ."""
+        if due_h >= self.job.useful_h:
+            return self.progress_h >= due_h
+        return self.progress_h * (1.0 + ROUNDING) >= due_h
 
     def captures_due(self) -> list[Capture]:
         """3.1: in the policy's order."""
@@ -459,41 +424,30 @@ class Replication:
         while not self.blocking_stages() and self.stalling is None:
             due, useful_h = self.captures_due(), self.job.useful_h
             if not due:
-                last = [one for one in self.background if one.capture in self.captures]
-                if self.progress_h >= useful_h > max((one.content_h for one in last), default=0.0):
+                last_h = [one.content_h for one in self.background if one.capture.after is None]
+                if self.progress_h >= useful_h > max(last_h, default=0.0):
                     self.finished = True  # 3.5
                 return
             capture = due[0]
-            stands_for = list(self.again[capture.tier])  # 3.8
-            due_h = self.due_h[capture.tier]
+            stands_for, due_h = list(self.again[capture.tier]), self.due_h[capture.tier]  # 3.8
             if capture.every_h is not None and self.has_reached(due_h):
                 nth = round(due_h / capture.every_h)
-                stands_for.append(Due(due_h, nth % capture.parts == 0))
-            is_busy = self.n_in_background(capture) >= capture.in_flight
-            if is_busy and capture.when_busy is WhenBusy.WAIT:  # 3.3. Reading: in its turn
-                return
+                stands_for.append((due_h, nth % capture.parts == 0))
+            has_room = self.has_room(capture)
+            if not has_room and capture.when_busy is records.WhenBusy.WAIT:
+                return  # 3.3. Reading: in its turn
             self.again[capture.tier] = []
             self.due_h[capture.tier] = self.next_due_h(capture)
-            if not is_busy:
-                self.begin_save(capture, stands_for)
+            if has_room:  # 3.2: it holds the progress at its start
+                save = self.stalling = self.new_save(capture, self.progress_h)
+                save.due = stands_for
+                save.completes = any(completes for _, completes in stands_for)
+                name = f"stall/{capture.tier}"
+                save.ends_at_h = self.now_h + self.cost_h(capture.stall, name, save.number)
             self.end_what_ends()
 
-    def has_reached(self, due_h: float) -> bool:
-        """3.1: but for rounding, by which the grids of two tiers differ."""
-        if due_h >= self.job.useful_h:
-            return self.progress_h >= due_h
-        return self.progress_h * (1.0 + ROUNDING) >= due_h
-
-    def n_in_background(self, capture: Capture) -> int:
-        return len([save for save in self.background if save.capture is capture])
-
-    def begin_save(self, capture: Capture, stands_for: list[Due]) -> None:
-        """3.2: it holds the progress at its start."""
-        save = self.stalling = self.new_save(capture, self.progress_h)
-        save.stands_for = stands_for
-        save.completes = any(one.completes for one in stands_for)  # 3.2 and 3.8
-        stall_h = self.cost_h(capture.stall, f"stall/{capture.tier}", save.number)
-        save.ends_at_h = self.now_h + stall_h
+    def has_room(self, capture: Capture) -> bool:
+        return sum(save.capture is capture for save in self.background) < capture.in_flight
 
     def new_save(self, capture: Capture, content_h: float) -> Save:
         self.n_begun[capture.tier] += 1
@@ -508,25 +462,23 @@ class Replication:
             self.commit(save)
 
     def commit(self, save: Save) -> None:
-        if save.capture.tier == CHECK and self.errors_h:  # 7.3
+        source, tier = save.capture, self.tiers[save.capture.tier]
+        if tier.name == records.CHECK and self.errors_h:  # 7.3
             self.noticed_at_h = self.now_h
         if not save.completes:
             return
-        source, tier = save.capture, self.tiers[save.capture.tier]
         u = self.draws.uniform(tier.name, save.number)
         if u < source.p_fail:  # 3.6
             return
         corrupt = u < source.p_fail + (1.0 - source.p_fail) * tier.p_corrupt
         contents = self.kept[tier.name]
-        # 2.2: on each slot that is not without the level. Reading: written as it commits
-        contents.append(Content(save.content_h, corrupt, self.live_copies(tier)))
+        contents.append(Content(save.content_h, corrupt, self.live_copies(tier)))  # 2.2
         del contents[: -tier.generations]  # 2.4. Reading: the newest in order of commit
         self.n_saves += 1
-        for capture in self.job.policy.captures:  # 3.4
+        for capture in self.policy.captures:  # 3.4
             if capture.after == tier.name:
-                assert source.every_h is not None, "a chain of flushes"
-                is_copied = round(save.content_h / source.every_h) % capture.every_nth == 0
-                if is_copied and self.n_in_background(capture) < capture.in_flight:
+                number = round(save.content_h / source.every_h)
+                if number % capture.every_nth == 0 and self.has_room(capture):
                     flush = self.new_save(capture, save.content_h)
                     flush.on = self.live_copies(tier)
                     self.go_to_background(flush)
@@ -534,9 +486,7 @@ class Replication:
     def cost_h(self, cost: Duration | None, name: str, n: int) -> float:
         if cost is None:
             return 0.0
-        if isinstance(cost, Constant):
-            return cost.mean_h
-        return self.draws.hours(name, n)
+        return cost.mean_h if isinstance(cost, Constant) else self.draws.hours(name, n)
 
     # ----------------------------------------------------------------- 4. failures
 
@@ -545,37 +495,29 @@ class Replication:
         if failure.scope == NOTICE:
             for capture in self.captures:
                 if capture.on_notice:
-                    self.again[capture.tier].append(Due(self.progress_h, True))
-            return
-        if self.job.scopes[failure.scope].silent:
-            self.err(self.job.scopes[failure.scope].latency)
+                    self.again[capture.tier].append((self.progress_h, True))
+        elif self.job.scopes[failure.scope].silent:  # 7.1
+            latency = self.job.scopes[failure.scope].latency
+            hours = inf if latency is None else self.cost_h(latency, "latency", self.n_errors)
+            self.n_errors += 1
+            self.errors_h.append(self.progress_h)
+            self.noticed_at_h = min(self.noticed_at_h, self.now_h + hours)
         else:
             self.meet(failure)
 
-    def err(self, latency: Duration | None) -> None:
-        """7.1"""
-        latency_h = inf if latency is None else self.cost_h(latency, "latency", self.n_errors)
-        self.n_errors += 1
-        self.errors_h.append(self.progress_h)
-        self.noticed_at_h = min(self.noticed_at_h, self.now_h + latency_h)
-
     def notice(self) -> None:
         """7.4"""
+        first_h = min(self.errors_h)  # 7.2: contents beyond it are bad
         for name, contents in self.kept.items():
-            self.kept[name] = [one for one in contents if not self.is_bad(one.content_h)]
+            self.kept[name] = [one for one in contents if one.content_h <= first_h]
         self.errors_h, self.noticed_at_h = [], inf
         slots = tuple(slot for some in self.role_slots.values() for slot in some)
         scope = next(n for n, one in enumerate(self.job.scopes) if one.silent)
         self.meet(ScopedFailure(self.now_h, slots, scope, ()))
 
-    def is_bad(self, content_h: float) -> bool:
-        """7.2"""
-        return any(error_h < content_h for error_h in self.errors_h)
-
     def meet(self, failure: ScopedFailure) -> None:
         self.n_met += 1
-        far_h = max(self.frontier_h, self.progress_h)
-        if self.n_met > HARDLY_AFTER and self.now_h > HARDLY_TIMES * far_h:
+        if self.n_met > HARDLY_AFTER and self.now_h > HARDLY_TIMES * self.frontier_h:
             self.finished = False
             return
         struck = {slot for slot in failure.slots if slot not in self.queue}
@@ -588,210 +530,173 @@ class Replication:
         if self.n_without_work > HOPELESS_AFTER:
             self.finished = False
             return
-        number = self.n_failures  # counted before
-        self.n_failures += 1
-        scope = self.job.scopes[failure.scope]
-        if scope.needs_node:
-            self.lose_nodes(failure, struck)
+        scope, progress_h = self.job.scopes[failure.scope], self.progress_h
+        if scope.needs_node and self.n_pooled is not None:  # 5: a slot without a node loses none
+            for slot, repair_h in zip(failure.slots, failure.repair_h, strict=True):
+                if slot in struck - self.vacant:
+                    self.vacant.add(slot)
+                    self.repaired_at_h.append(self.now_h + repair_h)
         self.wipe(scope, struck)  # rule 1
-        choice = self.choose(scope, struck, number)  # rules 2 and 3
-        progress_h = self.progress_h
+        choice = self.choose(scope, struck)  # rules 2 and 3
         self.revert(choice, struck)  # rule 4
-        self.abandon_saves(choice, scope)  # rule 5
-        self.recover(choice, scope, struck, number, progress_h)  # rule 6
-
-    def lose_nodes(self, failure: ScopedFailure, struck: set[int]) -> None:
-        """5: a failed node goes to repair; a slot that has none loses none."""
-        if self.n_pooled is None:
-            return
-        for slot, repair_h in zip(failure.slots, failure.repair_h, strict=True):
-            if slot in struck and slot not in self.vacant:
-                self.vacant.add(slot)
-                self.repaired_at_h.append(self.now_h + repair_h)
+        self.abandon_saves(choice.rule, scope)  # rule 5
+        self.recover(choice, scope, struck, progress_h)  # rule 6
+        self.n_failures += 1
 
     def wipe(self, scope: Scope, struck: set[int]) -> None:
         """2.1. Reading: up to `Scope.wipes`, also where less than a node fails and is replaced."""
         for slot in struck:
             self.without[slot] = max(self.without.get(slot, scope.wipes), scope.wipes)
-        for name, contents in self.kept.items():
-            if self.tiers[name].medium.level <= scope.wipes:
-                for content in contents:
-                    content.on -= struck
-        for save in self.background:
-            after = save.capture.after
-            if after is not None and self.tiers[after].medium.level <= scope.wipes:
-                save.on -= struck
+        for name, tier in self.tiers.items():
+            if tier.medium.level <= scope.wipes:
+                flushes = [save for save in self.background if save.capture.after == name]
+                for copied in (*self.kept[name], *flushes):
+                    copied.on -= struck
 
-    def choose(self, scope: Scope, struck: set[int], number: int) -> Choice:
+    def choose(self, scope: Scope, struck: set[int]) -> Choice:
         """4.2 and 4.3: the first rule that holds, and what it goes back to."""
         tried_h = 0.0
-        rules = self.job.policy.rules
-        for n, rule in enumerate(rules):
-            if rule.scopes and scope.name not in rule.scopes:
-                continue
-            is_current = not rule.sources and rule.to is not To.START
-            if scope.silent and (rule.needs or is_current):  # 7.4
-                continue
+        for n, rule in enumerate(self.policy.rules):
             of_roles = {slot for role in rule.roles for slot in self.role_slots[role]}
-            if rule.roles and not struck <= of_roles:
-                continue
-            needed = [self.tiers[name] for name in rule.needs]
-            if not all(
-                self.live_survives(tier, self.shards_needed(rule, tier, struck)) for tier in needed
+            is_current = rule.needs or (not rule.sources and rule.to is not To.START)
+            if (
+                (rule.scopes and scope.name not in rule.scopes)
+                or (rule.roles and not struck <= of_roles)
+                or (scope.silent and is_current)  # 7.4
             ):
                 continue
-            if rule.reverts is Reverts.NOBODY or rule.to is not To.NEWEST:
-                return Choice(n, rule.reverts, rule.to, tried_h=tried_h)
-            for content, tier in self.surviving(rule, struck):
-                if not content.corrupt:
-                    return Choice(n, rule.reverts, rule.to, tier, content.content_h, tried_h)
-                tried_h += self.load_h(tier, number)
-        return Choice(len(rules) - 1, Reverts.ALL, To.START, tried_h=tried_h)
+            needed = [self.tiers[name] for name in rule.needs]
+            if all(self.live_survives(one, self.needed(rule, one, struck)) for one in needed):
+                if rule.reverts is Reverts.NOBODY or rule.to is not To.NEWEST:
+                    return Choice(n, rule, tried_h=tried_h)
+                for content, tier in self.surviving(rule, struck):
+                    if not content.corrupt:
+                        return Choice(n, rule, tier, content.content_h, tried_h)
+                    tried_h += self.cost_h(tier.load, f"load/{tier.name}", self.n_failures)
+        *_, last = self.policy.rules
+        n_last = len(self.policy.rules) - 1
+        return Choice(n_last, replace(last, reverts=Reverts.ALL, to=To.START), tried_h=tried_h)
 
-    def shards_needed(self, rule: Rule, tier: Tier, struck: set[int]) -> list[int]:
-        slots = self.role_slots[tier.role]
-        return [slot for slot in slots if rule.reverts is not Reverts.STRUCK or slot in struck]
+    def needed(self, rule: Rule, tier: Tier, struck: set[int]) -> set[int]:
+        """2.3: shards that have to be there."""
+        shards = set(self.role_slots[tier.role])
+        return shards & struck if rule.reverts is Reverts.STRUCK else shards
 
     def surviving(self, rule: Rule, struck: set[int]) -> list[tuple[Content, Tier]]:
         """Contents that survive, in the order in which they are tried."""
-        there = []
-        for tier in (self.tiers[name] for name in rule.sources):
-            shards = self.shards_needed(rule, tier, struck)
-            kept = [one for one in self.kept[tier.name] if self.survives(tier, one.on, shards)]
-            there += [(content, tier) for content in kept]
-        there.reverse()  # of one tier, the newest commit first
-        return sorted(
-            there, key=lambda pair: (-pair[0].content_h, rule.sources.index(pair[1].name))
-        )
-
-    def load_h(self, tier: Tier, number: int) -> float:
-        """Of a tier that shares no link."""
-        assert not isinstance(tier.load, Storage)
-        return self.cost_h(tier.load, f"load/{tier.name}", number)
+        there = [
+            (content, tier)
+            for tier in (self.tiers[name] for name in rule.sources)
+            for content in reversed(self.kept[tier.name])  # the newest commit first
+            if self.survives(tier, content.on, self.needed(rule, tier, struck))
+        ]
+        return sorted(there, key=lambda pair: -pair[0].content_h)  # ties stay in their order
 
     def revert(self, choice: Choice, struck: set[int]) -> None:
         """4.4"""
-        rule = self.job.policy.rules[choice.rule]
-        if choice.reverts is Reverts.ALL:
+        rule = choice.rule
+        if rule.reverts is Reverts.ALL:
             self.roll_back(choice)
             self.replay_speed = rule.replay_speed
         elif choice.source is not None:
-            replays = any(stage.kind is StageKind.REPLAY for stage in rule.stages)
-            for slot in self.role_slots[choice.source.role]:
-                if slot not in struck and choice.reverts is Reverts.STRUCK:
-                    continue
-                if slot in struck and replays:  # Reading: of `shards` the others are stale then
-                    continue
-                self.stale.append(StaleShard(self.progress_h, slot, choice.content_h))
+            for slot in sorted(self.needed(rule, choice.source, struck)):
+                # Reading: of `shards` those that are not struck are stale then
+                if not (rule.replays and slot in struck):
+                    self.stale.append(StaleShard(self.progress_h, slot, choice.content_h))
 
     def roll_back(self, choice: Choice) -> None:
-        step_h = self.job.policy.step_h
+        step_h = self.policy.step_h
         begun_h = whole_multiples(self.progress_h, step_h) * step_h if step_h else 0.0
         self.progress_h = {
             To.NEWEST: choice.content_h,
             To.STEP_BEGUN: min(self.progress_h, begun_h),
             To.STEP_BEFORE: max(0.0, self.progress_h - step_h),
             To.START: 0.0,
-        }[choice.to]
+        }[choice.rule.to]
         self.errors_h = [one for one in self.errors_h if one < self.progress_h]  # 7.2
         if not self.errors_h:
             self.noticed_at_h = inf
+        beyond_h = self.progress_h * (1.0 + ROUNDING)
         for name, contents in self.kept.items():  # 2.5
-            beyond_h = self.progress_h * (1.0 + ROUNDING)
             self.kept[name] = [one for one in contents if one.content_h <= beyond_h]
         for capture in self.captures:  # 3.8
             again = self.again[capture.tier]
-            self.again[capture.tier] = [one for one in again if self.has_reached(one.since_h)]
+            self.again[capture.tier] = [one for one in again if self.has_reached(one[0])]
             if not self.has_reached(self.due_h[capture.tier]):
                 self.due_h[capture.tier] = self.next_due_h(capture)
 
-    def abandon_saves(self, choice: Choice, scope: Scope) -> None:
+    def abandon_saves(self, rule: Rule, scope: Scope) -> None:
         """3.7 and 3.8"""
-        rule = self.job.policy.rules[choice.rule]
-        if choice.reverts is Reverts.NOBODY and rule.stops_nothing:
+        if rule.stops_nothing:
             return
-        under_way = [*self.background, *([self.stalling] if self.stalling is not None else [])]
+        under_way = [*self.background, *([] if self.stalling is None else [self.stalling])]
         self.stalling = None
         self.background = [
-            save
-            for save in self.background
-            if self.outlives(save) and not scope.silent  # 7.4
-        ]
+            save for save in self.background if self.outlives(save) and not scope.silent
+        ]  # 7.4
         for save in under_way:
-            if save not in self.background:
-                again = [one for one in save.stands_for if self.has_reached(one.since_h)]
-                if again:
-                    self.again[save.capture.tier].extend(again)
+            if save not in self.background and save.capture.after is None:
+                self.again[save.capture.tier] += [
+                    one for one in save.due if self.has_reached(one[0])
+                ]
 
     def outlives(self, save: Save) -> bool:
         """3.7: a flush goes on while what it copies is there, on all shards."""
-        after = save.capture.after
-        if after is None or save.content_h > self.progress_h:
+        if save.capture.after is None or save.content_h > self.progress_h:
             return False
-        tier = self.tiers[after]
+        tier = self.tiers[save.capture.after]
         return self.survives(tier, save.on, self.role_slots[tier.role])
 
-    def recover(
-        self, choice: Choice, scope: Scope, struck: set[int], number: int, progress_h: float
-    ) -> None:
+    def recover(self, choice: Choice, scope: Scope, struck: set[int], progress_h: float) -> None:
         """4.6"""
-        shards = None  # 5: those that the failure takes back
+        rule, slots, shards = choice.rule, set(struck), None
+        takes_over = rule.reverts is Reverts.ALL
         if choice.source is not None:
-            shards = set(self.role_slots[choice.source.role])
-            shards = shards & struck if choice.reverts is Reverts.STRUCK else shards
-            if choice.reverts is not Reverts.ALL:
+            shards = self.needed(rule, choice.source, struck)
+            if not takes_over:
                 self.load_no_more(shards)
-        slots = set(struck)
         for old in list(self.recoveries):
-            if choice.reverts is Reverts.ALL and old.stage.blocks:
+            if takes_over and old.stage.blocks:
                 slots |= old.slots
                 self.recoveries.remove(old)
             elif old.slots & struck:  # Reading: under `all` too, where it does not block
                 old.slots -= struck
-                if not old.slots and not (old.of_all and old.has_a_load):
+                goes_on = old.rule.reverts is Reverts.ALL and old.has_a_load
+                if not old.slots and not goes_on:
                     self.recoveries.remove(old)
         for old in list(self.recoveries):
             if old.grows:
                 self.end_recovery(old)
-        rule = self.job.policy.rules[choice.rule]
-        hours, link = self.plan(choice, scope, struck, number, progress_h)
-        self.recoveries.append(
-            Recovery(
-                choice.reverts is Reverts.ALL, slots, rule.stages, hours, rule.speed_meanwhile,
-                link, shards, ends_at_h=self.now_h,
-            )
-        )  # fmt: skip
+        load = None if choice.source is None else choice.source.load
+        link = load if isinstance(load, Storage) else None
+        hours = self.plan(choice, scope, struck, progress_h)
+        self.recoveries.append(Recovery(rule, slots, hours, shards, link, self.now_h))
         self.end_what_ends()
 
     # ----------------------------------------------------------------- 5. stages
 
     def plan(
-        self, choice: Choice, scope: Scope, struck: set[int], number: int, progress_h: float
-    ) -> tuple[list[float], Storage | None]:
-        """Hours of each stage, as far as they are known before, and the link of a shared load."""
-        rule, source, found, link = self.job.policy.rules[choice.rule], choice.source, [], None
-        nobody_goes_back = (
-            choice.reverts is Reverts.STRUCK
-            and source is not None
-            and struck.isdisjoint(self.role_slots[source.role])
-        )
+        self, choice: Choice, scope: Scope, struck: set[int], progress_h: float
+    ) -> list[float]:
+        """Hours of each stage, as far as they are known before."""
+        rule, source, found = choice.rule, choice.source, []
+        nobody_goes_back = source is not None and not self.needed(rule, source, struck)
         for n, stage in enumerate(rule.stages):
-            hours = self.cost_h(stage.cost, f"stage/{choice.rule}/{n}", number)
+            hours = self.cost_h(stage.cost, f"stage/{choice.number}/{n}", self.n_failures)
             if stage.kind is StageKind.DETECT and stage.cost is None:
-                hours = self.cost_h(scope.detect, f"detect/{scope.name}", number)
-            elif stage.kind is StageKind.LOAD and nobody_goes_back:
-                hours = 0.0
-            elif stage.kind is StageKind.LOAD and source is not None:
-                if isinstance(source.load, Storage):
-                    link = source.load  # tries and a cost of its own do not go with it
-                else:
-                    hours += choice.tried_h + self.load_h(source, number)
+                hours = self.cost_h(scope.detect, f"detect/{scope.name}", self.n_failures)
             elif stage.kind is StageKind.LOAD:
                 hours += choice.tried_h
+                if nobody_goes_back:
+                    hours = 0.0
+                elif source is not None and isinstance(source.load, Storage):
+                    hours = inf if source.load.transfer_h(1) > 0.0 else 0.0
+                elif source is not None:
+                    hours += self.cost_h(source.load, f"load/{source.name}", self.n_failures)
             elif stage.kind is StageKind.REPLAY and stage.cost is None and not nobody_goes_back:
                 hours = (progress_h - choice.content_h) / rule.replay_speed
             found.append(hours)
-        return found, link
+        return found
 
     def enter_next_stage(self, recovery: Recovery) -> None:
         """Go on to the next stage that takes time, or end."""
@@ -799,39 +704,34 @@ class Replication:
             if recovery.at >= 0 and recovery.stage.copies_again:
                 self.left |= recovery.slots
             recovery.at += 1
-            if recovery.at == len(recovery.stages):
+            if recovery.at == len(recovery.rule.stages):
                 self.end_recovery(recovery)
                 return
-            kind, hours = recovery.stage.kind, recovery.hours[recovery.at]
-            if recovery.stage.grows_h is not None:
-                recovery.ends_at_h = self.grows_at_h(recovery.stage.grows_h)
-                if recovery.ends_at_h > self.now_h:
-                    return
-            elif recovery.waits:
-                self.ask_for_nodes(recovery)
+            stage, hours = recovery.stage, recovery.hours[recovery.at]
+            if recovery.waits:
+                self.queue += sorted(recovery.slots & self.vacant - {*self.queue})
+                self.give_nodes()
                 self.leave_behind(recovery)
-                if not recovery.slots.isdisjoint(self.vacant):
-                    recovery.ends_at_h = inf
-                    return
-            elif kind is StageKind.LOAD and recovery.shards is not None and not recovery.shards:
+                hours = 0.0 if recovery.slots.isdisjoint(self.vacant) else inf
+            elif stage.grows_h is not None:
+                hours = self.grows_at_h(stage.grows_h) - self.now_h
+            elif stage.kind is StageKind.LOAD and recovery.shards == set():
                 continue  # others load all that it takes back
-            elif recovery.shares:
-                if recovery.takes_time(recovery.at):
-                    recovery.ends_at_h = inf
-                    recovery.left_bytes = self.bytes_to_load(recovery)
-                    return
-            else:
-                if kind is StageKind.REGROUP and recovery.stage.cost is None:
-                    hours = self.regroup_h()
-                if hours > 0.0:
-                    recovery.ends_at_h = self.now_h + hours
-                    return
+            elif recovery.is_on_link and hours > 0.0:
+                recovery.left_bytes = self.bytes_to_load(recovery)
+            elif stage.kind is StageKind.REGROUP and stage.cost is None:
+                known_h = self.policy.elastic.regroup_h
+                hours = known_h[min(self.n_units_missing(), len(known_h) - 1)]
+            if hours > 0.0:
+                recovery.ends_at_h = self.now_h + hours
+                return
 
-    def regroup_h(self) -> float:
-        elastic = self.job.policy.elastic
-        assert elastic is not None
-        known_h = elastic.regroup_h
-        return known_h[min(self.n_units_missing(elastic), len(known_h) - 1)]
+    def end_recovery(self, recovery: Recovery) -> None:
+        """Its slots are up: their memory counts from now on."""
+        self.recoveries.remove(recovery)
+        for slot in recovery.slots:
+            self.without.pop(slot, None)
+            self.left.discard(slot)
 
     def grows_at_h(self, every_h: float) -> float:
         """5: when the job takes in the slots that wait for it to grow, if nothing else makes it."""
@@ -844,8 +744,8 @@ class Replication:
     def takes_in(self) -> bool:
         """5: as it would stand still at speed 0 without the slots that wait for it to grow."""
         held = [one for one in self.recoveries if one.grows]
-        busy = self.blocking_stages() or self.stalling is not None or self.waits_for_a_commit()
-        if busy or self.finished is not None or self.speed() > 0.0:
+        stands_still = not self.blocking_stages() and not self.is_held_up() and self.speed() == 0.0
+        if self.finished is not None or not stands_still:
             return False
         for recovery in held:
             self.enter_next_stage(recovery)
@@ -853,19 +753,23 @@ class Replication:
 
     def leave_behind(self, recovery: Recovery) -> None:
         """5: of a wait for each slot, those without a node are a recovery of their own."""
-        if not recovery.waits or not recovery.stage.each:
-            return
         waiting = recovery.slots & self.vacant
-        if waiting and waiting != recovery.slots:
+        if recovery.waits and recovery.stage.each and waiting and waiting != recovery.slots:
             recovery.slots -= waiting
             self.recoveries.append(replace(recovery, slots=waiting, ends_at_h=inf))
 
-    # ----------------------------------------------------------------- 5. loads
+    def give_nodes(self) -> None:
+        """In the order in which slots asked."""
+        while self.queue and self.n_pooled:
+            self.n_pooled -= 1
+            self.vacant.remove(self.queue.pop(0))
+
+    # ----------------------------------------------------------------- 5. loads over the link
 
     def load_no_more(self, shards: set[int]) -> None:
         """5: these are taken back again. What all have gone back to is loaded as a whole."""
         for recovery in self.recoveries:
-            if recovery.shards is not None and not recovery.of_all:
+            if recovery.shards is not None and recovery.rule.reverts is not Reverts.ALL:
                 recovery.shards -= shards
                 for shard in shards:
                     recovery.left_bytes.pop(shard, None)
@@ -873,56 +777,25 @@ class Replication:
     def bytes_to_load(self, recovery: Recovery) -> dict[int, float]:
         """Of each shard that a recovery loads."""
         first, link = self.job.cluster.shard_slots.start, recovery.link
-        assert link is not None
         sizes = link.bytes_of_shards
         return {
-            shard: sizes[shard - first] if sizes else link.shard_bytes
-            for shard in recovery.shards or ()
+            shard: sizes[shard - first] if sizes else link.shard_bytes for shard in recovery.shards
         }
-
-    def ends_of(self, recovery: Recovery, per_h: float) -> list[float]:
-        """Of its stage, or of each shard that it loads over the link at this speed."""
-        if not recovery.shares:
-            return [recovery.ends_at_h]
-        return [self.now_h + left / per_h for left in recovery.left_bytes.values()] or [self.now_h]
 
     def bytes_per_hour(self) -> float:
         """5: of each shard that goes over the one link, of whatever recovery."""
-        loading = [recovery for recovery in self.recoveries if recovery.shares]
+        loading = [recovery for recovery in self.recoveries if recovery.is_on_link]
         n_shards = sum(len(recovery.left_bytes) for recovery in loading)
-        if n_shards == 0:
-            return 0.0
         link = loading[0].link
-        assert link is not None
         return min(link.server_bandwidth_bytes_per_h, link.bandwidth_bytes_per_h / n_shards)
 
     def move_bytes(self, until_h: float) -> None:
         """5: what goes over the link from now on."""
-        per_h = self.bytes_per_hour()
-        for recovery in self.recoveries:
-            if not recovery.shares:
-                continue
+        loading = [recovery for recovery in self.recoveries if recovery.is_on_link]
+        per_h = self.bytes_per_hour() if loading else 0.0
+        for recovery in loading:
             for shard, left in list(recovery.left_bytes.items()):
                 if self.now_h + left / per_h <= until_h + self.at_once_h:
                     del recovery.left_bytes[shard]
                 else:
                     recovery.left_bytes[shard] = left - per_h * (until_h - self.now_h)
-
-    def end_recovery(self, recovery: Recovery) -> None:
-        """Its slots are up: their memory counts from now on."""
-        self.recoveries.remove(recovery)
-        for slot in recovery.slots:
-            self.without.pop(slot, None)
-            self.left.discard(slot)
-
-    def ask_for_nodes(self, recovery: Recovery) -> None:
-        for slot in sorted(recovery.slots & self.vacant):
-            if slot not in self.queue:
-                self.queue.append(slot)
-        self.give_nodes()
-
-    def give_nodes(self) -> None:
-        """In the order in which slots asked."""
-        while self.queue and self.n_pooled:
-            self.n_pooled -= 1
-            self.vacant.remove(self.queue.pop(0))

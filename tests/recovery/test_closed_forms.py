@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, CostBreakdown, Floats
+from cprsim.failures.distributions import Constant, Exponential
+from cprsim.records import Clock, Cluster, CostBreakdown, Duration, Estimate, Floats
 from cprsim.recovery.intervals import expected_pls
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import (
+    CHECK,
+    NO_CONTENT,
     OWN,
     Capture,
     Elastic,
@@ -30,18 +32,23 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
     To,
+    checked,
 )  # fmt: skip
-from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.strikes import GivenFailures
 from tests import closed_forms
 from tests.closed_forms import (
+    best_checked_interval_h,
+    checked_first_order,
+    checked_progress,
     content_age_h,
     corrupt_saves_loss_h,
     elastic_wall_h,
     erasure_coded_overhead_fraction,
     full_uptime_h,
     full_wall_h,
-    nested_uptime_h,
-    nested_wall_h,
+    nested_h,
+    p_none_clean,
     tier_overhead_fraction,
 )
 from tests.engines import FULL, NONE, PARTIAL, job_of, run_many, z_score
@@ -171,11 +178,11 @@ def nested(stalls_h: Sequence[float], recoveries_h: Sequence[float] = (0.0, 0.0)
     )
 
 
-def nested_form(clock: Clock, theory_h: Callable[..., float], *numbers: Any) -> Form:
+def nested_form(clock: Clock, *numbers: Any) -> Form:
     stalls_h, recoveries_h, rates = numbers
     of = job(nested(stalls_h, recoveries_h), 24.0, clock, (0.0, 0.0))
     name = f"nested tiers on {clock}, saves of {stalls_h} h"
-    return Form(name, of, rates, theory_h(24.0, 1.0, EVERY, *numbers))
+    return Form(name, of, rates, nested_h(clock, 24.0, 1.0, EVERY, *numbers))
 
 
 def slower(speed: float) -> Form:
@@ -224,11 +231,11 @@ SYSTEMS = [
     *(Form(f"age of content saved for {behind_h} h, {n} in flight", job(saved(behind_h, n), 50.0),
            [0.2], content_age_h(50.0, 1.25, behind_h, n), lost)
       for behind_h, n in ((0.0, 1), (0.75, 1), (1.25, 1), (2.0, 2), (3.0, 3), (8.75, 7))),
-    nested_form(Clock.UPTIME, nested_uptime_h, (0.125, 0.0), (0.125, 0.5), (0.15, 0.05)),
+    nested_form(Clock.UPTIME, (0.125, 0.0), (0.125, 0.5), (0.15, 0.05)),
     # On the wall clock a process that fails while a node is recovered has recovery begin anew, by
     # its own rule: the same for equal recoveries
-    nested_form(Clock.WALL, nested_wall_h, (0.125, 0.0), (0.25, 0.25), (0.15, 0.05)),
-    nested_form(Clock.UPTIME, nested_uptime_h, (0.125, 0.5), (0.125, 0.5), (0.3, 0.05)),
+    nested_form(Clock.WALL, (0.125, 0.0), (0.25, 0.25), (0.15, 0.05)),
+    nested_form(Clock.UPTIME, (0.125, 0.5), (0.125, 0.5), (0.3, 0.05)),
     # on the way back from a remote save, those to host memory are made again: 0 to 3 of them
     Form("nested tiers, and saves made again",
          job(nested((0.125, 0.5), (0.25, 0.5)), 24.0, detect_h=(0.0, 0.0)), (0.15, 0.05),
@@ -260,7 +267,45 @@ SYSTEMS = [
          40.0 * (0.1 * (0.125 + STEP_H / 2)
                  + tier_overhead_fraction([2.0], [0.25], [0.05], [0.5]))),
 ]  # fmt: skip
-FORMS = {form.name: form for form in (*strategies(), *PLS, *SYSTEMS)}
+# --------------------------------------------------------------------------- silent errors
+
+SAVED_EVERY_H, LATENT_H = 1.0, 2.0
+
+
+def with_errors(
+    useful_h: float,
+    every_h: float,
+    latency: Duration | None,
+    clock: Clock = Clock.PROGRESS,
+    *,
+    save_h: float = 0.0,
+    load_h: float = 0.0,
+    check_h: float = 0.0,
+    n_kept: int = 1,
+) -> SimulatedJob:
+    """Silent errors, and failures that are noticed at once."""
+    scopes = (
+        Scope("silent", Reach.PROCESS, Constant(0.0), False, silent=True, latency=latency),
+        Scope("process", Reach.PROCESS, Constant(0.0), False),
+    )
+    policy = saving(
+        saves("remote", every_h, save_h), rules=(rule("all", "load", "remote"),),
+        tiers=(remote(load_h, generations=n_kept),),
+    )  # fmt: skip
+    cluster = Cluster((STATE,))
+    if check_h:
+        check = Capture(CHECK, None, stall=Constant(check_h), parts=NO_CONTENT)
+        policy = checked(policy, cluster, check)
+    return SimulatedJob(useful_h, cluster, clock, scopes, policy)
+
+
+SILENT = [
+    Form(f"a check before each save each {every_h} h",
+         with_errors(200.0, every_h, None, save_h=0.05, load_h=0.2, check_h=0.03), (0.05, 0.0),
+         200.0 * checked_progress(every_h, 0.05, 0.03, 0.2, 0.05), n=10_000)
+    for every_h in (1.0, 5.0)
+]  # fmt: skip
+FORMS = {form.name: form for form in (*strategies(), *PLS, *SYSTEMS, *SILENT)}
 
 
 @pytest.mark.parametrize("engine", ["loop", pytest.param("simpy", marks=pytest.mark.long)])
@@ -281,3 +326,49 @@ def test_means_are_those_of_the_closed_form(engine: str, name: str) -> None:
         assert abs(z_score(measured - form.theory * costs.n_failures, 0.0)) <= 4.0
     elif measured.std() > 1e-9:
         assert abs(z_score(measured, form.theory)) <= 4.0
+
+
+@pytest.mark.parametrize(("errors_per_h", "failures_per_h"), [(0.004, 0.0), (0.004, 0.008)])
+def test_the_best_interval_with_checks(errors_per_h: float, failures_per_h: float) -> None:
+    save_h, check_h, load_h, rates = 0.03, 0.02, 0.1, (errors_per_h, failures_per_h)
+    best_h = best_checked_interval_h(save_h, check_h, *rates)
+    found = {}
+    for factor in (0.5, 1.0, 2.0):
+        every_h = factor * best_h
+        useful_h = every_h * round(300.0 / every_h)
+        of = with_errors(useful_h, every_h, None, save_h=save_h, load_h=load_h, check_h=check_h)
+        struck = PoissonFailures.draw(of, rates, 4_000, until_h=useful_h, seed=23)
+        costs, _ = run_many(of, struck, "loop")
+        found[factor] = Estimate.of_mean(costs.wall_h / useful_h - 1.0)
+        theory = checked_first_order(every_h, save_h, check_h, load_h, *rates)
+        assert found[factor].mean == pytest.approx(theory, rel=0.03)
+    assert found[1.0].high < min(found[0.5].low, found[2.0].low)
+
+
+def one_error(n: int, from_h: float, to_h: float) -> GivenFailures:
+    """An error in each of n replications, at a uniform instant."""
+    at_h = np.random.default_rng(23).uniform(from_h, to_h, n)
+    return GivenFailures(tuple((ScopedFailure(hours, (1,), 0, (0.0,)),) for hours in at_h))
+
+
+@pytest.mark.parametrize(("engine", "n"), [("loop", 10_000), ("simpy", 400)])
+@pytest.mark.parametrize(("n_kept", "p"), [(1, 0.787), (2, 0.477), (5, 0.107)])
+def test_how_often_no_content_is_clean(n_kept: int, p: float, engine: str, n: int) -> None:
+    """Then the job begins again."""
+    assert p_none_clean(n_kept, SAVED_EVERY_H, LATENT_H) == pytest.approx(p, abs=5e-4)
+    of = with_errors(150.0, SAVED_EVERY_H, Exponential(LATENT_H), Clock.WALL, n_kept=n_kept)
+    costs, _ = run_many(of, one_error(n, 100.0, 101.0), engine)
+    assert (costs.n_failures == 1).all()
+    begins_again = Estimate.of_mean((costs.hours_of("lost") > 99.0).astype(float))
+    assert abs(begins_again.mean - p) < 2.0 * begins_again.half_width
+
+
+@pytest.mark.parametrize("every_h", [0.5, 2.0])
+@pytest.mark.parametrize("latency_h", [0.0, 0.8, 3.0])
+def test_an_error_costs_its_latency_at_any_interval(every_h: float, latency_h: float) -> None:
+    of = with_errors(60.0, every_h, Constant(latency_h), save_h=0.1, load_h=0.3, n_kept=8)
+    struck = one_error(50, 30.0, 34.0)
+    costs, _ = run_many(of, struck, "loop")
+    since_save_h = struck.strikes(1).at_h % every_h
+    saved_h = 0.1 * 60.0 / every_h
+    assert costs.wall_h == pytest.approx(60.0 + saved_h + since_save_h + latency_h + 0.3)

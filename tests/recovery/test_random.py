@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.records import Activity
 from cprsim.recovery.legal import problems
-from tests.engines import assert_same_outcome, by_loop, by_simpy, draws_of, logged, naively
+from tests.engines import ENGINES, assert_same_outcome, draws_of, logged, ran
 from tests.recovery.random_policies import CASES, on_grid, random_case
 
 N_AT_ONCE = 14  # cases of a test
@@ -32,12 +32,12 @@ def require_agreement(kind: str, seed: int) -> None:
     job, failures = CASES[kind](seed)
     assert list(problems(job.policy, job.cluster, job.scopes)) == [], (kind, seed)
     draws = draws_of(job, seed)
-    expected = naively(job, failures, draws)
+    expected = ran("naive", job, failures, draws)
     assert expected.useful_h + sum(expected.hours) == pytest.approx(expected.wall_h, abs=1e-6)
     assert min(expected.hours, default=0.0) >= 0.0
-    for engine in (by_simpy, by_loop):
-        found = engine(job, failures, draws)
-        assert_same_outcome(found, expected, (kind, seed, engine.__name__))
+    for engine in ("simpy", "loop"):
+        found = ran(engine, job, failures, draws)
+        assert_same_outcome(found, expected, (kind, seed, engine))
 
 
 @pytest.mark.parametrize("chunk", chunks(QUICK, ALL))
@@ -58,11 +58,11 @@ def test_rounding_decides_nothing(chunk: int) -> None:
     """With 1.1 h for each hour, instants that are one differ by rounding."""
     for seed in range(N_AT_ONCE * chunk, N_AT_ONCE * (chunk + 1)):
         job, failures = on_grid(seed)
-        expected = naively(job, failures, draws_of(job, seed))
+        expected = ran("naive", job, failures, draws_of(job, seed))
         job, failures = on_grid(seed, unit_h=1.1)
-        for engine in (naively, by_simpy, by_loop):
-            found = engine(job, failures, draws_of(job, seed))
-            assert_same_outcome(found, expected, (seed, engine.__name__), times=1.1)
+        for engine in ENGINES:
+            found = ran(engine, job, failures, draws_of(job, seed))
+            assert_same_outcome(found, expected, (seed, engine), times=1.1)
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -71,8 +71,8 @@ def test_what_python_makes_of_the_loop_is_what_machine_code_does(kind: str) -> N
     for seed in range(10):
         job, failures = CASES[kind](seed)
         draws = draws_of(job, seed)
-        compiled = by_loop(job, failures, draws)
-        assert by_loop(job, failures, draws, machine_code=False) == compiled, seed
+        compiled = ran("loop", job, failures, draws)
+        assert ran("loop", job, failures, draws, machine_code=False) == compiled, seed
 
 
 @pytest.mark.parametrize("first", [0, 25])
@@ -84,8 +84,7 @@ def test_the_log_of_a_random_job_says_in_order_where_its_hours_went(first: int) 
         hours: dict[str, float] = defaultdict(float)
         for activity, (at_h, after_h) in zip(log.activity, pairwise(log.at_h), strict=False):
             hours[Activity(activity).name.lower()] += after_h - at_h
-        booked = dict(
-            zip(job.policy.parts, by_simpy(job, failures, draws_of(job, seed)).hours, strict=True)
-        )
+        outcome = ran("simpy", job, failures, draws_of(job, seed))
+        booked = dict(zip(job.policy.parts, outcome.hours, strict=True))
         for part in booked.keys() - {"lost", "degraded", "tax"}:  # all of work
             assert hours[part] == pytest.approx(booked[part], abs=1e-9), (seed, part)

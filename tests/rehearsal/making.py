@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import PRESETS, ModelShape
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
 from cprsim.records import ShardBy, SubSaves
-from cprsim.recovery.policy import RELOAD
+from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind, Speeds, saves_due
 from cprsim.rehearsal.prediction import FoldedRun, folded
+from cprsim.rehearsal.setting import kills_of, orders_of, policies_to_rehearse, speeds_of
 from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
 from cprsim.rehearsal.verdict import ReplayCheck, check_replay
-from cprsim.simulate.folding import cost_breakdown
-from tests.making import paper_policy
+from cprsim.scenario.reading import load_scenario
+from tests.making import SCENARIOS, paper_policy
 
+SCENARIO = SCENARIOS / "rehearsal.yaml"
+SMALL = "kernel.samples=20000"
 N_SERVERS = 3
 SPEEDS = Speeds(
     heartbeat_s=0.05, timeout_s=0.3, reschedule_s=0.1, save_rate=0.0, load_together=0.0,
@@ -77,6 +81,20 @@ def orders(
     )
 
 
+def job(*overrides: str) -> Experiment:
+    """The shipped scenario with changes."""
+    return assemble(load_scenario(SCENARIO, [SMALL, *overrides]))
+
+
+def planned(
+    job: Experiment, what: Material, name: str, trace: int | None = None
+) -> tuple[Policy, Orders]:
+    """A strategy of a scenario, and its orders; with the kills of a trace."""
+    (policy,) = policies_to_rehearse(job, (name,))
+    kills = () if trace is None else kills_of(job, trace, speeds_of(job, what))[0]
+    return policy, orders_of(job, policy, what, kills)
+
+
 def run(placement: ForkServer, what: Material, todo: Orders, name: str) -> FinishedRun:
     """Run orders on real processes."""
     store = placement.folder / f"run-{name}"
@@ -87,6 +105,5 @@ def beside_replay(ran: FinishedRun, what: Material) -> tuple[FoldedRun, ReplayCh
     """The run as a log that adds up, and what the kernel makes of that."""
     useful_h = ran.orders.useful_s / SECONDS
     log = event_log(ran.facts, ran.orders, what.n_samples, 0)
-    cost_breakdown(log, useful_h)
     measured = folded(log, useful_h, N_SERVERS)
     return measured, check_replay(ran, log, what)

@@ -25,27 +25,13 @@ TINY = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-
-
 @pytest.mark.long
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("undrawn")
 def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost(
     tmp_path: Path,
 ) -> None:
-    command = [
-        "rehearse",
-        SCENARIO,
-        *TINY,
-        "--strategies",
-        "full",
-        "--json",
-        "-v",
-        "--out",
-        tmp_path,
-    ]
+    options = ["--strategies", "full", "--json", "-v", "--out", tmp_path]
+    command = ["rehearse", SCENARIO, *TINY, *options]
     first = call(*command)
     if first.exit_code == 3 and not first.stdout:
         assert "the machine is busy" in first.stderr

@@ -6,27 +6,21 @@ import pytest
 
 from cprsim.rehearsal.in_step import counts
 
-
-def halted(position: int) -> dict[str, int]:
-    return {"position": position}
-
-
-def undecided(whole: bool) -> dict[str, int]:
-    return {"position": 128, "whole": whole}
+WHOLE, PART = (128, True), (128, False)  # what who has a batch in hand answers to a halt
 
 
 @pytest.mark.parametrize(
-    ("answers", "count"),
+    ("stand", "count"),
     [
-        ([undecided(True), undecided(True)], True),  # one who is dead may have counted it
-        ([undecided(True)], True),
-        ([undecided(True), halted(256)], True),
-        ([undecided(True), undecided(False)], False),  # then nobody has
-        ([undecided(False)], False),
-        ([undecided(True), halted(128)], False),  # that one had not begun it
+        ([WHOLE, WHOLE], True),  # one who is dead may have counted it
+        ([WHOLE], True),
+        ([WHOLE, (256, None)], True),
+        ([WHOLE, PART], False),  # then nobody has
+        ([PART], False),
+        ([WHOLE, (128, None)], False),  # that one had not begun it
     ],
 )
 def test_a_batch_counts_where_all_who_live_have_all_of_it(
-    answers: list[dict[str, int]], count: bool
+    stand: list[tuple[int, bool | None]], count: bool
 ) -> None:
-    assert counts(answers) == count
+    assert counts(stand) == count

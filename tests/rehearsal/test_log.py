@@ -34,9 +34,13 @@ def kinds(log: EventLog) -> list[EventKind]:
     return [EventKind(kind) for kind in log.kind]
 
 
-def struck(at: float, slot: int, detected: float, loading: float, back: float) -> list[RunFact]:
-    whats = {W.STRUCK: at, W.DETECTED: detected, W.LOADING: loading, W.BACK: back}
-    return [RunFact(at_s, what, slot) for what, at_s in whats.items()]
+def struck(
+    at: float, slot: int, detected: float, loading: float, back: float, back_to: int = 0,
+    layers_lost: bool = False,
+) -> list[RunFact]:  # fmt: skip
+    whats = {W.STRUCK: at, W.LOADING: loading, W.BACK: back}
+    known = RunFact(detected, W.DETECTED, slot, back_to, layers_lost=layers_lost)
+    return [known, *(RunFact(at_s, what, slot) for what, at_s in whats.items())]
 
 
 def at(what: FactKind, at_s: float, position: int) -> RunFact:
@@ -76,8 +80,9 @@ COURSES = {
     "one failure under full recovery loses what was not saved": (
         FULL,
         [
-            at(W.STOOD, 20, 20), *save(20, 22), at(W.RUNNING, 22, 20), *struck(32, 0, 33, 34, 35),
-            at(W.STOOD, 33, 30), at(W.RUNNING, 35, 20), at(W.PASSED, 45, 30), *end(115),
+            at(W.STOOD, 20, 20), *save(20, 22), at(W.RUNNING, 22, 20),
+            *struck(32, 0, 33, 34, 35, 20), at(W.STOOD, 33, 30), at(W.RUNNING, 35, 20),
+            at(W.PASSED, 45, 30), *end(115),
         ],
         {"lost": 10, "save": 2, "detect": 1, "reschedule": 1, "load": 1},
     ),
@@ -119,7 +124,7 @@ COURSES = {
     "a save behind the job is abandoned at a death": (
         FULL,
         [
-            *BEHIND, *struck(25, 0, 27, 28, 29), RunFact(27, W.ROLLED_BACK, 0, position=0),
+            *BEHIND, *struck(25, 0, 27, 28, 29),
             at(W.STOOD, 27, 24), at(W.RUNNING, 29, 0), at(W.PASSED, 53, 24), *end(129),
         ],
         {"lost": 24},
@@ -128,8 +133,7 @@ COURSES = {
         FULL,  # copies of a shard were left when the second was noticed, and none with the first
         [
             *BEHIND, RunFact(26, W.SAVE_COMMITTED, number=1, position=25),
-            *struck(30, 0, 32, 33, 34), *struck(30, 1, 31, 33, 34),
-            RunFact(31, W.ROLLED_BACK, 1, position=20), RunFact(32, W.ROLLED_BACK, 0, position=0),
+            *struck(30, 0, 32, 33, 34), *struck(30, 1, 31, 33, 34, 20),
             at(W.STOOD, 32, 29), at(W.RUNNING, 34, 0), at(W.PASSED, 63, 29), *end(134),
         ],
         {"lost": 29},
@@ -173,11 +177,8 @@ def test_a_save_that_a_death_meets_ends_with_it(
 
 @pytest.mark.parametrize("slots", [(2,), (0, 2)], ids=["alone", "with a server"])
 def test_the_death_of_the_only_trainer_takes_all_shards_back_once(slots: tuple[int, ...]) -> None:
-    deaths = [fact for slot in slots for fact in struck(30, slot, 31, 32, 33)]
-    log = log_of(
-        *deaths, RunFact(31, W.LAYERS_LOST, 2), at(W.STOOD, 31, 30), at(W.RUNNING, 33, 30),
-        *end(103),
-    )  # fmt: skip
+    deaths = [f for s in slots for f in struck(30, s, 31, 32, 33, layers_lost=s == 2)]
+    log = log_of(*deaths, at(W.STOOD, 31, 30), at(W.RUNNING, 33, 30), *end(103))
     assert shard_loss(log, 2).slot.tolist() == [0, 1]
 
 
@@ -195,8 +196,10 @@ def reverted(*facts: RunFact, n_trainers: int) -> Lose:
 def test_all_servers_at_once_leave_the_layers_where_a_trainer_lives(
     slots: tuple[int, ...], n_trainers: int, trainer_lives: bool
 ) -> None:
-    deaths = [fact for slot in slots for fact in struck(30, slot, 31, 32, 33)]
-    deaths += [] if trainer_lives else [RunFact(31, W.LAYERS_LOST, 2)]
+    lost = [not trainer_lives and slot == max(slots) for slot in slots]
+    deaths = [
+        f for s, last in zip(slots, lost, strict=True) for f in struck(30, s, 31, 32, 33, 0, last)
+    ]
     back = reverted(*deaths, at(W.STOOD, 31, 30), at(W.RUNNING, 33, 30), n_trainers=n_trainers)
     assert set(back.servers) == {0, 1}
     assert back.keeps_layers == trainer_lives
@@ -207,10 +210,10 @@ def test_a_trainer_that_is_back_before_the_job_goes_on_has_the_layers(
     back: float, keeps_layers: bool
 ) -> None:
     """It was given them before the other died, which may have been found out later."""
-    others = [fact for slot in (0, 1, 3) for fact in struck(34, slot, 35, 35.5, 36)]
-    lost = [] if keeps_layers else [RunFact(35, W.LAYERS_LOST, 3)]
+    lost = {3: not keeps_layers}
+    others = [f for s in (0, 1, 3) for f in struck(34, s, 35, 35.5, 36, 0, lost.get(s, False))]
     back_to_save = reverted(
-        *struck(30, 2, 31, 33, back), at(W.STOOD, 31, 30), *others, *lost, at(W.RUNNING, 36, 30),
+        *struck(30, 2, 31, 33, back), at(W.STOOD, 31, 30), *others, at(W.RUNNING, 36, 30),
         n_trainers=2,
     )  # fmt: skip
     assert set(back_to_save.servers) == {0, 1}

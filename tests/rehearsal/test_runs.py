@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -21,25 +23,32 @@ import pytest
 
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import EventKind, ShardBy, SubSaves
-from cprsim.rehearsal.behind import SavedContent, SavesBehind
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.nodes import ForkServer, JobProcess
-from cprsim.rehearsal.orders import SECONDS, DueSave, Kill, Orders, SaveBehind
+from cprsim.rehearsal.nodes import ForkServer, JobProcess, forking
+from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
+from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from tests.rehearsal import making
 
 pytestmark = pytest.mark.long
 TRAINER = making.N_SERVERS  # its slot
+SERVERS, BOTH, THREE = (0, 1, 2), (3, 4), (3, 4, 5)
+NUMBERS = count()
+MFU = SubSaves("mfu", 0.25, n_large_tables=5)
+TO_FILES = SaveBehind(stall_s=0.05, behind_s=0.3)
+TO_PEERS = SaveBehind(stall_s=0.0, behind_s=0.1, to_peers=True, in_flight=2)
+Stage = tuple[ForkServer, Material]
+Struck = list[tuple[float, tuple[int, ...]]]
 
 
-def staged(**how: Any) -> Callable[[], Iterator[tuple[ForkServer, Material]]]:
+def staged(**how: Any) -> Callable[[], Iterator[Stage]]:
     @pytest.fixture(scope="module")
-    def there() -> Iterator[tuple[ForkServer, Material]]:
+    def there() -> Iterator[Stage]:
         what = making.material(**how)
-        with ForkServer(what) as fork_server:
+        with forking(what) as fork_server:
             yield fork_server, what
 
     return there
@@ -49,26 +58,28 @@ stage = staged(optimizer="adagrad")
 of_tables = staged(by=ShardBy.TABLES)
 in_step = staged(optimizer="adam", n_trainers=2)
 three_in_step = staged(n_trainers=3)
-_number = 0
 
 
-def rehearsed(stage: tuple[ForkServer, Material], todo: Orders) -> tuple[FinishedRun, FoldedRun]:
+def ordered(stage: Stage, struck: Struck, patient: bool = False, **how: Any) -> Orders:
+    """Orders; to be patient is to send heartbeats that a busy machine does not miss."""
+    fields = {name: how.pop(name) for name in ("n_spares", "repair_s", "limit_s") if name in how}
+    kills = [Kill(at_s, slots) for at_s, slots in struck]
+    todo = replace(making.orders(stage[1], *kills, **how), **fields)
+    slow = replace(todo.speeds, heartbeat_s=0.2, timeout_s=1.5)
+    return replace(todo, speeds=slow) if patient else todo
+
+
+def rehearsed(
+    stage: Stage, todo: Orders, most_alarms: float = inf
+) -> tuple[FinishedRun, FoldedRun]:
     """Run it, and hold it to its replay."""
-    global _number
-    _number += 1
-    fork_server, what = stage
-    ran = making.run(fork_server, what, todo, f"t{_number}")
-    measured, beside = making.beside_replay(ran, what)
+    ran = making.run(*stage, todo, f"t{next(NUMBERS)}")
+    measured, beside = making.beside_replay(ran, stage[1])
     assert beside.equal_bits
     assert beside.bytes_saved == beside.bytes_of_replay
-    assert left_of(fork_server) == []
+    assert children_of(stage[0].process.pid) == []
+    assert ran.n_false_alarms <= most_alarms
     return ran, measured
-
-
-def left_of(fork_server: ForkServer) -> list[int]:
-    """Processes of the fork_server that are still there."""
-    assert fork_server._process is not None
-    return children_of(fork_server._process.pid)
 
 
 def children_of(pid: int) -> list[int]:
@@ -79,12 +90,14 @@ def children_of(pid: int) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def struck(run: FoldedRun) -> int:
+def n_failed(run: FoldedRun) -> int:
     return int((run.log.kind == EventKind.FAILED).sum())
 
 
-BOTH = (TRAINER, TRAINER + 1)
-SERVERS = (0, 1, 2)
+def layers_lost(ran: FinishedRun) -> list[int]:
+    return [fact.slot for fact in ran.facts if fact.layers_lost]
+
+
 STRUCK = {
     "servers, one while saving": (
         "stage", [(0.3, (1,)), (0.65, (0,)), (1.5, (0, 2)), (2.6, (1,))], {"stall_s": 0.3},
@@ -103,67 +116,53 @@ STRUCK = {
 def test_whoever_dies_the_job_comes_back(
     request: pytest.FixtureRequest, name: str, rolls_back: bool
 ) -> None:
-    fixture, kills, how = STRUCK[name]
-    there = request.getfixturevalue(fixture)
-    some = [Kill(at_s, slots) for at_s, slots in kills]
-    ran, run = rehearsed(there, making.orders(there[1], *some, rolls_back=rolls_back, **how))
-    assert struck(run) == sum(len(slots) for _, slots in kills)
-    assert ran.n_false_alarms == 0
+    fixture, struck, how = STRUCK[name]
+    stage = request.getfixturevalue(fixture)
+    _, run = rehearsed(stage, ordered(stage, struck, rolls_back=rolls_back, **how), most_alarms=0)
+    assert n_failed(run) == sum(len(slots) for _, slots in struck)
+
+
+IN_STEP: dict[str, tuple[str, Struck, list[bool], list[int] | None]] = {
+    "one of two keeps the layers: only a server's rows go back": (
+        "in_step", [(0.4, (TRAINER,)), (1.3, (TRAINER + 1,)), (2.2, (0, TRAINER))], [], [0],
+    ),
+    "with all servers one of two: the layers do not go back with the shards": (
+        "in_step", [(1.0, (*SERVERS, TRAINER)), (2.4, SERVERS)], [], None,
+    ),
+    "two of three, one with all servers, all": (
+        "three_in_step",
+        [(0.5, (TRAINER, TRAINER + 2)), (2.8, (*SERVERS, TRAINER + 1)), (5.4, THREE)], [True], None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_STEP)
+def test_trainers_in_step_keep_the_layers_while_one_lives(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    fixture, struck, lost, reverted = IN_STEP[name]
+    stage = request.getfixturevalue(fixture)
+    three = {"patient": True, "useful_s": 4.0} if fixture == "three_in_step" else {}
+    ran, run = rehearsed(stage, ordered(stage, struck, **three))
+    assert n_failed(run) == sum(len(slots) for _, slots in struck)
+    assert [slot >= TRAINER for slot in layers_lost(ran)] == lost
+    assert reverted in (None, run.log.slot[run.log.kind == EventKind.REVERTED].tolist())
 
 
 @pytest.mark.parametrize("tracker", TRACKERS)
-def test_priority_saving(stage: tuple[ForkServer, Material], tracker: str) -> None:
-    how = SubSaves(tracker, 0.25, n_large_tables=5)
-    todo = making.orders(
-        stage[1], Kill(0.45, (1,)), Kill(1.4, (0,)), Kill(2.4, (TRAINER,)),
-        sub_saves=how, saves=2.2,
-    )  # fmt: skip
-    _, run = rehearsed(stage, todo)
+def test_priority_saving(stage: Stage, tracker: str) -> None:
+    struck = [(0.45, (1,)), (1.4, (0,)), (2.4, (TRAINER,))]
+    how = replace(MFU, tracker=tracker)
+    _, run = rehearsed(stage, ordered(stage, struck, sub_saves=how, saves=2.2))
     assert (run.log.kind == EventKind.SUB_SAVE_COMMITTED).any()
 
 
-@pytest.mark.parametrize("late_s", [None, 0.01], ids=["before it is asked for", "while it writes"])
-def test_the_trainer_dies_as_a_sub_save_begins(
-    stage: tuple[ForkServer, Material],
-    monkeypatch: pytest.MonkeyPatch,
-    late_s: float | None,
-) -> None:
-    """It has reported the save's position; its death is not noticed before the servers vote."""
-    save = Supervisor._save
-    left = [Kill(0.0, (TRAINER,))]
-
-    async def with_strike(self: Supervisor, due: DueSave) -> None:
-        if due.number == 3 and left:
-            strike = left.pop()
-            if late_s is None:
-                self._strike_slots(strike)
-            else:
-                asyncio.get_running_loop().call_later(late_s, self._strike_slots, strike)
-        await save(self, due)
-
-    monkeypatch.setattr(Supervisor, "_save", with_strike)
-    how = SubSaves("mfu", 0.25, n_large_tables=5)
-    ran, run = rehearsed(stage, making.orders(stage[1], sub_saves=how, saves=2.2))
-    assert struck(run) == 1
-    abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
-    assert abandoned == ([3] if late_s is None else [])
-
-
-TO_FILES = SaveBehind(stall_s=0.05, behind_s=0.3)
-TO_PEERS = SaveBehind(stall_s=0.0, behind_s=0.1, to_peers=True, in_flight=2)
-
-
-def test_saves_behind_the_job(stage: tuple[ForkServer, Material]) -> None:
+def test_saves_behind_the_job(stage: Stage) -> None:
     """A server dies while one is on its way, then the trainer, then one during a recovery."""
-    todo = making.orders(
-        stage[1], Kill(0.8, (1,)), Kill(2.0, (TRAINER,)), Kill(3.2, (0,)), Kill(3.55, (2,)),
-        rolls_back=True, behind=(TO_FILES,),
-    )  # fmt: skip
-    ran, run = rehearsed(stage, todo)
-    assert struck(run) == 4
-    kinds = [fact.what for fact in ran.facts]
-    assert FactKind.SAVE_RESUMED in kinds
-    assert FactKind.SAVE_ABANDONED in kinds
+    struck = [(0.8, (1,)), (2.0, (TRAINER,)), (3.2, (0,)), (3.55, (2,))]
+    ran, run = rehearsed(stage, ordered(stage, struck, rolls_back=True, behind=(TO_FILES,)))
+    assert n_failed(run) == 4
+    assert {FactKind.SAVE_RESUMED, FactKind.SAVE_ABANDONED} <= {fact.what for fact in ran.facts}
     assert run.costs.hours_of("lost")[0] > 0
 
 
@@ -171,105 +170,117 @@ def test_saves_behind_the_job(stage: tuple[ForkServer, Material]) -> None:
     ("last", "from_files"), [((2,), False), ((0, 1), True)], ids=["one", "neighbours"]
 )
 def test_copies_in_the_memory_of_peers(
-    stage: tuple[ForkServer, Material],
-    monkeypatch: pytest.MonkeyPatch,
-    last: tuple[int, ...],
-    from_files: bool,
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, last: tuple[int, ...], from_files: bool
 ) -> None:
     """They serve while one of two holders is left; else the job goes back to older files."""
-    recall, recalled = SavesBehind.recall, []
+    recall, recalled = JobSaves.recall, []
 
-    async def noted(self: SavesBehind, content: SavedContent) -> None:
-        recalled.append(content)
-        await recall(self, content)
+    async def noted(self: JobSaves) -> bool:
+        recalled.append(await recall(self))
+        return recalled[-1]
 
-    monkeypatch.setattr(SavesBehind, "recall", noted)
-    todo = making.orders(
-        stage[1], Kill(1.3, (1,)), Kill(2.3, (TRAINER,)), Kill(3.6, last),
-        rolls_back=True, saves=9.1, behind=(TO_PEERS, replace(TO_FILES, stall_s=0.0)),
-    )  # fmt: skip
-    ran, run = rehearsed(stage, todo)
-    assert struck(run) == 2 + len(last)
-    back = [fact.position for fact in ran.facts if fact.what is FactKind.ROLLED_BACK]
+    monkeypatch.setattr(JobSaves, "recall", noted)
+    behind = TO_PEERS, replace(TO_FILES, stall_s=0.0)
+    struck = [(1.3, (1,)), (2.3, (TRAINER,)), (3.6, last)]
+    ran, run = rehearsed(stage, ordered(stage, struck, rolls_back=True, saves=9.1, behind=behind))
+    assert n_failed(run) == 2 + len(last)
+    back = [fact.position for fact in ran.facts if fact.what is FactKind.DETECTED]
     assert 0 < back[0] <= back[1]
-    assert len(recalled) == (2 if from_files else 3)
+    assert recalled == [True, True, not from_files]
 
 
-def test_of_three_trainers_in_step_two_die_at_once_with_servers(
-    three_in_step: tuple[ForkServer, Material],
+@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
+def test_the_job_waits_where_no_spare_is_left(stage: Stage, rolls_back: bool) -> None:
+    """Of two who die at once one waits for a repair, and is struck in vain meanwhile."""
+    struck = [(0.5, (0, 2)), (3.0, (2,)), (6.0, (1,))]
+    scarce = {"n_spares": 1, "repair_s": 4.0, "useful_s": 4.0}
+    ran, run = rehearsed(stage, ordered(stage, struck, True, rolls_back=rolls_back, **scarce))
+    given = [fact.at_s for fact in ran.facts if fact.what is FactKind.GRANTED]
+    noticed = [fact.at_s for fact in ran.facts if fact.what is FactKind.DETECTED]
+    assert (run.log.kind == EventKind.MISSED).sum() == 1
+    assert given[0] == noticed[1]  # who died at once ask at once
+    assert given[1] == pytest.approx(4.5, abs=0.2)
+    waited_s = float(run.costs.hours_of("wait")[0]) * SECONDS
+    assert waited_s == pytest.approx(given[1] - max(noticed[:2]))
+    assert n_failed(run) == 3
+
+
+def test_a_server_that_hangs_is_noticed_and_fenced(stage: Stage) -> None:
+    _, run = rehearsed(stage, making.orders(stage[1], Kill(0.5, (1,), stops=True)), 0)
+    assert n_failed(run) == 1
+
+
+# --------------------------------------------------------------------------- what no plan foresaw
+
+Instead = Callable[[str, Callable[..., Any]], None]
+
+
+@pytest.fixture
+def instead(monkeypatch: pytest.MonkeyPatch) -> Instead:
+    """Have the supervisor do something else; it is given the method, and what that is called on."""
+
+    def put(method: str, other: Callable[..., Any]) -> None:
+        original = getattr(Supervisor, method)
+
+        def called(self: Supervisor, *args: Any) -> Any:
+            return other(partial(original, self), self, *args)
+
+        monkeypatch.setattr(Supervisor, method, called)
+
+    return put
+
+
+@pytest.mark.parametrize("late_s", [None, 0.01], ids=["before it is asked for", "while it writes"])
+def test_the_trainer_dies_as_a_sub_save_begins(
+    stage: Stage, instead: Instead, late_s: float | None
 ) -> None:
-    """Who is left has all of every batch that counts, and gives both replacements its layers."""
-    todo = making.orders(
-        three_in_step[1], Kill(0.5, (TRAINER, TRAINER + 2)), Kill(2.8, (0, 1, 2, TRAINER + 1)),
-        Kill(5.4, (TRAINER, TRAINER + 1, TRAINER + 2)),
-    )  # fmt: skip
-    ran, run = rehearsed(three_in_step, patient(replace(todo, useful_s=4.0)))
-    assert struck(run) == 9
-    lost = [
-        fact.slot in range(TRAINER, TRAINER + 3)
-        for fact in ran.facts
-        if fact.what is FactKind.LAYERS_LOST
-    ]
-    assert lost == [True]
+    """It has reported the save's position, and its death is not noticed before the servers vote."""
+    left = [Kill(0.0, (TRAINER,))]
 
+    async def with_strike(save: Any, self: Supervisor, due: Any) -> None:
+        if due.number == 3 and left:
+            strike = partial(self._strike_slots, left.pop())
+            if late_s is None:
+                strike()
+            else:
+                asyncio.get_running_loop().call_later(late_s, strike)
+        await save(due)
 
-def test_of_two_trainers_in_step_one_keeps_the_layers(
-    in_step: tuple[ForkServer, Material],
-) -> None:
-    """Each dies once, then one with a server: nothing goes back but that server's rows."""
-    todo = making.orders(
-        in_step[1], Kill(0.4, (TRAINER,)), Kill(1.3, (TRAINER + 1,)), Kill(2.2, (0, TRAINER)),
-    )  # fmt: skip
-    _, run = rehearsed(in_step, todo)
-    assert struck(run) == 4
-    assert run.log.slot[run.log.kind == EventKind.REVERTED].tolist() == [0]
-
-
-def test_all_servers_and_one_of_two_trainers_die_at_once(
-    in_step: tuple[ForkServer, Material],
-) -> None:
-    """The other keeps the layers: they do not go back with the shards."""
-    todo = making.orders(in_step[1], Kill(1.0, (0, 1, 2, TRAINER)), Kill(2.4, (0, 1, 2)))
-    ran, run = rehearsed(in_step, todo)
-    assert struck(run) == 7
-    assert FactKind.LAYERS_LOST not in [fact.what for fact in ran.facts]
+    instead("_save", with_strike)
+    ran, run = rehearsed(stage, ordered(stage, [], True, sub_saves=MFU, saves=2.2))
+    assert n_failed(run) == 1
+    abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
+    assert abandoned == [3]
 
 
 def test_of_two_trainers_the_one_without_a_part_is_left_alone(
-    in_step: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
+    in_step: Stage, instead: Instead
 ) -> None:
     """A server dies while one has both parts of a batch; as all stand, it dies with all servers."""
-    tell, halt = Supervisor._registered, Supervisor._halt
     gates: list[Gate] = []
-    left = [Kill(0.0, (0, 1, 2, TRAINER))]
+    left = [Kill(0.0, (*SERVERS, TRAINER))]
 
-    def through_a_gate(self: Supervisor) -> list[Any]:
+    async def through_a_gate(tell: Any, self: Supervisor) -> None:
         node = self._node[TRAINER + 1]
         address = node.address
         if not gates:
             gates.append(Gate(address))
             gates[0].closes_at = time.monotonic() + 0.5
             node.address = gates[0].address
-        asked = tell(self)
+        await tell()
         node.address = address
-        return asked
 
-    async def then_struck(self: Supervisor) -> None:
-        await halt(self)
+    async def then_struck(halt: Any, self: Supervisor) -> None:
+        await halt()
         while left:
             self._strike_slots(left.pop())
 
-    monkeypatch.setattr(Supervisor, "_registered", through_a_gate)
-    monkeypatch.setattr(Supervisor, "_halt", then_struck)
-    ran, run = rehearsed(in_step, patient(making.orders(in_step[1], Kill(0.6, (0,)))))
+    instead("_register", through_a_gate)
+    instead("_halt", then_struck)
+    ran, run = rehearsed(in_step, ordered(in_step, [(0.6, (0,))], patient=True))
     gates[0].join(10)
-    assert struck(run) == 5
-    assert FactKind.LAYERS_LOST not in [fact.what for fact in ran.facts]
-
-
-def patient(todo: Orders) -> Orders:
-    """The same with heartbeats that a busy machine does not miss."""
-    return replace(todo, speeds=replace(todo.speeds, heartbeat_s=0.2, timeout_s=1.5))
+    assert n_failed(run) == 5
+    assert layers_lost(ran) == []
 
 
 class Gate(threading.Thread):
@@ -284,249 +295,189 @@ class Gate(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        with (
-            self._listener,
-            self._listener.accept()[0] as sender,
-            socket.socket(socket.AF_UNIX) as on,
-        ):
+        on = socket.socket(socket.AF_UNIX)
+        with self._listener, self._listener.accept()[0] as sender, on:
             on.connect(self._to)
             while data := sender.recv(1 << 16):
                 if time.monotonic() < self.closes_at:
                     on.sendall(data)
 
 
-@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
-def test_the_job_waits_where_no_spare_is_left(
-    stage: tuple[ForkServer, Material], rolls_back: bool
-) -> None:
-    """Of two who die at once one waits for a repair, and is struck in vain meanwhile."""
-    todo = making.orders(
-        stage[1], Kill(0.5, (0, 2)), Kill(3.0, (2,)), Kill(6.0, (1,)), rolls_back=rolls_back
-    )
-    scarce = patient(replace(todo, useful_s=4.0, n_spares=1, repair_s=4.0))
-    ran, run = rehearsed(stage, scarce)
-    given = [fact.at_s for fact in ran.facts if fact.what is FactKind.GRANTED]
-    noticed = [fact.at_s for fact in ran.facts if fact.what is FactKind.DETECTED]
-    assert [kind for kind in run.log.kind if kind == EventKind.MISSED] == [EventKind.MISSED]
-    assert given[0] == noticed[1]  # who died at once ask at once
-    assert given[1] == pytest.approx(4.5, abs=0.2)
-    waited_s = float(run.costs.hours_of("wait")[0]) * SECONDS
-    assert waited_s == pytest.approx(given[1] - max(noticed[:2]))
-    assert struck(run) == 3
-
-
-def test_a_server_that_hangs_is_noticed_and_fenced(
-    stage: tuple[ForkServer, Material],
-) -> None:
-    ran, run = rehearsed(stage, making.orders(stage[1], Kill(0.5, (1,), stops=True)))
-    assert struck(run) == 1
-    assert ran.n_false_alarms == 0
-
-
-def test_who_is_struck_while_it_is_fenced_is_struck_in_vain(
-    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_struck_while_it_is_fenced_is_struck_in_vain(stage: Stage, instead: Instead) -> None:
     """It takes its time to die; its death is known, and will not be noticed once more."""
-    detect = Supervisor._detect
 
-    def then_struck(self: Supervisor, slot: int, node: JobProcess) -> None:
+    def then_struck(detect: Any, self: Supervisor, slot: int, node: JobProcess) -> None:
         node.signal = lambda number: None  # type: ignore[method-assign]
-        detect(self, slot, node)
+        detect(slot, node)
         self._strike_slots(Kill(0.0, (slot,)))
         del node.signal
         node.signal(signal.SIGKILL)
 
-    monkeypatch.setattr(Supervisor, "_detect", then_struck)
-    todo = patient(making.orders(stage[1], Kill(0.5, (1,), stops=True)))
-    _, run = rehearsed(stage, replace(todo, limit_s=20.0))
-    assert struck(run) == 1
+    instead("_detect", then_struck)
+    todo = ordered(stage, [(0.5, (1,))], patient=True, limit_s=20.0)
+    _, run = rehearsed(stage, replace(todo, kills=(replace(todo.kills[0], stops=True),)))
+    assert n_failed(run) == 1
     assert (run.log.kind == EventKind.MISSED).sum() == 1
 
 
-def test_a_false_alarm_is_fenced_by_a_kill(
-    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_false_alarm_is_fenced_by_a_kill(stage: Stage, instead: Instead) -> None:
     """A living server whose heartbeats get lost."""
-    watch = Supervisor._watch
 
-    async def deaf(self: Supervisor) -> None:
+    async def deaf(watch: Any, self: Supervisor) -> None:
         node = self._node[1]
         take = node.take
 
-        def lossy(message: object) -> None:
-            if getattr(message, "kind", "") != "beat":
-                take(message)  # type: ignore[arg-type]
+        def lossy(number: int, kind: str, *what: Any) -> None:
+            if kind != "beat":
+                take(number, kind, *what)
 
         node.take = lossy  # type: ignore[method-assign]
-        await watch(self)
+        await watch()
 
-    monkeypatch.setattr(Supervisor, "_watch", deaf)
+    instead("_watch", deaf)
     ran, run = rehearsed(stage, making.orders(stage[1]))
-    assert ran.n_false_alarms == 1
-    assert struck(run) == 1
+    assert (n_failed(run), ran.n_false_alarms) == (1, 1)
 
 
-def test_a_child_that_is_killed_from_outside_is_recovered_from(
-    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def strike(self: Supervisor) -> None:
-        await asyncio.sleep(0.5)
-        os.kill(self._node[1].pid, signal.SIGKILL)
-
-    monkeypatch.setattr(Supervisor, "_strike", strike)
-    ran, run = rehearsed(stage, making.orders(stage[1]))
-    assert (struck(run), ran.n_false_alarms) == (1, 0)
-
-
-def test_a_false_alarm_waits_for_none_of_an_earlier_strike(
-    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_false_alarm_waits_for_none_of_an_earlier_strike(stage: Stage, instead: Instead) -> None:
     """Servers 1 and 2 die together; later 2 dies alone, and 1 is taken for dead at that instant."""
-    strike = Supervisor._strike_slots
 
-    def with_false_alarm(self: Supervisor, kill: Kill) -> None:
-        strike(self, kill)
+    def with_false_alarm(strike: Any, self: Supervisor, kill: Kill) -> None:
+        strike(kill)
         if kill.slots == (2,):
             self._detect(1, self._node[1])
 
-    monkeypatch.setattr(Supervisor, "_strike_slots", with_false_alarm)
-    kills = Kill(0.3, (1, 2)), Kill(3.2, (2,))
-    todo = patient(making.orders(stage[1], *kills))
-    ran, run = rehearsed(stage, replace(todo, n_spares=2, repair_s=0.3, limit_s=12.0))
-    assert ran.n_false_alarms == 1
-    assert struck(run) == 4
+    instead("_strike_slots", with_false_alarm)
+    struck, scarce = [(0.3, (1, 2)), (3.2, (2,))], {"n_spares": 2, "repair_s": 0.3}
+    todo = ordered(stage, struck, patient=True, limit_s=12.0, **scarce)
+    ran, run = rehearsed(stage, todo)
+    assert (n_failed(run), ran.n_false_alarms) == (4, 1)
 
 
-def test_a_full_disk_costs_a_save_and_nothing_else(
-    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
+def test_a_child_that_is_killed_from_outside_is_recovered_from(
+    stage: Stage, instead: Instead
 ) -> None:
-    write = Supervisor._write_first_images
+    async def strike(_: Any, self: Supervisor) -> None:
+        await asyncio.sleep(0.5)
+        self._node[1].signal(signal.SIGKILL)
 
-    def with_full_disk(self: Supervisor) -> None:
-        write(self)
+    instead("_strike", strike)
+    _, run = rehearsed(stage, making.orders(stage[1]), most_alarms=0)
+    assert n_failed(run) == 1
+
+
+def test_a_full_disk_costs_a_save_and_nothing_else(stage: Stage, instead: Instead) -> None:
+    def with_full_disk(write: Any, self: Supervisor) -> None:
+        write()
         path = self._store.part("1", 1)
         path.with_name(path.name + UNFINISHED).symlink_to("/dev/full")
 
-    monkeypatch.setattr(Supervisor, "_write_first_images", with_full_disk)
-    ran, run = rehearsed(stage, making.orders(stage[1], Kill(1.9, (1,))))
+    instead("_write_first_images", with_full_disk)
+    ran, run = rehearsed(stage, ordered(stage, [(1.9, (1,))]))
     abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
     assert 1 in abandoned
-    assert struck(run) == 1
+    assert n_failed(run) == 1
 
 
-def test_a_torn_image_ends_the_run_and_names_the_file(
-    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
+def torn_image(write: Any, self: Supervisor) -> None:
+    write()
+    path = self._store.image("1")
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+async def struck_first(assign: Any, self: Supervisor, slot: int) -> None:
+    if slot == 1:
+        self._node[slot].signal(signal.SIGKILL)
+    await assign(slot)
+
+
+@pytest.mark.parametrize(
+    ("method", "other", "said"),
+    [
+        ("_write_first_images", torn_image, "image-1 is torn or damaged"),
+        ("_assign", struck_first, "ended before the run began"),
+    ],
+)
+def test_what_can_not_be_recovered_from_ends_the_run_with_one_sentence(
+    stage: Stage, instead: Instead, method: str, other: Callable[..., Any], said: str
 ) -> None:
-    write = Supervisor._write_first_images
-
-    def torn(self: Supervisor) -> None:
-        write(self)
-        path = self._store.image("1")
-        path.write_bytes(path.read_bytes()[:-100])
-
-    monkeypatch.setattr(Supervisor, "_write_first_images", torn)
-    todo = making.orders(stage[1], Kill(0.3, (1,)), saves=0.5)
-    with pytest.raises(RunError, match="image-1 is torn or damaged"):
-        making.run(stage[0], stage[1], todo, "torn")
-    assert left_of(stage[0]) == []
+    instead(method, other)
+    with pytest.raises(RunError, match=said):
+        making.run(*stage, ordered(stage, [(0.3, (1,))], saves=0.5), f"t{next(NUMBERS)}")
+    assert children_of(stage[0].process.pid) == []
 
 
-def test_a_process_that_ends_before_the_run_begins_is_not_waited_for(
-    stage: tuple[ForkServer, Material], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assign = Supervisor._assign
-
-    async def struck_first(self: Supervisor, slot: int) -> None:
-        if slot == 1:
-            self._node[slot].signal(signal.SIGKILL)
-        await assign(self, slot)
-
-    monkeypatch.setattr(Supervisor, "_assign", struck_first)
-    with pytest.raises(RunError, match="ended before the run began"):
-        making.run(stage[0], stage[1], making.orders(stage[1]), "never-begun")
-    assert left_of(stage[0]) == []
-
+# --------------------------------------------------------------------------- random kills
 
 RANDOM_RUNS = int(os.environ.get("CPRSIM_RANDOM_RUNS", "3"))  # a hundred take six minutes
-
-
-RANDOM = {
-    "stage": (None, SubSaves("mfu", 0.25, n_large_tables=5), None),
-    "in_step": (None, SubSaves("ssu", 0.25, n_large_tables=5)),
-    "three_in_step": (None,),
+RANDOM: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "one trainer": ("stage", [{}, {"sub_saves": MFU}, {"behind": (TO_PEERS, TO_FILES)}]),
+    "two in step": ("in_step", [{}, {"sub_saves": replace(MFU, tracker="ssu")}]),
+    "three in step": ("three_in_step", [{}]),
+    "finite spares": ("in_step", [{"n_spares": n, "repair_s": 0.8} for n in range(3)]),
 }
 
 
 @pytest.mark.parametrize("number", range(RANDOM_RUNS))
 @pytest.mark.parametrize("name", RANDOM)
 def test_random_kills(request: pytest.FixtureRequest, name: str, number: int) -> None:
-    how = RANDOM[name][number % len(RANDOM[name])]
-    behind = (TO_PEERS, TO_FILES) if name == "stage" and number % 3 == 2 else ()
-    seed = 1000 * [*RANDOM].index(name) + number
-    struck_at_random(request.getfixturevalue(name), seed, how, behind)
-
-
-@pytest.mark.parametrize("number", range(RANDOM_RUNS))
-def test_random_kills_where_spares_are_finite(
-    in_step: tuple[ForkServer, Material], number: int
-) -> None:
-    struck_at_random(in_step, 3000 + number, None, n_spares=number % 3, repair_s=0.8)
-
-
-def struck_at_random(
-    stage: tuple[ForkServer, Material],
-    seed: int,
-    how: SubSaves | None,
-    behind: tuple[SaveBehind, ...] = (),
-    **spares: Any,
-) -> None:
-    rng, n_slots = np.random.default_rng(seed), TRAINER + stage[1].n_trainers
+    fixture, hows = RANDOM[name]
+    stage, how = request.getfixturevalue(fixture), hows[number % len(hows)]
+    rng = np.random.default_rng(1000 * [*RANDOM].index(name) + number)
+    n_slots = TRAINER + stage[1].n_trainers
     kills = []
     for at_s in np.sort(rng.uniform(0, 3.0, rng.integers(1, 7))):
         n = 1 if rng.random() < 0.7 else int(rng.integers(2, n_slots + 1))
         slots = rng.permutation(n_slots)[:n]
         kills.append(Kill(float(at_s), tuple(map(int, slots)), stops=bool(rng.random() < 0.2)))
-    rolls_back = bool(behind) or (how is None and bool(rng.random() < 0.5))
-    todo = making.orders(
-        stage[1], *kills, rolls_back=rolls_back, sub_saves=how, saves=2.2, behind=behind
-    )
-    rehearsed(stage, replace(todo, **spares))
+    rolls_back = "behind" in how or ("sub_saves" not in how and bool(rng.random() < 0.5))
+    todo = ordered(stage, [], rolls_back=rolls_back, saves=2.2, **how)
+    rehearsed(stage, replace(todo, kills=tuple(kills)))
 
 
 # --------------------------------------------------------------------------- the supervisor's end
 
 ENDLESS = """
-import sys
 from tests.rehearsal import making
 what = making.material()
-from cprsim.rehearsal.nodes import ForkServer
-with ForkServer(what) as fork_server:
-    print(fork_server.folder, fork_server._process.pid, flush=True)
+from cprsim.rehearsal.nodes import forking
+with forking(what) as fork_server:
+    print(fork_server.folder, fork_server.process.pid, flush=True)
     making.run(fork_server, what, making.orders(what, useful_s=100.0), "endless")
 """
 
 
-@pytest.fixture
-def endless() -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]:
-    """A supervisor that works on, its folder, and all processes under it."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_no_process_survives_the_supervisor(number: int) -> None:
     root = Path(__file__).parents[2]
     process = subprocess.Popen(
         [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         text=True, cwd=root, env=os.environ | {"PYTHONPATH": str(root)},
     )  # fmt: skip
-    assert process.stdout is not None
-    folder, pid = process.stdout.readline().split()
-    deadline = time.monotonic() + 60
-    while len(children_of(int(pid))) < TRAINER + 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    yield process, Path(folder), [int(pid), *children_of(int(pid))]
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    try:
+        assert process.stdout is not None
+        folder, pid = process.stdout.readline().split()
+        assert eventually(lambda: len(children_of(int(pid))) > TRAINER, 60)
+        pids = [int(pid), *children_of(int(pid))]
+        assert Path(folder).stat().st_mode & 0o77 == 0  # frames there are unpickled
+        process.send_signal(number)
+        process.wait(timeout=30)
+    finally:
+        process.kill()
+        process.communicate()
+    assert eventually(lambda: not any(map(is_there, pids)), 10)
+    if number == signal.SIGKILL:  # it could not tidy up: the next one does
+        assert Path(folder).exists()
+        with forking(making.material()):
+            assert not Path(folder).exists()
+    assert not Path(folder).exists()
 
 
-def gone(pids: list[int]) -> bool:
-    return not any(is_there(pid) for pid in pids)
+def eventually(holds: Callable[[], bool], within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while not (found := holds()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
 
 
 def is_there(pid: int) -> bool:
@@ -534,23 +485,3 @@ def is_there(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_no_process_survives_the_supervisor(
-    endless: tuple[subprocess.Popen[str], Path, list[int]], number: int
-) -> None:
-    process, folder, pids = endless
-    assert len(pids) > TRAINER + 1
-    process.send_signal(number)
-    process.wait(timeout=30)
-    deadline = time.monotonic() + 10
-    while not gone(pids) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert gone(pids)
-    if number == signal.SIGINT:  # it was asked, and tidies up
-        assert not folder.exists()
-    else:  # it could not: the next one does
-        assert folder.exists()
-        with ForkServer(making.material()):
-            assert not folder.exists()

@@ -1,4 +1,4 @@
-"""What a scenario becomes: throttles, kills, saves; and what can't be rehearsed says why."""
+"""What a scenario becomes: throttles, kills, saves; and shipped can't be rehearsed says why."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.proxy_model import proxy_model
 from cprsim.records import EventKind
-from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration, calibrating, calibrating_sub_saves, extra
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import STALLING, Kill, Orders
+from cprsim.rehearsal.orders import STALLING
 from cprsim.rehearsal.prediction import predict
 from cprsim.rehearsal.rehearsing import Planned, require_in_time
 from cprsim.rehearsal.setting import (
     SECONDS,
     image_bytes,
     kills_of,
-    material_of,
     orders_of,
     policies_to_rehearse,
     require_rehearsable,
@@ -33,86 +29,57 @@ from cprsim.rehearsal.supervisor import FinishedRun
 from cprsim.rehearsal.systems import holders_of
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
+from tests.rehearsal.making import job as experiment
+from tests.rehearsal.making import planned
 
-SCENARIO = SCENARIOS / "rehearsal.yaml"
-SMALL = "kernel.samples=20000"
 CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4)
 
 
-def experiment(*overrides: str) -> Experiment:
-    return assemble(load_scenario(SCENARIO, [SMALL, *overrides]))
-
-
-def one_policy(job: Experiment, name: str = "full") -> Policy:
-    (policy,) = policies_to_rehearse(job, (name,))
-    return policy
-
-
-def ordered(
-    job: Experiment, policy: Policy, what: Material, kills: tuple[Kill, ...] = ()
-) -> Orders:
-    return orders_of(job, policy, what, speeds_of(job, what), kills)
-
-
-@pytest.fixture(scope="module")
-def what() -> Material:
-    return material_of(proxy_model(load_scenario(SCENARIO, [SMALL])))
-
-
-def test_real_bytes_take_the_scenarios_times(what: Material) -> None:
-    speeds, size = speeds_of(experiment(), what), image_bytes(what)
+def test_real_bytes_take_the_scenarios_times(shipped: Material) -> None:
+    speeds, size = speeds_of(experiment(), shipped), image_bytes(shipped)
     assert size / speeds.save_rate == pytest.approx(0.75)
     assert size / speeds.load_alone == pytest.approx(0.5)  # 750 kB at 1.5 MB/s
     assert 4 * size / speeds.load_together == pytest.approx(1.5)  # all of it at 2 MB/s
     assert (speeds.detect_s, speeds.heartbeat_s) == pytest.approx((1.6, 0.2))
-    shared_with_nobody = speeds_of(experiment("costs.load=2 s"), what)
+    shared_with_nobody = speeds_of(experiment("costs.load=2 s"), shipped)
     assert size / shared_with_nobody.load_alone == pytest.approx(2.0)
     assert shared_with_nobody.load_together == float("inf")
 
 
-def test_kills_are_the_failures_that_the_simulator_meets_but_nobody_dies_twice(
-    what: Material,
-) -> None:
+def test_nobody_dies_who_is_dead_and_not_noticed(shipped: Material) -> None:
     at = "at: [10 s, 11 s, 13 s], servers: [[0], [0, 1], [0]]"
-    twice = experiment(f"failures={{kind: injected, clock: wall, {at}}}")
-    drawn = [(one.at_h * SECONDS, one.slots) for one in pipeline.failures_of(experiment(), 0)]
-    for job, struck, n_dead in (
-        (experiment(), drawn, 0),
-        (twice, [(10.0, (0,)), (11.0, (1,)), (13.0, (0,))], 1),
-    ):
-        kills, n_left_out = kills_of(job, 0, speeds_of(job, what))
-        assert [kill.at_s for kill in kills] == pytest.approx([at_s for at_s, _ in struck])
-        assert [kill.slots for kill in kills] == [slots for _, slots in struck]
-        assert n_left_out == n_dead
+    job = experiment(f"failures={{kind: injected, clock: wall, {at}}}")
+    kills, n_left_out = kills_of(job, 0, speeds_of(job, shipped))
+    assert [(kill.at_s, kill.slots) for kill in kills] == [(10, (0,)), (11, (1,)), (13, (0,))]
+    assert n_left_out == 1
 
 
 @pytest.mark.parametrize("name", ["full", "partial", "cpr-mfu"])
-def test_saves_are_due_where_the_simulator_has_them(what: Material, name: str) -> None:
+def test_saves_are_due_where_the_simulator_has_them(shipped: Material, name: str) -> None:
     job = experiment()
-    policy = one_policy(job, name)
-    orders = ordered(job, policy, what)
-    log = predict(job, policy, orders, CALIBRATED, what, 0).log
+    policy, orders = planned(job, shipped, name)
+    log = predict(job, policy, orders, CALIBRATED, shipped, 0).log
     starts = np.isin(log.kind, (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED))
-    due_h = np.array([due.position for due in orders.due]) / what.n_samples * job.useful_h
-    half_a_batch_h = what.plan.batch / what.n_samples * job.useful_h
+    due_h = np.array([due.position for due in orders.due]) / shipped.n_samples * job.useful_h
+    half_a_batch_h = shipped.plan.batch / shipped.n_samples * job.useful_h
     np.testing.assert_allclose(log.progress_h[starts], due_h, atol=half_a_batch_h)
     ends = [kind == EventKind.SAVE_STARTED for kind in log.kind[starts]]
     assert ends == [due.ends_interval for due in orders.due]
 
 
-def test_a_prediction_knows_the_orders_and_nothing_else(what: Material) -> None:
+def test_a_prediction_knows_the_orders_and_nothing_else(shipped: Material) -> None:
     job = experiment()
-    policy = one_policy(job)
-    orders = ordered(job, policy, what, kills_of(job, 0, speeds_of(job, what))[0])
-    kills = orders.kills
+    policy, orders = planned(job, shipped, "full", trace=0)
     other = replace(
         job.simulated(seed=job.simulation.seed + 1),
         costs=replace(job.costs, reschedule=job.costs.detect),
     )
-    one, two = (predict(of, policy, orders, CALIBRATED, what, 0) for of in (job, other))
+    one, two = (predict(of, policy, orders, CALIBRATED, shipped, 0) for of in (job, other))
     np.testing.assert_array_equal(one.log.at_h, two.log.at_h)
     failed = one.log.kind == EventKind.FAILED
-    assert (one.log.at_h[failed] * SECONDS).tolist() == pytest.approx([kill.at_s for kill in kills])
+    assert (one.log.at_h[failed] * SECONDS).tolist() == pytest.approx(
+        [kill.at_s for kill in orders.kills]
+    )
 
 
 SHADOW = (
@@ -121,9 +88,15 @@ SHADOW = (
 )
 
 
+SCARCE = (
+    "cluster={{trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, spares: {}, repair: {}}}"
+)
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [
+        (SCARCE.format(1, "{family: exponential, mean: 3 s}"), "`cluster.repair` varies"),
         ("cluster.trainers=0", "needs a trainer"),
         (SHADOW, "wait for each other"),
         ("cluster.others={reader: 2}", "reader"),
@@ -146,84 +119,53 @@ SHADOW = (
     ],
 )
 def test_what_real_processes_can_not_do_is_refused(
-    override: str, said: str, what: Material
+    override: str, said: str, shipped: Material
 ) -> None:
     job = experiment("job.step=0.05 s", override)
     with pytest.raises(ParameterError, match=said):
-        prepare(job, what)
+        prepare(job, shipped)
 
 
-def prepare(job: Experiment, what: Material) -> None:
+def prepare(job: Experiment, shipped: Material) -> None:
     require_rehearsable(job)
     for policy in policies_to_rehearse(job):
-        ordered(job, policy, what)
+        orders_of(job, policy, shipped)
 
 
 def test_strategies_are_chosen_by_name() -> None:
-    job = experiment("cluster.trainers=2")
+    job = experiment("cluster.trainers=2")  # which `async` can't be rehearsed with
     assert [one.name for one in policies_to_rehearse(job, ("full", "cpr"))] == ["full", "cpr"]
-    with pytest.raises(ParameterError, match="no `cprr`"):
-        policies_to_rehearse(job, ("cprr",))
-
-
-def test_systems_become_saves_behind_the_job(what: Material) -> None:
-    job = experiment()
-    found = {name: ordered(job, one_policy(job, name), what) for name in ("async", "gemini")}
-    (to_files,) = found["async"].behind
-    assert (to_files.stall_s, to_files.behind_s) == (pytest.approx(0.25), pytest.approx(1.5))
-    assert found["async"].holders == ()
-    to_peers, remote = found["gemini"].behind
-    assert (to_peers.to_peers, to_peers.behind_s) == (True, pytest.approx(0.75))  # 750 kB, 1 MB/s
-    assert (remote.to_peers, remote.skips) == (False, True)
-    assert found["gemini"].holders == ((1,), (0,), (3,), (2,))
-    assert found["gemini"].rolls_back
-    assert [due.kind for due in found["gemini"].due].count(0) == 30
 
 
 @pytest.mark.parametrize("name", ["async", "gemini"])
 def test_each_save_behind_the_job_is_predicted_to_stop_it_for_a_pause(
-    what: Material, name: str
+    shipped: Material, name: str
 ) -> None:
     job = experiment()
-    policy = one_policy(job, name)
-    orders = ordered(job, policy, what)
+    policy, orders = planned(job, shipped, name)
     paused = replace(CALIBRATED, pause_s=0.02)
-    saved = [predict(job, policy, orders, of, what, 0) for of in (CALIBRATED, paused)]
+    saved = [predict(job, policy, orders, of, shipped, 0) for of in (CALIBRATED, paused)]
     stopped_s = [float(run.costs.hours_of("save")[0]) * SECONDS for run in saved]
     assert stopped_s[1] - stopped_s[0] == pytest.approx(0.02 * len(orders.due), abs=1e-6)
-
-
-SCARCE = (
-    "cluster={{trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, spares: {}, repair: {}}}"
-)
 
 
 @pytest.mark.parametrize(
     ("repair", "said"), [("20 s", ""), ("1400 s", "to take 1,4.. s"), ("3 h", "more than 6,000 s")]
 )
 def test_where_spares_are_finite_the_job_waits_but_not_beyond_its_limit(
-    what: Material, repair: str, said: str
+    shipped: Material, repair: str, said: str
 ) -> None:
     job = experiment(SCARCE.format(0, repair), "failures={kind: injected, clock: wall, at: [7 s]}")
     require_rehearsable(job)
-    policy = one_policy(job)
-    orders = ordered(job, policy, what, kills_of(job, 0, speeds_of(job, what))[0])
-    planned = Planned(policy, 0, orders, predict(job, policy, orders, CALIBRATED, what, 0))
+    policy, orders = planned(job, shipped, "full", trace=0)
+    plan = Planned(policy, 0, orders, predict(job, policy, orders, CALIBRATED, shipped, 0))
     if said:
         with pytest.raises(ParameterError, match=said):
-            require_in_time(planned)
+            require_in_time(plan)
         return
-    require_in_time(planned)
-    waited_s = float(planned.predicted.costs.hours_of("wait")[0]) * SECONDS
+    require_in_time(plan)
+    waited_s = float(plan.predicted.costs.hours_of("wait")[0]) * SECONDS
     assert waited_s == pytest.approx(20 - 1.6)  # of the repair, after detection
-
-
-@pytest.mark.parametrize("repair", ["{family: exponential, mean: 3 s}", "null"])
-def test_repairs_of_a_rehearsal_take_a_fixed_time(repair: str) -> None:
-    job = experiment(SCARCE.format(1, "1 s"))
-    duration = None if repair == "null" else experiment(SCARCE.format(1, repair)).cluster.repair
-    with pytest.raises(ParameterError, match=r"`cluster\.repair`"):
-        require_rehearsable(replace(job, cluster=replace(job.cluster, repair=duration)))
 
 
 def test_a_job_without_embedding_servers_is_refused() -> None:
@@ -240,22 +182,24 @@ def test_copies_in_a_ring_lie_on_the_next_servers() -> None:
 
 
 @pytest.mark.parametrize("useful", ["1 s", "60 s", "1 h"])
-def test_a_calibrating_run_has_saves_however_slow_the_pace_is(what: Material, useful: str) -> None:
+def test_a_calibrating_run_has_saves_however_slow_the_pace_is(
+    shipped: Material, useful: str
+) -> None:
     job = experiment(f"job.useful={useful}")
-    orders = ordered(job, replace(one_policy(job, "partial"), interval_h=1.0), what)
-    short = calibrating(orders, what)
+    (policy,) = policies_to_rehearse(job, ("partial",))
+    orders = orders_of(job, replace(policy, interval_h=1.0), shipped)
+    short = calibrating(orders, shipped)
     assert [due.kind for due in short.due] == [STALLING, 0, 0, 0, 0] * 3  # the rest behind the job
-    assert 0 < short.due[0].position < short.due[-1].position == short.until <= what.n_samples
+    assert 0 < short.due[0].position < short.due[-1].position == short.until <= shipped.n_samples
     assert short.kills == ()
 
 
-def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(what: Material) -> None:
+def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(shipped: Material) -> None:
     job = experiment("recovery=[{strategy: cpr-mfu, interval: 16 s}]")
-    (policy,) = job.policies
-    orders = ordered(job, policy, what)
-    short = calibrating_sub_saves(orders, what)
+    policy, orders = planned(job, shipped, "cpr-mfu")
+    short = calibrating_sub_saves(orders, shipped)
     assert [due.ends_interval for due in short.due] == [False] * 7 + [True]
-    assert short.due[-1].position == short.until <= what.n_samples
+    assert short.due[-1].position == short.until <= shipped.n_samples
     taken_s = [0.11, 0.12, 0.13]
     facts = [
         RunFact(10.0 * n + at_s, kind, number=n)
@@ -267,7 +211,7 @@ def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(what: Material) ->
     assert extra(ran, 0.5, 0.8) == 0
     costly = replace(CALIBRATED, extra_s={"cpr-mfu": 0.05})
     saves_h = [
-        float(predict(job, policy, orders, of, what, 0).costs.hours_of("save")[0])
+        float(predict(job, policy, orders, of, shipped, 0).costs.hours_of("save")[0])
         for of in (replace(CALIBRATED, extra_s={"cpr-mfu": 0.0}), costly)
     ]
     assert saves_h[1] - saves_h[0] == pytest.approx(0.05 / 3600 * len(orders.due), rel=0.05)

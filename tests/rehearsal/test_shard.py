@@ -16,11 +16,11 @@ from tests.rehearsal.making import N_SERVERS, material
 
 
 def test_every_row_has_one_place(what: Material) -> None:
-    where = places(what.shards)
+    server_of, place_of = places(what.shards)
     for server in range(N_SERVERS):
         rows = rows_of(what.shards, server)
-        assert (where.server[rows] == server).all()
-        assert (where.place[rows] == np.arange(len(rows))).all()
+        assert (server_of[rows] == server).all()
+        assert (place_of[rows] == np.arange(len(rows))).all()
     assert sum(len(rows_of(what.shards, s)) for s in range(N_SERVERS)) == what.shape.tables.n_rows
 
 
@@ -35,11 +35,10 @@ class Shards:
     def __init__(self, what: Material, sub_saves: SubSaves | None) -> None:
         self.what, self.sub_saves = what, sub_saves
         self._table = fresh_model(what).table
-        self.where = places(what.shards)
+        self.server_of, self.place_of = places(what.shards)
         self.shards = [self.fresh(server) for server in range(N_SERVERS)]
         self.images = [
-            {"table": shard.table.copy(), "row_state": shard.row_state.copy()}
-            for shard in self.shards
+            {name: array.copy() for name, array in shard.state().items()} for shard in self.shards
         ]
         self.n_committed = 0
 
@@ -50,9 +49,9 @@ class Shards:
     def push(self, rows: np.ndarray, gradients: np.ndarray, rate: float, n_before: int) -> None:
         flat, grads = rows.ravel(), gradients.reshape(rows.size, -1)
         for server, shard in enumerate(self.shards):
-            (mine,) = np.nonzero(self.where.server[flat] == server)
+            (mine,) = np.nonzero(self.server_of[flat] == server)
             samples = mine // rows.shape[1]
-            shard.push(self.where.place[flat[mine]], samples, grads[mine], rate, n_before)
+            shard.push(self.place_of[flat[mine]], samples, grads[mine], rate, n_before)
 
     def start(self, ends: bool) -> list[Arrays]:
         return [shard.start_save(ends, self.n_committed) for shard in self.shards]
@@ -89,7 +88,6 @@ def test_shards_do_what_the_kernel_does(
         None if tracker is None else SubSaves(tracker, 0.25, n_large_tables=5, small_tables=small)
     )
     trainer = ProxyTrainer(what.shape, what.clicks, what.plan)
-    trainer.initialise()
     saver, ours = Saver(trainer, what.shards, sub_saves), Shards(what, sub_saves)
     rng, n = np.random.default_rng(5), 0
     for step in range(12):

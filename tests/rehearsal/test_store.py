@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import CheckpointError
-from cprsim.rehearsal.store import (
-    UNFINISHED,
-    Arrays,
-    SaveFiles,
-    read,
-    write,
-    written,
-)
+from cprsim.rehearsal.store import UNFINISHED, Arrays, SaveFiles, read, write, written
 
 
 def whole(path: Path, **arrays: object) -> None:
@@ -39,7 +32,6 @@ def test_a_part_counts_from_its_commit_on(store: SaveFiles) -> None:
     store.commit(1)
     store.install("1")
     assert (read(store.image("1"))["table"] == 1).all()
-    assert not store.part("1", 2).exists()
 
 
 def test_rows_of_a_part_go_over_the_image_in_the_order_of_the_commits(store: SaveFiles) -> None:
@@ -52,34 +44,27 @@ def test_rows_of_a_part_go_over_the_image_in_the_order_of_the_commits(store: Sav
     assert read(store.image("1"))["table"][:, 0].tolist() == [3, 0, 2, 0]
 
 
-def test_what_a_dead_server_left_unfinished_is_swept_away_and_its_neighbours_is_not(
-    store: SaveFiles,
-) -> None:
-    for who in ("1", "11"):
-        writing = written(store.part(who, 5), image(7))
-        next(writing)
-        writing.close()
+def test_what_a_dead_server_left_unfinished_does_not_count(store: SaveFiles) -> None:
+    writing = written(store.part("1", 5), image(7))
+    next(writing)
+    writing.close()
+    store.commit(5)
     store.install("1")
-    left = {path.name for path in store.folder.iterdir() if path.name.endswith(UNFINISHED)}
-    assert left == {f"part-11-5{UNFINISHED}"}
     assert (read(store.image("1"))["table"] == 0).all()
 
 
-@pytest.mark.parametrize("at", [0, 9, 40, -1])
-def test_a_file_with_one_wrong_byte_is_not_loaded(store: SaveFiles, at: int) -> None:
+@pytest.mark.parametrize(
+    ("n", "wrong_at"), [(n, None) for n in (0, 1, 30, 100)] + [(None, at) for at in (0, 9, 40, -1)]
+)
+def test_a_file_that_is_cut_short_or_has_a_wrong_byte_is_not_loaded(
+    store: SaveFiles, n: int | None, wrong_at: int | None
+) -> None:
     path = store.image("1")
-    data = bytearray(path.read_bytes())
-    data[at] ^= 1
+    data = bytearray(path.read_bytes())[:n]
+    if wrong_at is not None:
+        data[wrong_at] ^= 1
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match="image-1 is torn or damaged"):
-        read(path)
-
-
-@pytest.mark.parametrize("n", [0, 1, 30, 100])
-def test_a_file_that_is_cut_short_is_not_loaded(store: SaveFiles, n: int) -> None:
-    path = store.image("1")
-    path.write_bytes(path.read_bytes()[:n])
-    with pytest.raises(CheckpointError):
         read(path)
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,58 +15,35 @@ import pytest
 
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.distributions import Constant
 from cprsim.files import decode
-from cprsim.records import Clock, EventKind
+from cprsim.records import Activity, Clock, EventKind, EventLog
 from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS, Orders
-from cprsim.rehearsal.prediction import (
-    FoldedRun,
-    bytes_share,
-    folded,
-    injected,
-    model_of,
-)
-from cprsim.rehearsal.setting import (
-    kills_of,
-    material_of,
-    orders_of,
-    policies_to_rehearse,
-    speeds_of,
-)
+from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, model_of
 from cprsim.rehearsal.verdict import (
     DETECT,
     OVERHEAD,
     PLS,
     ComparedQuantity,
-    JudgedRun,
     MachineLoad,
-    Silence,
-    Ticks,
     compared,
+    detection_within_s,
     mean_of,
     quantities,
-    silence_in,
+    steal_fraction,
+    ticks,
 )
 from cprsim.scenario.reading import load_scenario
-from tests.making import SCENARIOS
+from tests.rehearsal.making import SCENARIO, planned
 
 ROOT = Path(__file__).parents[2]
-KEPT = Path(__file__).parent / "kept"
 N_SERVERS = 4
 HEARTBEAT_S = 0.2
 Wrong = Callable[[Experiment], Experiment]
 Quantities = dict[str, float]
-
-
-@pytest.fixture(scope="module")
-def what() -> Material:
-    """Its shards are those of the kept runs; its clicks are fewer."""
-    small = ["kernel.samples=20000"]
-    return material_of(proxy_model(load_scenario(SCENARIOS / "rehearsal.yaml", small)))
 
 
 def load_is_not_shared(model: Experiment) -> Experiment:
@@ -86,11 +63,6 @@ def without_half_a_heartbeat(model: Experiment) -> Experiment:
     return replace(model, scopes=tuple(replace(scope, detect=whole) for scope in model.scopes))
 
 
-def test_several_who_die_at_once_are_noticed_with_the_last() -> None:
-    silence = Silence(0.2, n_alone=3, n_others=1)
-    assert silence.allowed_s == pytest.approx(3 * 0.2 * (4 / 12) ** 0.5 + 0.04 + 0.1)
-
-
 # --------------------------------------------------------------------------- the campaign
 
 CAMPAIGN = json.loads((ROOT / "results/rehearsal/ten-traces.json").read_text("utf-8"))
@@ -100,7 +72,7 @@ INTERVAL_S = {"full": 5, "async": 5, "gemini": 2, "partial": 5, "cpr": 15, "cpr-
 
 @pytest.fixture(scope="module")
 def campaign() -> Experiment:
-    return assemble(load_scenario(SCENARIOS / "rehearsal.yaml"))
+    return assemble(load_scenario(SCENARIO))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -108,9 +80,9 @@ def bytes_told_once() -> Iterator[None]:
     """Of sub-saves: no failure changes them, and the kernel trains to tell them."""
     told: dict[str, float] = {}
 
-    def once(policy: Policy, todo: Orders, what: Material) -> float:
+    def once(policy: Policy, todo: Orders, shipped: Material) -> float:
         if policy.name not in told:
-            told[policy.name] = bytes_share(policy, todo, what)
+            told[policy.name] = bytes_share(policy, todo, shipped)
         return told[policy.name]
 
     with pytest.MonkeyPatch.context() as patch:
@@ -129,40 +101,42 @@ def kept_runs(name: str) -> list[dict]:
 
 
 def anew(
-    job: Experiment, what: Material, run: dict, wrong: Wrong = lambda model: model
+    job: Experiment, shipped: Material, run: dict, wrong: Wrong = lambda model: model
 ) -> FoldedRun:
-    (policy,) = policies_to_rehearse(job, (run["strategy"],))
-    speeds = speeds_of(job, what)
-    todo = orders_of(job, policy, what, speeds, kills_of(job, run["trace"], speeds)[0])
+    policy, todo = planned(job, shipped, run["strategy"], run["trace"])
     calibration = decode(RunCalibration, CAMPAIGN["calibrated"])
-    (log,) = pipeline.replay(wrong(model_of(job, policy, todo, calibration, what)), 0).values()
+    (log,) = pipeline.replay(wrong(model_of(job, policy, todo, calibration, shipped)), 0).values()
     return folded(log, job.useful_h, N_SERVERS)
 
 
 def verdict_on_campaign(
-    job: Experiment, what: Material, name: str, changed: Callable[[dict, FoldedRun], Quantities]
-) -> tuple[str, ...]:
+    job: Experiment, shipped: Material, name: str, changed: Callable[[dict, FoldedRun], Quantities]
+) -> list[str]:
     """What is off in all kept runs of a strategy, with what a wrong model changes of a run."""
-    judged = []
+    lines_of, logs = [], []
     for run in kept_runs(name):
-        right, lines = anew(job, what, run), run["quantities"]
+        right, lines = anew(job, shipped, run), run["quantities"]
         before, after = quantities(right), changed(run, right)
         ours = {line["name"]: line["predicted"] for line in lines}
         ours |= {part: ours.get(part, 0.0) + after[part] - before[part] for part in after}
         measured = {line["name"]: line["measured"] for line in lines}
-        silence = silence_in(right.log, HEARTBEAT_S)
-        judged.append(JudgedRun(compared(ours, measured), silence))
-    return mean_of(judged).wrong
+        logs.append(right.log)
+        lines_of.append(compared(ours, measured))
+    return wrong_of(mean_of(lines_of, detection_within_s(logs, HEARTBEAT_S)))
+
+
+def wrong_of(lines: Iterable[ComparedQuantity]) -> list[str]:
+    return [line.name for line in lines if line.off]
 
 
 @pytest.mark.parametrize("name", INTERVAL_S)
 def test_the_model_passes_on_the_campaign_and_is_what_was_predicted_then(
-    campaign: Experiment, what: Material, name: str
+    campaign: Experiment, shipped: Material, name: str
 ) -> None:
     """To the bit, but for priority saving: its bytes the kernel tells of all the clicks."""
-    assert verdict_on_campaign(campaign, what, name, lambda _, right: quantities(right)) == ()
+    assert verdict_on_campaign(campaign, shipped, name, lambda _, right: quantities(right)) == []
     for run in kept_runs(name)[: 10 * (name != "cpr-mfu")]:
-        found = quantities(anew(campaign, what, run))
+        found = quantities(anew(campaign, shipped, run))
         for line in run["quantities"]:
             assert found[line["name"]] == line["predicted"]
 
@@ -190,53 +164,58 @@ LOST_IN = {"async": "lost", "gemini": "lost", "partial": PLS, "cpr": PLS, "cpr-m
     ],
 )
 def test_the_campaign_tells_a_wrong_model(
-    campaign: Experiment, what: Material, name: str, wrong: Wrong | None, part: str
+    campaign: Experiment, shipped: Material, name: str, wrong: Wrong | None, part: str
 ) -> None:
     """Load not shared has nothing to tell where one server loads alone, or from a peer."""
 
     def changed(run: dict, right: FoldedRun) -> Quantities:
         if wrong is None:
             return half_an_interval_lost(campaign, name, right)
-        return quantities(anew(campaign, what, run, wrong))
+        return quantities(anew(campaign, shipped, run, wrong))
 
-    assert part in verdict_on_campaign(campaign, what, name, changed)
-
-
-def test_the_kills_are_failures_of_wall_time(campaign: Experiment, what: Material) -> None:
-    (policy,), speeds = policies_to_rehearse(campaign, ("full",)), speeds_of(campaign, what)
-    kills, _ = kills_of(campaign, 0, speeds)
-    found = injected(orders_of(campaign, policy, what, speeds, kills), campaign)
-    assert (found.clock, found.n_failures) == (Clock.WALL, len(kills))
+    assert part in verdict_on_campaign(campaign, shipped, name, changed)
 
 
-def judged(**seconds: tuple[float, float, bool]) -> JudgedRun:
-    return JudgedRun(tuple(ComparedQuantity(name, *values) for name, values in seconds.items()))
+def run_of(**seconds: tuple[float, float, bool]) -> list[ComparedQuantity]:
+    return [ComparedQuantity(name, *values) for name, values in seconds.items()]
 
 
-HIGH = [judged(overhead=(10.0, 10.1, False))] * 18
-OFF = judged(overhead=(10.0, 12.0, True))
+HIGH = [run_of(overhead=(10.0, 10.1, False))] * 18
+OFF = run_of(overhead=(10.0, 12.0, True))
 
 
 @pytest.mark.parametrize(
     ("runs", "wrong"),
     [
-        ([judged(save=(10.0, 10.0 + error, False)) for error in (-3.0, 3.0, 0.2)], ()),
-        ([*HIGH, OFF], (OVERHEAD,)),
-        ([*HIGH, *HIGH, OFF], ()),
+        ([run_of(save=(10.0, 10.0 + error, False)) for error in (-3.0, 3.0, 0.2)], []),
+        ([*HIGH, OFF], [OVERHEAD]),
+        ([*HIGH, *HIGH, OFF], []),
+        ([run_of(PLS=(0.1, 0.1, False)), run_of(PLS=(0.1, 0.12, True))], [PLS]),
+        ([run_of(detect=(10.0, 10.3, False))] * 2, []),
+        ([run_of(detect=(10.0, 10.31, False))] * 2, [DETECT]),
+        ([run_of(), run_of(save=(1.0, 0.0, True))], ["save"]),  # a part that one of them has
     ],
 )
-def test_means_are_judged_and_the_overhead_of_each_run_besides(
-    runs: list[JudgedRun], wrong: tuple[str, ...]
+def test_means_are_judged_and_overhead_and_pls_of_each_run_besides(
+    runs: list[list[ComparedQuantity]], wrong: list[str]
 ) -> None:
-    assert mean_of(runs).wrong == wrong
+    assert wrong_of(mean_of(runs, detection_within_s=0.61)) == wrong
+
+
+def test_several_who_die_at_once_are_noticed_with_the_last() -> None:
+    """Three die alone, two together."""
+    at_h = np.array([0.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.0])
+    kind = [EventKind.FAILED if at in (1, 2, 3, 4) else EventKind.STAGE for at in at_h]
+    no = np.zeros(len(at_h), int)
+    log = EventLog(no, at_h, np.array(kind), no + Activity.USEFUL, at_h, no)
+    allowed_s = 3 * 0.2 * (4 / 12) ** 0.5 + 0.04 + 0.1
+    assert detection_within_s([log], 0.2) == pytest.approx(allowed_s)
 
 
 def test_a_part_that_only_one_of_them_has_is_judged() -> None:
     with_save, without = ({OVERHEAD: 1.0, PLS: 0.0, "save": save} for save in (1.0, 0.0))
     for both in ((with_save, without), (without, with_save)):
-        found = JudgedRun(compared(*both))
-        assert found.wrong == ("save",)
-        assert np.isfinite([line.predicted for line in found.lines]).all()
+        assert wrong_of(compared(*both)) == ["save"]
 
 
 # --------------------------------------------------------------------------- a busy machine
@@ -259,5 +238,5 @@ def test_a_run_on_a_busy_machine_is_not_valid(load: MachineLoad, said: str | Non
 
 
 def test_steal_is_a_share_of_all_processor_time() -> None:
-    assert Ticks(1100, 30).stolen_since(Ticks(1000, 20)) == pytest.approx(0.1)
-    assert Ticks.now().all > 0
+    assert steal_fraction((1000, 20), (1100, 30)) == pytest.approx(0.1)
+    assert ticks()[0] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
@@ -11,41 +12,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.rehearsal.wire import (
-    Assembler,
-    Message,
-    Peer,
-    answer,
-    connect,
-    listen,
-    packed,
-    throttled,
-)
+from cprsim.rehearsal.wire import LENGTH, Peer, connect, listen, throttled
 
 GAPS = np.arange(30, dtype=np.int32).reshape(10, 3)[:, 1]
-A_MESSAGE = Message(
-    "push", {"rate": 0.1}, (np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(0), GAPS), 7
-)
+ARRAYS = (np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(0), GAPS)
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 10_000])
 def test_messages_come_through_in_pieces_of_any_size(size: int) -> None:
-    sent = b"".join(packed(A_MESSAGE)) * 3
-    assembler, found = Assembler(), []
+    found: list[Any] = []
+    frame = pickle.dumps((0, "push", ARRAYS, {"rate": 0.1}))
+    sent = (LENGTH.pack(len(frame)) + frame) * 3
+    peer = Peer(lambda *message: found.append(message))
     for first in range(0, len(sent), size):
-        found += assembler.feed(sent[first : first + size])
-    assert [(one.kind, one.number, one.fields) for one in found] == [("push", 7, {"rate": 0.1})] * 3
-    for ours, theirs in zip(found[2].arrays, A_MESSAGE.arrays, strict=True):
+        peer.data_received(sent[first : first + size])
+    assert [(kind, fields) for kind, _, fields in found] == [("push", {"rate": 0.1})] * 3
+    for ours, theirs in zip(found[2][1], ARRAYS, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def handle(peer: Peer, message: Message) -> Any:
-    if message.kind == "double":
-        return answer(2 * message.arrays[0], n=1)
-    if message.kind == "full":
+def handle(kind: str, args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    if kind == "double":
+        return 2 * args[0]
+    if kind == "full":
         raise OSError(28, "No space left on device")
-    if message.kind == "later":
-        return asyncio.sleep(0.01, answer(n=2))
+    if kind == "later":
+        return asyncio.sleep(0.01, 2)
     return asyncio.get_running_loop().create_future()  # for ever
 
 
@@ -63,9 +55,9 @@ def test_questions_are_answered_now_or_later_and_end_with_the_process_asked(
         peer = await connect(address)
         large = np.arange(1_000_000)  # more than a socket takes at once
         later, doubled = peer.ask("later"), await peer.ask("double", large)
-        assert (doubled.arrays[0] == 2 * large).all()
-        assert (await later).fields == {"n": 2}
-        assert (await peer.ask("full")).fields == {"failed": "No space left on device"}
+        assert (doubled == 2 * large).all()
+        assert await later == 2
+        assert await peer.ask("full") is None
         never = peer.ask("never")
         others[0].close()
         with pytest.raises(ConnectionError):

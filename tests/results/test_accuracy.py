@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cprsim.curves.curve_file import CurveFile, write_curve
+from cprsim.curves.curve_file import write_curve
 from cprsim.present.comparison import differences_table
 from cprsim.present.run_sentences import accuracy_sentences
 from cprsim.records import SubSaves
@@ -19,6 +19,7 @@ from cprsim.results.identity import Identity
 from cprsim.results.metrics import differences, shared_by, spreads, summarise
 from cprsim.results.rows import replication_rows
 from cprsim.results.run import load_result
+from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.results import conftest as made
 
@@ -27,7 +28,10 @@ LINES = (
     Response.linear("partial", Metric.AUC, (0.02, 0.002), 0.1, degrees=4.0),
     Response.linear("mfu", Metric.AUC, (0.01, 0.001), 0.5, settings=SubSaves("mfu")),
 )
-FILE = CurveFile("lines", LINES, kernel={"samples": 1000}, command="cprsim measure lines.yaml")
+FILE = StalenessCurve(
+    "lines", LINES, {"samples": 1000}, "cprsim measure lines.yaml",
+    origin="by hand", notes=("Take care.",),
+)  # fmt: skip
 LOSSES = np.array([0.003, 0.0, 0.001])
 
 
@@ -37,7 +41,7 @@ def priced(outcome):
     full, cpr = outcome.strategies
     policy = replace(made.CPR, name="cpr-mfu", sub_saves=SubSaves("mfu"))
     strategies = (full, cpr, replace(cpr, policy=policy))
-    return replace(outcome, strategies=strategies, curve=FILE.curve("by hand", ("Take care.",)))
+    return replace(outcome, strategies=strategies, curve=FILE)
 
 
 @pytest.fixture
@@ -135,7 +139,7 @@ BY_SEED = {
 
 SLOPES = {name: np.array(values) for name, values in BY_SEED.items()}
 # A curve measured on some seeds: slopes are their means, errors those of the means.
-SEEDED = CurveFile(
+SEEDED = StalenessCurve(
     "seeded",
     tuple(
         Response.linear(
@@ -151,9 +155,8 @@ SEEDED = CurveFile(
 
 
 def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
-    curve = SEEDED.curve("by hand")
-    rows = replication_rows(replace(priced, curve=curve))
-    table = differences(rows, 6, "cpr", shared_by(curve)).set_index(["strategy", "quantity"])
+    rows = replication_rows(replace(priced, curve=SEEDED))
+    table = differences(rows, 6, "cpr", shared_by(SEEDED)).set_index(["strategy", "quantity"])
     found = table.loc[("cpr-mfu", "auc_loss")]
     # by hand: net PLS 0.15, 0 and 0.05, so the curve's part is the mean of the seeds' differences
     lost = np.array([0.15, 0.0, 0.05])
@@ -173,17 +176,15 @@ def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
 
 
 def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(written, priced):
-    curve = SEEDED.curve("by hand")
-
     def result(name, strategy):
         named = replace(strategy, policy=replace(strategy.policy, name="cpr"))
-        outcome = replace(priced, strategies=(named,), curve=curve)
+        outcome = replace(priced, strategies=(named,), curve=SEEDED)
         return written(SEEDED, outcome=outcome, identity=Identity(name, name, {}))
 
     a, b = (result(*one) for one in zip("ab", priced.strategies[1:], strict=True))
     found = compare(a, b).set_index("quantity").loc["auc_loss"]
-    rows = replication_rows(replace(priced, curve=curve))
-    expected = differences(rows, 6, "cpr", shared_by(curve))
+    rows = replication_rows(replace(priced, curve=SEEDED))
+    expected = differences(rows, 6, "cpr", shared_by(SEEDED))
     row = expected.set_index(["strategy", "quantity"]).loc[("cpr-mfu", "auc_loss")]
     ends = found["difference_low"], found["difference_high"]
     assert ends == pytest.approx((row["low"], row["high"]))

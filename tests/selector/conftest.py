@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from io import StringIO
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -17,10 +19,12 @@ from cprsim.present.select import document_of_select
 from cprsim.present.terminal import show_document
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.losses import Metric
-from cprsim.recovery.policy import Reach, Scope
+from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.scenario.job import Simulation
 from cprsim.scenario.reading import load_scenario
 from cprsim.selector.choice import Selection
+from cprsim.selector.pricing import Bench, bench_of
+from cprsim.selector.selecting import select
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
@@ -86,12 +90,23 @@ def curve_of(error: float = 0.0, degrees: float = 9.0, **slopes: float) -> Stale
     named = {name.replace("_", "-"): slope for name, slope in slopes.items()} or SLOPES
     return StalenessCurve(
         "hand",
-        "made by hand",
         tuple(
             Response.linear(name, Metric.AUC, (slope, error), 1.0, degrees=degrees)
             for name, slope in named.items()
         ),
     )
+
+
+def choose(
+    experiment: Experiment, curve: StalenessCurve | None, *args: Any, **how: Any
+) -> Selection:
+    """The selection by a curve, without what explains it."""
+    return select(bench_by(experiment, curve, *args), **{"explain": False, **how})
+
+
+def bench_by(experiment: Experiment, curve: StalenessCurve | None, *args: Any) -> Bench:
+    """Where candidates are priced by a curve."""
+    return bench_of(replace(experiment, curve=curve), *args)
 
 
 def said_of(selection: Selection) -> str:
@@ -102,3 +117,18 @@ def said_of(selection: Selection) -> str:
         show_document(console, document_of_select(made), whole=True)
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
+
+
+def same(one: Policy, other: Policy) -> bool:
+    """Whether two do the same, however their intervals came about; what is typed has ten digits."""
+    bare, typed = [], []
+    for policy in (one, other):
+        cut = policy.sub_saves and replace(policy.sub_saves, extra_h=0.0)
+        captures = tuple(replace(capture, every_h=None) for capture in policy.captures)
+        bare.append(
+            replace(policy, captures=captures, sub_saves=cut, interval_h=inf, interval_rule="")
+        )
+        own_h = [policy.interval_h] * policy.is_strategy  # of a system, its shortest
+        extra_h = policy.sub_saves.extra_h if policy.sub_saves else 0.0
+        typed.append([*own_h, extra_h, *(one.every_h for one in policy.captures)])
+    return bare[0] == bare[1] and typed[0] == pytest.approx(typed[1], rel=1e-9)

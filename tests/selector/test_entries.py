@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict, replace
 from math import inf
 from pathlib import Path
 
@@ -11,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cprsim
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import TRACKERS
-from cprsim.recovery.policy import RELOAD, ROLL_BACK, Policy
+from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.folder import load_selected
-from cprsim.selector.words import entry
+from cprsim.scenario.recovery import SubSavesSection
+from cprsim.selector.option import strategy
 from tests.generated import sub_saves
-from tests.making import paper_policy, small_scenario
+from tests.making import small_scenario
+from tests.selector.conftest import same
 
 USEFUL_H = 20.0  # of the small scenario
 
@@ -34,67 +32,30 @@ def planned(folder: Path, said: str) -> Policy:
     return policy
 
 
-def same(one: Policy, other: Policy) -> bool:
-    """Whether two policies do the same: not how their intervals came about."""
-    plain = [(p.name, p.on_failure, p.decision) for p in (one, other)]
-    parts = [p.sub_saves and asdict(p.sub_saves) | {"extra_h": 0} for p in (one, other)]
-    extra = [p.sub_saves.extra_h if p.sub_saves else 0.0 for p in (one, other)]
-    return (
-        plain[0] == plain[1]
-        and parts[0] == parts[1]
-        and extra[0] == pytest.approx(extra[1], rel=1e-9)
-        and one.interval_h == pytest.approx(other.interval_h, rel=1e-9)
-        and n_saves_due(one.interval_h, USEFUL_H) == n_saves_due(other.interval_h, USEFUL_H)
-    )
-
-
 @settings(max_examples=40)
 @given(
-    strategy=st.sampled_from(["full", "partial", *(f"cpr-{tracker}" for tracker in TRACKERS)]),
+    name=st.sampled_from(["full", "partial", *(f"cpr-{tracker}" for tracker in TRACKERS)]),
     parts=sub_saves,
     interval_h=st.floats(0.05, 100) | st.just(inf),
 )
 def test_an_entry_makes_the_policy_that_it_was_made_from(
-    tmp_path_factory, strategy, parts, interval_h
+    tmp_path_factory, name, parts, interval_h
 ) -> None:
-    tracker = strategy.removeprefix("cpr-")
-    way = ROLL_BACK if strategy == "full" else RELOAD
-    parts = replace(parts, tracker=tracker) if tracker != strategy else None
-    policy = paper_policy(strategy, way, interval_h, "selected", sub_saves=parts)
-    again = planned(tmp_path_factory.mktemp("entry"), entry(strategy, policy))
-    assert same(again, policy), (again, policy)
-
-
-CURVE = "strategy,pls,loss,standard_error\n" + "".join(
-    f"{name},0.3,{loss},0.0001\n"
-    for name, loss in (("partial", 0.003), ("scar", 0.002), ("mfu", 0.001), ("ssu", 0.0015),
-                       ("round-robin", 0.0029))
-)  # fmt: skip
-
-
-def test_everything_that_is_said_can_be_pasted(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    recovery = "full, {strategy: cpr-ssu, target_pls: 0.1, sub_saves: {fraction: 0.25}}"
-    Path("small.yaml").write_text(small_scenario(recovery), "utf-8")
-    Path("mine.csv").write_text(CURVE, "utf-8")
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-    answer = cprsim.select(
-        "small.yaml", max_auc_loss=0.0009, curve="mine.csv", replications=200, folder="results"
+    cut = {"large_tables": parts.n_large_tables, "latency_h": parts.extra_h}
+    cut |= {key: getattr(parts, key) for key in ("fraction", "small_tables", "sample_period")}
+    section = SubSavesSection().model_copy(update=cut) if name.startswith("cpr-") else None
+    option, experiment = (
+        strategy(name, section),
+        assemble(load_scenario("x", text=small_scenario())),
     )
-    block, recommended = answer.values["recovery"], answer.values["recommended"]
-    scenario = re.sub(r"recovery: .*\n", lambda _: block + "\n", small_scenario())
-    Path("pasted.yaml").write_text(scenario, "utf-8")
-    made = {policy.name: policy for policy in assemble(load_scenario(Path("pasted.yaml"))).policies}
-    assert answer.folder is not None
-    read = load_selected(answer.folder).selection
-    chosen = {"full": read.full} | {name: one for name, one in read.best.items() if one}
-    assert set(made) == set(chosen)
-    assert len(made) == 6
-    for name, one in chosen.items():
-        assert same(made[name], one.policy), name
-    assert block.count("# recommended") == 1
-    (line,) = [one for one in block.splitlines() if "# recommended" in one]
-    assert f"strategy: {recommended}," in line
+    said = option.entry_at(interval_h, USEFUL_H)
+    again, policy = (
+        planned(tmp_path_factory.mktemp("entry"), said),
+        option.policy_at(experiment, interval_h),
+    )
+    assert same(again, policy), said
+    assert n_saves_due(again.interval_h, USEFUL_H) == n_saves_due(policy.interval_h, USEFUL_H)
+    assert ("sub_saves" in said) == (section not in (None, SubSavesSection())), said
 
 
 def test_a_priority_strategy_with_a_time_needs_no_target(tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,59 +11,63 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.failures.several import Stretched
+from cprsim.records import Storage, Transfer
+from cprsim.recovery.losses import Metric
 from cprsim.selector.choice import Flip
-from cprsim.selector.limit import Limit, LimitedQuantity
-from cprsim.selector.selecting import select
-from tests.selector.conftest import Job, curve_of
+from cprsim.selector.inputs import inputs_of
+from cprsim.selector.limit import Limit
+from tests.selector.conftest import Job, choose, curve_of
 
 JOB = Job(useful_h=50.0, mtbf_h=10.0, save_h=0.2, n_replications=1000)
-LIMIT = Limit(LimitedQuantity.AUC, 0.04 * 0.01 * JOB.pls(0))
+LIMIT = Limit(Metric.AUC, 0.04 * 0.01 * JOB.pls(0))
 CURVE = curve_of(partial=0.01)
+BANDWIDTH = "a bandwidth of the storage"
 
 
 @pytest.fixture(scope="module")
 def flips() -> dict[str, Flip]:
-    found = select(JOB.experiment(), CURVE, LIMIT)
+    found = choose(JOB.experiment(), CURVE, LIMIT, explain=True)
     assert found.chosen.strategy == "partial"
     return {flip.name: flip for flip in found.flips}
 
 
 def falls_back(experiment: Experiment, limit: Limit = LIMIT) -> bool:
-    return select(experiment, CURVE, limit, explain=False).fell_back
+    return choose(experiment, CURVE, limit).fell_back
 
 
-def test_the_limit_at_which_it_flips(flips: dict[str, Flip]) -> None:
-    at = flips["a limit of the AUC loss"].at
+def with_save(save_h: float) -> tuple[Experiment, Limit]:
+    made = JOB.experiment()
+    return replace(made, costs=replace(made.costs, save_stall=Constant(save_h))), LIMIT
+
+
+def with_mtbf(mtbf_h: float) -> tuple[Experiment, Limit]:
+    made = JOB.experiment()
+    return replace(made, failures=Stretched(made.failures, mtbf_h / JOB.mtbf_h)), LIMIT
+
+
+def with_limit(most: float) -> tuple[Experiment, Limit]:
+    return JOB.experiment(), replace(LIMIT, most=most)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "full_beyond"),
+    [
+        ("a limit of the AUC loss", with_limit, 0.99),
+        ("a cost of a save", with_save, 1.01),
+        ("an MTBF of the job", with_mtbf, 0.99),
+    ],
+)
+def test_beyond_the_value_it_is_full_recovery(
+    flips: dict[str, Flip],
+    name: str,
+    changed: Callable[[float], tuple[Experiment, Limit]],
+    full_beyond: float,
+) -> None:
+    at = flips[name].at
     assert at is not None
-    assert at < LIMIT.most
-    assert not falls_back(JOB.experiment(), replace(LIMIT, most=at * 1.01))
-    assert falls_back(JOB.experiment(), replace(LIMIT, most=at * 0.99))
-
-
-def test_the_cost_of_a_save_at_which_it_flips(flips: dict[str, Flip]) -> None:
-    at = flips["a cost of a save"].at
-    assert at is not None
-    assert at > JOB.save_h
-
-    def with_save(save_h: float) -> Experiment:
-        made = JOB.experiment()
-        return replace(made, costs=replace(made.costs, save_stall=Constant(save_h)))
-
-    assert not falls_back(with_save(at * 0.99))
-    assert falls_back(with_save(at * 1.01))
-
-
-def test_the_mtbf_at_which_it_flips(flips: dict[str, Flip]) -> None:
-    at = flips["an MTBF of the job"].at
-    assert at is not None
-    assert at < JOB.mtbf_h
-
-    def with_mtbf(mtbf_h: float) -> Experiment:
-        made = JOB.experiment()
-        return replace(made, failures=Stretched(made.failures, mtbf_h / JOB.mtbf_h))
-
-    assert not falls_back(with_mtbf(at * 1.01))
-    assert falls_back(with_mtbf(at * 0.99))
+    assert (at > flips[name].now) == (full_beyond > 1)
+    assert falls_back(*changed(at * full_beyond))
+    assert not falls_back(*changed(at * (2 - full_beyond)))
 
 
 def test_a_recovery_costs_both_alike_and_flips_nothing(flips: dict[str, Flip]) -> None:
@@ -77,10 +82,26 @@ def test_the_number_of_injected_failures_at_which_it_flips() -> None:
         return JOB.experiment(failures=Injected(JOB.useful_h, slots, count=count))
 
     limit = replace(LIMIT, most=LIMIT.most / 2)
-    found = {flip.name: flip for flip in select(with_failures(3), CURVE, limit).flips}
-    at = found["a number of failures per job"].at
+    selection = choose(with_failures(3), CURVE, limit, explain=True)
+    at = {flip.name: flip for flip in selection.flips}["a number of failures per job"].at
     assert at is not None
     assert at == round(at)
     assert at > 3
     assert falls_back(with_failures(int(at)), limit)
     assert not falls_back(with_failures(int(at) - 1), limit)
+
+
+@pytest.mark.parametrize("n_servers", [1, 256])
+def test_over_twice_the_bandwidth_a_save_takes_half_the_time(job: Job, n_servers: int) -> None:
+    """Of one server, whose own link is the slower one, and of all, which share the storage."""
+    storage = Storage(64e9, server_bandwidth_bytes_per_h=1e9, shard_bytes=1e9)
+    made = job.experiment()
+    over = replace(made.costs, save_stall=Transfer(), load=Transfer(), storage=storage)
+    known = {one.name: one for one in inputs_of(replace(made, costs=over))}
+    assert list(known) == [BANDWIDTH, "an MTBF of the job"]  # a load goes over it, too
+    bandwidth = known[BANDWIDTH]
+    assert bandwidth.now == pytest.approx(64 * 8 / 3600)  # Gbit/s
+    faster = bandwidth.set_to(2 * bandwidth.now).costs.storage
+    assert faster is not None
+    assert storage.transfer_h(n_servers) == (1.0 if n_servers == 1 else 4.0)
+    assert faster.transfer_h(n_servers) == pytest.approx(storage.transfer_h(n_servers) / 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,11 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Weibull
+from cprsim.recovery.losses import Metric
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.limit import Limit
 from cprsim.selector.parameters import N_DRAWS, variants
-from cprsim.selector.selecting import select
-from tests.selector.conftest import Job, curve_of
+from tests.selector.conftest import Job, choose, curve_of
 
 TEXT = """\
 job: {useful: 100 h}
@@ -54,17 +55,14 @@ def test_what_is_known_for_sure_is_not_drawn(tmp_path: Path) -> None:
 
 
 def test_a_decision_says_in_which_share_of_the_draws_it_holds() -> None:
-    job = Job(n_replications=200)
-    limit = Limit(LimitedQuantity.AUC, 0.06 * 0.01 * job.pls(0), confidence=0.5)
-    draws = [Job(mtbf_h=m, n_replications=200).experiment() for m in (5.0, 20.0, 60.0, 200.0)]
-    found = select(
-        job.experiment(), curve_of(partial=0.01), limit, explain=False, draws=draws
-    ).drawn
+    job, curve = Job(n_replications=200), curve_of(partial=0.01)
+    limit = Limit(Metric.AUC, 0.06 * 0.01 * job.pls(0), confidence=0.5)
+    draws = [replace(job, mtbf_h=m).experiment(curve=curve) for m in (5.0, 20.0, 60.0, 200.0)]
+    selection = choose(job.experiment(), curve, limit, draws=draws)
+    found, best = selection.drawn, selection.there["partial"]
     assert found is not None
     assert found.n == 4
     assert found.kept_fraction == 0.5  # where failures are rarer than was thought
-    best = select(job.experiment(), curve_of(partial=0.01), limit, explain=False).best["partial"]
-    assert best is not None
     assert found.low_h < best.policy.interval_h < found.high_h
 
 

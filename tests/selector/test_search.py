@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
-from cprsim.records import SubSaves
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RELOAD
-from cprsim.selector.limit import Limit, LimitedQuantity, pls_alone
+from cprsim.selector.limit import PLS, Limit, pls_alone
+from cprsim.selector.option import strategy
 from cprsim.selector.pricing import Bench, Priced
 from cprsim.selector.search import best_within
 from tests.making import paper_policy
 from tests.selector.conftest import Job
 
-WAYS = {"full": None, "partial": None, "eighths": SubSaves("ssu")}
-HALF = Limit(LimitedQuantity.PLS, 0.5, confidence=0.5)
+OPTIONS = {"full": strategy("full"), "partial": strategy("partial")}
+HALF = Limit(PLS, 0.5, confidence=0.5)
 
 
 class ByFormula(Bench):
     """Candidates that lose what a formula says of the progress between two writes [h]."""
 
     def __init__(self, job: Job, loses: Callable[[float], float]) -> None:
-        super().__init__(job.experiment(), WAYS, losing=lambda policy, one: pls_alone(one.pls))
+        super().__init__(job.experiment(), OPTIONS, HALF)
         self.loses = loses
         self.n_tried = 0
 
@@ -49,7 +49,7 @@ def test_the_fewest_writes_within_a_limit_are_found_in_a_few_tries(
     pieces = n_writes + 0.5
 
     bench = ByFormula(job, lambda apart_h: 0.5 * (apart_h / job.useful_h * pieces) ** power)
-    found = best_within(bench, "partial", HALF, 50_000)
+    found = best_within(bench, "partial", 50_000)
     assert found is not None
     assert n_writes <= found.n_writes <= 1.01 * n_writes
     assert bench.n_tried < 30
@@ -57,5 +57,5 @@ def test_the_fewest_writes_within_a_limit_are_found_in_a_few_tries(
 
 def test_no_writes_beyond_the_most_are_tried(job: Job) -> None:
     bench = ByFormula(job, lambda apart_h: 0.5 * apart_h / job.useful_h * 1000)
-    assert best_within(bench, "partial", HALF, 900) is None
+    assert best_within(bench, "partial", 900) is None
     assert bench.n_tried < 30

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,14 +15,14 @@ import cprsim
 from cprsim.files.units import TIME
 from cprsim.present.answer import Answer
 from cprsim.recovery.intervals import n_saves_due
-from cprsim.selector.choice import Flip, Selection
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.recovery.losses import Metric
+from cprsim.selector.choice import DrawnDecisions, Flip, Selection
+from cprsim.selector.limit import Limit
+from cprsim.selector.option import typed
 from cprsim.selector.pricing import interval_with
-from cprsim.selector.selecting import select as selection_of
-from cprsim.selector.words import typed
 from tests.making import call, small_scenario
 from tests.present.conftest import made_selection
-from tests.selector.conftest import Job, curve_of, said_of
+from tests.selector.conftest import Job, choose, curve_of, said_of
 
 CURVE = """\
 strategy,pls,loss,standard_error
@@ -37,7 +38,7 @@ FEW = {"replications": 100}
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The small scenario and a curve of the user's own; without what would flip the decision."""
-    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: FLIPS)
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: FLIPS)
     monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(small_scenario(), "utf-8")
@@ -91,21 +92,6 @@ def test_strategies_that_do_and_cost_the_same_share_a_row() -> None:
     assert len({tuple(row[1:]) for row in table.rows}) == len(names)
 
 
-def test_the_scenario_may_name_limit_and_curve() -> None:
-    accuracy = {"curve": "mine.csv", "max_auc_loss": 0.0005, "risk": 0.9, "confidence": 0.8}
-    answer = cprsim.select("small.yaml", {"accuracy": accuracy}, **FEW)
-    assert "for 90 % of the jobs, AUC loss at most 0.0005 at its 80 % upper" in str(answer)
-
-
-def test_a_shipped_curve_of_another_model_is_warned_of() -> None:
-    other = {"kernel": {"most_rows": 2000}}
-    answer = cprsim.select(
-        "small.yaml", other, max_auc_loss=0.001, curve="criteo-kaggle-linear", **FEW
-    )
-    assert "was measured for another model than this section `kernel`" in str(answer)
-    assert "most_rows (5000, here 2000)" in str(answer)
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -130,6 +116,15 @@ def test_what_is_wrong_is_said_in_one_message(folder: Path, options: str, said: 
     assert "Traceback" not in result.output
     assert "--set" not in result.output
     assert not (folder / "results").exists()
+
+
+def test_what_is_lost_of_accuracy_is_in_the_bills() -> None:
+    """Of a selection that is read back, too."""
+    prices = ["prices={node_hour: 3, auc_loss: 40}"]
+    answer = cprsim.select("small.yaml", prices, max_auc_loss=0.0005, curve="mine.csv", **FEW)
+    bills = answer.frames["bills"].set_index(["strategy", "part"])["job_cost"]
+    loss = answer.frames["strategies"].set_index("strategy")["loss"]
+    assert bills["cpr-mfu", "accuracy"] == pytest.approx(40 * 1e4 * loss["cpr-mfu"], abs=0.01)
 
 
 def test_without_a_curve_it_says_how_to_get_one() -> None:
@@ -185,26 +180,40 @@ def test_the_page_of_a_selection_made_by_hand(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def selection() -> Selection:
-    limit = Limit(LimitedQuantity.AUC, 0.06 * 0.01 * Job().pls(0))
+    limit = Limit(Metric.AUC, 0.06 * 0.01 * Job().pls(0))
     experiment = Job(n_replications=200).experiment()
-    made = selection_of(experiment, curve_of(0.0005), limit, explain=False)
+    made = choose(experiment, curve_of(0.0005), limit)
     bench = {name: (one,) for name, one in made.best.items() if one is not None}
     return replace(made, flips=FLIPS, front=bench)
 
 
-def test_flips_say_from_what_to_what(selection: Selection) -> None:
-    text = said_of(selection)
-    assert "a cost of a save of 30 min (now 3 min)" in text
-    assert "It would stay the same with: an MTBF of the job of 1 h (now 25 h)." in text
-
-
-def test_what_was_not_measured_is_warned_of(selection: Selection) -> None:
-    partial = selection.best["partial"]
-    assert partial is not None
-    best = {**selection.best, "partial": replace(partial, beyond_fraction=0.07)}
-    beyond = replace(selection, best=best)
-    assert "7.00 % of the jobs lose more than the curve was measured for" in said_of(beyond)
-    assert "Warning" not in said_of(selection)
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (lambda one: {}, "a cost of a save of 30 min (now 3 min)"),
+        (lambda one: {}, "It would stay the same with: an MTBF of the job of 1 h (now 25 h)."),
+        (
+            lambda one: {
+                "best": one.best | {"partial": replace(one.there["partial"], beyond_fraction=0.07)}
+            },
+            "Warning: at partial's interval 7.00 % of the jobs lose more than the curve was",
+        ),
+        (
+            lambda one: {"drawn": DrawnDecisions(40, 0.9, 0.8, 2.0, 6.0)},
+            "In 40 draws of them the decision for or against full recovery is the same in 90.0 %, "
+            "the best interval of cpr-mfu is 2 h to 6 h (5 to 95 %), the one above keeps the limit "
+            "in 80.0 %; 2 h in 95 %.",
+        ),
+        (
+            lambda one: {"stand_ins": (0.0, 50.0)},
+            "shipped curves the interval of cpr-mfu is none that keeps the limit to 50 h.",
+        ),
+    ],
+)
+def test_what_is_said_of_a_selection(selection: Selection, changed: Any, said: str) -> None:
+    text = said_of(replace(selection, **changed(selection)))
+    assert said in " ".join(text.split())
+    assert ("Warning" in text) == said.startswith("Warning")
 
 
 @given(

@@ -11,24 +11,24 @@ from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
 from cprsim.failures.injected import Injected
-from cprsim.records import SubSaves
 from cprsim.recovery.losses import Metric
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD
-from cprsim.selector.deciding import bench_of
-from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.limit import PLS, Limit
+from cprsim.selector.option import strategy as strategy_option
 from cprsim.selector.pricing import interval_with
-from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
-from cprsim.selector.selecting import select
-from tests.selector.conftest import Job, curve_of
+from cprsim.selector.search import cheapest_of
+from cprsim.staleness.curve import StalenessCurve
+from tests.selector.conftest import Job, bench_by, choose, curve_of
 
 EVEN = 0.5  # confidence: the estimate itself
 TIGHT = 0.06 * 0.01 * Job().pls(0)  # what about 16 saves lose at a slope of 0.01
 
 
 def auc(most: float, **more: float) -> Limit:
-    return Limit(LimitedQuantity.AUC, most, **more)
+    return Limit(Metric.AUC, most, **more)
 
 
 def between(job: Job, n_saves: int, slope: float) -> float:
@@ -41,9 +41,8 @@ def test_the_fewest_saves_that_keep_the_limit_are_those_of_the_closed_form(
     job: Job, n_saves: int
 ) -> None:
     limit = auc(between(job, n_saves, 0.01), confidence=EVEN)
-    found = select(job.experiment(), curve_of(partial=0.01), limit, explain=False)
-    best = found.best["partial"]
-    assert best is not None
+    found = choose(job.experiment(), curve_of(partial=0.01), limit)
+    best = found.there["partial"]
     assert best.n_saves == n_saves
     error = best.pls.half_width / 1.96
     assert abs(best.pls.mean - job.pls(n_saves)) < 4 * error + 0.003 * job.pls(n_saves), error
@@ -58,47 +57,32 @@ def test_the_limit_holds_at_the_upper_bound_of_the_curve(job: Job) -> None:
     limit = auc(0.07 * 0.01 * job.pls(0))
     # n + 1 >= upper T / (2 M N) / limit
     by_hand = ceil(upper * job.useful_h / (2 * job.mtbf_h * job.n_emb_ps) / limit.most) - 1
-    found = select(job.experiment(), curve_of(error, degrees, partial=slope), limit, explain=False)
-    best = found.best["partial"]
-    assert best is not None
+    found = choose(job.experiment(), curve_of(error, degrees, partial=slope), limit)
+    best = found.there["partial"]
     assert by_hand <= best.n_saves <= by_hand + 1  # simulation noise adds to the bound
     assert best.held <= limit.most < best.held * (best.n_saves + 1) / best.n_saves * 1.01
 
 
 def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
-    bench = bench_of(job.experiment(), curve_of(), auc(0.001))
-    best = best_full(bench)
+    bench = bench_by(job.experiment(), curve_of(), auc(0.001))
+    best = cheapest_of(bench, "full")
     by_hand = min(job.full_overhead(n) for n in range(1, 400))
     assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
 
 
-def test_who_waits_is_told_of_each_simulation_and_nothing_is_simulated_twice(job: Job) -> None:
-    told: list[int] = []
-    few = job.experiment().simulated(replications=200)
-    bench = bench_of(few, curve_of(), auc(0.001), on_priced=lambda: told.append(1))
+def test_nothing_is_simulated_twice(job: Job) -> None:
+    bench = bench_by(job.experiment().simulated(replications=200), curve_of(), auc(0.001))
     once = bench.price("partial", [1.0])
-    assert len(told) == 1
     again = bench.price("partial", [1.0, 2.0])
-    assert len(told) == 2
     assert again[0] is once[0]
     assert bench.price("partial", [2.0, 1.0]) == again[::-1]
-    assert len(told) == 2
-
-
-def test_no_more_saves_are_tried_than_cost_some_times_what_full_recovery_does(job: Job) -> None:
-    bench = bench_of(job.experiment().simulated(replications=200), curve_of(), auc(0.001))
-    full = best_full(bench)
-    budget_h = WORTH_TRYING * full.mean_overhead * job.useful_h
-    assert most_writes(bench, "partial", full) == ceil(budget_h / job.save_h)
-    endless = replace(full, finished_fraction=0.5)
-    assert most_writes(bench, "partial", endless) == WORTH_TRYING * 10 * job.useful_h / job.save_h
 
 
 def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
     """Every number of saves, simulated one by one, on the same failures."""
     experiment, limit = job.experiment().simulated(replications=500), auc(TIGHT, confidence=0.8)
     curve = curve_of(0.0005, partial=0.01)
-    best = select(experiment, curve, limit, explain=False).best["partial"]
+    best = choose(experiment, curve, limit).there["partial"]
     costs, cluster = experiment.costs, experiment.cluster
     policies = tuple(
         strategy(str(n), RELOAD, costs, cluster, interval_with(n, job.useful_h)) for n in range(60)
@@ -110,16 +94,13 @@ def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
         assert lost is not None
         if lost.mean().quantile(0.8) <= limit.most:
             keeping.append((float(one.costs.wall_h.mean()), n))
-    assert best is not None
     assert best.n_saves == min(keeping)[1]
 
 
 def test_the_cheapest_that_surely_pays_is_recommended(job: Job) -> None:
-    found = select(job.experiment(), curve_of(), auc(TIGHT), explain=False)
+    found = choose(job.experiment(), curve_of(), auc(TIGHT))
     assert set(found.best) == {"partial", "cpr-mfu", "cpr-round-robin"}
-    mfu, robin = found.best["cpr-mfu"], found.best["cpr-round-robin"]
-    assert mfu is not None
-    assert robin is not None
+    mfu, robin = found.there["cpr-mfu"], found.there["cpr-round-robin"]
     assert mfu.overhead.mean < robin.overhead.mean  # it may save less often
     assert found.chosen is mfu
     assert found.chosen.benefit.low > 0
@@ -130,21 +111,17 @@ def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
     job: Job, error: float, chosen: str
 ) -> None:
     curve = curve_of(error, partial=0.010, mfu=0.0060, ssu=0.0058)
-    limit = Limit(LimitedQuantity.AUC, 0.05 * 0.01 * job.pls(0))
-    made = select(job.experiment(), curve, limit, explain=False)
-    assert made.best["cpr-ssu"].overhead.mean < made.best["cpr-mfu"].overhead.mean  # type: ignore[union-attr]
+    limit = Limit(Metric.AUC, 0.05 * 0.01 * job.pls(0))
+    made = choose(job.experiment(), curve, limit)
+    assert made.there["cpr-ssu"].overhead.mean < made.there["cpr-mfu"].overhead.mean
     assert made.recommended == chosen
     assert made.alike == (("cpr-mfu", "cpr-ssu") if chosen == "cpr-mfu" else ("cpr-ssu",))
 
 
 def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -> None:
-    mean = select(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN), explain=False)
-    tail = select(
-        job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN, risk=0.95), explain=False
-    )
-    a, b = mean.best["partial"], tail.best["partial"]
-    assert a is not None
-    assert b is not None
+    mean = choose(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN))
+    tail = choose(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN, risk=0.95))
+    a, b = mean.there["partial"], tail.there["partial"]
     assert b.n_saves > a.n_saves
     experiment = job.experiment(policies=(b.policy,))
     one = pipeline.simulate(experiment).strategies[0]
@@ -158,12 +135,11 @@ def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -
 def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: ())
     monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
     few = job.experiment().simulated(replications=200)
-    found = select(few, curve_of(partial=0.01), auc(TIGHT))
-    best = found.best["partial"]
-    assert best is not None
+    found = choose(few, curve_of(partial=0.01), auc(TIGHT), explain=True)
+    best = found.there["partial"]
     numbers = [one.n_saves for one in found.front["partial"]]
     assert best.n_saves in numbers
     assert numbers[0] == 0
@@ -174,27 +150,16 @@ def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
 # ----------------------------------------------------------------------------- falling back
 
 
-def test_a_limit_of_nothing_leaves_full_recovery(job: Job) -> None:
-    found = select(job.experiment(), curve_of(), auc(0.0), explain=False)
-    assert found.fell_back
-    assert set(found.best.values()) == {None}
-
-
 def test_where_no_strategy_costs_less_it_is_full_recovery(job: Job) -> None:
     # so tight that partial recovery would save as often as full recovery does, and more
-    found = select(job.experiment(), curve_of(partial=0.01), auc(TIGHT / 8), explain=False)
-    best = found.best["partial"]
-    assert best is not None
+    found = choose(job.experiment(), curve_of(partial=0.01), auc(TIGHT / 8))
+    best = found.there["partial"]
     assert best.keeps
     assert best.benefit.high < 0
     assert found.fell_back
-
-
-def test_a_loose_limit_needs_no_checkpoint(job: Job) -> None:
-    found = select(job.experiment(), curve_of(partial=0.01), auc(0.5), explain=False)
-    assert found.chosen.strategy == "partial"
-    assert found.chosen.n_saves == 0
-    assert abs(found.chosen.pls.mean - job.pls(0)) < 0.03 * job.pls(0)
+    nothing = choose(job.experiment(), curve_of(), auc(0.0))
+    assert nothing.fell_back
+    assert set(nothing.best.values()) == {None}
 
 
 def test_one_embedding_server_loses_all_at_once(job: Job) -> None:
@@ -206,117 +171,73 @@ def test_one_embedding_server_loses_all_at_once(job: Job) -> None:
         return (n_saves + 1) * (w - m * (1 - np.exp(-w / m))) / alone.useful_h
 
     limit = auc(0.01 * (net(10) + net(9)) / 2, confidence=EVEN)
-    best = select(alone.experiment(), curve_of(partial=0.01), limit, explain=False).best["partial"]
-    assert best is not None
+    best = choose(alone.experiment(), curve_of(partial=0.01), limit).there["partial"]
     assert best.n_saves == 10
 
 
-def test_free_saves_are_made_as_often_as_is_tried(job: Job) -> None:
-    found = select(Job(save_h=0.0).experiment(), curve_of(), auc(TIGHT), explain=False)
-    assert found.full.n_saves == 1000
-    best = found.best["partial"]
-    assert best is not None
-    assert best.n_saves == 1000
+NEVER = Injected(Job().useful_h, range(Job().n_emb_ps), count=0)
+OFTEN = Job(useful_h=2.0, mtbf_h=0.1, recovery_h=0.02, save_h=0.01, n_replications=400)
 
 
-def test_failures_every_few_minutes_are_decided_too() -> None:
-    often = Job(useful_h=2.0, mtbf_h=0.1, recovery_h=0.02, save_h=0.01, n_replications=400)
-    found = select(often.experiment(), curve_of(partial=0.01), auc(TIGHT), explain=False)
+@pytest.mark.parametrize(
+    ("made", "recommended", "n_full"),
+    [
+        (Job(save_h=0.0).experiment(), "partial", 1000),  # free saves: as often as is tried
+        (OFTEN.experiment(), "cpr-mfu", None),
+        (Job().experiment(failures=NEVER), "full", 0),
+    ],
+)
+def test_what_is_chosen_at_the_ends(made: Experiment, recommended: str, n_full: int | None) -> None:
+    found = choose(made, curve_of(), auc(TIGHT))
+    assert found.recommended == recommended
     assert found.full.finished_fraction == 1
-    assert found.chosen.strategy == "partial"
-
-
-def test_where_nothing_fails_nothing_is_recommended_but_no_saves(job: Job) -> None:
-    never = Injected(job.useful_h, range(job.n_emb_ps), count=0)
-    found = select(job.experiment(failures=never), curve_of(), auc(0.001), explain=False)
-    assert found.fell_back
-    assert found.full.n_saves == 0
-    assert found.full.overhead.mean == 0
+    assert n_full in (None, found.full.n_saves)
 
 
 # ----------------------------------------------------------------------------- the formula
 
 
-def test_the_papers_formula_is_always_a_candidate(job: Job) -> None:
-    curve = curve_of(0.001, partial=0.01)
-    found = select(job.experiment(), curve, auc(TIGHT), explain=False)
-    (formula,) = found.formula  # one server at a time: both forms are one
-    target = TIGHT / 0.01
-    assert formula.policy.interval_h == pytest.approx(2 * target * job.n_emb_ps * job.mtbf_h)
-    assert not formula.keeps  # it knows nothing of how well the slope is known
-
-
-def test_with_servers_that_fail_together_both_forms_are_there(job: Job) -> None:
-    together = replace(job.experiment().failures, together=4)  # type: ignore[type-var]
-    found = select(
-        job.experiment(failures=together), curve_of(partial=0.01), auc(TIGHT), explain=False
-    )
-    published, divided = found.formula
-    assert (published.rule, divided.rule) == ("cpr-undivided", "cpr")
-    ratio = published.policy.interval_h / divided.policy.interval_h
-    assert ratio == pytest.approx(4.0)
-    assert not published.keeps
-
-
-def test_a_target_pls_needs_no_curve(job: Job) -> None:
-    found = select(job.experiment(), None, Limit(LimitedQuantity.PLS, 0.002), explain=False)
-    best = found.best["partial"]
-    assert best is not None
-    assert best.pls.mean <= 0.002
-    assert best.held <= 0.002
-    assert found.formula[0].policy.interval_h == pytest.approx(
-        2 * 0.002 * job.n_emb_ps * job.mtbf_h
-    )
+@pytest.mark.parametrize("n_together", [1, 4])
+def test_the_papers_formula_is_a_candidate_in_both_forms(job: Job, n_together: int) -> None:
+    together = replace(job.experiment().failures, together=n_together)  # type: ignore[type-var]
+    found = choose(job.experiment(failures=together), curve_of(0.001, partial=0.01), auc(TIGHT))
+    both = {one.rule: one.policy.interval_h for one in found.formula}
+    published_h = 2 * TIGHT / 0.01 * job.n_emb_ps * job.mtbf_h
+    assert both.pop("cpr") == pytest.approx(published_h / n_together)
+    # they are one where one server fails at a time
+    assert both == ({"cpr-undivided": pytest.approx(published_h)} if n_together > 1 else {})
+    assert not any(one.keeps for one in found.formula)  # nor how well the slope is known
 
 
 # ----------------------------------------------------------------------------- bad input
 
 
-def test_an_accuracy_limit_needs_a_curve(job: Job) -> None:
-    with pytest.raises(ParameterError, match="needs a staleness curve"):
-        select(job.experiment(), None, auc(0.001))
-
-
-def test_a_curve_that_knows_none_of_the_strategies_is_refused(job: Job) -> None:
-    with pytest.raises(ParameterError, match="knows none of"):
-        select(job.experiment(), curve_of(), Limit(LimitedQuantity.LOG_LOSS, 0.001))
-
-
-def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job) -> None:
-    ways = {"partial": None, "cpr-ssu": SubSaves("ssu")}
-    selection = select(job.experiment(), curve_of(), auc(0.001), ways, explain=False)
-    assert list(selection.best) == ["partial"]
-    assert selection.left_out == ("cpr-ssu",)
-
-
-@pytest.mark.parametrize("n", [None, 1, 99])
-def test_too_few_replications_are_refused(job: Job, n: int | None) -> None:
-    said = f"^{n or 'a precision in place of'} replications"
-    with pytest.raises(ParameterError, match=said):
-        select(job.experiment().simulated(replications=n), curve_of(), auc(0.001))
+UNFIT = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
 
 
 @pytest.mark.parametrize(
-    ("most", "more", "said"),
+    ("n", "curve", "limit", "said"),
     [
-        (-1.0, {}, "is none"),
-        (float("nan"), {}, "is none"),
-        (0.1, {"confidence": 1.0}, "confidence is 1.0"),
-        (0.1, {"confidence": 0.2}, "confidence is 0.2"),
-        (0.1, {"risk": 0.0}, "risk is 0.0"),
-        (0.1, {"risk": 1.5}, "risk is 1.5"),
+        (2000, None, auc(0.001), "needs a staleness curve"),
+        (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "knows none of"),
+        (2000, UNFIT, auc(0.001), "hand is not fit for use.*3 seeds are too few"),
+        (None, curve_of(), auc(0.001), "^a precision in place of replications"),
+        (99, curve_of(), auc(0.001), "^99 replications"),
     ],
 )
-def test_a_limit_is_a_limit(most: float, more: dict[str, float], said: str) -> None:
+def test_what_can_not_be_decided_is_refused(
+    job: Job, n: int | None, curve: StalenessCurve | None, limit: Limit, said: str
+) -> None:
     with pytest.raises(ParameterError, match=said):
-        auc(most, **more)
-    with pytest.raises(ParameterError, match="share between 0 and 1"):
-        Limit(LimitedQuantity.PLS, 1.5)
+        choose(job.experiment().simulated(replications=n), curve, limit)
 
 
-def test_nothing_is_recommended_by_a_curve_that_is_not_fit_for_use(job: Job) -> None:
-    unfit = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
-    with pytest.raises(ParameterError, match=r"hand is not fit for use.*3 seeds are too few"):
-        select(job.experiment(), unfit, auc(1e-5), explain=False)
-    by_pls = Limit(LimitedQuantity.PLS, 0.05)  # which asks nothing of the curve
-    assert select(job.experiment(), unfit, by_pls, explain=False).chosen
+def test_a_limit_of_pls_asks_nothing_of_the_curve(job: Job) -> None:
+    assert choose(job.experiment(), UNFIT, Limit(PLS, 0.05)).chosen
+
+
+def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job) -> None:
+    options = {name: strategy_option(name) for name in ("partial", "cpr-ssu")}
+    selection = choose(job.experiment(), curve_of(), auc(0.001), options)
+    assert list(selection.best) == ["partial"]
+    assert selection.left_out == ("cpr-ssu",)

@@ -11,14 +11,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cprsim.compiling import always
-from cprsim.errors import CprsimError
 from cprsim.experiments.assemble import assemble
-from cprsim.experiments.pipeline import Outcome, simulate
+from cprsim.experiments.pipeline import simulate
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import with_mean
-from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Start
 from cprsim.records import Clock, EventKind, EventLog, SubSaves
 from cprsim.scenario.reading import load_scenario
@@ -35,9 +32,9 @@ from tests.engines import (
     draws_of,
     job_of,
     logged,
+    ran,
 )  # fmt: skip
 from tests.golden.rows import CHANGES
-from tests.making import SCENARIOS
 from tests.recovery.random_policies import dice_of, random_job
 
 # --------------------------------------------------------------------------- drawn failures
@@ -54,17 +51,6 @@ def test_rows_agree(number: int) -> None:
     source = JobClock(lifetime, range(n_nodes), 1 + number % 3, job.clock, Start.FRESH)
     failing = BlockFailures(source, job.cluster, 11 + number, 0, job.useful_h)
     assert_both_agree(job, failing, 25)
-
-
-@pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
-@pytest.mark.parametrize("how", [FULL, PARTIAL])
-def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: str) -> None:
-    job = job_of(how, 0.8, useful_h=USEFUL_H, clock=clock, n_trainers=2, save_h=0.2, load_h=0.3)
-    slots_at = ((2,), (0, 3), (5, 4), (1,))
-    at_h = (0.9, 1.05, 6.5, 500.0)  # in a save, in a recovery, beyond the useful hours, after all
-    failing = Injected(USEFUL_H, range(6), at_h=at_h, clock=clock, slots_at=slots_at)
-    rows = assert_both_agree(job, BlockFailures(failing, job.cluster, 1, 0, USEFUL_H), 3)
-    assert rows.costs.n_failures.tolist() == [3, 3, 3]
 
 
 # --------------------------------------------------------------------------- any schedule
@@ -106,7 +92,7 @@ def cases(draw: st.DrawFn) -> tuple[str, SimulatedJob, list[ScopedFailure]]:
 def test_any_schedule(case: tuple[str, SimulatedJob, list[ScopedFailure]]) -> None:
     how, job, failures = case
     draws = draws_of(job)
-    found = {name: engine(job, failures, draws) for name, engine in ENGINES.items()}
+    found = {engine: ran(engine, job, failures, draws) for engine in ENGINES}
     assert_same_outcome(found["simpy"], found["naive"])
     assert_same_outcome(found["loop"], found["simpy"])
     log = logged(job, failures, draws)
@@ -129,12 +115,8 @@ def assert_makes_sense(how: str, log: EventLog) -> None:
 
 # --------------------------------------------------------------------------- scenarios
 
-N_BY_SIMPY, N_OF_BITS = 4, 40
-NO_RUN = ("fleet", "rehearsal", "shadowsync")  # of other commands
-SHIPPED = sorted(path.stem for path in SCENARIOS.glob("*.yaml") if path.stem not in NO_RUN)
 
-
-def assert_engines_agree(scenario: str, sets: list[str], n: int = N_BY_SIMPY) -> None:
+def assert_engines_agree(scenario: Path | str, sets: list[str], n: int) -> None:
     experiment = assemble(load_scenario(scenario, sets)).simulated(replications=n)
     for ours, theirs in zip(
         simulate(experiment).strategies,
@@ -150,29 +132,6 @@ def test_strategies_of_a_changed_scenario(name: str) -> None:
     changes = {"failures.clock": "wall"} | CHANGES[name]
     sets = [f"{key}={value}" for key, value in changes.items()]
     assert_engines_agree("scenarios/quickstart.yaml", sets, n=30)
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_scenarios_have_the_same_bits_by_machine_code_and_by_python(name: str) -> None:
-    try:
-        experiment = assemble(load_scenario(SCENARIOS / f"{name}.yaml"))
-    except CprsimError as error:
-        pytest.skip(f"without its files: {error}")
-    experiment, found = experiment.simulated(replications=N_OF_BITS), []
-    for machine_code in (True, False):
-        with always(machine_code=machine_code):
-            found.append(bytes_of(simulate(experiment)))
-    assert found[0] == found[1]
-
-
-def bytes_of(outcome: Outcome) -> list[bytes]:
-    """All numbers of all replications and losses."""
-    return [
-        np.asarray(getattr(record, name)).tobytes()
-        for one in outcome.strategies
-        for record in (one.costs, one.losses)
-        for name in record.__dataclass_fields__
-    ]
 
 
 NOTICED = """\
@@ -199,13 +158,14 @@ simulation: {seed: 1, replications: 2}
 """
 
 
-@pytest.mark.parametrize("clock", Clock)
-def test_notices_of_drawn_failures_reach_both_engines_alike(clock: Clock, tmp_path: Path) -> None:
-    (tmp_path / "noticed.yaml").write_text(NOTICED.replace("CLOCK", clock), "utf-8")
-    assert_engines_agree(tmp_path / "noticed.yaml", [], n=60)
+TEXTS = {f"notices on {clock}": (NOTICED.replace("CLOCK", clock), 60) for clock in Clock} | {
+    # 400 failures among 1.4 million instants: within 1e-9 of the job two of three would meet
+    "a long job that saves each step": (LONG, 2)
+}
 
 
-def test_a_long_job_that_saves_each_step(tmp_path: Path) -> None:
-    """400 failures among 1.4 million instants: within 1e-9 of the job two of three would meet."""
-    (tmp_path / "long.yaml").write_text(LONG, "utf-8")
-    assert_engines_agree(tmp_path / "long.yaml", [], n=2)
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_scenario(name: str, tmp_path: Path) -> None:
+    text, n = TEXTS[name]
+    (tmp_path / "one.yaml").write_text(text, "utf-8")
+    assert_engines_agree(tmp_path / "one.yaml", [], n)

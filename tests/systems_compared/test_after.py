@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 from math import inf
 from typing import Any
 
-import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
 from cprsim.present.systems_listing import ListedJob, cases, listed_of, needs
-from cprsim.records import Clock, Cluster, Costs, Floats, Holds, Role, Storage
+from cprsim.records import Cluster, Costs, Holds, Role, Storage
 from cprsim.recovery.policy import (
-    PARTS_IN_ORDER,
     Medium,
     Policy,
     Reach,
@@ -24,13 +21,11 @@ from cprsim.recovery.policy import (
     Scope,
     Stage,
     StageKind,
-    Tax,
     Tier,
 )
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.recovery import options_of
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.systems_compared.after import (
     ALL_NODES,
     TWO_NODES,
@@ -40,7 +35,6 @@ from cprsim.systems_compared.after import (
     fates,
     strikes_of,
 )
-from tests.engines import draws_of, outcomes
 from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job, planned, spent
 
 JOB = replace(every_system_s_job(), useful_h=5.0, step_h=0.0625)
@@ -66,40 +60,13 @@ def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
     for scope, case in enumerate(CASES.values()):
         _, rule = after(policy, JOB.cluster, case, dict.fromkeys(policy.written, 1.0))
         number = len(rules) if rule is None else 1 + policy.rules.index(rule)
-        failure = (AT_H, STRUCK[scope], scope)
-        hours = spent(replace(policy, rules=rules), failure, job=JOB, scopes=SCOPES)
+        failure = ScopedFailure(AT_H, STRUCK[scope], scope, (8.0,) * len(STRUCK[scope]))
+        hours = spent(replace(policy, rules=rules), [failure], replace(JOB, scopes=SCOPES))
         assert hours[StageKind.DETECT.value] == pytest.approx(2.0**-number), case.scope.name
 
 
 def undetected(rule: Rule) -> list[Stage]:
     return [stage for stage in rule.stages if stage.kind is not StageKind.DETECT]
-
-
-# steps are so short that no snapshot is hidden whole
-LONG_SAVES = replace(JOB, step_h=2.0**-9, costs=replace(JOB.costs, save_background=Constant(0.1)))
-
-
-def hours_after(name: str) -> tuple[Floats, Tax]:
-    """Hours by part after one failure: of a node at many instants, and of each kind at one."""
-    policy = policy_of(name, LONG_SAVES)
-    lists = [(at_h, (0,), NODE) for at_h in np.arange(4.0, 4.9, 0.005).tolist()]
-    lists += [(AT_H, struck, scope) for scope, struck in enumerate(STRUCK)]
-    lists.append((AT_H, (1, 2), NODE))
-    job = SimulatedJob(LONG_SAVES.useful_h, LONG_SAVES.cluster, Clock.WALL, SCOPES, policy)
-    failures = [(ScopedFailure(*one, (8.0,) * len(one[1])),) for one in lists]
-    found = outcomes(job, failures, draws_of(job, n=len(lists)), "loop")
-    assert all(one.finished for one in found)
-    hours = [dict(zip(policy.parts, one.hours, strict=True)) for one in found]
-    return np.array([[one.get(part, 0.0) for part in PARTS_IN_ORDER] for one in hours]), policy.tax
-
-
-def test_an_event_list_or_what_it_takes_tells_each_system_from_all_of_its_family() -> None:
-    found = {name: hours_after(name) for name in OF_LITERATURE}
-    for one, other in combinations(OF_LITERATURE, 2):
-        if SYSTEMS[one].family is SYSTEMS[other].family:
-            (hours, takes), (others, other_takes) = found[one], found[other]
-            told = takes != other_takes or not np.allclose(hours, others, rtol=0.0, atol=1e-6)
-            assert told, (one, other)
 
 
 INEXACT = (

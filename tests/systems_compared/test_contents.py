@@ -46,10 +46,3 @@ def test_with_a_check_before_each_save_one_content_is_enough() -> None:
     )
     assert {*answer.frames["contents"]["none_clean_fraction"]} == {0.0}
     assert "Keep 1 content (" in words
-
-
-def test_without_silent_errors_nothing_is_said() -> None:
-    lines = [line for line in SCENARIO.splitlines() if not line.startswith("silent")]
-    words, answer = compared("\n".join(lines))
-    assert "contents" not in answer.frames
-    assert "content" not in words

@@ -19,8 +19,7 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import PARTS_IN_ORDER
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
-from cprsim.systems_compared.best import at_their_best
-from cprsim.systems_compared.comparison import assumptions, verdict_of
+from cprsim.systems_compared.comparison import verdict_of
 from cprsim.systems_compared.lineup import entrants_of
 from tests.making import SCENARIOS, maker
 
@@ -350,13 +349,6 @@ def test_what_a_job_can_not_run_today_is_left_out_where_asked(tmp_path: Path) ->
     assert left_out["oobleck"].startswith("a paper only")
 
 
-def test_failures_that_take_several_nodes_are_not_assumed_to_take_one() -> None:
-    loaded = load_scenario(SCENARIOS / "production.yaml")  # four servers each time
-    assert not any("one node" in one for one in assumptions(loaded.scenario))
-    alone = load_scenario(SCENARIOS / "production.yaml", ["failures.together=1"])
-    assert any("one node" in one for one in assumptions(alone.scenario))
-
-
 def test_a_tier_is_named_where_several_are_saved_to() -> None:
     entry = "recovery: [{strategy: gemini, options: {remote_every: 5 h}}]"
     text = re.sub("recovery: .*", entry, EACH_4_H)
@@ -373,13 +365,3 @@ def test_systems_that_are_alike_are_one_row() -> None:
     names = [str(row[0]) for row in table.rows]
     assert names[0] in ("f5, same", "same, f5")
     assert names[1:] == ["f4"]
-
-
-def test_the_bar_knows_how_many_systems_there_are(tmp_path: Path) -> None:
-    made = maker(tmp_path, SERVERS)("simulation.replications=100")
-    loaded = load_scenario(tmp_path / "scenario.yaml", ["simulation.replications=100"])
-    entrants, _ = entrants_of(loaded, made, only=("full",))
-    told: list[tuple[int, int]] = []
-    at_their_best(entrants, made, on_progress=lambda done, total: told.append((done, total)))
-    assert {total for _, total in told} == {1}
-    assert told[-1] == (1, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,27 +11,21 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
-from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.design import Design
 from cprsim.measuring.plugged import PluggedSetting
 from cprsim.measuring.protocol import Predictions
 from cprsim.measuring.runs import forked, setting_of
 from cprsim.scenario.reading import load_scenario
 from cprsim.torch import TensorBatches, Trainer
+from tests.measuring.conftest import JOB
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from dlrm_criteo import Dlrm, loss_of, optimizers_of
 
-SCENARIO = """
-job: {useful: 50 h}
-cluster: {emb_ps: 4}
-failures: {kind: injected, count: 2}
-costs: {save: 5 min, load: 5 min, detect: 0 s, reschedule: 0 s}
-recovery: [full, partial]
-kernel: {samples: 7600, most_rows: 200, dimension: 8, bottom: [16], top: [16], optimizer: OPTIMIZER,
-  rate: RATE, batch: 64, schedule: constant}
-simulation: {seed: 1, replications: 100}
-"""
+KERNEL = (
+    "{{samples: 7600, most_rows: 200, dimension: 8, bottom: [16], top: [16], optimizer: {}, "
+    "rate: {}, batch: 64, schedule: constant}}"
+)
 OPTIMIZERS = {"sgd": ("sgd", 0.2), "adagrad": ("rowwise-adagrad", 0.02), "adam": ("adam", 0.003)}
 # SCAR is left out: of rows that moved nearly as far, the last digits decide which is saved
 DESIGN = Design(
@@ -61,23 +54,16 @@ def plugged(built_in, name: str):
     batches = TensorBatches(*tensors(built_in.train), batch=built_in.plan.batch)
     evaluate = lambda module: Predictions(test[2].numpy(), module(test[0], test[1]).numpy())  # noqa: E731
     own = Trainer(module, optimizers, batches, loss_of, evaluate)
-    return PluggedSetting(own, built_in.shards, built_in.plan.seed, ArrayPool(), own.state())
+    return PluggedSetting(own, built_in.shards, built_in.plan.seed, own.state())
 
 
 @pytest.fixture(params=OPTIMIZERS)
 def both(request, tmp_path):
     path = tmp_path / "small.yaml"
-    rate = str(OPTIMIZERS[request.param][1])
-    path.write_text(SCENARIO.replace("OPTIMIZER", request.param).replace("RATE", rate))
+    kernel = KERNEL.format(request.param, OPTIMIZERS[request.param][1])
+    path.write_text(JOB.replace("KERNEL", kernel))
     built_in = setting_of(load_scenario(path), 1)
     return built_in, plugged(built_in, request.param)
-
-
-def test_nothing_of_the_kernel_is_imported_here() -> None:
-    nodes = ast.walk(ast.parse(Path(__file__).read_text()))
-    imported = {one.module for one in nodes if isinstance(one, ast.ImportFrom)}
-    assert "cprsim.torch" in imported
-    assert not any(str(name).startswith("cprsim.kernel") for name in imported)
 
 
 def test_logits_are_the_built_ins_for_a_hundred_steps(both) -> None:

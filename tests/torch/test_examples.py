@@ -13,17 +13,9 @@ from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.runs import forked, own_setting
 from cprsim.measuring.trainer_check import check_trainer
 from cprsim.scenario.reading import load_scenario
+from tests.measuring.conftest import JOB
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCENARIO = """
-job: {useful: 50 h}
-cluster: {emb_ps: 4}
-failures: {kind: injected, count: 2}
-costs: {save: 5 min, load: 5 min, detect: 0 s, reschedule: 0 s}
-recovery: [full, partial]
-kernel: {trainer: "TRAINER", options: {OPTIONS}}
-simulation: {seed: 1, replications: 100}
-"""
 
 
 def write_log(path: Path, n: int) -> None:
@@ -46,7 +38,8 @@ def setting(tmp_path, monkeypatch):
 
     def make(trainer: str, options: str):
         path = tmp_path / "own.yaml"
-        path.write_text(SCENARIO.replace("TRAINER", trainer).replace("OPTIONS", options))
+        kernel = f"{{trainer: '{trainer}', options: {{{options}}}}}"
+        path.write_text(JOB.replace("KERNEL", kernel))
         return lambda: own_setting(load_scenario(path), 1)
 
     return make

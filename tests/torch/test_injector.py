@@ -9,7 +9,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: make orac
 from cprsim.errors import ParameterError
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trials import Trial
-from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.design import Design
 from cprsim.measuring.plugged import PluggedSetting, layout_of, quality_of
 from cprsim.measuring.runs import forked
@@ -41,7 +40,7 @@ def loop_of_ones_own(trial: Trial) -> float:
 
 def test_the_loop_ends_where_our_fork_does() -> None:
     own = new("adagrad", batch=40)
-    setting = PluggedSetting(own, Shards(layout_of(own), 4), 1, ArrayPool(), own.state())
+    setting = PluggedSetting(own, Shards(layout_of(own), 4), 1, own.state())
     trials = DESIGN.trials(1, 4)
     twin, found = forked(setting, trials)
     ended = [loop_of_ones_own(trial) for trial in trials]

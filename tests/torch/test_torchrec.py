@@ -1,8 +1,6 @@
-"""TorchRec's tables in a trainer: found, trained, put back; and sharded over two processes."""
+"""TorchRec's tables in a trainer: found, trained, put back."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 torchrec = pytest.importorskip("torchrec", reason="TorchRec: make torchrec installs it")
 
-from cprsim.errors import ParameterError
 from cprsim.torch import TensorBatches, Trainer
-from cprsim.torch.tables import tables_of
 
 N, USERS, ITEMS = 600, (40, 8), (70, 16)  # rows and width of either table
 
@@ -77,40 +73,3 @@ def test_tables_of_several_widths_are_found_and_their_look_ups_noted(trainer) ->
     looked_up = {name.rpartition(".")[2]: rows for name, rows in noted[0].items()}
     np.testing.assert_array_equal(looked_up["user_table"], rows[:50, :1])
     np.testing.assert_array_equal(looked_up["item_table"], rows[:50, 1:])
-
-
-@pytest.mark.long
-def test_two_processes_that_share_the_tables_are_told_to_measure_the_whole_model(tmp_path) -> None:
-    """Sharded over gloo it trains; its tables are no longer modules that hold their rows."""
-    torch.multiprocessing.spawn(_sharded, (str(tmp_path / "store"),), nprocs=2)
-    said = [Path(tmp_path / f"store{rank}").read_text("utf-8") for rank in range(2)]
-    assert all("before they are sharded" in one for one in said)
-
-
-def _sharded(rank: int, store: str) -> None:
-    from torch import distributed
-    from torchrec.distributed import DistributedModelParallel, ShardingEnv
-    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
-    from torchrec.distributed.sharding_plan import construct_module_sharding_plan as plan_of
-    from torchrec.distributed.sharding_plan import row_wise, table_wise
-    from torchrec.distributed.types import ShardingPlan
-
-    torch.set_num_threads(1)
-    distributed.init_process_group("gloo", f"file://{store}", rank=rank, world_size=2)
-    module, sharder = Clicks("meta"), EmbeddingBagCollectionSharder()
-    module.top.to_empty(device="cpu").reset_parameters()
-    how = {"user_table": table_wise(rank=0), "item_table": row_wise()}
-    plan = plan_of(module.bags, how, sharder, local_size=2, world_size=2, device_type="cpu")
-    env = ShardingEnv.from_process_group(distributed.group.WORLD)
-    sharded = DistributedModelParallel(
-        module, env, torch.device("cpu"), ShardingPlan({"bags": plan}), [sharder]
-    )
-    loss = loss_of(sharded, clicks(rank))
-    loss.backward()
-    assert torch.isfinite(loss)
-    items = sharded.state_dict()["bags.embedding_bags.item_table.weight"]
-    assert [len(one.tensor) for one in items.local_shards()] == [ITEMS[0] // 2]
-    with pytest.raises(ParameterError) as refused:
-        tables_of(sharded, [])
-    Path(f"{store}{rank}").write_text(str(refused.value), "utf-8")
-    distributed.destroy_process_group()

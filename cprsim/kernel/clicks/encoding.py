@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.records import Clicks, Float32, Int32, RawClicks
-from cprsim.kernel.loops import mix
 from cprsim.kernel.shape import TableLayout
 from cprsim.records import Ints
 
@@ -34,8 +32,6 @@ class Vocabulary:
         cls, categories: Ints, least_count: int = 3, most_rows: int | None = None
     ) -> Vocabulary:
         """Learn from category values (n, n_tables); a table has at most `most_rows` rows."""
-        if least_count < 1 or (most_rows is not None and most_rows < 1):
-            raise ParameterError("the least count and the most rows must be at least 1")
         fitted = [_frequent(column, least_count, most_rows) for column in categories.T]
         return cls(tuple(values for values, _ in fitted), tuple(rows for _, rows in fitted))
 
@@ -66,73 +62,39 @@ def _frequent(column: Ints, least_count: int, most_rows: int | None) -> tuple[In
     return values[by_count][by_value], (by_value + 1).astype(np.int32)
 
 
-@dataclass(frozen=True)
-class Hashing:
-    """A row by hash: nothing to learn and no bucket, but values collide."""
+def encode(
+    train: RawClicks, test: RawClicks, least_count: int = 3, most_rows: int | None = None
+) -> tuple[Clicks, Clicks]:
+    """Training and test clicks, by the vocabulary and the scale that the first ones teach."""
+    vocabulary = Vocabulary.fit(train.categories, least_count, most_rows)
+    scale = scale_of(train.integers)
+    encoded_train, encoded_test = (
+        Clicks(
+            vocabulary.tables,
+            raw.label,
+            standardised(raw.integers, *scale),
+            vocabulary.rows(raw.categories),
+        )
+        for raw in (train, test)
+    )
+    return encoded_train, encoded_test
 
-    tables: TableLayout
 
-    def rows(self, categories: Ints) -> Int32:
-        """Fused row ids (n, n_tables)."""
-        n_rows = np.array(self.tables.rows, np.uint64)
-        salt = np.arange(1, self.tables.n_tables + 1, dtype=np.uint64) << np.uint64(40)
-        hashed = mix(categories.astype(np.uint64) ^ salt) % n_rows
-        within: Ints = hashed.astype(np.int64)
-        return (within + self.tables.first_row[:-1]).astype(np.int32)
+def scale_of(integers: Float32) -> tuple[Float32, Float32]:
+    """Mean and standard deviation (13,) of ln(1 + x); 1 where a column never varies."""
+    log, present = _log(integers), ~np.isnan(integers)
+    n = np.maximum(present.sum(0), 1)
+    mean = np.where(present, log, 0).sum(0, dtype=np.float64) / n
+    variance = np.where(present, (log - mean) ** 2, 0).sum(0, dtype=np.float64) / n
+    scale = np.where(variance > 0, np.sqrt(variance), 1.0)
+    return mean.astype(np.float32), scale.astype(np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class LogIntegers:
-    """ln(1 + x) with negatives at 0, standardised by the training part; missing becomes 0."""
-
-    mean: Float32  # (13,)
-    scale: Float32  # (13,) standard deviation, 1 where a column never varies
-
-    @classmethod
-    def fit(cls, integers: Float32) -> LogIntegers:
-        """Learn from integers (n, 13), NaN where missing."""
-        log, present = _log(integers), ~np.isnan(integers)
-        n = np.maximum(present.sum(0), 1)
-        mean = np.where(present, log, 0).sum(0, dtype=np.float64) / n
-        variance = np.where(present, (log - mean) ** 2, 0).sum(0, dtype=np.float64) / n
-        scale = np.where(variance > 0, np.sqrt(variance), 1.0)
-        return cls(mean.astype(np.float32), scale.astype(np.float32))
-
-    def transform(self, integers: Float32) -> Float32:
-        """(n, 13) finite."""
-        scaled: Float32 = (_log(integers) - self.mean) / self.scale
-        return np.nan_to_num(scaled, nan=0.0)
+def standardised(integers: Float32, mean: Float32, scale: Float32) -> Float32:
+    """ln(1 + x) (n, 13) with negatives at 0, standardised; missing becomes 0."""
+    scaled: Float32 = (_log(integers) - mean) / scale
+    return np.nan_to_num(scaled, nan=0.0)
 
 
 def _log(integers: Float32) -> Float32:
     return np.log1p(np.maximum(integers, np.float32(0)))
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """Everything that turns raw clicks of one log into samples."""
-
-    categories: Vocabulary | Hashing
-    integers: LogIntegers
-
-    def encode(self, raw: RawClicks) -> Clicks:
-        """The clicks in the same order."""
-        return Clicks(
-            self.categories.tables,
-            raw.label,
-            self.integers.transform(raw.integers),
-            self.categories.rows(raw.categories),
-        )
-
-
-def vocabulary_encoding(
-    train: RawClicks, least_count: int = 3, most_rows: int | None = None
-) -> Encoding:
-    """The encoding that the training part of a log teaches."""
-    categories = Vocabulary.fit(train.categories, least_count, most_rows)
-    return Encoding(categories, LogIntegers.fit(train.integers))
-
-
-def hashing_encoding(train: RawClicks, tables: TableLayout) -> Encoding:
-    """Hashed categories; only the scale of the integers is learned."""
-    return Encoding(Hashing(tables), LogIntegers.fit(train.integers))

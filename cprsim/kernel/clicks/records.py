@@ -71,12 +71,12 @@ class Clicks:
         return digest.hexdigest()
 
 
-def n_train(n_samples: int, test_share: Fraction = TEST_SHARE) -> int:
+def n_train(n_samples: int) -> int:
     """How many samples come before the test share, which is the end of the log."""
-    return int(n_samples * (1 - test_share))
+    return int(n_samples * (1 - TEST_SHARE))
 
 
-def split(clicks: Clicks, test_share: Fraction = TEST_SHARE) -> tuple[Clicks, Clicks]:
+def split(clicks: Clicks) -> tuple[Clicks, Clicks]:
     """Training and test clicks, chronologically: the model never sees its future."""
-    at = n_train(len(clicks), test_share)
+    at = n_train(len(clicks))
     return clicks[:at], clicks[at:]

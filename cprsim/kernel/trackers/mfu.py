@@ -11,15 +11,16 @@ import numpy as np
 from cprsim.compiling import compiled
 from cprsim.kernel.loops import Array
 from cprsim.kernel.shards import Segment
-from cprsim.kernel.trackers.tracker import Tracked, most_urgent
+from cprsim.kernel.trackers.tracker import Tracked, Tracker, most_urgent
 from cprsim.records import Ints
 
 
-class MostFrequentlyUsed:
+class MostFrequentlyUsed(Tracker):
     """Counts accesses; chooses the rows with the highest counts of each segment."""
 
     def __init__(self, tracked: Tracked) -> None:
-        self._tracked, self._tables = tracked, tracked.tables
+        super().__init__(tracked)
+        self._tables = tracked.tables
         first, stop = (tracked.layout.first_row[self._tables + i] for i in (0, 1))
         ends = np.cumsum(stop - first)
         self.counts = np.zeros(int(ends[-1]), np.uint32)  # of the large tables, one after the other
@@ -32,7 +33,7 @@ class MostFrequentlyUsed:
 
     def choose(self) -> Ints:
         self._chosen, ids = [], []
-        for segment, k in zip(self._tracked.segments, self._tracked.budgets, strict=True):
+        for segment, k in zip(self.tracked.segments, self.tracked.budgets, strict=True):
             counts = self._of(segment)
             positions = most_urgent(counts, k)
             self._chosen.append((counts, positions, counts[positions]))
@@ -43,11 +44,8 @@ class MostFrequentlyUsed:
         for counts, positions, saved in self._chosen:
             counts[positions] -= saved
 
-    def abandoned(self) -> None:
-        pass  # the counts still stand
-
     def forget(self, server: int) -> None:
-        for segment in self._tracked.segments:
+        for segment in self.tracked.segments:
             if segment.server == server:
                 self._of(segment)[:] = 0
 
@@ -58,10 +56,6 @@ class MostFrequentlyUsed:
             segment.rows.start + shift : segment.rows.stop + shift : segment.rows.step
         ]
         return counts
-
-    @property
-    def memory_bytes(self) -> int:
-        return self.counts.nbytes
 
     def state(self) -> dict[str, Array]:
         return {"tracker/counts": self.counts}

@@ -9,25 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from cprsim.kernel.loops import Array
-from cprsim.kernel.trackers.tracker import Tracked
+from cprsim.kernel.trackers.tracker import Tracked, Tracker
 from cprsim.records import Ints
 
 
-class RoundRobin:
+class RoundRobin(Tracker):
     """Goes through each segment in 1 / r parts, and on to the next part with each commit."""
 
     def __init__(self, tracked: Tracked) -> None:
-        self._segments = tracked.segments
+        super().__init__(tracked)
         self._n_parts = round(1 / tracked.fraction)
         self._part = np.zeros(1, np.int64)
-
-    def observe(self, rows: Array) -> None:
-        pass
 
     def choose(self) -> Ints:
         part = int(self._part[0])
         chosen = []
-        for segment in self._segments:
+        for segment in self.tracked.segments:
             first, stop = (segment.n_rows * p // self._n_parts for p in (part, part + 1))
             chosen.append(segment.ids(np.arange(first, stop)))
         return np.concatenate(chosen)
@@ -38,16 +35,6 @@ class RoundRobin:
 
     def committed(self) -> None:
         self.go_to(int(self._part[0]) + 1)
-
-    def abandoned(self) -> None:
-        pass
-
-    def forget(self, server: int) -> None:
-        pass
-
-    @property
-    def memory_bytes(self) -> int:
-        return self._part.nbytes
 
     def state(self) -> dict[str, Array]:
         return {"tracker/part": self._part}

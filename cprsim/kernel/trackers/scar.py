@@ -12,21 +12,15 @@ import numpy as np
 from cprsim.compiling import compiled
 from cprsim.kernel.loops import Array
 from cprsim.kernel.shards import Segment
-from cprsim.kernel.trackers.tracker import Tracked, most_urgent
+from cprsim.kernel.trackers.tracker import Tracker, most_urgent
 from cprsim.records import Ints
 
 
-class LargestChange:
+class LargestChange(Tracker):
     """Chooses the rows of each segment with the largest L2 distance from their saved copy."""
 
-    def __init__(self, tracked: Tracked) -> None:
-        self._tracked = tracked
-
-    def observe(self, rows: Array) -> None:
-        pass  # the rows themselves say what changed
-
     def choose(self) -> Ints:
-        segments = zip(self._tracked.segments, self._tracked.budgets, strict=True)
+        segments = zip(self.tracked.segments, self.tracked.budgets, strict=True)
         return np.concatenate(
             [segment.ids(most_urgent(self._changes(segment), k)) for segment, k in segments]
         )
@@ -34,27 +28,15 @@ class LargestChange:
     def _changes(self, segment: Segment) -> Array:
         """(n,) squared distance of each row of a segment from its copy."""
         rows = segment.rows
-        return squared_changes(self._tracked.table[rows], self._tracked.saved_table[rows])
-
-    def committed(self) -> None:
-        pass  # the store has the new copy
-
-    def abandoned(self) -> None:
-        pass
-
-    def forget(self, server: int) -> None:
-        pass  # reloaded rows equal their copy
+        return squared_changes(self.tracked.table[rows], self.tracked.saved_table[rows])
 
     @property
     def memory_bytes(self) -> int:
         return sum(
-            segment.n_rows * self._tracked.saved_table[first : first + 1].nbytes
-            for segment in self._tracked.segments
+            segment.n_rows * self.tracked.saved_table[first : first + 1].nbytes
+            for segment in self.tracked.segments
             for first in [segment.rows.start]
         )
-
-    def state(self) -> dict[str, Array]:
-        return {}
 
 
 @compiled

@@ -15,20 +15,19 @@ import numpy as np
 
 from cprsim.compiling import compiled
 from cprsim.kernel.loops import GOLDEN, Array, mix
-from cprsim.kernel.trackers.tracker import Tracked
+from cprsim.kernel.trackers.tracker import Tracked, Tracker
 from cprsim.records import Ints
 
 BUCKET = 8
 EMPTY = -1
 
 
-class SubSampledUsed:
+class SubSampledUsed(Tracker):
     """Lists rows that sampled inputs used, as places in their segment; chooses all listed."""
 
     def __init__(self, tracked: Tracked) -> None:
+        super().__init__(tracked)
         budgets = np.array(tracked.budgets)
-        self._segments = tracked.segments
-        self._period = tracked.sample_period
         self._tables = tracked.tables
         self._segment_of = segment_of(tracked)
         self._first_row = np.array([segment.rows.start for segment in tracked.segments])
@@ -42,12 +41,13 @@ class SubSampledUsed:
         self._chosen = self.listed[:0]
 
     def observe(self, rows: Array) -> None:
-        first = -int(self._n_seen[0]) % self._period
+        period = self.tracked.sample_period
+        first = -int(self._n_seen[0]) % period
         list_rows(
             self.listed,
             self._random,
             self._seeds,
-            rows[first :: self._period].reshape(-1, rows.shape[-1]),
+            rows[first::period].reshape(-1, rows.shape[-1]),
             self._tables,
             self._segment_of,
             self._first_row,
@@ -66,19 +66,16 @@ class SubSampledUsed:
         return np.concatenate(
             [
                 segment.ids(np.sort(places[places != EMPTY]).astype(np.int64))
-                for number, segment in enumerate(self._segments)
+                for number, segment in enumerate(self.tracked.segments)
                 for places in [self._chosen[self._buckets(number)]]
             ]
         )
-
-    def committed(self) -> None:
-        pass  # the list began anew when the save started
 
     def abandoned(self) -> None:
         put_back(self.listed, self._random, self._chosen, self._first_bucket, self._ways)
 
     def forget(self, server: int) -> None:
-        for number, segment in enumerate(self._segments):
+        for number, segment in enumerate(self.tracked.segments):
             if segment.server == server:
                 self.listed[self._buckets(number)] = EMPTY
                 self._random[number] = self._seeds[number]

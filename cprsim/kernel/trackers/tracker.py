@@ -1,4 +1,4 @@
-"""The interface of a tracker: what decides which rows of the large tables a sub-save writes.
+"""What a tracker is: it decides which rows of the large tables a sub-save writes.
 
 A tracker runs on the embedding servers. It is told every access, chooses at the start of a
 sub-save, is told whether that save committed, and loses its state of a server that fails.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Protocol
 
 import numpy as np
 
@@ -53,8 +52,11 @@ class Tracked:
         return np.unique([segment.table for segment in self.segments]).astype(np.int64)
 
 
-class Tracker(Protocol):
-    """Chooses the rows of one sub-save after the other."""
+class Tracker:
+    """Chooses the rows of one sub-save after the other; this one notes nothing on the way."""
+
+    def __init__(self, tracked: Tracked) -> None:
+        self.tracked = tracked
 
     def observe(self, rows: Array) -> None:
         """Note the accesses of one batch: fused rows (n, n_tables).
@@ -65,6 +67,7 @@ class Tracker(Protocol):
 
     def choose(self) -> Ints:
         """Fused ids of the rows that the sub-save which starts now writes; within the budgets."""
+        raise NotImplementedError
 
     def committed(self) -> None:
         """The sub-save that `choose` was asked for counts."""
@@ -78,9 +81,11 @@ class Tracker(Protocol):
     @property
     def memory_bytes(self) -> int:
         """Memory that it takes on the servers, all together."""
+        return sum(array.nbytes for array in self.state().values())
 
     def state(self) -> dict[str, Array]:
         """The arrays that it keeps from batch to batch, live."""
+        return {}
 
 
 def most_urgent(scores: Array, k: int) -> Ints:

@@ -1,18 +1,19 @@
-"""One small job for cases by hand: times are halves of halves, so that sums are exact."""
+"""One small job for cases by hand: times are halves of halves, so that sums are exact.
+
+Failures are words (`tests.engines.failures`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from cprsim.experiments.assemble import assemble
 from cprsim.failures.distributions import Constant
 from cprsim.present.systems_listing import MADE_UP_SCENARIO
-from cprsim.records import Clock, Cluster, CostBreakdown, Costs, Holds, Role, Storage
+from cprsim.records import Clock, Cluster, Costs, Holds, Role, Storage
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy, Reach, Scope
@@ -20,9 +21,8 @@ from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.recovery import options_of
-from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures
+from tests.engines import draws_of, failures, ran
 
 OF_LITERATURE = [name for name in SYSTEMS if name not in STRATEGIES]
 DETECT_H, RESCHEDULE_H, LOAD_H = 0.25, 0.5, 2.0
@@ -35,7 +35,6 @@ SCOPES = (
     Scope("rack", Reach.RACK, Constant(DETECT_H)),
     Scope("all", Reach.ALL, Constant(DETECT_H)),
 )
-PROCESS, RESTART, NODE, RACK, ALL = range(5)
 BACK = {"detect": DETECT_H, "reschedule": RESCHEDULE_H}
 
 
@@ -84,36 +83,24 @@ def planned(system: str, job: JobFacts | None = None, **options: object) -> Poli
     return policy
 
 
-def ran(
-    policy: Policy,
-    failures: Any,
-    job: JobFacts,
-    n_replications: int = 1,
-    horizon_h: float | None = None,
-) -> CostBreakdown:
-    simulated = SimulatedJob(
-        horizon_h or job.useful_h, job.cluster, Clock.WALL, job.scopes, policy, horizon_h
-    )
-    n = range(n_replications)
-    return run_block(simulated, failures, BlockDraws(simulated, 0, 0, len(n), n), n).costs
-
-
 def spent(
     policy: Policy,
-    *struck: tuple[float, Sequence[int], int],
+    struck: str | list[ScopedFailure] = "",
     job: JobFacts | None = None,
-    scopes: tuple[Scope, ...] = SCOPES,
+    horizon_h: float | None = None,
 ) -> dict[str, float]:
-    """Hours of one replication by part, for failures (wall hour, slots, scope); none of 0 h."""
-    failures = tuple(
-        ScopedFailure(at_h, tuple(slots), scope, (REPAIR_H,) * len(slots))
-        for at_h, slots, scope in struck
-    )
-    costs = ran(policy, GivenFailures((failures,)), replace(job or facts(), scopes=scopes))
-    assert costs.finished.all()
-    np.testing.assert_allclose(costs.useful_h + costs.hours.sum(axis=1), costs.wall_h, rtol=1e-9)
-    named = zip(costs.parts, costs.hours[0].tolist(), strict=True)
-    return {part: hours for part, hours in named if hours > 1e-12}
+    """Hours of one replication by part, useful ones too; none of 0 h."""
+    job = facts() if job is None else job
+    useful_h = horizon_h or job.useful_h
+    simulated = SimulatedJob(useful_h, job.cluster, Clock.WALL, job.scopes, policy, horizon_h)
+    if isinstance(struck, str):
+        struck = failures(struck, [scope.name for scope in job.scopes], REPAIR_H)
+    found = ran("loop", simulated, struck, draws_of(simulated), machine_code=False)
+    assert found.finished
+    assert found.n_failures == len(struck)
+    assert found.useful_h + sum(found.hours) == pytest.approx(found.wall_h, rel=1e-9)
+    named = {"useful": found.useful_h} | dict(zip(policy.parts, found.hours, strict=True))
+    return {part: hours for part, hours in named.items() if hours > 1e-12}
 
 
 def approx(value: object) -> object:

@@ -23,17 +23,12 @@ costs: {save: 1 min, load: 4 min, detect: 1 min}
 recovery: [full, {strategy: neighbour, options: {every: 30 min}}]
 simulation: {replications: 40, seed: 1}
 """
-WRONG = {
-    "{evry: 30 min}": "unknown key; did you mean `every`?",
-    "{every: 30}": "is a bare number: write its unit",
-    "{every: -1 h}": "out of range",
-}
 COMMANDS = {
     "auto": "run own.yaml --json --out auto --set simulation.engine=auto",
     "simpy": "run own.yaml --json --out simpy --set simulation.engine=simpy",
     "shown": "run own.yaml --out shown",
     "schema": "validate --schema",
-    **{option: f"run wrong-{number}.yaml" for number, option in enumerate(WRONG)},
+    "wrong": "run wrong.yaml",
 }
 CHILD = """
 import json, sys
@@ -66,9 +61,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
     """What each of the commands said."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "own.yaml").write_text(SCENARIO)
-    for number, option in enumerate(WRONG):
-        text = SCENARIO.replace("{every: 30 min}", option)
-        (folder / f"wrong-{number}.yaml").write_text(text)
+    (folder / "wrong.yaml").write_text(SCENARIO.replace("every", "evry"))
     systems = ROOT / "examples" / "systems"
     code, out, err = python(folder, systems, "-c", CHILD, given=json.dumps(COMMANDS))
     assert code == 0, err
@@ -97,12 +90,11 @@ def test_the_table_and_the_schema_know_it_and_its_option(said: dict[str, Said]) 
     assert "neighbour: progress between copies" in json.dumps(sections["Options"])
 
 
-@pytest.mark.parametrize("option", WRONG)
-def test_a_wrong_option_is_one_clear_error(said: dict[str, Said], option: str) -> None:
-    code, _, err = said[option]
+def test_a_wrong_option_is_one_clear_error(said: dict[str, Said]) -> None:
+    code, _, err = said["wrong"]
     assert code == 2
-    assert WRONG[option] in err
-    assert COMMANDS[option].split()[-1] in err
+    assert "unknown key; did you mean `every`?" in err
+    assert "wrong.yaml" in err
     assert "Traceback" not in err
 
 

@@ -1,0 +1,206 @@
+"""The saves of a job: which are on their way, which count, and what outlives a death.
+
+All capture a save while the job stands still, then write it to files, or to the memory of peers;
+the job waits, or goes on beside it. It counts once all have written and all still answer. Copies in
+memory go with their holders: what is left decides where the job goes back to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from cprsim.rehearsal.log import FactKind
+from cprsim.rehearsal.nodes import JobProcess
+from cprsim.rehearsal.orders import STALLING, DueSave, Orders, SaveBehind
+from cprsim.rehearsal.store import SaveFiles
+from cprsim.rehearsal.trainer import DENSE
+from cprsim.rehearsal.wire import answers, cancelled, patient
+
+
+@dataclass(frozen=True, slots=True)
+class SavedContent:
+    """What the job can go back to."""
+
+    number: int  # of the save; 0 is the start
+    position: int
+
+
+@dataclass(slots=True, eq=False)
+class _InFlight:
+    due: DueSave
+    content: SavedContent
+    writing: asyncio.Task[None] | None = None  # None while it is captured
+
+
+class JobSaves:
+    """The saves of one job; `note` notes a fact of the run."""
+
+    def __init__(
+        self,
+        orders: Orders,
+        store: SaveFiles,
+        image_bytes: float,
+        nodes: Mapping[int, JobProcess],
+        note: Callable[..., None],
+    ) -> None:
+        self._orders, self._store, self._nodes, self._note = orders, store, nodes, note
+        self._image_bytes = image_bytes
+        self._in_flight: dict[int, _InFlight] = {}  # by number
+        self._n_started = self._n_committed = self.bytes_saved = 0
+        self._wiped: set[int] = set()  # servers whose memory went since the last copies
+        self._in_files = SavedContent(0, 0)
+        self._in_memory: SavedContent | None = None
+        self._due_again: dict[int, int] = {}  # kinds of saves that a failure cut off, and where
+
+    @property
+    def _slots(self) -> range:
+        return range(self._orders.n_slots)
+
+    @property
+    def _servers(self) -> range:
+        return range(self._orders.n_servers)
+
+    # ----------------------------------------------------------------- a save
+
+    async def save(self, due: DueSave, position: int) -> None:
+        """Take a save. One behind the job waits for room, or is left out, and goes on as a task."""
+        how = self._how(due)
+        while len(same := self._of_kind(due.kind)) >= how.in_flight:
+            if how.skips:
+                return
+            await self._one_over(same)
+        self._n_started += 1
+        number, ends_interval = self._n_started, due.ends_interval
+        save = self._in_flight[number] = _InFlight(due, SavedContent(number, position))
+        self._note(FactKind.SAVE_STARTED, number=number, ends_interval=ends_interval)
+        what = ends_interval, self._n_committed
+        await self._all("capture", number, how.stall_s, lambda _: what)
+        save.writing = asyncio.create_task(self._write(save))
+        if due.kind == STALLING:
+            await save.writing
+        else:
+            self._note(FactKind.SAVE_RESUMED, number=number)
+
+    def _how(self, due: DueSave) -> SaveBehind:
+        if due.kind == STALLING:
+            return SaveBehind(0.0, self._image_bytes / self._orders.speeds.save_rate)
+        return self._orders.behind[due.kind]
+
+    async def _all(
+        self, kind: str, number: int, seconds: float, more: Callable[[int], tuple[Any, ...]]
+    ) -> list[Any]:
+        """The answers of all; the bytes of the largest shard take so long, and layers no time."""
+        rate = self._image_bytes / seconds if seconds > 0 else inf
+        rates = [rate if slot in self._servers else inf for slot in self._slots]
+        asks = (self._nodes[s].ask(kind, number, rates[s], *more(s)) for s in self._slots)
+        return await patient(asyncio.gather(*asks))
+
+    def _of_kind(self, kind: int) -> list[_InFlight]:
+        return [one for one in self._in_flight.values() if one.due.kind == kind]
+
+    async def _one_over(self, some: list[_InFlight]) -> None:
+        """Let the job wait until one of some saves is over."""
+        self._note(FactKind.SAVE_AWAITED)
+        tasks = [one.writing for one in some if one.writing is not None]
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+    async def _write(self, save: _InFlight) -> None:
+        """Write what was captured; it counts if all have, and all still answer."""
+        number, how = save.content.number, self._how(save.due)
+
+        def peers(slot: int) -> tuple[list[str]]:
+            holders = self._holders_of(slot) if how.to_peers else ()
+            return ([self._nodes[one].address for one in holders],)
+
+        votes = await self._all("write", number, how.behind_s, peers)
+        heard = await answers((self._nodes[slot] for slot in self._slots), "where")
+        if None in votes:
+            self._abandon(number)
+            return
+        self._n_committed += 1
+        self.bytes_saved += sum(votes)
+        if how.to_peers:
+            self._in_memory, self._wiped = save.content, set()
+        else:
+            self._in_files = save.content
+            self._store.commit(number)
+            self._store.install(DENSE)
+        at = max(heard[self._orders.n_servers :])  # the job may have gone on meanwhile
+        fields = {"number": number, "position": at, "ends_interval": save.due.ends_interval}
+        self._note(FactKind.SAVE_COMMITTED, **fields)
+        del self._in_flight[number]
+        self._tell("commit", number, how.to_peers)
+
+    def _holders_of(self, slot: int) -> Sequence[int]:
+        """Servers that have copies of a state: of the layers all."""
+        return self._orders.holders[slot] if slot in self._servers else self._servers
+
+    def _tell(self, kind: str, *what: Any) -> None:
+        for slot in self._slots:
+            self._nodes[slot].send(kind, *what)
+
+    def _abandon(self, number: int) -> None:
+        self._note(FactKind.SAVE_ABANDONED, number=number)
+        del self._in_flight[number]
+        self._tell("abandon", number)
+
+    async def until_whole(self, position: int) -> None:
+        """Wait at the end for saves of this content; others come to nothing."""
+        while some := [one for one in self._in_flight.values() if one.content.position >= position]:
+            await self._one_over(some)
+
+    # ----------------------------------------------------------------- a death
+
+    def lose(self, slot: int) -> SavedContent:
+        """A process is dead, and its memory with it; what the job goes back to."""
+        self._wiped |= {slot} & set(self._servers)
+        survives = all(
+            not {server, *others} <= self._wiped
+            for server, others in enumerate(self._orders.holders)
+        )
+        self._in_memory = self._in_memory if survives else None
+        return self.newest
+
+    @property
+    def newest(self) -> SavedContent:
+        """The newest content that survives."""
+        in_memory = self._in_memory
+        if in_memory is not None and in_memory.position >= self._in_files.position:
+            return in_memory
+        return self._in_files
+
+    async def cut_off(self) -> None:
+        """A failure: all saves that are on their way come to nothing; some are due again."""
+        under_way = [*self._in_flight.items()]
+        await cancelled([one.writing for _, one in under_way if one.writing is not None])
+        for number, one in under_way:
+            self._abandon(number)
+            if one.due.kind != STALLING and one.content.position <= self.newest.position:
+                self._due_again[one.due.kind] = self.newest.position
+
+    def due_again(self, position: int) -> DueSave | None:
+        """A save that a failure cut off and that is due here; each is told once."""
+        while self._due_again:
+            kind, at = self._due_again.popitem()
+            if at <= position:
+                return DueSave(position, 0, kind=kind)
+        return None
+
+    async def recall(self) -> bool:
+        """All go back to the newest content if that is in memory; whether it is."""
+        content = self.newest
+        if content is not self._in_memory:
+            return False
+
+        def lender(slot: int) -> tuple[int, str]:
+            kept = (one for one in self._holders_of(slot) if one not in self._wiped)
+            return content.position, self._nodes[next(kept, slot)].address
+
+        await self._all("recall", content.number, self._orders.fetch_s, lender)
+        return True

@@ -1,0 +1,723 @@
+"""Lives of jobs by hand: when they save, what survives, what a failure does, the strategies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cprsim.failures.distributions import Exponential
+from cprsim.records import Clock, Holds, Role, Storage, SubSaves, Transfer
+from cprsim.recovery.policy import (
+    OWN,
+    Elastic,
+    Groups,
+    Medium,
+    Outside,
+    Reach,
+    Ring,
+    Rule,
+    Scope,
+    Tax,
+    Tier,
+    To,
+    WhenBusy,
+)
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from tests.engines import ENGINES, FULL, PARTIAL, draws_of, failures, job_of, ran
+from tests.in_step.settings import in_step
+from tests.recovery.lives import (
+    READERS,
+    STATE,
+    TRAINERS,
+    Life,
+    from_start,
+    job,
+    life,
+    lived,
+    memory,
+    remote,
+    rule,
+    saves,
+)
+
+AGAIN = from_start("reschedule 2")  # the last rule of most jobs
+SKIP = WhenBusy.SKIP
+BACK = rule("all", "", "remote")
+STRUCK = rule("struck", "reschedule .5", "remote")
+STEPS_BACK = rule("all", "reschedule .5", to=To.STEP_BEFORE)
+
+
+def saving(*captures, rules=(AGAIN,), **how) -> SimulatedJob:
+    return job(*rules, captures=captures, **how)
+
+
+def busy(in_flight: int, **how) -> SimulatedJob:
+    return saving(saves("remote", 2, None, 3, in_flight=in_flight, **how))
+
+
+FLUSHED = saving(  # to memory each 4 h, which goes on to remote within 3 h
+    saves("memory", 4), saves("remote", after="memory", behind_h=3),
+    tiers=(memory(Ring(2)), remote()), rules=(rule("all", "reschedule 1", "memory", "remote"),),
+)  # fmt: skip
+CORRUPT = saving(
+    saves("remote", 2), rules=(rule("all", "load", "remote"),),
+    tiers=(remote(1, generations=2, p_corrupt=0.5),),
+)  # fmt: skip
+
+
+def all_corrupt(load: str) -> SimulatedJob:
+    rules = (rule("all", load, "remote"),)
+    return saving(saves("remote", 2), rules=rules, tiers=(remote(1, p_corrupt=0.5),))
+
+
+def undone(step_h: float) -> SimulatedJob:
+    return saving(saves("remote", 4, None, 4), rules=(STEPS_BACK,), step_h=step_h)
+
+
+SAVES = [
+    *(life(f"an interval of {every_h} h, as long as the job or longer, means no save",
+           saving(saves("remote", every_h, 0.25)), saves=0) for every_h in (10, 12)),
+    # begun at the hours 2, 5, 8, 11 and 14: four waits of 1 h, then 3 h for the last commit
+    life("a save waits for the one in flight", busy(1), save=7, saves=5),
+    # 4 and 8 are left out; the save of 10 commits at 13
+    life("a save is left out while one is in flight", busy(1, when_busy=SKIP), save=3, saves=3),
+    # at 5 back to 4, going on at 6; the flush of 4 commits at 7; at 7.5 (progress 5.5) back to 4.
+    # Saves of 4 in both, of 8 in memory: nobody waits for more
+    life("a flush goes on while what it copies survives", FLUSHED,
+         "5 node 0, 7.5 everything 0 1 2 3", lost=1 + 1.5, reschedule=2, saves=3),
+    life("a flush ends with what it copies", FLUSHED, "5 everything 0 1 2 3",
+         lost=5, reschedule=1, saves=4),  # of 4 once, and again in both; of 8
+    life("a flush of every second content takes the even ones",
+         saving(saves("memory", 2), saves("remote", after="memory", every_nth=2, behind_h=0.5),
+                tiers=(memory(Ring(2)), remote()), rules=(BACK,)),
+         "7 everything 0 1 2 3", lost=3),  # of 2, 4, 6 it has 4
+    life("a corrupt content is found when it is loaded", CORRUPT, "5 node 0",
+         lost=3, load=2, spoiled={"remote": (1,)}),
+    life("where all that survives is corrupt all start again", all_corrupt("load .5"), "5 node 0",
+         lost=5, load=1.5, spoiled={"remote": (1,)}),
+    life("a save that comes to nothing is noticed at its commit",
+         saving(saves("remote", 4, 0.5, p_fail=0.5), rules=(BACK,)), "9.5 node 0",
+         save=1.5, lost=4.5, saves=2, spoiled={"remote": (1,)}),  # progress 8.5; 8 again
+    life("a struck save is tried again where nobody goes back",
+         saving(saves("remote", 4, 1), rules=(STRUCK, AGAIN)), "4.5 node 0",
+         save=0.5 + 1 + 1, reschedule=0.5, saves=2, stale=[(4, 0, 0)]),
+    # the save of 4 is struck at progress 5, and tried at 5.5; it commits at 7.5
+    life("a save struck in the background is tried again with what there is then",
+         saving(saves("remote", 4, None, 2), rules=(STRUCK, AGAIN)), "5 node 0, 8 node 1",
+         reschedule=1, stale=[(5, 0, 0), (7.5, 1, 5)]),
+    # to 5 h: what was held is done, and saved again until 11.5; the save of 8 h waits from 10.5
+    life("a struck save is tried again after a rollback", undone(2), "7 node 0",
+         lost=2, reschedule=0.5, save=1),
+    # to 3 h: it is undone; 4 h are saved from 8.5 to 12.5, when those of 8 h are due
+    life("a struck save is not tried again where a rollback undoes what it holds", undone(4),
+         "7 node 0", lost=4, reschedule=0.5),
+    life("a rule that stops nothing abandons no save",
+         saving(saves("remote", 4, 1), rules=(rule("nobody", "reschedule 2~"), AGAIN)),
+         "4.5 node 0", save=2, saves=2),
+    life("a stall runs on while a recovery blocks the job",
+         saving(saves("remote", 4, 1), useful_h=8,
+                rules=(rule("nobody", "detect .5~, reschedule 2"), AGAIN)),
+         "3.75 node 0", save=0.25 + 1, reschedule=2,
+         log="4 save_started save @4; 4.25 stage reschedule @4; 5 save_committed reschedule @4"),
+    # at 4 one tier is saved to, and the other has room from 5 on; both hold the end then
+    life("a save due at the end begins as the one before it commits",
+         saving(saves("remote", 2, None, 6, in_flight=2), saves("memory", 2, None, 3),
+                tiers=(remote(), memory(Ring(2))), useful_h=4),
+         save=6),
+    life("what is due at the progress of a failure is saved before it strikes",
+         saving(saves("remote", 2, 0.5), saves("memory", 2, 0.5), tiers=(remote(), memory(Ring(2))),
+                rules=(rule("all", "regroup 1", "remote"),), clock=Clock.PROGRESS, useful_h=6),
+         "4 node 0", save=3, regroup=1),
+    # that of 2 h ends at 7 as the save of 4 h commits, which began before it and finds no room
+    life("a flush begun later commits later",
+         saving(saves("memory", 2, None, 3, in_flight=2),
+                saves("remote", after="memory", behind_h=2, when_busy=SKIP),
+                tiers=(memory(OWN), remote())), save=3, saves=5 + 2),
+]  # fmt: skip
+test_saves = lived(SAVES)
+
+
+def struck_twice(step_h: float, **how) -> SimulatedJob:
+    """A failure stops the job for an hour; so does the next, and takes work."""
+    return saving(
+        saves("remote", **how), useful_h=20, step_h=step_h,
+        rules=(
+            rule("nobody", "reschedule 1", scopes=("nobody",)),
+            rule("all", "reschedule 1", to=To.STEP_BEFORE),
+        ),
+    )  # fmt: skip
+
+
+TEN = {"every_h": 10, "behind_h": 4}  # the next on the grid is due at 20 h
+STAYS_DUE = [
+    life("back to 10.5 h before the save of 10 h is tried again", struck_twice(1.5, **TEN),
+         "12 nobody 0, 12.5 node 1", lost=1.5, save=4, reschedule=1.5),
+    # those of 2 h and of 4 h, the last of a content, struck at 5 h; back to 3.5 h
+    life("of parts that are due again those not undone say whether one completes",
+         struck_twice(1.5, every_h=2, behind_h=4, parts=2, in_flight=2),
+         "5 nobody 0, 5.5 node 1", lost=1.5, save=5.5, reschedule=1.5),
+]  # fmt: skip
+test_a_save_stays_due_until_it_commits_or_its_work_is_undone = lived(STAYS_DUE)
+
+
+def parts(every_h: float, *hours: float | None, n: int = 2, rules=(BACK,), **how) -> SimulatedJob:
+    return saving(saves("remote", every_h, *hours, parts=n, **how), rules=rules)
+
+
+TRIED = (STRUCK, AGAIN)
+PARTS = [
+    # progress 3.5, three parts on their way: the third kept nothing
+    life("its first parts keep nothing", parts(1, 0.25), "4.25 node 0",
+         lost=1.5, save=11 * 0.25, saves=5),
+    # as without parts: saves begin at 2, 5, 8, 11 and 14, and that of 10 h, a part, is awaited
+    life("a part stalls the job and is in flight as any save",
+         parts(2, None, 3), save=7, saves=2),
+    # the part of 2 is struck at 3 and tried at 3.5, to no content by 5.5; that of 4 is struck at 6
+    # and tried at 6.5 (progress 5.5): it completes one at 8.5
+    life("a part that is tried again completes nothing",
+         parts(2, None, 2, in_flight=2, rules=TRIED), "3 node 0, 6 node 1, 8.5 node 2",
+         save=2, reschedule=1.5, stale=[(3, 0, 0), (5.5, 1, 0), (7.5, 2, 5.5)]),
+    # at 4.5 the save of 4 waits for the part of 2: one save of 4 at 5, which commits at 8. The part
+    # of 6, begun at 8, is tried at 9; waits at 4, 6, 8 and 10 h, then for that of 10 h
+    life("a part tried again stands for the last one that is due by then",
+         parts(2, None, 3, rules=TRIED), "4.5 node 0, 8.5 node 1",
+         save=0.5 + 1 + 1.5 + 1 + 3, reschedule=1, saves=2, stale=[(4, 0, 0), (6.5, 1, 4)]),
+]  # fmt: skip
+test_contents_in_parts = lived(PARTS)
+
+# --------------------------------------------------------------------------- cycles are skipped
+
+SLOW_LINK = Storage(0.04, shard_bytes=4.0)  # 100 h for a shard
+CYCLES = [
+    # 0.5 h at the full speed before it; then 44 cycles of 2.25 h, but for 0.5 h of work: 44.5 h
+    life("not past the end of a shared load",
+         saving(saves("remote", 1, 0.25), tiers=(remote(SLOW_LINK),), useful_h=1000,
+                rules=(rule("struck", "load~", "remote", speed_meanwhile=0.5), AGAIN)),
+         "13 node 0", save=250, degraded=44.5, stale=[(10.5, 0, 10)]),
+    # the flush of 3 h ends at 9.25; those of 9 h and 15 h are corrupt
+    life("not with a slow flush on its way",
+         saving(saves("memory", 1, 0.25),
+                saves("remote", after="memory", every_nth=3, behind_h=5.5, when_busy=SKIP),
+                tiers=(memory(Ring(2)), remote(generations=3, p_corrupt=0.5)), useful_h=200,
+                rules=(rule("all", "regroup .5", "remote"),)),
+         "30 node 0", lost=21, save=55.25, regroup=0.5, spoiled={"remote": (1, 2)}),
+    # the save of 4 h, tried again at 4.25 h, is flushed until 9.5875 h, and that of 8 h is not: so
+    # that of 28 h is still being flushed as all go back at 32 h, to that of 24 h
+    life("not with a flush that began late",
+         saving(saves("memory", 1, 0, 0.9375, in_flight=2),
+                saves("remote", after="memory", every_nth=4, behind_h=3.9),
+                tiers=(memory(Ring(2)), remote()), useful_h=60,
+                rules=(rule("nobody", "regroup .5", scopes=("nobody",)),
+                       rule("all", "regroup .5", "remote"))),
+         "4.25 nobody 0, 32 back 1", lost=31.5 - 24, save=0.9375, regroup=1),
+    # every fourth save is flushed; that of 6 h is tried again at 6.75 h: it is no eighth one. Saves
+    # to the peers before, again and after; flushed
+    life("not past a save off the grid",
+         saving(saves("memory", 1, 0, 0.9375, in_flight=2),
+                saves("remote", after="memory", every_nth=4), tiers=(memory(Ring(2)), remote()),
+                rules=(rule("nobody", "regroup .5"),), useful_h=20),
+         "6.75 node 0", regroup=0.5, save=0.9375, saves=5 + 1 + 14 + 5),
+]  # fmt: skip
+test_cycles_are_skipped = lived(CYCLES)
+
+# --------------------------------------------------------------------------- what survives
+
+
+def in_memory(placement: Ring | Groups, words: str = "", **how) -> SimulatedJob:
+    return saving(
+        saves("memory", 2), tiers=(memory(placement, **how),),
+        rules=(rule("all", words, "memory"), AGAIN),
+    )  # fmt: skip
+
+
+PAIRS, STRIDED, WHOLE = Groups(2, 1), Groups(2, 1, strided=True), Groups(3, 2)
+PEER = in_memory(Ring(2), "reschedule 1")
+REPLICAS = job(
+    rule("all", "regroup .5", to=To.STEP_BEGUN, needs=("replicas",), replay_speed=2), AGAIN,
+    tiers=(Tier("replicas", Medium.DEVICE, Groups(2, 1), "state"),), step_h=0.75,
+)  # fmt: skip
+SURVIVES = [
+    # at 3.5 the recovery from 3 is under way: shard 0 was on 0 and 1
+    life("two neighbours of a ring are too many", PEER, "3 node 0, 3.5 node 1",
+         lost=3, reschedule=0.5 + 2),
+    # going on at 4 from 2; 0 is up again but empty
+    life("a slot is empty until the next save, not only until it is up", PEER,
+         "3 node 0, 4.5 node 1", lost=0.5 + 3, reschedule=1 + 2),
+    life("a group outlives one of its members", in_memory(PAIRS), "3 node 0 2", lost=1),
+    life("of which the neighbour is no member", in_memory(STRIDED), "3 node 0 1", lost=1),
+    life("replicas retry the step", REPLICAS, "3.5 process 0", lost=0.25, regroup=0.5),  # to 3 h
+    # shard 0 is lost at 3.5, where shard 1 alone is asked for
+    life("for the struck alone the shards of others do not have to be there",
+         saving(saves("memory", 2), tiers=(memory(Ring(2)),),
+                rules=(rule("struck", "reschedule 1", "memory"), AGAIN)),
+         "3 node 0, 3.5 node 1", reschedule=1.5, stale=[(3, 0, 2), (3, 1, 2)]),
+]  # fmt: skip
+test_what_survives = lived(SURVIVES)
+
+
+def shrunk(
+    placement: Ring | Groups, n_nodes: int, struck: str, medium: Medium = Medium.DEVICE, **expected
+):
+    """Copies are made again when a failure is detected; its slot is back 8 h later."""
+    of = job(
+        rule("nobody", "detect again, rebuild 8~", needs=("live",)), from_start("detect"),
+        tiers=(Tier("live", medium, placement, "state"),),
+        roles=(Role("state", n_nodes, Holds.SHARD),),
+    )  # fmt: skip
+    return life(f"{placement} of {n_nodes}: {struck}", of, struck, **expected)
+
+
+def after_node_0(placement: Ring | Groups, n_nodes: int, slots: str, outlived: bool):
+    """Slot 0 fails at 1 h, and others at 2 h: copies have been made again meanwhile."""
+    lost = {} if outlived else {"lost": 1.75}
+    return shrunk(placement, n_nodes, f"1 node 0, 2 node {slots}", detect=0.5, **lost)
+
+
+test_others_hold_all_copies_again_in_a_smaller_ring_or_in_groups_of_their_own = lived(
+    [
+        after_node_0(Ring(2), 4, "1", True),
+        after_node_0(Ring(2), 4, "1 3", False),  # neighbours by now
+        after_node_0(Ring(3), 3, "1 2", False),  # all that are left
+        after_node_0(PAIRS, 6, "1 2", False),  # groups of 1 and 2, and of 3 to 5
+        after_node_0(STRIDED, 6, "1 5", False),
+        after_node_0(WHOLE, 3, "1 2", False),
+        # slot 0 is up, and in the ring again, at 9.25
+        shrunk(Ring(2), 2, "1 node 0, 9.5 node 1", detect=0.5),
+        shrunk(Ring(2), 3, "1 node 0, 9.5 node 0 1", detect=0.5, lost=9.25),
+        # slot 1 has left the ring, though its memory is there: 0 and 2 are neighbours
+        shrunk(Ring(2), 4, "1 process 1, 2 node 0 2", Medium.HOST, detect=0.375, lost=1.875),
+    ]
+)
+
+
+def grids(near_min: int, far_min: int) -> SimulatedJob:
+    return saving(
+        saves("near", near_min / 60), saves("remote", far_min / 60), useful_h=40,
+        tiers=(Tier("near", Medium.HOST, OWN, "state"), remote(1)), roles=(STATE, TRAINERS),
+        rules=(rule("all", "load", "near", "remote"),),
+    )  # fmt: skip
+
+
+def meetings(far_min: int) -> str:
+    """Failures of a trainer 0.01 h after each meeting of the grids."""
+    return ", ".join(f"{n * (far_min / 60 + 0.01)!r} node 4" for n in range(1, 20))
+
+
+# 7 times 10 min, in hours, is not what 70 min are: they differ by rounding
+test_grids_that_meet_save_one_content_and_the_faster_tier_is_loaded = lived(
+    [
+        life(f"{near} and {far} min", grids(near, far), meetings(far), lost=0.19)
+        for near, far in ((10, 70), (6, 18), (6, 42), (7, 21))
+    ]
+)
+
+
+def rounded(stall_h: float, behind_h: float) -> SimulatedJob:
+    return saving(saves("remote", 1.1, stall_h, behind_h), rules=(BACK,), useful_h=22)
+
+
+# 1.1 h + 0.1 h are more than 1.2 h, 0.2 h + 0.1 h more than 0.3 h
+test_rounding_does_not_decide_whether_a_save_is_there = lived(
+    [
+        *(life(f"stalled, {n}", rounded(0.1, 0), f"{round(n * 1.2, 3)} node 0", save=2)
+          for n in (1, 2, 3, 12)),
+        *(life(f"in the background, {n}", rounded(0, 0.2), f"{round(n * 1.1 + 0.2, 3)} node 0",
+               save=0.2, lost=0.2) for n in (1, 2, 3, 12)),
+        life("as the job ends", saving(saves("remote", 0.2, 0, 0.1), useful_h=0.3), saves=1),
+    ]
+)  # fmt: skip
+
+
+NOTIFIED = saving(
+    saves("on notice", None, 0.125, on_notice=True), saves("remote", 2, 0.125), useful_h=8,
+    tiers=(replace(remote(), name="on notice"), remote()),
+    rules=(rule("all", "detect", "on notice", "remote"),),
+)  # fmt: skip
+NOTICES = [
+    life("the newer of both saves is loaded", NOTIFIED, "4.625 notice, 5.125 node 1",
+         failed=1, lost=0.375, save=0.625, detect=0.25),
+    # struck at 3.25 by surprise, until 3.5; then saved
+    life("a notice while the job recovers is heeded when it goes on", NOTIFIED,
+         "3.25 node 0, 3.375 notice, 3.875 node 1", failed=2, lost=1.125 + 0.25, save=0.625,
+         detect=0.5),
+]  # fmt: skip
+test_saves_on_notice = lived(NOTICES)
+
+# --------------------------------------------------------------------------- saves each 4 h
+
+
+def saved(*rules: Rule, load_h: float | Storage | None = None, every_h: float = 4, **how):
+    """Saves each 4 h, at no cost."""
+    return job(*rules, captures=(saves("remote", every_h),), tiers=(remote(load_h),), **how)
+
+
+# --------------------------------------------------------------------------- who goes back
+
+
+def to_a_step(to: To, words: str = "regroup .25") -> SimulatedJob:
+    return job(rule("all", words, to=to), step_h=0.75)
+
+
+def for_roles(*roles: str, spares: int | None = None) -> SimulatedJob:
+    """The struck alone go back if they are of these roles, else all do."""
+    struck = rule("struck", "wait, regroup .5", "remote", roles=roles)
+    back = rule("all", "wait, reschedule 1", "remote")
+    return saved(struck, back, roles=(STATE, TRAINERS), spares=spares)
+
+
+READ = saved(
+    rule("struck", "reschedule .25, load .125", "remote"), AGAIN, load_h=0.5, roles=(STATE, READERS)
+)
+SLOW_RULE = rule("all", "reschedule 1", "remote", scopes=("back",))
+GOES_BACK = [
+    life("to the step begun", to_a_step(To.STEP_BEGUN), "3.5 node 0", lost=0.5, regroup=0.25),
+    life("to the step before", to_a_step(To.STEP_BEFORE), "3.5 node 0", lost=0.75, regroup=0.25),
+    # back from 6 h to 4 h at speed 1, then to where it is, at speed 2
+    life("the replay speed is that of the last rule that reverts all, moved or not",
+         saved(SLOW_RULE, replace(SLOW_RULE, scopes=("struck",), replay_speed=2.0), useful_h=8),
+         "6 back 0, 6.5 struck 1", lost=1, reschedule=1.5),
+    life("shards that go back alone are stale",
+         saved(rule("struck", "load", "remote", replay_speed=2), AGAIN, load_h=0.5),
+         "7 node 1 2", load=0.5, stale=[(7, 1, 4), (7, 2, 4)]),
+    life("or replay what they lost",
+         saved(rule("struck", "load, replay", "remote", replay_speed=2), AGAIN, load_h=0.5),
+         "7 node 1 2", load=0.5, replay=1.5),
+    life("all shards may go back while the progress stays",
+         saved(rule("shards", "load", "remote"), AGAIN, load_h=0.5), "5 node 2",
+         load=0.5, stale=[(5, slot, 4) for slot in range(4)]),
+    life("a reader loads nothing where the struck alone go back", READ, "5 node 4",
+         reschedule=0.25),
+    life("a rule for some roles does not hold where another is struck, too", for_roles("state"),
+         "5 node 0 4", lost=1, reschedule=1),
+    life("it does where all are of its roles", for_roles("trainers", "state"),
+         "5 node 0 4", regroup=0.5, stale=[(5, 0, 4)]),
+    # the trainer waits from 5 on, and has the node of slot 0 at 6.5; slot 0 has its node at 7
+    life("a slot that waits for a node is of no role that counts", for_roles("state", spares=0),
+         "5 node 4 repair 2, 5.5 node 0 4 repair 1",
+         lost=1, wait=2, reschedule=0.5, stale=[(4, 0, 4)]),
+]  # fmt: skip
+test_who_goes_back = lived(GOES_BACK)
+
+# --------------------------------------------------------------------------- overlapping failures
+
+OVERLAP = job(  # saves 4 h of 8 h of work from the hour 4 to 4.5; a failure's scope tells its rule
+    rule("all", "detect, load", "remote", scopes=("back",)),
+    rule("struck", "detect, reschedule 1", "remote", scopes=("struck",)),
+    rule("nobody", "regroup 1", scopes=("nobody",)),
+    rule("nobody", "reschedule 2~", scopes=("quiet",), speed_meanwhile=0.5),
+    tiers=(remote(1.5),), captures=(saves("remote", 4, 0.5),), useful_h=8,
+)  # fmt: skip
+
+
+def pair(first: str, second: str, **expected) -> Life:
+    """A failure of slot 0 at 5 h, when 4.5 h are done, and one that overlaps with its recovery."""
+    return life(f"{first}, {second}", OVERLAP, f"5 {first} 0, {second}", save=1, **expected)
+
+
+OVERLAPPING = [
+    pair("back", "6 back 1", lost=0.5, detect=1, load=2),
+    pair("back", "6 struck 1", lost=0.5, detect=1, reschedule=1, load=0.5, stale=[(4, 1, 4)]),
+    # the load goes on without slots
+    pair("back", "5.25 struck 0", lost=0.5, detect=0.75, reschedule=1, load=0.25,
+         stale=[(4, 0, 4)]),
+    pair("struck", "6 struck 1", detect=1, reschedule=1.5, stale=[(4.5, 0, 4), (4.5, 1, 4)]),
+    # at half the speed: 5 h are done
+    pair("quiet", "6 back 1", lost=1, detect=0.5, load=1.5, degraded=0.5),
+    life("a recovery without slots ends once it has loaded",
+         saved(rule("nobody", "regroup .25", scopes=("process",)),
+               rule("all", "load, rebuild 2", "remote"), load_h=1, every_h=8),
+         "3 node 0, 4.5 process 0", lost=3, load=1, rebuild=0.5, regroup=0.25),
+    life("an hour is booked under the stage of the least advanced",
+         job(rule("nobody", "detect, reschedule 1"), AGAIN), "3 node 0, 3.5 node 1",
+         detect=0.5, reschedule=1.25),  # until 4.25 and 4.75; detection .25 h each
+]  # fmt: skip
+test_overlapping_failures = lived(OVERLAPPING)
+
+# --------------------------------------------------------------------------- loads that share
+
+LINK = Storage(4.0, shard_bytes=4.0)  # an hour for a shard alone
+LOADS = rule("struck", "load", "remote")
+BESIDE = rule("struck", "load~", "remote", speed_meanwhile=0.5)
+STRUCK_OR_ALL = (replace(LOADS, scopes=("struck",)), rule("all", "load", "remote"))
+
+
+def sharing(*rules: Rule, link: Storage = LINK, **how) -> SimulatedJob:
+    return saved(*rules, AGAIN, load_h=link, **how)
+
+
+def stale(*slots: int, progress_h: float = 5) -> list[tuple[float, int, float]]:
+    return [(progress_h, slot, 4) for slot in slots]
+
+
+OWN_LINK = saved(
+    rule("shards", "regroup 1~, load 1~, rebuild 1~", "remote"), AGAIN, load_h=1,
+    elastic=Elastic("state", (1.0, 0.75, 0.5, 0.25)),
+)  # fmt: skip
+SHARED = [
+    life("a server has a bandwidth of its own", sharing(LOADS, link=Storage(4.0, 1.0, 4.0)),
+         "5 node 0 1", load=4, stale=stale(0, 1)),
+    # it loads until 7.5
+    life("a shard is taken back again as it loads", sharing(BESIDE),
+         "5 node 0 1, 6 node 0", degraded=1.25, stale=[(5, 0, 4), (5, 1, 4), (5.5, 0, 4)]),
+    life("a shard is taken back again, and the others go on faster",
+         sharing(rule("struck", "regroup .5, load", "remote")), "5 node 0 1, 6 node 0",
+         regroup=1, load=1.75, stale=stale(0, 1, 0)),
+    # 1 byte of each of 4 shards by 6; with the others 3 until 12, and theirs 1 until 13
+    life("all go back, and all of them again", sharing(*STRUCK_OR_ALL),
+         "5 node 0, 6 struck 0 1 2 3", lost=1, load=8, stale=stale(0, 1, 2, 3, progress_h=4)),
+    life("a load of no bytes is none to go on for",
+         sharing(rule("nobody", "regroup .25", scopes=("process",)),
+                 rule("all", "reschedule 1, load, rebuild 2", "remote"),
+                 link=Storage(4.0, shard_bytes=0.0)),
+         "3 node 0, 3.5 process 0", lost=3, reschedule=0.5, regroup=0.25),
+    # the second takes 1 + 2 + 1 h; so does the first, unless it has not begun to load
+    *(life(f"a load over no link is left out as well but not cut short: {at_h}", OWN_LINK,
+           f"5 node 0, {at_h} node 1", degraded=(hours + 4) * 0.25,
+           stale=stale(0, 1, 2, 3) + stale(0, 1, 2, 3, progress_h=progress_h))
+      for at_h, hours, progress_h in ((5.5, 2, 5.375), (6.5, 4, 6.125))),
+]  # fmt: skip
+test_loads_under_way_share_the_link = lived(SHARED)
+
+# --------------------------------------------------------------------------- speed, nodes, clocks
+
+AWAY = rule("nobody", "reschedule 2~")
+
+
+def elastic(*speed: float, rules=(AWAY, AGAIN), unit_nodes: int = 1, **how) -> SimulatedJob:
+    return job(*rules, elastic=Elastic("state", (1.0, *speed), unit_nodes), **how)
+
+
+TWO_SPEEDS = job(
+    rule("nobody", "reschedule 2~", scopes=("node",), speed_meanwhile=0.25),
+    rule("nobody", "reschedule 2~", speed_meanwhile=0.75),
+    AGAIN,
+)
+GROW = elastic(
+    0.5, rules=(rule("nobody", "wait~, regroup 1"),), spares=0, useful_h=8,
+    captures=(saves("remote", 2.75, 1),),
+)  # fmt: skip
+SPEEDS = [
+    # half speed from 3 to 4 and from 5 to 6, none between
+    life("and stands still beyond the table", elastic(0.5), "3 node 0, 4 node 1",
+         degraded=1, wait=1),
+    # 0.75 from 2 to 3, 0.25 from 3 to 5
+    life("of two recoveries the slower one counts", TWO_SPEEDS, "2 process 0, 3 node 1",
+         degraded=0.25 + 2 * 0.75),
+    # at progress 4, done again in 2 h of work
+    life("a tax is paid for lost work too", job(from_start(replay_speed=2), tax=Tax(0.25)),
+         "5 node 0", lost=2, tax=2.5 + 0.5),
+    life("a save goes on while the job stops to grow", GROW, "2 node 0 repair 2",
+         save=1.5, regroup=1, degraded=0.75,
+         log="2 failed 0 useful @2; 3.5 save_started save @2.75; 4 stage regroup @2.75; "
+             "4.5 save_committed regroup @2.75; 5 resumed useful @2.75"),
+]  # fmt: skip
+test_speed = lived(SPEEDS)
+
+WAITS = job(rule("nobody", "wait"), AGAIN, spares=0)
+ALL_WAIT = job(from_start("wait, regroup 1"), spares=0)
+NODES = [
+    # nodes are back at 5, 12, 7 and 9; that of 7 goes to 0, who asked before, that of 9 to 3
+    life("nodes go to slots in the order in which they asked", WAITS,
+         "1 node 3 repair 4, 2 node 0 repair 10, 6 node 3 repair 1, 6.5 node 0, 8 node 0 repair 1",
+         failed=4, wait=11),
+    life("a failure of a slot that waits for a node is missed", ALL_WAIT,
+         "3 node 0 repair 2, 4 node 0", failed=1, lost=3, wait=2, regroup=1),
+    # one node alone goes to repair: until 6. With a second the first to be back would do, at 4.5
+    life("a slot that has lost its node has no further one to lose",
+         job(from_start("detect 1, wait"), spares=0), "3 node 0 repair 3, 3.5 node 0",
+         lost=3, detect=1.5, wait=1.5),
+]  # fmt: skip
+test_nodes = lived(NODES)
+
+GROWING = {
+    grows: elastic(
+        0.5,
+        rules=(rule("nobody", f"detect 0, wait~, grow {grows}"), from_start("detect")),
+        spares=0,
+    )
+    for grows in ("0", "2", "1.5", "inf")
+}
+
+
+def grown(grows: str, struck: str, **expected) -> Life:
+    """A node is missing, at half the speed, until it is back and the job takes it in."""
+    return life(f"each {grows} h: {struck}", GROWING[grows], struck, **expected)
+
+
+test_slots_wait_for_the_job_to_take_them_in = lived(
+    [
+        grown("0", "1 node 0", degraded=0.5),
+        grown("1.5", "1 node 0", degraded=1),
+        grown("inf", "1 node 0, 4 node 1", degraded=9),  # one is, the other isn't
+        # one is, as the job stands still without both from 1.25 to 2
+        grown("inf", "1 node 0, 1.25 node 1", degraded=0.125 + 8.875, wait=0.75),
+    ]
+)
+UPTIME = job(
+    rule("nobody", "reschedule 1~, regroup 2"), AGAIN, clock=Clock.UPTIME, useful_h=6
+)  # fmt: skip
+CLOCKS = [
+    # strikes at the hour 5.5, again at 0.5
+    life("uptime", job(AGAIN, clock=Clock.UPTIME), "3 node 0, 3.5 node 1",
+         lost=3.5, reschedule=4),
+    # at the first time at 3.5
+    life("progress", job(AGAIN, clock=Clock.PROGRESS), "3 node 0, 3.5 node 1",
+         lost=6.5, reschedule=4),
+    life("on uptime no failure strikes as a stage begins that blocks the job", UPTIME,
+         "2 node 0, 3 node 1", regroup=4),
+    # the clock stands still as 4 h are reached, and goes on with the work
+    life("on the clock of progress no failure ages in a save",
+         replace(OVERLAP, clock=Clock.PROGRESS), "4 back 0, 6 nobody 1",
+         save=1, detect=0.5, load=1.5, regroup=1),
+]  # fmt: skip
+test_failures_age_on_their_clock = lived(CLOCKS)
+
+STANDS_STILL = {"finished": False, "useful_h": 3, "wait": 997}
+ENDS = [
+    # going on at 5; 1 h is lost for good
+    life("at a horizon", job(AGAIN, horizon_h=7), "3 node 0", useful_h=2, lost=3, reschedule=2),
+    life("a job whose work is all lost at its horizon has not finished",
+         job(AGAIN, horizon_h=9, useful_h=20), "8 node 0",
+         finished=False, useful_h=8, reschedule=1),
+    life("a job that stands still does so to the end",
+         elastic(rules=(rule("nobody", "wait"), AGAIN), spares=0), "3 node 0 repair 1000000",
+         **STANDS_STILL),
+    life("a thousand failures without work between them are enough", job(AGAIN),
+         [ScopedFailure(0.5 + n / 1024, (0,), 1, (1.0,)) for n in range(2000)],
+         failed=1000, finished=False, useful_h=0.5, reschedule=1000 / 1024),
+]  # fmt: skip
+test_ends = lived(ENDS)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("down_h", "finishes"), [(11.0, False), (7.0, True)])
+def test_after_five_thousand_failures_a_job_has_to_get_on(
+    engine: str, down_h: float, finishes: bool
+) -> None:
+    """12 hours for each hour of work are too many, 8 are not."""
+    of = job(rule("nobody", f"reschedule {down_h}"), AGAIN, useful_h=6000)
+    struck = [ScopedFailure((down_h + 1) * n, (0,), 1, (1.0,)) for n in range(1, 6001)]
+    found = ran(engine, of, struck, draws_of(of))
+    assert found.finished == finishes
+    assert finishes or found.n_failures == 5000
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_costs_that_vary_are_asked_for_by_name_and_number(engine: str) -> None:
+    """Failures at progress 5 h, in the save of 4 h and in that of 8 h, with what they take."""
+    varying = Exponential(0.25)
+    tier = Tier("remote", Medium.REMOTE, Outside(), "state", load=varying)
+    back = rule("all", "detect, regroup, load", "remote")
+    back = replace(
+        back, stages=(back.stages[0], replace(back.stages[1], cost=varying), back.stages[2])
+    )
+    scopes = (Scope("gpu", Reach.GPU, varying),)
+    of = job(back, tiers=(tier,), captures=(replace(saves("remote", 4), stall=varying),))
+    of = replace(of, scopes=scopes, clock=Clock.PROGRESS)
+    draws = draws_of(of, seed=7)
+    found = ran(engine, of, failures("5 gpu 0, 9 gpu 0", ["gpu"]), draws)
+
+    def hours(name: str, n: int = 2) -> float:
+        return sum(draws.of(0).hours(name, number) for number in range(n))
+
+    parts = dict(zip(of.policy.parts, found.hours, strict=True))
+    assert parts == pytest.approx(
+        {
+            "lost": 1 + 1,
+            "save": hours("stall/remote"),
+            "detect": hours("detect/gpu"),
+            "regroup": hours("stage/0/1"),
+            "load": hours("load/remote"),
+        }
+    )
+
+
+# --------------------------------------------------------------------------- strategies
+
+TRANSFER = {"save_h": Transfer(), "load_h": Transfer(), "storage": Storage(8.0, shard_bytes=1.0)}
+
+
+HALVES = SubSaves("mfu", fraction=0.5)
+
+
+def in_parts(useful_h: float = 4, sub_saves: SubSaves = HALVES, **how):
+    return job_of(PARTIAL, 2, sub_saves, useful_h=useful_h, **how)
+
+
+def waited(*slots: int, at_h: float = 3, **more: float):
+    """All wait for a replacement."""
+    return {"detect": 0.5, "reschedule": 1.5, "stale": [(at_h, slot, 0) for slot in slots], **more}
+
+
+STRATEGIES = [
+    life("full recovery goes back to the last committed save",
+         job_of(FULL, 2, useful_h=6, save_h=0.5, load_h=0.25, detect_h=0.125, reschedule_h=1),
+         "3.5 node 0", lost=1, save=1.5, detect=0.125, reschedule=1, load=0.25, saves=3,
+         log="0 started useful @0; 2 save_started save @2; 2.5 save_committed useful @2; "
+             "3.5 failed 0 detect @3; 3.5 rolled_back detect @2; 3.625 stage reschedule @2; "
+             "4.625 stage load @2; 4.875 resumed lost @2; 5.875 caught_up useful @3; "
+             "6.875 save_started save @4; 7.375 save_committed useful @4; "
+             "9.375 save_started save @6; 9.875 save_committed over @6; 9.875 finished over @6"),
+    life("partial recovery goes on where it was: two nodes, one failure",
+         job_of(PARTIAL, 2, useful_h=6, save_h=0.5, load_h=0.25, reschedule_h=1), "3.5 node 1 2",
+         save=1.5, reschedule=1, load=0.25, stale=[(3, 1, 2), (3, 2, 2)],
+         log="3.5 failed 1 reschedule @3; 3.5 failed 2 reschedule @3; "
+             "3.5 reverted 1 reschedule @3; 3.5 reverted 2 reschedule @3; 4.5 stage load @3; "
+             "4.75 resumed useful @3; 5.75 save_started save @4; 6.25 save_committed useful @4; "
+             "8.25 save_started save @6; 8.75 save_committed over @6; 8.75 finished over @6"),
+    # the half that was lost, and two whole ones
+    life("a struck save is tried again",
+         job_of(PARTIAL, 2, useful_h=4, save_h=1, reschedule_h=1), "2.5 node 0",
+         save=2.5, reschedule=1, stale=[(2, 0, 0)]),
+    # at once, and the grid is kept
+    life("a save in the background holds what there was at its start",
+         job_of(PARTIAL, 2, useful_h=6, save_h=0.25, background_h=1), "3 node 0, 3.75 node 0",
+         save=0.25 * 6 + 1, stale=[(2.75, 0, 0), (3.25, 0, 0)], saves=3,
+         log="2 save_started save @2; 2.25 save_resumed useful @2; 3 save_abandoned save @2.75"),
+    life("with the last trainer all shards go back",
+         job_of(PARTIAL, 2, useful_h=6, n_trainers=2, load_h=5, reschedule_h=1),
+         "3 node 4, 3.5 node 5", reschedule=1.5, load=5, stale=[(3, slot, 2) for slot in range(4)]),
+    life("all who save or load together share the bandwidth",
+         job_of(FULL, 2, useful_h=4, **TRANSFER), "3 node 0", lost=0.5, save=1, load=0.5),
+    # sub-saves
+    life("each costs its share and the one that ends the interval counts", in_parts(save_h=0.5),
+         save=1, saves=2,
+         log="1 sub_save_started save @1; 1.25 sub_save_committed useful @1; "
+             "2.25 save_started save @2; 2.5 save_committed useful @2"),
+    life("choosing rows costs extra each time",
+         in_parts(8, SubSaves("mfu", 0.25, 0.125), save_h=0.5), save=16 * (0.125 + 0.125)),
+    life("a transfer moves a share of the bytes", in_parts(**TRANSFER), save=1),
+    life("one that is struck is tried again as what it was", in_parts(save_h=1),
+         "1.25 node 0, 3 node 1", save=2.5, saves=2, stale=[(1, 0, 0), (2, 1, 0)],
+         log="1 sub_save_started save @1; 1.25 save_abandoned save @1; 1.25 failed 0 save @1; "
+             "1.25 reverted 0 save @1; 1.25 sub_save_started save @1"),
+    # trainers in step: a quarter of 2 h
+    life("a lost trainer costs its share of the time that it is away", in_step(), "3 node 4",
+         degraded=0.5,
+         log="0 started useful @0; 3 failed 4 useful @3; 5 replaced 4 useful @4.5; "
+             "10.5 finished over @10"),
+    # half an hour of the two was the save
+    life("a save goes on while a trainer is replaced and is no slower",
+         in_step(interval_h=6, save_h=1), "6.5 node 4", save=1, degraded=1.5 / 4, saves=1),
+    # a trainer is away, but for 1 h all stand
+    life("an embedding server stalls all, and nothing is slow meanwhile", in_step(),
+         "3 node 4, 4 node 0", degraded=0.25, **waited(0, at_h=3.75)),
+    *(life(f"full recovery rolls all back whoever fails: {slot}", in_step(how=FULL, interval_h=2),
+           f"3 node {slot}", lost=1, detect=0.5, reschedule=1.5) for slot in (4, 8)),
+    life("the last trainer is waited for and begins with the central copy", in_step(n_trainers=1),
+         "3 node 4", **waited()),
+    life("without sync servers its loss reverts everything", in_step(n_sync_ps=0, n_trainers=1),
+         "3 node 4", **waited(0, 1, 2, 3)),
+    life("a sync server costs nothing", in_step(), "3 node 8"),
+]  # fmt: skip
+test_strategies = lived(STRATEGIES)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "loop"])
+def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count(engine: str) -> None:
+    job = job_of(PARTIAL, 8)
+    struck = failures("2 node 0, 5 node 0, 6 node 1, 9 node 0")
+    stale = ran(engine, job, struck, draws_of(job)).stale
+    assert [one.progress_h - one.content_h for one in stale] == [2, 5, 6, 1]
+    assert [one.progress_h - one.fresh_h for one in stale] == [2, 3, 6, 1]
