@@ -31,23 +31,20 @@ def assert_spelled_out(called) -> None:
     assert "Traceback" not in called.stderr
 
 
-@pytest.mark.parametrize(
-    "options",
-    [(), ("--json",), ("--node", "nobody"), ("--cause", "nothing"), ("--node", EVIL + "0")],
-)
-def test_nodes_and_causes_of_a_log(cprsim, tmp_path, options) -> None:
-    called = cprsim("fit", hostile_log(tmp_path), "--time-unit", "h", "--bootstrap", "0", *options)
-    assert_spelled_out(called)
-
-
-def test_the_name_of_a_file(cprsim, tmp_path) -> None:
+def test_names_of_nodes_causes_and_files_of_a_log(cprsim, tmp_path) -> None:
     log = hostile_log(tmp_path).rename(tmp_path / f"{EVIL.replace('/', '')}\n# .csv")
-    called = cprsim("fit", log, "--time-unit", "h", "--bootstrap", "0", "-v")
+    few = ("--time-unit", "h", "--bootstrap", "0")
+    called = cprsim("fit", log, *few, "-v")
     assert called.exit_code == 0, called.stderr
-    assert_spelled_out(called)
     assert r"\n# .csv" in called.stdout  # within the comment of the fragment, not below it
-    assert_spelled_out(cprsim("validate", tmp_path / f"no {EVIL}"))
-    assert_spelled_out(cprsim("report", tmp_path / EVIL, tmp_path / EVIL))
+    assert_spelled_out(called)
+    for options in (("--json",), ("--node", "nobody"), ("--cause", "no"), ("--node", EVIL + "0")):
+        assert_spelled_out(cprsim("fit", log, *few, *options))
+
+
+@pytest.mark.parametrize("words", [("validate", f"no {EVIL}"), ("report", EVIL, EVIL)])
+def test_words_of_the_command_line(cprsim, words) -> None:
+    assert_spelled_out(cprsim(*words))
 
 
 def test_what_a_foreign_result_says_of_itself(cprsim, tmp_path) -> None:

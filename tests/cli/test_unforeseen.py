@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cprsim.results.folder import damage
-from tests.making import PROGRAM, call
+from tests.making import PROGRAM
 
 pytestmark = pytest.mark.long
 
@@ -83,41 +83,3 @@ def test_a_closed_stream_is_like_none_and_a_full_disk_is_said(
     if arguments.startswith("run small"):
         (folder,) = (scenario.parent / "results").iterdir()
         assert damage(folder) is None
-
-
-# --------------------------------------------------------------------- numbers without end
-
-HUGE = "1" + 30 * "0"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run", "small.yaml", "--replay", HUGE),
-        ("train", "small.yaml", "--replay", HUGE),
-        ("run", "small.yaml", "--seed", HUGE),
-        ("run", "small.yaml", "--seed", 5000 * "1"),
-        ("run", "small.yaml", "--replications", HUGE),
-        ("sync", "small.yaml", "--trainers", 5000 * "1"),
-        ("sync", "small.yaml", "--trainers", "²"),
-        ("sweep", "small.yaml", "--over", "costs.save=1 s,2 s", "--workers", HUGE),
-        ("sweep", "small.yaml", "--over", f"simulation.replications=1:{HUGE}:lin3"),
-        ("sweep", "small.yaml", "--over", "costs.save=1 s:1e308 h:log3"),
-        ("sweep", "small.yaml", "--over", "costs.save=1 s,1e308 h"),
-        ("measure", "small.yaml", "--seeds", HUGE),
-        ("measure", "small.yaml", "--workers", HUGE),
-        ("reproduce", "fleet", "--workers", HUGE),
-        ("run", "small.yaml", "--set", "recovery.²=1"),
-        ("run", "small.yaml", "--set", "recovery.٣.interval=1 h"),
-        ("run", "small.yaml", "--set", f"recovery.{5000 * '1'}.interval=1 h"),
-        ("run", "small.yaml", "--set", "simulation.seed=" + 401 * "9"),
-        ("sweep", "small.yaml", "--over", "costs.²=1 s,2 s"),
-        ("sweep", "small.yaml", "--over", f"costs.{150 * '1'}=1 s,2 s"),
-        ("validate", "small.yaml", "--x²"),
-    ],
-)
-def test_numbers_that_are_none_or_too_large_are_refused(scenario, arguments) -> None:
-    called = call(*arguments)
-    assert isinstance(called.exception, SystemExit), repr(called.exception)
-    assert called.exit_code == 2
-    assert called.stderr
