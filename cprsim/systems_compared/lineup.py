@@ -15,7 +15,7 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.scenario.schema import dump_entry
 from cprsim.selector.limit import Limit
-from cprsim.selector.option import RELOADING, Option
+from cprsim.selector.option import RELOADING, PricedEntry
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
@@ -49,7 +49,7 @@ class Entrant:
         """The entry of `recovery` that runs it as it is compared."""
         if self.how != FOUND:
             return dump_entry(self.entry)
-        return Option(self.entry).entry_at(self.policy.interval_h, useful_h)
+        return PricedEntry(self.entry).entry_at(self.policy.interval_h, useful_h)
 
 
 def entrants_of(
