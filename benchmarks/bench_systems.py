@@ -71,10 +71,7 @@ def systems() -> dict[str, Policy]:
     return {
         "full": strategy("full", ROLL_BACK, COSTS, CLUSTER, 1.25),
         "partial": strategy("partial", RELOAD, COSTS, CLUSTER, 1.25),
-        **{
-            name: SYSTEMS[name].plan(facts, SYSTEMS[name].options(**given), name)
-            for name, given in options.items()
-        },
+        **{name: SYSTEMS[name].plan(facts, given, name) for name, given in options.items()},
     }
 
 

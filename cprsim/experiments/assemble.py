@@ -335,21 +335,21 @@ def policy_of(
 
 def _options(
     entry: RecoverySection, system: System, experiment: Experiment, interval_h: float | None
-) -> Any:
+) -> dict[str, Any]:
     """What an entry says, as its system takes it, or the same at another interval."""
     if entry.strategy not in STRATEGIES:
         options = options_of(entry.strategy, entry.options)
         if interval_h is None:
             return options
         # never, as an option says it: an interval as long as the job is no save
-        return replace(options, **{str(system.interval): min(interval_h, experiment.useful_h)})
+        return options | {str(system.interval): min(interval_h, experiment.useful_h)}
     sub_saves, curve = entry.priority_saving, experiment.curve
     if sub_saves is not None and curve is not None:
         sub_saves = curve.with_bytes(sub_saves)
     given = {"interval": entry.rule, "target_pls": entry.target_pls, "sub_saves": sub_saves}
     if interval_h is not None:
         given |= {"interval": interval_h, "target_pls": None}
-    return system.options(**{key: value for key, value in given.items() if system.takes(key)})
+    return {key: value for key, value in given.items() if key in system.options}
 
 
 def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:

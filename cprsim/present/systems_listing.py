@@ -115,7 +115,8 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     listed = {entry.strategy: entry for entry in reversed(scenario.recovery)}
 
     def planned(name: str) -> Policy:
-        target = TARGET_PLS if name in STRATEGIES and SYSTEMS[name].takes("target_pls") else None
+        is_targeted = name in STRATEGIES and "target_pls" in SYSTEMS[name].options
+        target = TARGET_PLS if is_targeted else None
         unlisted = RecoverySection(strategy=name, name=name, target_pls=target)
         return policy_of(listed.get(name, unlisted), experiment)
 
@@ -259,11 +260,12 @@ def _frames(found: Sequence[ListedSystem]) -> dict[str, pd.DataFrame]:
         for one in found
     ]  # fmt: skip
     options = [
-        {"system": one.name, "option": option.name, "kind": option.metadata["kind"],
-         "default": encode(option.default), "words": option.metadata["words"]}
+        {"system": one.name, "option": key,
+         "kind": option.kind if isinstance(option.kind, str) else "records",
+         "default": encode(option.default), "words": option.meaning}
         for one, *_ in found
         if one.name not in STRATEGIES  # the scenario's section has theirs
-        for option in fields(one.options)
+        for key, option in one.options.items()
     ]  # fmt: skip
     return {"systems": pd.DataFrame(systems), "options": pd.DataFrame(options)}
 
@@ -290,13 +292,13 @@ def _facts(one: ListedSystem) -> Iterator[tuple[str, str]]:
             yield "takes", f"without one unit, the job's speed is {speed}"
         if one.needs:
             yield "needs", ", ".join(one.needs)
-    for option in () if system.name in STRATEGIES else fields(system.options):
-        value, kind = option.default, option.metadata["kind"]
+    for key, option in {} if system.name in STRATEGIES else system.options.items():
+        value = option.default
         if isinstance(value, int | float):
-            value = hours(value) if kind == "time" else f"{value:.3g}"
+            value = hours(value) if option.kind == "time" else f"{value:.3g}"
         elif not isinstance(value, str):  # none, or records that a scenario writes out
             value = "-"
-        yield "options", f"{option.name} = {value}: {option.metadata['words']}"
+        yield "options", f"{key} = {value}: {option.meaning}"
     if system.assumed:
         yield "assumed", system.assumed.removeprefix("Assumed: ")
     if system.not_modelled:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields, make_dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
@@ -36,16 +35,22 @@ class Option(NamedTuple):
 
     `needed`: an example of an option without a default, as a scenario writes it. `unknown`: no
     source has a figure; the default is the cheapest that it can be. `fact`: what of `JobFacts` is
-    the default. The bound of a word is the words that it can be.
+    the default. The bound of a word is the words that it can be. The kind of records is their type.
     """
 
-    kind: Kind
+    kind: Kind | Any
     words: str
     default: Any = None
     bound: str | tuple[str, ...] = ""
     needed: Any = None
     unknown: bool = False
     fact: str = ""
+
+    @property
+    def meaning(self) -> str:
+        """Its words, and whether it has to be given."""
+        is_needed = self.needed is not None and self.default is None
+        return self.words + ("; needed" if is_needed else "")
 
 
 EVERY = "progress between saves; default: "
@@ -176,25 +181,13 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def option(default: Any, kind: Kind, words: str, **more: Any) -> Any:
-    """A field of a system's options; see `Option`."""
-    return _field(Option(kind, words, default, **more))
-
-
-def _field(one: Option) -> Any:
-    is_needed = one.needed is not None and one.default is None
-    words = one.words + ("; needed" if is_needed else "")
-    return field(default=one.default, metadata=one._asdict() | {"words": words})
-
-
-def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
-    """A record of the options with these keys; `own` has other defaults, or other options."""
+def options(keys: str, own: Mapping[str, Any]) -> dict[str, Option]:
+    """The options with these keys; `own` has other defaults, or other options."""
     known = {key: OPTIONS[key] for key in keys.split()}
     for key, one in own.items():
         is_default = not isinstance(one, Option)
         known[key] = OPTIONS[key]._replace(default=one, unknown=False) if is_default else one
-    made = [(key, Any, _field(one)) for key, one in known.items()]
-    return make_dataclass("Options", made, frozen=True, slots=True)
+    return known
 
 
 class Settled(SimpleNamespace):
@@ -203,15 +196,15 @@ class Settled(SimpleNamespace):
     A default that is a fact of the job is asked for when it is needed, as the job may lack it.
     """
 
-    def __init__(self, given: Any, job: Any, name: str) -> None:
+    def __init__(
+        self, known: Mapping[str, Option], given: Mapping[str, Any], job: Any, name: str
+    ) -> None:
         """Refuses what is out of bounds."""
-        values = {key: one.default for key, one in OPTIONS.items()}
-        facts = {}
-        for one in fields(given):
-            values[one.name] = getattr(given, one.name)
-            _require(one.name, one.metadata, values[one.name], job.n_nodes)
-            if values[one.name] is None and one.metadata["fact"]:
-                facts[one.name] = one.metadata["fact"]
+        values = {key: one.default for key, one in {**OPTIONS, **known}.items()}
+        values.update(given)
+        for key, one in known.items():
+            _require(key, one, values[key], job.n_nodes)
+        facts = {key: one.fact for key, one in known.items() if one.fact and values[key] is None}
         values = {key: value for key, value in values.items() if key not in facts}
         super().__init__(**values, name=name, job=job, facts=facts)
 
@@ -222,12 +215,11 @@ class Settled(SimpleNamespace):
             raise ParameterError(f"without `{key}` {error}") from error
 
 
-def _require(key: str, one: Mapping[str, Any], value: Any, n_nodes: int) -> None:
-    bound = one["bound"] or OF_KIND.get(one["kind"])
+def _require(key: str, one: Option, value: Any, n_nodes: int) -> None:
+    bound = one.bound or OF_KIND.get(one.kind)
     if value is None:
-        if one["needed"] is not None:
-            words = one["words"].removesuffix("; needed")
-            raise ParameterError(f"give `{key}`, a {one['kind']} ({words})")
+        if one.needed is not None:
+            raise ParameterError(f"give `{key}`, a {one.kind} ({one.words})")
     elif isinstance(bound, tuple):
         if value not in bound:
             known = ", ".join(f"`{word}`" for word in bound)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil, comb, inf, isnan, nan, sqrt
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery.intervals import ROUNDING, young_h
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import Settled, options
+from cprsim.recovery.options import options
 from cprsim.recovery.policy import (
     GROWTH_H,
     OWN,
@@ -58,23 +59,16 @@ def row(
     summary: str,
     *,
     source: str,
-    own: Mapping[str, Any] | type[Any] = MappingProxyType({}),
+    own: Mapping[str, Any] = MappingProxyType({}),
     **more: Any,
 ) -> System:
     """A system: a mechanism of many, with parameters and with options by their names.
 
-    `own` has the options that differ from those of that name, or their defaults, or is a record
-    of all options.
+    `own` has the options that differ from those of that name, or their defaults.
     """
-
-    def plan(job: JobFacts, given: Any, entry: str) -> Policy:
-        try:
-            return mechanism(job, Settled(given, job, entry), **parameters)
-        except ParameterError as error:
-            raise ParameterError(f"{entry}: {error}") from error
-
-    made = own if isinstance(own, type) else options(keys, own)
-    return System(name, summary, source, made, plan, cited=cited, mark=mark, **more)
+    made = options(keys, own)
+    does = partial(mechanism, **parameters)
+    return System(name, summary, source, made, does, cited=cited, mark=mark, **more)
 
 
 # --------------------------------------------------------------------------- stages, tiers, rules

@@ -8,7 +8,7 @@ unless an option says otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
 from typing import Any
@@ -16,10 +16,10 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Costs, Duration, Transfer
-from cprsim.recovery.options import option
+from cprsim.recovery.options import Option, Settled
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
-__all__ = ["Family", "JobFacts", "Provenance", "System", "noticed_after", "option"]
+__all__ = ["Family", "JobFacts", "Option", "Provenance", "System", "noticed_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +202,9 @@ class System:
 
     Parameters
     ----------
-    options : a frozen dataclass whose fields are made by `option`, as `options` makes one
-    plan : what is known of the job, the options and the entry's name to a policy; raises
-        ParameterError where the system can't serve this job
+    options : by their names
+    mechanism : what is known of the job, and an object with the options and the entry's `name`, to
+        a policy; raises ParameterError where the system can't serve this job
     source : where the mechanism is described, for tables and documents
     interval : the option that is the progress between saves, where there is one to choose
     not_counted : what it loses that no number here shows, as a sentence goes on; nothing: all is
@@ -218,8 +218,8 @@ class System:
     name: str
     summary: str
     source: str
-    options: type[Any]
-    plan: Callable[[JobFacts, Any, str], Policy]
+    options: Mapping[str, Option]
+    mechanism: Callable[[JobFacts, Any], Policy]
     interval: str | None = None
     not_counted: str = ""
     family: Family = Family.OWN
@@ -229,21 +229,22 @@ class System:
     not_modelled: str = ""
     runs_as: str = ""
 
+    def plan(self, job: JobFacts, given: Mapping[str, Any], name: str) -> Policy:
+        """The policy of an entry of this name that gives some options; raises ParameterError."""
+        try:
+            return self.mechanism(job, Settled(self.options, given, job, name))
+        except ParameterError as error:
+            raise ParameterError(f"{name}: {error}") from error
+
     @property
     def needs(self) -> dict[str, Any]:
         """Options without a default, as a scenario may write them."""
-        made = {one.name: one.metadata["needed"] for one in fields(self.options)}
-        return {name: value for name, value in made.items() if value is not None}
+        return {key: one.needed for key, one in self.options.items() if one.needed is not None}
 
     def default(self, option: str) -> Any:
         """The default of an option; None where there is no such option."""
-        return next((one.default for one in fields(self.options) if one.name == option), None)
-
-    def takes(self, option: str) -> bool:
-        """Whether it has an option of this name."""
-        return any(one.name == option for one in fields(self.options))
+        return self.options[option].default if option in self.options else None
 
     def unknown(self, given: Collection[str]) -> tuple[str, ...]:
         """Options that no source has a figure for, without those that are given."""
-        every = fields(self.options)
-        return tuple(one.name for one in every if one.metadata["unknown"] and one.name not in given)
+        return tuple(key for key, one in self.options.items() if one.unknown and key not in given)

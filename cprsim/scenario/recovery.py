@@ -147,7 +147,7 @@ KINDS: dict[Any, Any] = {  # of options, and types of records
     tuple[Tier, ...]: _list(section(Tier, placement=Field(default_factory=Outside), role="")),
     tuple[Capture, ...]: _list(section(Capture)),
     tuple[Rule, ...]: _list(section(Rule)),
-    Elastic | None: section(Elastic, role=""),
+    Elastic: section(Elastic, role=""),
     Tax: section(Tax),
 }
 
@@ -158,12 +158,9 @@ def options_model(*systems: str) -> type[Model]:
     kinds: dict[str, dict[Any, Any]] = {}
     meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
     for system in systems:
-        options = SYSTEMS[system].options
-        for one in fields(options):
-            kind, words = one.metadata["kind"], one.metadata["words"]
-            kind = get_type_hints(options)[one.name] if kind == "records" else kind
-            kinds.setdefault(one.name, {})[kind] = KINDS[kind]
-            meant.setdefault(one.name, {}).setdefault(words, []).append(system)
+        for key, one in SYSTEMS[system].options.items():
+            kinds.setdefault(key, {})[one.kind] = KINDS[one.kind]
+            meant.setdefault(key, {}).setdefault(one.meaning, []).append(system)
     entries: dict[str, Any] = {}
     for key, of in kinds.items():
         said = ". ".join(f"{', '.join(which)}: {words}" for words, which in meant[key].items())
@@ -173,9 +170,10 @@ def options_model(*systems: str) -> type[Model]:
     return create_model("Options", __base__=Model, __doc__="Options of systems.", **entries)
 
 
-def options_of(system: str, written: dict[str, Any] | None) -> Any:
-    """A system's options from what the scenario says; what it leaves out has its default."""
-    return SYSTEMS[system].options(**options_model(system).model_validate(written or {}).given)
+def options_of(system: str, written: dict[str, Any] | None) -> dict[str, Any]:
+    """The options of a system that the scenario gives, by their names."""
+    given: dict[str, Any] = options_model(system).model_validate(written or {}).given
+    return given
 
 
 def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
@@ -299,7 +297,7 @@ class RecoverySection(Model):
     @property
     def priority_saving(self) -> SubSaves | None:
         """How the strategy cuts its intervals, as the paper does by default; None: not at all."""
-        if not SYSTEMS[self.strategy].takes("sub_saves"):
+        if "sub_saves" not in SYSTEMS[self.strategy].options:
             return None
         cut = self.sub_saves or SubSavesSection()
         return SubSaves(
@@ -315,7 +313,7 @@ class RecoverySection(Model):
         """What is given is what the strategy takes, and what it needs is given."""
         system, is_of_paper = SYSTEMS[self.strategy], self.strategy in STRATEGIES
         for key in ("interval", "target_pls", "sub_saves"):
-            if getattr(self, key) is not None and not system.takes(key):
+            if getattr(self, key) is not None and key not in system.options:
                 instead = "leave it out" if is_of_paper else "see its `options`"
                 yield key, f"`{self.strategy}` does not take it: {instead}"
         if self.assumed and self.target_pls is None:
@@ -325,13 +323,13 @@ class RecoverySection(Model):
                 yield f"options.{key}", message
         elif self.options is not None:
             yield "options", f"`{self.strategy}` has none: leave them out"
-        if self.costs is not None and system.takes("sub_saves"):
+        if self.costs is not None and "sub_saves" in system.options:
             message = "saves rows first, at the costs of the section `costs`: leave them out here"
             yield "costs", f"`{self.strategy}` {message}"
         is_settled = isinstance(self.interval, float) or self.interval == NEVER
         rules = (self.rule,) if is_settled else (self.rule, system.default("interval"))
         for rule in [one for one in NEEDS_TARGET if one in rules][:1]:
-            if not system.takes("target_pls"):
+            if "target_pls" not in system.options:
                 yield "interval", f"`{self.strategy}` has no target PLS to derive it from"
             elif self.target_pls is None:
                 message = "needs the portion of lost samples that you accept, for example 0.1"

@@ -14,280 +14,70 @@ from cprsim.compiling import inlined, part, parts_of
 from cprsim.records import Floats, Ints
 from cprsim.simulate import transitions
 from cprsim.simulate.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, NOTICE
+from cprsim.simulate.loop_recoveries import (
+    end_loads,
+    end_recovery,
+    end_stages,
+    free_place,
+    is_held,
+    next_stage,
+    plan_link,
+    read_link,
+    refresh,
+    return_nodes,
+    takes_in,
+)
+from cprsim.simulate.loop_saves import (
+    abandon_saves,
+    begin_saves,
+    commit_all_due,
+    cost_h,
+    end_stall,
+    make_due,
+    next_due,
+    next_flight,
+    stand_on_grid,
+    wait_for_last,
+)
 from cprsim.simulate.loop_state import Drawn
 from cprsim.simulate.numbers import (
     ALL,
-    DETECT,
     FINISHED,
     GOING,
     LOAD,
     NEAR,
     NONE,
     PROGRESS,
-    REGROUP,
-    REPLAY,
     SHARDS,
     STOPPED,
     STRUCK,
     UPTIME,
-    WAIT,
     WALL,
     WANTS_COSTS,
     WANTS_ROOM,
-    WANTS_SAVES,
     Numbers,
 )
 from cprsim.simulate.transitions import (
     begin,
     choose,
-    come_back,
-    completes,
     cycles_to_skip,
     drop_beyond,
-    due_after,
     err,
     flushes_go_along,
     forget_wipes,
     goes_back_to,
-    grows_in_h,
     hours_of,
     is_due,
-    is_flushed,
     is_in_rhythm,
     is_of,
-    keep,
     keep_latest,
     number_of,
     rate,
-    rate_of_each,
-    regroup_h_of,
     reverts_of,
-    speed_of,
-    survives,
-    uniform,
     wipe,
 )
 
 parts_of(transitions)
-
-# --------------------------------------------------------------------------- saves
-
-
-@part
-def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> None:
-    """The next save of a capture is that which the grid has beyond some progress."""
-    saves = job.saves[capture]
-    saves.due_h = due_after(num, capture, progress_h)
-    saves.completes_h = saves.due_h if completes(num, capture, saves.due_h) else inf
-
-
-@part
-def make_due(job: Any, capture: int, due_h: float, completes_h: float) -> None:
-    """A save is due as the job goes on: one, also if others of its capture are by then."""
-    saves = job.saves[capture]
-    saves.due_h = min(saves.due_h, due_h)
-    saves.completes_h = min(saves.completes_h, completes_h)
-
-
-@part
-def next_due(num: Numbers, job: Any) -> float:
-    """Progress at which the next save is due; infinite if none is."""
-    due_h = inf
-    for capture in range(num.n_captures):
-        other_h = job.saves[capture].due_h
-        if other_h < due_h:
-            due_h = other_h
-    return due_h
-
-
-@part
-def next_flight(num: Numbers, job: Any) -> tuple[float, int, int]:
-    """When the next save in flight commits, its capture and place; of one instant the first."""
-    at_h, begun_h, found, place = inf, inf, NONE, NONE
-    for capture in range(num.n_captures):
-        for n in range(job.saves[capture].n_in_flight):
-            other = job.flights[capture][n]
-            if other.at_h < at_h or (other.at_h == at_h and other.begun_h < begun_h):
-                at_h, begun_h, found, place = other.at_h, other.begun_h, capture, n
-    return at_h, found, place
-
-
-@inlined
-def cost_h(fixed_h: float, drawn_h: Floats, table: int, n: int, row: int) -> float:
-    """Hours that something takes the nth time in a replication: NaN varies, and is drawn."""
-    return float(drawn_h[table, n, row]) if isnan(fixed_h) else fixed_h
-
-
-@part
-def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
-    """Begin the saves that are due, until one stalls the job or has to wait."""
-    for capture in range(num.n_captures):
-        own = job.saves[capture]
-        if not is_due(num, own.due_h, job.progress_h):
-            continue
-        saves = num.captures[capture]
-        if own.n_in_flight >= saves.in_flight:
-            if not saves.skips:
-                job.waits_for = capture
-                return
-            stand_on_grid(num, job, capture, job.progress_h)
-            continue
-        number = own.n_begun
-        stall_h = saves.stall_h
-        if isnan(stall_h) or isnan(saves.background_h):
-            if number >= drawn.of_saves.shape[1]:
-                job.status = WANTS_SAVES
-                return
-            if isnan(stall_h):
-                stall_h = drawn.of_saves[saves.stall_table, number, row]
-        own.n_begun += 1
-        completing = saves.parts == 1 or is_due(num, own.completes_h, job.progress_h)
-        save = job.flights[capture][own.n_in_flight]
-        save.number, save.content_h, save.due_h = number, job.progress_h, own.due_h
-        save.completes_h = own.completes_h if completing else inf
-        job.stalled_by, job.stall_ends_at_h = capture, job.now_h + stall_h
-        stand_on_grid(num, job, capture, job.progress_h)
-        if stall_h > 0.0:
-            return
-        end_stall(num, job, slots, drawn, row)
-
-
-@part
-def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
-    """A save has stalled the job long enough: it goes on in the background, or commits."""
-    capture = job.stalled_by
-    job.stalled_by = NONE
-    saves, save = num.captures[capture], job.flights[capture][job.saves[capture].n_in_flight]
-    number = save.number
-    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
-    if behind_h > 0.0:
-        go_behind(job, capture, behind_h)
-    else:
-        completing = save.completes_h < inf
-        commit(num, job, slots, drawn, row, capture, save.content_h, number, completing)
-
-
-@part
-def commit(
-    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
-    capture: int, content_h: float, number: int, completing: bool,
-) -> None:  # fmt: skip
-    """A save comes to its end; the flushes that follow it begin."""
-    if num.captures[capture].checks and job.error_h < inf:
-        job.noticed_at_h = job.now_h
-    if not completing:
-        return
-    saves = num.captures[capture]
-    p_corrupt = num.tiers[saves.tier].p_corrupt
-    corrupt = False
-    if saves.p_fail > 0.0 or p_corrupt > 0.0:
-        u = uniform(drawn.keys[capture, row], number)
-        if u < saves.p_fail:
-            return
-        corrupt = u < saves.p_fail + (1.0 - saves.p_fail) * p_corrupt
-    job.n_saves += 1
-    keep(num, job, saves.tier, content_h, corrupt)
-    if not saves.is_followed:
-        return
-    for flush in range(num.n_captures):
-        if (
-            num.captures[flush].after == capture
-            and is_flushed(num, flush, content_h)
-            and job.saves[flush].n_in_flight < num.captures[flush].in_flight
-        ):
-            begin_flush(num, job, drawn, row, flush, content_h)
-
-
-@part
-def begin_flush(
-    num: Numbers, job: Any, drawn: Drawn, row: int, capture: int, content_h: float
-) -> None:
-    """A flush begins."""
-    saves, number = num.captures[capture], job.saves[capture].n_begun
-    if isnan(saves.background_h) and number >= drawn.of_saves.shape[1]:
-        job.status = WANTS_SAVES
-        return
-    job.saves[capture].n_begun += 1
-    flight = job.flights[capture][job.saves[capture].n_in_flight]
-    flight.content_h, flight.number, flight.due_h, flight.completes_h = content_h, number, 0.0, 0.0
-    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
-    go_behind(job, capture, behind_h)
-
-
-@part
-def go_behind(job: Any, capture: int, behind_h: float) -> None:
-    """The save at the first free place goes on in the background for so long."""
-    flight = job.flights[capture][job.saves[capture].n_in_flight]
-    flight.begun_h, flight.at_h, flight.order = job.now_h, job.now_h + behind_h, job.latest
-    job.saves[capture].n_in_flight += 1
-
-
-@part
-def remove_flight(job: Any, capture: int, place: int) -> None:
-    """A save is no longer in flight; those behind it move up, and one that stalls the job."""
-    job.saves[capture].n_in_flight -= 1
-    for n in range(place, job.saves[capture].n_in_flight + (job.stalled_by == capture)):
-        here, after = job.flights[capture][n], job.flights[capture][n + 1]
-        here.content_h, here.begun_h, here.at_h = after.content_h, after.begun_h, after.at_h
-        here.number, here.order = after.number, after.order
-        here.due_h, here.completes_h = after.due_h, after.completes_h
-
-
-@part
-def commit_all_due(
-    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, until_h: float
-) -> None:
-    """Commit whatever is in flight and due by an instant, in the order of the instants."""
-    while True:
-        at_h, found, place = next_flight(num, job)
-        if at_h > until_h:
-            return
-        flight = job.flights[found][place]
-        content_h, number, completing = flight.content_h, flight.number, flight.completes_h < inf
-        remove_flight(job, found, place)
-        commit(num, job, slots, drawn, row, found, content_h, number, completing)
-        if job.waits_for == found:
-            job.waits_for = NONE
-
-
-@part
-def wait_for_last(num: Numbers, job: Any) -> None:
-    """All work is done: a save of the final state in the background has to commit."""
-    for capture in range(num.n_captures):
-        if num.captures[capture].after == NONE:
-            for n in range(job.saves[capture].n_in_flight):
-                if job.flights[capture][n].content_h == num.useful_h:
-                    job.waits_for = capture
-
-
-@part
-def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool, silent: bool) -> None:
-    """A failure takes the saves under way, except flushes of what survives without an error."""
-    if all_go_back:
-        for capture in range(num.n_captures):
-            if not is_due(num, job.saves[capture].due_h, job.progress_h):
-                stand_on_grid(num, job, capture, job.progress_h)
-    if job.stalled_by != NONE:
-        save = job.flights[job.stalled_by][job.saves[job.stalled_by].n_in_flight]
-        if is_due(num, save.due_h, job.progress_h):
-            make_due(job, job.stalled_by, save.due_h, save.completes_h)
-        job.stalled_by = NONE
-    job.waits_for = NONE
-    for capture in range(num.n_captures):
-        after = num.captures[capture].after
-        for n in range(job.saves[capture].n_in_flight - 1, -1, -1):
-            flight = job.flights[capture][n]
-            if (
-                after != NONE
-                and not silent
-                and flight.content_h <= job.progress_h
-                and survives(num, job, slots, num.captures[after].tier, flight.order, False)
-            ):
-                continue
-            if after == NONE and is_due(num, flight.due_h, job.progress_h):
-                make_due(job, capture, flight.due_h, flight.completes_h)
-            remove_flight(job, capture, n)
-
 
 # --------------------------------------------------------------------------- cycles at once
 
@@ -386,297 +176,6 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
             flight.begun_h += passed_h
             flight.at_h += passed_h
             flight.number += n_begun
-
-
-# --------------------------------------------------------------------------- loads over the link
-
-
-@part
-def read_link(num: Numbers, job: Any) -> None:
-    """Move the shards that load over the link on to this instant."""
-    if job.n_moving:
-        job.link_bytes += (job.now_h - job.link_read_at_h) * rate_of_each(num, job.n_moving)
-    job.link_read_at_h = job.now_h
-
-
-@part
-def moves(num: Numbers, recovery: Any) -> bool:
-    """Whether a recovery loads over the link now."""
-    return bool(recovery.rule != NONE and recovery.shares and recovery.kind == LOAD)
-
-
-@part
-def moving(num: Numbers, job: Any, slots: Any, recovery: Any) -> tuple[int, float]:
-    """How many shards of a load over the link still move, and when the next of them has moved."""
-    if not num.is_uneven:
-        ends_bytes = recovery.began_bytes + num.shard_bytes
-        n = recovery.n_loads if ends_bytes > job.link_bytes else 0
-        return n, ends_bytes
-    n, next_bytes = 0, inf
-    first = num.tiers[recovery.source].first
-    for slot in range(first, first + num.tiers[recovery.source].size):
-        ends_bytes = recovery.began_bytes + slots[slot].shard_bytes
-        if ends_bytes > job.link_bytes and (
-            not recovery.hands_over or slots[slot].loaded_by == recovery.serial
-        ):
-            n += 1
-            next_bytes = min(next_bytes, ends_bytes)
-    return n, next_bytes
-
-
-@part
-def plan_link(num: Numbers, job: Any, slots: Any, recoveries: Any) -> None:
-    """See which shards share the link from now on, and when the next of them has moved."""
-    read_link(num, job)
-    job.n_moving, job.link_ends_bytes, job.link_ends_at_h = 0, inf, inf
-    for n in range(job.n_recoveries):
-        if moves(num, recoveries[n]):
-            n_moving, ends_bytes = moving(num, job, slots, recoveries[n])
-            job.n_moving += n_moving
-            if n_moving:
-                job.link_ends_bytes = min(job.link_ends_bytes, ends_bytes)
-    if job.n_moving:
-        left_bytes = job.link_ends_bytes - job.link_bytes
-        job.link_ends_at_h = job.now_h + left_bytes / rate_of_each(num, job.n_moving)
-
-
-@part
-def end_loads(
-    num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int, but: int
-) -> None:
-    """Loads over the link of which no shard moves any more are over; not that at a place."""
-    for n in range(job.n_recoveries):
-        if n != but and moves(num, recoveries[n]):
-            n_moving, _ = moving(num, job, slots, recoveries[n])
-            if n_moving == 0:
-                next_stage(num, job, slots, recoveries, drawn, row, n)
-
-
-# --------------------------------------------------------------------------- recoveries
-
-
-@part
-def refresh(num: Numbers, job: Any, slots: Any, recoveries: Any) -> None:
-    """See what blocks the job, how fast it works if nothing does, and which stage ends next."""
-    job.blocked_by = NONE
-    speed, ends_at_h = 1.0, inf
-    n_used = 0
-    for n in range(job.n_recoveries):
-        recovery = recoveries[n]
-        if recovery.rule == NONE:
-            continue
-        n_used = n + 1
-        ends_at_h = min(ends_at_h, recovery.ends_at_h)
-        if not recovery.blocks:
-            speed = min(speed, recovery.speed)
-        elif job.blocked_by == NONE or recovery.kind < job.blocked_by:
-            job.blocked_by, job.blocked_part = recovery.kind, recovery.part
-    job.n_recoveries, job.stage_ends_at_h = n_used, ends_at_h
-    if num.elastic_size and n_used:
-        speed *= speed_of(num, job, slots)
-    job.speed = speed
-    if num.shares:
-        plan_link(num, job, slots, recoveries)
-
-
-@part
-def next_stage(
-    num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int, place: int
-) -> None:
-    """A recovery goes on to its next stage that takes time, or ends."""
-    recovery = recoveries[place]
-    rule = num.rules[recovery.rule]
-    while True:
-        if recovery.stage >= 0 and num.stages[rule.first_stage + recovery.stage].copies_again:
-            for n in range(job.n_recent):
-                if slots[slots[n].recent].recovery == place:
-                    slots[slots[n].recent].left = True
-        recovery.stage += 1
-        if recovery.stage == rule.n_stages:
-            end_recovery(job, slots, recoveries, place)
-            return
-        stage = num.stages[rule.first_stage + recovery.stage]
-        hours = cost_h(stage.cost_h, drawn.of_failures, stage.table, recovery.number, row)
-        if stage.kind == DETECT and not stage.has_cost:
-            hours = recovery.detect_h
-        elif stage.kind == LOAD:
-            if not recovery.loads or (recovery.hands_over and recovery.n_loads == 0):
-                continue
-            hours += recovery.load_h
-            if recovery.shares:
-                read_link(num, job)
-                recovery.began_bytes, hours = job.link_bytes, inf
-        elif stage.kind == REPLAY and not stage.has_cost:
-            hours = recovery.replay_h
-        elif stage.kind == REGROUP and not stage.has_cost:
-            hours = regroup_h_of(num, job, slots)
-        elif stage.kind == WAIT and not isnan(stage.grows_h):
-            hours = grows_in_h(stage.grows_h, job.now_h)
-        elif stage.kind == WAIT:
-            if num.n_spares == NONE:
-                continue
-            hours = inf if has_to_wait(job, slots, recoveries, place, stage) else 0.0
-        if hours > 0.0:
-            recovery.ends_at_h = job.now_h + hours
-            recovery.kind, recovery.part, recovery.blocks = stage.kind, stage.part, stage.blocks
-            return
-
-
-@part
-def begun_after(job: Any, recoveries: Any, begun: int) -> int:
-    """The recovery that began next after the nth; NONE where there is none."""
-    found = NONE
-    for n in range(job.n_recoveries):
-        other = recoveries[n]
-        is_later = other.rule != NONE and other.begun > begun
-        if is_later and (found == NONE or other.begun < recoveries[found].begun):
-            found = n
-    return found
-
-
-@part
-def end_stages(
-    num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int, until_h: float
-) -> None:
-    """Recoveries whose stage has ended by an instant go on, in the order in which they began."""
-    place = begun_after(job, recoveries, NONE)
-    while place != NONE:
-        begun = recoveries[place].begun
-        if recoveries[place].ends_at_h <= until_h:
-            next_stage(num, job, slots, recoveries, drawn, row, place)
-        place = begun_after(job, recoveries, begun)
-
-
-@part
-def end_recovery(job: Any, slots: Any, recoveries: Any, place: int) -> None:
-    """A recovery ends, and its slots are up."""
-    recoveries[place].rule = NONE
-    for n in range(job.n_recent):
-        slot = slots[n].recent
-        if slots[slot].recovery == place:
-            slots[slot].recovery = NONE
-            come_back(job, slots, slot)
-
-
-@part
-def free_place(job: Any, recoveries: Any) -> int:
-    """The first place for a recovery that none is in; NONE where there is no room."""
-    place = 0
-    while place < job.n_recoveries and recoveries[place].rule != NONE:
-        place += 1
-    if place == len(recoveries):
-        job.status = WANTS_ROOM
-        return NONE
-    job.n_recoveries = max(job.n_recoveries, place + 1)
-    return place
-
-
-@part
-def ask_for_nodes(job: Any, slots: Any, recovery: int) -> int:
-    """Each slot of a recovery without a node asks for one; how many have to wait."""
-    n_waiting = 0
-    last = NONE
-    while True:  # in ascending order of the slots
-        slot = 2**62
-        for n in range(job.n_recent):
-            other = slots[n].recent
-            if last < other < slot and slots[other].vacant and slots[other].recovery == recovery:
-                slot = other
-        if slot == 2**62:
-            return n_waiting
-        last = slot
-        if not slots[slot].asked and job.n_free > 0:
-            job.n_free -= 1
-            slots[slot].vacant = False
-            continue
-        n_waiting += 1
-        if not slots[slot].asked:
-            slots[slot].asked = True
-            slots[job.n_queued].queued = slot
-            job.n_queued += 1
-
-
-@part
-def has_to_wait(job: Any, slots: Any, recoveries: Any, place: int, stage: Any) -> bool:
-    """Whether a wait goes on; from one for each slot those that still wait stay behind."""
-    n_waiting = ask_for_nodes(job, slots, place)
-    if n_waiting == 0 or not stage.each or n_waiting == recoveries[place].n_slots:
-        return bool(n_waiting > 0)
-    behind = free_place(job, recoveries)
-    if behind == NONE:
-        return True
-    recoveries[behind] = recoveries[place]
-    waiting = recoveries[behind]
-    waiting.kind, waiting.part, waiting.blocks = stage.kind, stage.part, stage.blocks
-    waiting.ends_at_h, waiting.n_slots = inf, n_waiting
-    job.n_begun += 1
-    waiting.begun = job.n_begun
-    for n in range(job.n_recent):
-        slot = slots[n].recent
-        if slots[slot].recovery == place and slots[slot].asked:
-            slots[slot].recovery = behind
-    recoveries[place].n_slots -= n_waiting
-    return False
-
-
-@part
-def return_nodes(
-    num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int, until_h: float
-) -> None:
-    """Nodes come back from repair; the first slots in the queue get them."""
-    n_left = 0
-    job.next_return_h = inf
-    for n in range(job.n_repairs):
-        returns_at_h = slots[n].returns_at_h
-        if returns_at_h <= until_h:
-            job.n_free += 1
-        else:
-            slots[n_left].returns_at_h = returns_at_h
-            job.next_return_h = min(job.next_return_h, returns_at_h)
-            n_left += 1
-    job.n_repairs = n_left
-    if job.n_free == 0 or job.n_queued == 0:
-        return
-    while job.n_free > 0 and job.n_queued > 0:
-        slot = slots[0].queued
-        job.n_queued -= 1
-        for n in range(job.n_queued):
-            slots[n].queued = slots[n + 1].queued
-        job.n_free -= 1
-        slots[slot].vacant = slots[slot].asked = False
-    place = begun_after(job, recoveries, NONE)
-    while place != NONE:
-        recovery, begun = recoveries[place], recoveries[place].begun
-        stage = num.stages[num.rules[recovery.rule].first_stage + recovery.stage]
-        waits = recovery.kind == WAIT and not is_held(num, recovery)
-        if waits and not has_to_wait(job, slots, recoveries, place, stage):
-            next_stage(num, job, slots, recoveries, drawn, row, place)
-        place = begun_after(job, recoveries, begun)
-    refresh(num, job, slots, recoveries)
-
-
-@part
-def is_held(num: Numbers, recovery: Any) -> bool:
-    """Whether a recovery waits for the job to take its slots in."""
-    if recovery.rule == NONE or recovery.kind != WAIT:
-        return False
-    return not isnan(num.stages[num.rules[recovery.rule].first_stage + recovery.stage].grows_h)
-
-
-@part
-def takes_in(num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int) -> bool:
-    """Whether slots wait for the job to take them in; it does so, as it stands still."""
-    held = False
-    place = begun_after(job, recoveries, NONE)
-    while place != NONE:
-        begun = recoveries[place].begun
-        if is_held(num, recoveries[place]):
-            next_stage(num, job, slots, recoveries, drawn, row, place)
-            held = True
-        place = begun_after(job, recoveries, begun)
-    if held:
-        refresh(num, job, slots, recoveries)
-    return held
 
 
 # --------------------------------------------------------------------------- failures

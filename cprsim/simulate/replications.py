@@ -12,17 +12,9 @@ from typing import Any
 from cprsim.compiling import inlined, part, slow_to_compile
 from cprsim.records import Floats, Ints
 from cprsim.simulate.job import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
-from cprsim.simulate.loop import (
-    lose,
-    pass_to,
-    plan,
-    refresh,
-    return_nodes,
-    settle,
-    stand_on_grid,
-    start,
-    strike,
-)  # fmt: skip
+from cprsim.simulate.loop import lose, pass_to, plan, settle, start, strike
+from cprsim.simulate.loop_recoveries import refresh, return_nodes
+from cprsim.simulate.loop_saves import stand_on_grid
 from cprsim.simulate.loop_state import Drawn
 from cprsim.simulate.numbers import (
     ALL,

@@ -119,7 +119,7 @@ def costs_of(
     """Where the hours of all replications went, under a policy or a system's with its options."""
     if isinstance(policy, str):
         known = SYSTEMS[policy]
-        policy = known.plan(job, known.options(**options), policy)
+        policy = known.plan(job, options, policy)
     require_legal(policy, job.cluster, job.scopes)
     simulated = SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, policy, horizon_h)
     n = failures.n_replications

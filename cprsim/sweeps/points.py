@@ -109,7 +109,7 @@ def _changes(
         taking = [
             n
             for n, one in enumerate(entries)
-            if one.strategy in STRATEGIES and SYSTEMS[one.strategy].takes(option)
+            if one.strategy in STRATEGIES and option in SYSTEMS[one.strategy].options
         ]
         if not taking:
             raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")

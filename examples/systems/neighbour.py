@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from cprsim.recovery.policy import (
     Capture,
@@ -15,17 +15,12 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import JobFacts, Option, System
+
+OPTIONS = {"every": Option("time", "progress between copies to a neighbour's disk", default=0.5)}
 
 
-@dataclass(frozen=True)
-class Options:
-    """What a scenario may say of it."""
-
-    every: float = option(0.5, "time", "progress between copies to a neighbour's disk")
-
-
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: Any) -> Policy:
     """Copies on the next node's disk; a failure takes all back to the newest of them."""
     stages = (
         Stage(StageKind.DETECT),
@@ -34,11 +29,11 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         Stage(StageKind.LOAD),
     )
     return Policy(
-        name,
+        options.name,
         rules=(Rule(Reverts.ALL, stages, sources=("neighbour",)),),
         tiers=(Tier("neighbour", Medium.SSD, Ring(2), facts.role, load=facts.load),),
         captures=(Capture("neighbour", options.every, stall=facts.save_stall),),
     )
 
 
-SYSTEM = System("neighbour", "copies on the next node's disk", "made up", Options, plan)
+SYSTEM = System("neighbour", "copies on the next node's disk", "made up", OPTIONS, plan)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import cprsim
@@ -79,7 +78,7 @@ def names() -> tuple[list[str], list[str]]:
 
 def options_of(name: str) -> list[str]:
     """What an entry of the system may say."""
-    return [one.name for one in fields(SYSTEMS[name].options)]
+    return list(SYSTEMS[name].options)
 
 
 def policy(job: str, **entry: Any) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, sqrt
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import JobFacts, Option, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
 from cprsim.selector.choice import DrawnDecisions, Selection, load_selection
@@ -65,18 +66,16 @@ def experiment(folder: Path, recovery: str, *overrides: str, text: str = WORKERS
     return maker(folder, text.replace("RECOVERY", recovery))(*overrides)
 
 
-@dataclass(frozen=True)
-class Options:
-    """Of full recovery in disguise."""
-
-    every: float = option(1.0, "time", "progress between saves")
-    longest_part: float = option(0.0, "time", "shortest interval that it takes")
+OPTIONS = {
+    "every": Option("time", "progress between saves", 1.0),
+    "longest_part": Option("time", "shortest interval that it takes", 0.0),
+}
 
 
 def disguised(stale: bool = False) -> System:
     """Full recovery, or partial recovery, as a recovery system."""
 
-    def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+    def plan(facts: JobFacts, options: Any) -> Policy:
         stages = (
             Stage(StageKind.DETECT),
             Stage(StageKind.WAIT),
@@ -85,13 +84,13 @@ def disguised(stale: bool = False) -> System:
         )
         every_h = max(options.every, options.longest_part)
         return Policy(
-            name,
+            options.name,
             (Rule(Reverts.STRUCK if stale else Reverts.ALL, stages, sources=("store",)),),
             (Tier("store", Medium.REMOTE, Outside(), facts.role, load=facts.load),),
             (Capture("store", every_h=every_h, stall=facts.save_stall),),
         )
 
-    return System("disguised", "a disguise", "made up", Options, plan, interval="every")
+    return System("disguised", "a disguise", "made up", OPTIONS, plan, interval="every")
 
 
 @pytest.fixture

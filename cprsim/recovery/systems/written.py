@@ -9,14 +9,14 @@ which it is the nearest that survives, in the order in which tiers are listed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from math import isnan
 from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import OverLink
-from cprsim.recovery.options import option
+from cprsim.recovery.options import Option, time
 from cprsim.recovery.pieces import at_own_intervals, row
 from cprsim.recovery.policy import (
     Capture,
@@ -34,30 +34,24 @@ from cprsim.recovery.system import JobFacts
 Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenOptions:
-    """A policy, less its name."""
-
-    tiers: tuple[Tier, ...] = option((), "records", "where copies lie")
-    captures: tuple[Capture, ...] = option((), "records", "what is saved where, and when")
-    rules: tuple[Rule, ...] = option(
-        (), "records", "what a failure does: the first rule that holds is taken",
+OPTIONS = {
+    "tiers": Option(tuple[Tier, ...], "where copies lie", ()),
+    "captures": Option(tuple[Capture, ...], "what is saved where, and when", ()),
+    "rules": Option(
+        tuple[Rule, ...], "what a failure does: the first rule that holds is taken", (),
         needed=({"reverts": "all", "to": "start", "stages": ("detect", "reschedule")},),
-    )  # fmt: skip
-    elastic: Elastic | None = option(  # noqa: RUF009
-        None, "records", "the speed without some units of the role"
-    )
-    every: float | None = option(
-        None, "time", "progress between the saves whose interval is `young`; default: Young's"
-    )
-    tax: Tax = option(Tax(), "records", "what the system takes all the time")  # noqa: RUF009
+    ),
+    "elastic": Option(Elastic, "the speed without some units of the role"),
+    "every": time(
+        "progress between the saves whose interval is `young`; default: Young's", bound="positive"
+    ),
+    "tax": Option(Tax, "what the system takes all the time", Tax()),
+}  # fmt: skip
 
 
 def plan(job: JobFacts, o: Any) -> Policy:
     if not o.rules:
         raise ParameterError("it has no rule: give `rules`, the last of which always holds")
-    if o.every is not None and not o.every > 0.0:
-        raise ParameterError(f"`every` is {o.every}; it must be positive")
     remote = {tier.name for tier in o.tiers if tier.medium is Medium.REMOTE}
     loads = dict.fromkeys(remote & {capture.tier for capture in o.captures}, job.load)
     tiers = tuple(_filled(job, tier, role=job.role, load=loads.get(tier.name)) for tier in o.tiers)
@@ -110,7 +104,7 @@ def _link_h(job: JobFacts, link: str) -> float:
 WRITTEN = row(
     "policy", "", plan, {}, "the scenario", None,
     "as the scenario's entry writes it: tiers, captures and rules",
-    source="the scenario", own=WrittenOptions, interval="every", runs_as="the scenario's own",
+    source="the scenario", own=OPTIONS, interval="every", runs_as="the scenario's own",
     assumed="What the entry writes, and what the job says of the rest.",
 )  # fmt: skip
 SYSTEMS = (WRITTEN,)

@@ -20,7 +20,6 @@ from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
-from cprsim.scenario.recovery import options_of
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from tests.engines import draws_of, failures, ran
 
@@ -78,7 +77,7 @@ def planned(system: str, job: JobFacts | None = None, **options: object) -> Poli
     """The system's policy; options are numbers as the system reads them [h, bytes/h]."""
     job = facts() if job is None else job
     known = SYSTEMS[system]
-    policy = known.plan(job, replace(options_of(system, {}), **options), system)
+    policy = known.plan(job, options, system)
     require_legal(policy, job.cluster, job.scopes)
     return policy
 

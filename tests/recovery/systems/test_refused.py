@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import inf
 from re import escape
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.recovery.options import BOUNDS, IN_GROUPS, OF_KIND, UP_TO_ALL, Option
+from cprsim.recovery.options import BOUNDS, IN_GROUPS, OF_KIND, UP_TO_ALL
 from cprsim.recovery.systems import SYSTEMS
 from tests.recovery.systems.by_hand import OF_LITERATURE, SCOPES, facts, planned
 
@@ -22,11 +22,7 @@ OUTSIDE = {  # of each bound: a value of a job on 8 nodes
     "a divisor of the nodes": 3,
 }  # fmt: skip
 INSIDE = {"bandwidth": 8.0, "count": 2, "share": 0.5, "time": 1.0}  # of options that are needed
-DECLARED: dict[str, dict[str, Option]] = {
-    name: {made.name: Option(**made.metadata) for made in fields(SYSTEMS[name].options)}
-    for name in OF_LITERATURE
-    if name != "policy"
-}
+DECLARED = {name: SYSTEMS[name].options for name in OF_LITERATURE if name != "policy"}
 NEEDED: dict[str, dict[str, Any]] = {
     name: {key: INSIDE[one.kind] for key, one in options.items() if one.needed}
     for name, options in DECLARED.items()
