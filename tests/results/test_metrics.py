@@ -114,8 +114,8 @@ def test_percentile_intervals_cover_what_they_should():
 
 def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
     found = percentiles(np.arange(10.0))
-    assert np.isnan(found.at(99).high)
-    assert np.isnan(found.at(1).low)
-    assert found.at(50).mean == 4.5
-    assert found.at(50).low == 1.0  # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
-    assert found.at(50).high == 8.0
+    assert np.isnan(found.at[99, "high"])
+    assert np.isnan(found.at[1, "low"])
+    assert found.at[50, "value"] == 4.5
+    assert found.at[50, "low"] == 1.0  # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
+    assert found.at[50, "high"] == 8.0
