@@ -6,7 +6,6 @@ A further command is a line in `CASES`: its words on the command line, and the s
 from __future__ import annotations
 
 import html
-import io
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -19,7 +18,6 @@ import pandas as pd
 import pytest
 
 import cprsim
-from cprsim.cli.terminal import Terminal
 from cprsim.errors import json_printable, printable
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
@@ -32,7 +30,7 @@ from cprsim.present.document import (
     row_columns,
 )
 from cprsim.present.html import whole
-from cprsim.present.terminal import show_document
+from cprsim.present.terminal import text_of
 from tests.fleet.making import JOB, REST
 from tests.golden.numbers import written_log
 from tests.making import SCENARIOS, call, small_scenario, undrawing
@@ -40,7 +38,16 @@ from tests.present.outline import Outline
 
 EXAMPLES = SCENARIOS.parent / "docs" / "examples"
 EVIL = "<b>evil</b> | \x1b[31m"  # that no page and no terminal obeys
-SMALL = small_scenario(replications=30)
+SMALL = small_scenario(replications=30).replace("emb_ps: 4", "emb_ps: 4, shard_size: 50 GB")
+PRICES = """\
+prices:
+  node_hour: {trainer: 2.57 USD, any: 0.83 USD}
+  storage_month: 0.023
+  storage_written: 0.0057
+  watts: {trainer: 713, any: 351}
+  kwh: 0.117
+  carbon_kg_per_kwh: 0.4
+"""
 CURVE = EXAMPLES.parents[1] / "cprsim" / "curves" / "shipped" / "criteo-kaggle-linear.json"
 KEPT = EXAMPLES.parents[1] / "results" / "reproduction" / "shadowsync"
 KERNEL = "kernel: {samples: 3000, most_rows: 30, dimension: 4, bottom: [8], top: [8], batch: 50}\n"
@@ -77,11 +84,10 @@ CASES = {
     ),
     "tornado": Case(
         "sweep small.yaml --over costs.save=30s,9min --over prices.node_hour=1USD,2USD "
-        "--mode one-at-a-time --set prices.node_hour=1USD",
+        "--mode one-at-a-time",
         lambda: cprsim.sweep(
             "small.yaml",
             {"costs.save": ["30s", "9min"], "prices.node_hour": "1USD,2USD"},
-            {"prices.node_hour": "1USD"},
             mode="one-at-a-time",
         ),
     ),
@@ -146,7 +152,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch, undrawing():
         patch.chdir(path)
         patch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: ())
-        Path("small.yaml").write_text(SMALL, "utf-8")
+        Path("small.yaml").write_text(SMALL + PRICES, "utf-8")
         Path("fleet.yaml").write_text(
             (JOB + REST).replace("jobs: 24, kinds: 12", "jobs: 6, kinds: 3"), "utf-8"
         )
@@ -200,6 +206,17 @@ def test_frames_are_tidy(case: tuple[Case, Answer]) -> None:
                 known = np.isfinite(mean) & np.isfinite(low) & np.isfinite(high)
                 assert (low[known] <= mean[known] + 1e-9).all()
                 assert (mean[known] <= high[known] + 1e-9).all()
+
+
+def test_the_parts_of_a_bill_are_its_total_to_the_cent(case: tuple[Case, Answer]) -> None:
+    _, answer = case
+    if "bills" in answer.frames:
+        bills = answer.frames["bills"]
+        for _, mine in bills.groupby([name for name in ("result", "strategy") if name in bills]):
+            for column in ("job_cost", "month_cost"):
+                cents = 100 * mine.set_index("part")[column]
+                assert (cents.round() - cents).abs().max() < 1e-6
+                assert round(cents.drop("total").sum()) == round(cents["total"]) > 0
 
 
 def test_json_is_the_frames_and_the_values(case: tuple[Case, Answer]) -> None:
@@ -259,18 +276,16 @@ def test_a_terminal_is_never_too_narrow(
     case: tuple[Case, Answer], width: int, everything: bool
 ) -> None:
     _, answer = case
-    out = io.StringIO()
-    console = Terminal(file=out, width=width, force_terminal=True, color_system=None)
-    show_document(console, answer.document, whole=everything)
+    shown = text_of(answer.document, whole=everything, width=width)
     listed = {
         line
         for block in answer.document.blocks
         if isinstance(block, ListingBlock)
-        for line in block.text.splitlines()
+        for line in printable(block.text).splitlines()
     }
-    for line in out.getvalue().splitlines():
-        assert len(line) <= width or line.rstrip() in listed
-    words = "".join(out.getvalue().split())
+    for line in shown.splitlines():
+        assert len(line) <= width or line in listed
+    words = "".join(shown.split())
     table = answer.document.table
     if isinstance(table, Table) and not everything:
         for cell in cells(table):

@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cprsim.errors import json_printable, one_line, printable
-from cprsim.results.folder import ResultTarget, spreadsheet_cell, write_csv
+from cprsim.results.folder import ResultTarget, write_csv
 from cprsim.results.identity import Identity
 from cprsim.sweeps.folder import SHOWN, SweepResult, write_sweep
 
@@ -63,42 +62,21 @@ def test_one_line_is_one_line_and_no_longer_than_asked(text, most) -> None:
     assert one_line("x" * 10**6, most) == "x" * (most - 3) + "..."
 
 
-@pytest.mark.parametrize("cell", FORMULAS)
-def test_a_cell_that_a_spreadsheet_would_run_is_quoted(cell) -> None:
-    assert spreadsheet_cell(cell) == "'" + cell
+def test_a_table_as_csv_quotes_what_a_spreadsheet_would_run_and_keeps_the_rest(tmp_path) -> None:
+    written = {f: "'" + f for f in FORMULAS} | {"a\r=1": r"a\r=1", "\r=1": r"\r=1", None: ""}
+    written |= {cell: cell for cell in (*NUMBERS, "", "a=1", "1-2", "full", " x", "a\n=1")}
+    numbers = [-0.5] * (len(written) - 1) + [float("-inf")]
+    write_csv(pd.DataFrame({"name": list(written), "=n": numbers}), path := tmp_path / "a.csv")
+    assert b"\r" not in path.read_bytes()  # no cell can end its row
+    heading, *rows = rows_of(path)
+    assert heading == ["name", "'=n"]
+    assert [row[0] for row in rows] == list(written.values())
+    assert [float(row[1]) for row in rows] == numbers
 
 
-@pytest.mark.parametrize("cell", [*NUMBERS, "", "a=1", "1-2", "full", " x", -1, 2.5, None])
-def test_numbers_and_words_stay_as_they_are(cell) -> None:
-    assert spreadsheet_cell(cell) == cell
-
-
-def test_a_table_as_csv_quotes_cells_and_headings_and_keeps_numbers(tmp_path) -> None:
-    frame = pd.DataFrame(
-        {"name": [*FORMULAS, "full", None], "=n": range(-6, 6), "x": [-0.5] * 11 + [float("-inf")]}
-    )
-    write_csv(frame, tmp_path / "a.csv")
-    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
-        heading, *rows = csv.reader(file)
-    assert heading == ["name", "'=n", "x"]
-    assert [row[0] for row in rows] == ["'" + cell for cell in FORMULAS] + ["full", ""]
-    assert [float(row[2]) for row in rows] == [-0.5] * 11 + [float("-inf")]
-
-
-def test_no_cell_can_end_its_row(tmp_path) -> None:
-    write_csv(pd.DataFrame({"name": ["a\r=1", "\r=1", "a\n=1"]}), tmp_path / "a.csv")
-    content = (tmp_path / "a.csv").read_bytes()
-    assert b"\r" not in content
-    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
-        assert [row[0] for row in csv.reader(file)] == ["name", r"a\r=1", r"\r=1", "a\n=1"]
-
-
-# ------------------------------------------------------------------------- every CSV written
-
-
-def cells_of(path: Path) -> list[str]:
+def rows_of(path: Path) -> list[list[str]]:
     with path.open(newline="", encoding="utf-8") as file:
-        return [cell for row in csv.reader(file) for cell in row]
+        return list(csv.reader(file))
 
 
 def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
@@ -106,7 +84,7 @@ def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
     sweep = SweepResult(tmp_path, "a", "grid", (), "full", 1.0, table)
     target = ResultTarget(tmp_path, Identity("a", "seed: 1\n", {}), datetime.now(UTC))
     result = write_sweep(target, sweep, lambda _: [])
-    cells = cells_of(result.path / "sweep.csv")
+    cells = [cell for row in rows_of(result.path / "sweep.csv") for cell in row]
     assert "-1.0" in cells
     assert not [cell for cell in cells if cell != "-1.0" and cell.startswith(tuple("=+-@\t\r"))]
     assert list(result.table["accuracy.curve"]) == list(FORMULAS)  # the table itself is exact

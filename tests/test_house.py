@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGEST_BYTES = 600_000
 
 # Written in pieces, so that this file is no example of what it looks for.
@@ -49,8 +47,8 @@ def texts(*suffixes: str) -> list[tuple[Path, str]]:
     return [(path, path.read_text("utf-8")) for path in tracked() if path.suffix in suffixes]
 
 
-def without_code(markdown: str) -> str:
-    return CODE.sub("", markdown)
+def page(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
 
 
 def commands_of(markdown: str, program: str) -> set[str]:
@@ -63,14 +61,6 @@ def anchors(markdown: str) -> set[str]:
     """Names of the headings as links to them are written: lower case, dashes for spaces."""
     titles = HEADING.findall(re.sub(r"```.*?```", "", markdown, flags=re.DOTALL))
     return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
-
-
-def readme() -> str:
-    return (ROOT / "README.md").read_text("utf-8")
-
-
-def contributing() -> str:
-    return (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 
 
 # --------------------------------------------------------------------------- what is in it
@@ -131,29 +121,13 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     TopologicalSorter({name: set(imported(files[name], files)) for name in files}).prepare()
 
 
-def test_results_are_not_kept_in_the_repository() -> None:
-    kept = {path.relative_to(ROOT / "results").parts[0] for path in tracked() if in_results(path)}
-    assert kept <= {
-        "README.md",
-        "held-out",
-        "promise",
-        "promise-torch",
-        "rehearsal",
-        "reproduction",
-    }
-
-
-def in_results(path: Path) -> bool:
-    return path.is_relative_to(ROOT / "results")
-
-
 # --------------------------------------------------------------------------- the documents
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
     lost = []
     for path, text in texts(".md"):
-        for link in LINK.findall(without_code(text)):
+        for link in LINK.findall(CODE.sub("", text)):
             target, _, anchor = link.partition("#")
             if "://" in target or target.startswith("mailto:"):
                 continue
@@ -168,21 +142,15 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
 def test_links_lead_from_the_readme_to_every_document() -> None:
     found, waiting = set[Path](), [ROOT / "README.md"]
     while waiting:
-        page = waiting.pop().resolve()
-        if page not in found and page.suffix == ".md":
-            found.add(page)
-            targets = (link.partition("#")[0] for link in LINK.findall(page.read_text("utf-8")))
-            waiting += [page.parent / one for one in targets if one and "://" not in one]
+        here = waiting.pop().resolve()
+        if here not in found and here.suffix == ".md":
+            found.add(here)
+            targets = (link.partition("#")[0] for link in LINK.findall(here.read_text("utf-8")))
+            waiting += [here.parent / one for one in targets if one and "://" not in one]
     assert {path for path in (ROOT / "docs").rglob("*.md") if path.resolve() not in found} == set()
 
 
 # --------------------------------------------------------------------------- the commands
-
-
-def test_every_decision_is_in_the_list_of_decisions() -> None:
-    folder = ROOT / "docs" / "adr"
-    listed = LINK.findall((folder / "README.md").read_text("utf-8"))
-    assert sorted(path.name for path in folder.glob("0*.md")) == sorted(listed)
 
 
 def test_the_documents_name_the_commands_that_the_program_has() -> None:
@@ -192,13 +160,13 @@ def test_the_documents_name_the_commands_that_the_program_has() -> None:
     ).stdout  # fmt: skip
     there = set(re.findall(r"^  ([a-z][a-z-]+) ", shown.partition("Commands:")[2], re.MULTILINE))
     assert "run" in there
-    pages = [readme(), *(path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md"))]
-    assert set().union(*(commands_of(page, "cprsim") for page in pages)) == there
+    pages = [page("README.md"), *(path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md"))]
+    assert set().union(*(commands_of(text, "cprsim") for text in pages)) == there
 
 
 def test_the_makefile_has_every_target_that_the_documents_name() -> None:
-    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    documents = readme() + contributing()
+    targets = re.findall(r"^([a-z-]+):", page("Makefile"), re.MULTILINE)
+    documents = page("README.md") + page("CONTRIBUTING.md")
     named = commands_of(documents, "make")
     assert {"demo", "test", "check"} <= named
     assert named <= set(targets)
@@ -208,7 +176,7 @@ def test_the_makefile_has_every_target_that_the_documents_name() -> None:
 
 
 def test_every_dependency_is_pinned_at_a_version_that_it_allows() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads(page("pyproject.toml"))["project"]
     extras = project["optional-dependencies"]
     wanted = map(
         Requirement,
@@ -216,7 +184,7 @@ def test_every_dependency_is_pinned_at_a_version_that_it_allows() -> None:
     )
     pinned = dict(
         line.split("==")
-        for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+        for line in page("constraints.txt").splitlines()
         if not line.startswith("#")
     )
     pins = {canonicalize_name(name): version for name, version in pinned.items()}
@@ -230,18 +198,8 @@ def allows(requirement: Requirement, pins: dict[str, str]) -> bool:
     return pin is not None and pin in requirement.specifier
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_stored_with_outputs(path: Path) -> None:
-    cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if "outputs" in cell]
-    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
-    outputs = [output for cell in cells for output in cell["outputs"]]
-    assert outputs
-    assert not [one for one in outputs if one["output_type"] == "error"]
-    assert not [one for one in outputs if one.get("name") == "stderr"]
-
-
 def test_files_that_the_architecture_names_are_there() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    text = page("docs/architecture.md")
     named = set(re.findall(r"`((?:[\w-]+/)+[\w-]+\.py)`", text))
     assert len(named) > 40
     missing = [

@@ -116,16 +116,3 @@ def test_a_scenario_asks_for_variables_of_ours_only(tmp_path, monkeypatch, file)
     assert said.startswith(f"{path}:{line}: failures.file: ")
     assert "begin with CPRSIM_" in said
     assert SECRET not in said
-
-
-def test_a_variable_of_ours_is_replaced(tmp_path, monkeypatch) -> None:
-    (tmp_path / "log.csv").write_text("node,start,end\n1,1,2\n")
-    monkeypatch.setenv("CPRSIM_LOGS", str(tmp_path))
-    assert (
-        load_scenario(asking(tmp_path, "${CPRSIM_LOGS}/log.csv")).trace_path == tmp_path / "log.csv"
-    )
-
-
-def test_a_variable_of_ours_that_is_not_set_is_named(tmp_path) -> None:
-    with pytest.raises(ScenarioError, match="CPRSIM_NOWHERE is not set"):
-        load_scenario(asking(tmp_path, "${CPRSIM_NOWHERE}/log.csv"))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from threadpoolctl import threadpool_info
@@ -51,22 +52,32 @@ def refuse(number: int) -> int:
     return number
 
 
-@pytest.mark.parametrize("workers", [Workers(1), TWO], ids=["in this process", "two processes"])
+@pytest.fixture(scope="module", params=["here", "two processes", "a cluster"])
+def workers(request: pytest.FixtureRequest) -> Iterator[Workers]:
+    from tests.making import small_cluster  # not above: every worker would import the program
+
+    if request.param == "a cluster":
+        with small_cluster() as there:
+            yield there
+    else:
+        yield Workers(1) if request.param == "here" else TWO
+
+
 def test_every_task_comes_back_once_with_its_number(workers: Workers) -> None:
-    found = list(run_each(square, range(20), workers))
-    assert sorted(found) == [(n, n * n) for n in range(20)]
+    assert sorted(run_each(square, range(20), workers)) == [(n, n * n) for n in range(20)]
 
 
-def test_tasks_run_elsewhere_with_one_blas_thread_each() -> None:
-    found = [result for _, result in run_each(whoami, range(8), TWO)]
-    assert os.getpid() not in {pid for pid, _ in found}
-    assert {threads for _, there in found for threads in there} == {1}
+def test_tasks_run_elsewhere_with_one_blas_thread_each(workers: Workers) -> None:
+    found = [result for _, result in run_each(whoami, range(8), workers)]
+    if workers != Workers(1):
+        assert os.getpid() not in {pid for pid, _ in found}
+        assert {threads for _, there in found for threads in there} == {1}
 
 
-def test_a_killed_worker_costs_no_task(tmp_path: Path) -> None:
-    marks = [tmp_path / str(n) if n in (1, 5) else None for n in range(8)]
-    found = dict(run_each(die_once, marks, TWO))
-    assert found == dict.fromkeys(range(8), "survived")
+def test_a_killed_worker_costs_no_task(workers: Workers, tmp_path: Path) -> None:
+    killed = () if workers == Workers(1) else (1, 5) if workers == TWO else (1,)
+    marks = [tmp_path / str(n) if n in killed else None for n in range(8)]
+    assert dict(run_each(die_once, marks, workers)) == dict.fromkeys(range(8), "survived")
 
 
 def test_a_task_that_always_kills_its_worker_is_named_and_the_others_come_back() -> None:
@@ -78,7 +89,6 @@ def test_a_task_that_always_kills_its_worker_is_named_and_the_others_come_back()
     assert 3 not in came
 
 
-@pytest.mark.parametrize("workers", [Workers(1), TWO], ids=["in this process", "two processes"])
 def test_what_a_task_raises_arrives_whole(workers: Workers) -> None:
     with pytest.raises(ScenarioError, match=r"^a.yaml:7: costs: no") as caught:
         list(run_each(refuse, range(4), workers, "point {}".format))
@@ -86,15 +96,18 @@ def test_what_a_task_raises_arrives_whole(workers: Workers) -> None:
     assert caught.value.__notes__ == ["in point 2"]
 
 
-def test_who_cannot_work_is_said() -> None:
-    with pytest.raises(ParameterError, match="at least 1, not 0"):
-        Workers(0)
-    with pytest.raises(ParameterError, match="for example tcp://head:8786"):
-        Workers(backend="dask")
-    with pytest.raises(ParameterError, match="for example tcp://head:8786"):
-        Workers(address="tcp://head:8786")
-    with pytest.raises(ParameterError, match="as many workers as it has"):
-        Workers(4, "dask", "tcp://head:8786")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((0,), "at least 1, not 0"),
+        ((None, "dask"), "for example tcp://head:8786"),
+        ((None, "local", "tcp://head:8786"), "for example tcp://head:8786"),
+        ((4, "dask", "tcp://head:8786"), "as many workers as it has"),
+    ],
+)
+def test_who_cannot_work_is_said(given: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        Workers(*given)
 
 
 SLEEPING = """
@@ -125,29 +138,6 @@ def alive(pid: int) -> bool:
     with suppress(ProcessLookupError, FileNotFoundError):
         return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
     return False
-
-
-# ----------------------------------------------------------------------------- a real cluster
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Workers]:
-    from tests.making import small_cluster  # not above: every worker would import the program
-
-    with small_cluster() as there:
-        yield there
-
-
-def test_a_cluster_does_the_same(cluster: Workers) -> None:
-    assert sorted(run_each(square, range(20), cluster)) == [(n, n * n) for n in range(20)]
-    found = [result for _, result in run_each(whoami, range(4), cluster)]
-    assert os.getpid() not in {pid for pid, _ in found}
-    assert {threads for _, there in found for threads in there} == {1}
-
-
-def test_a_killed_worker_of_a_cluster_costs_no_task(cluster: Workers, tmp_path: Path) -> None:
-    marks = [tmp_path / str(n) if n == 1 else None for n in range(8)]
-    assert dict(run_each(die_once, marks, cluster)) == dict.fromkeys(range(8), "survived")
 
 
 def test_a_cluster_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,11 +161,11 @@ def _costs(
 
     if wrong := sorted(given - {"--format", "--column", "--time-unit"}):
         raise ParameterError(f"{wrong[0]}: belongs to logs of failures, not of saves and loads")
-    transfers = read_transfers(log, columns=spec.names, time_unit=spec.time_unit)
+    transfers, notes = read_transfers(log, columns=spec.names, time_unit=spec.time_unit)
     watch.doing("fitting")
     fits, origin = fit_costs(transfers, n_bootstrap=bootstrap), one_line(log.path.name)
     fragment = costs_fragment(fits, origin)
-    return answer_of_costs(fits, origin, fragment, transfers.notes, _saved(save, fragment))
+    return answer_of_costs(fits, origin, fragment, notes, _saved(save, fragment))
 
 
 def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...]:

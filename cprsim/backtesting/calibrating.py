@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, isnan, nan, sqrt
 
 import numpy as np
+import pandas as pd
 
 from cprsim.backtesting.experiments import EachItsOwn, experiment_of
 from cprsim.backtesting.facts import apart, failures_in, interval_h
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Distribution
 from cprsim.failures.sources import stream
-from cprsim.fitting.cost_fit import CostFit, Transfers, costs_fragment, fit_costs
+from cprsim.fitting.cost_fit import CostFit, costs_fragment, fit_costs
+from cprsim.fitting.fragments import Fragment
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
 from cprsim.fitting.likelihood import Fit
 from cprsim.history.ledger import JobLedger, total_hours
 from cprsim.records import Estimate, Floats
-from cprsim.scenario.yaml_text import read_yaml
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 FEWEST_FAILURES = 3
@@ -84,16 +84,18 @@ def calibrate(
     ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     costs = _costs(jobs, n_bootstrap, seed)
     ran = _how_it_ran(jobs)
-    text = _text(jobs, ranking.best.fit, costs, ran, n_nodes)
-    _experiment_of(text)  # whatever is wrong with it is said now
-    untold = sum(isnan(job.save_every.steps) for job in jobs)
+    scenario = _scenario(jobs, ranking.best, costs, ran, n_nodes)
+    experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
+    untold = sum(isnan(job.save_every.mean) for job in jobs)
     notes = [
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"no {kind} in the logs" for kind in ("save", "load")
           if kind not in {one.name for one in costs}),
         *(note for one in costs for note in one.notes),
     ]  # fmt: skip
-    return Calibration(text, _origins(jobs, ranking, costs, ran), costs, ranking, tuple(notes))
+    return Calibration(
+        str(scenario), _origins(jobs, ranking, costs, ran), costs, ranking, tuple(notes)
+    )
 
 
 def _gaps(jobs: Sequence[JobLedger]) -> Lifetimes:
@@ -127,11 +129,10 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
             "the logs time no save, load, detection or rescheduling, so that no costs can be "
             "fitted: event logs have them (docs/events.md), tables of attempts do not"
         )
-    kinds, duration_h = zip(*timed, strict=True)
-    n = len(timed)
-    unknown, resolution_h = np.full(n, nan), np.full(n, RESOLUTION_H)
-    apart_h = 1e6 * np.arange(n, dtype=np.float64)  # they do not overlap
-    transfers = Transfers(kinds, np.array(duration_h), unknown, apart_h, resolution_h)
+    apart_h = 1e6 * np.arange(len(timed), dtype=np.float64)  # they do not overlap
+    transfers = pd.DataFrame(timed, columns=["kind", "duration_h"]).assign(
+        n_bytes=nan, start_h=apart_h, resolution_h=RESOLUTION_H
+    )
     return fit_costs(transfers, n_bootstrap=n_bootstrap, seed=seed)
 
 
@@ -143,44 +144,45 @@ def _how_it_ran(jobs: Sequence[JobLedger]) -> tuple[str, float]:
     return "partial" if reloads else "full", float(np.median(known)) if known else np.inf
 
 
-def _text(
+def _scenario(
     jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], ran: tuple[str, float],
     n_nodes: int, *, useful_h: float | None = None, horizon_h: float | None = None,
-) -> str:  # fmt: skip
+) -> Fragment:  # fmt: skip
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    step = f", step: {float(np.median(steps))!r} s" if steps else ""
     if useful_h is None:
         useful_h = float(np.median([job.useful_h.mean for job in jobs]))
-    horizon = "" if horizon_h is None else f", horizon: {horizon_h!r} h"
     strategy, every_h = ran
-    role = "emb_ps" if strategy == "partial" else "workers"
-    interval = f"{every_h!r} h" if isfinite(every_h) else "never"
-    shape = "".join(f", {p.name}: {p.mean!r}" for p in fit.parameters if p.name in SHAPES)
-    return (
-        "name: calibrated\n"
-        f"job: {{useful: {useful_h!r} h{horizon}{step}}}\n"
-        f"cluster: {{{role}: {n_nodes}}}\n"
-        "failures: {kind: job, role: "
-        f"{'emb_ps' if strategy == 'partial' else 'worker'}, family: {fit.family}, "
-        f"mtbf: {fit.mean.mean!r} h{shape}}}\n"
-        + str(costs_fragment(costs, "the logs"))
-        + f"recovery:\n  - {{strategy: {strategy}, name: as it ran, interval: {interval}}}\n"
-        "simulation: {seed: 1, replications: 1000}\n"
-    )
-
-
-def _experiment_of(text: str, overrides: Sequence[str] = ()) -> Experiment:
-    data, _ = read_yaml(text, "calibrated")
-    assert isinstance(data, dict)
-    return experiment_of(data, overrides)
+    partial = strategy == "partial"
+    fitted = costs_fragment(costs, "the logs")
+    sections = {
+        "name": "calibrated",
+        "job": {
+            "useful": f"{useful_h!r} h",
+            **({} if horizon_h is None else {"horizon": f"{horizon_h!r} h"}),
+            **({"step": f"{float(np.median(steps))!r} s"} if steps else {}),
+        },
+        "cluster": {"emb_ps" if partial else "workers": n_nodes},
+        "failures": {
+            "kind": "job", "role": "emb_ps" if partial else "worker", "family": fit.family,
+            "mtbf": f"{fit.mean.mean!r} h",
+            **{one.name: one.mean for one in fit.parameters if one.name in SHAPES},
+        },
+        **fitted.sections,
+        "recovery": [{
+            "strategy": strategy, "name": "as it ran",
+            "interval": f"{every_h!r} h" if isfinite(every_h) else "never",
+        }],
+        "simulation": {"seed": 1, "replications": 1000},
+    }  # fmt: skip
+    return replace(fitted, sections=sections)
 
 
 def _origins(
     jobs: Sequence[JobLedger], ranking: Ranking, fits: tuple[CostFit, ...], ran: tuple[str, float]
 ) -> tuple[tuple[str, str, str], ...]:
-    best = ranking.best.fit
+    best = ranking.best
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    logged = not any(job.save_every.is_inferred for job in jobs)
+    logged = not any(job.save_every.has_interval for job in jobs)
     rows = [
         ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
          f"median of {len(jobs)} job(s)"),
@@ -220,13 +222,15 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     if n < FEWEST_FAILURES:
         raise ParameterError(f"the earlier half has {n} failures: too few to predict from")
     costs, ran = _costs(early, 0, seed), _how_it_ran(early)
-    fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best.fit
+    fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best
     after_h = sum(job.wall_h for job in jobs) - sum(cut_h)
-    text = _text(early, fit, costs, ran, n_nodes, useful_h=BEYOND * after_h, horizon_h=after_h)
+    scenario = _scenario(
+        early, fit, costs, ran, n_nodes, useful_h=BEYOND * after_h, horizon_h=after_h
+    )
     save_h = next((one.mean.mean for one in costs if one.name == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
-    ettr, longer = _futures(text, save_h, n_even, seed)
+    ettr, longer = _futures(scenario, save_h, n_even, seed)
     low, high = np.quantile(ettr, LEVELS)
     slope = float(np.polyfit(np.log(longer), ettr, 1)[0])
     n_after, useful_h = 0, 0.0
@@ -265,13 +269,13 @@ def _cut(job: JobLedger, until_h: float) -> JobLedger:
     )
 
 
-def _futures(text: str, save_h: float, n_even: float, seed: int) -> tuple[Floats, Floats]:
+def _futures(scenario: Fragment, save_h: float, n_even: float, seed: int) -> tuple[Floats, Floats]:
     """ETTR of many futures, and how many times longer the MTBF of each is: (`N_FUTURES`,) each.
 
     `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
     sets = (f"costs.save={save_h!r} h", f"simulation.seed={seed}")
-    experiment = _experiment_of(text, sets)
+    experiment = experiment_of(scenario.sections, sets)
     source, horizon_h = experiment.failures, experiment.scenario.job.horizon_h
     assert isinstance(source, JobClock)
     assert horizon_h is not None

@@ -15,7 +15,7 @@ from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.injected import Injected
-from cprsim.failures.sources import no_hours, random_slots, slots_array, stream, trace_of
+from cprsim.failures.sources import random_slots, slots_array, stream, trace_of
 from cprsim.records import (
     STOPPED_BEYOND,
     Clock,
@@ -184,4 +184,4 @@ class EachItsOwn:
         rng = stream(seed, block, "backtest/slots")
         slot = random_slots(slots_array(self.given.slots), len(at_h), 1, rng).ravel()
         number = np.repeat(np.arange(len(mine)), [len(one) for one in mine])
-        yield trace_of(inf, len(mine), number, at_h, slot, no_hours(len(at_h)))
+        yield trace_of(inf, len(mine), number, at_h, slot, np.zeros(len(at_h)))

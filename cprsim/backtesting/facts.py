@@ -12,7 +12,6 @@ from cprsim.errors import ParameterError
 from cprsim.failures.sources import stream
 from cprsim.files.units import TIME
 from cprsim.history.ledger import JobLedger
-from cprsim.history.save_interval import SaveInterval
 from cprsim.records import Clock, Estimate, Floats
 
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
@@ -82,7 +81,7 @@ def facts_of(job: JobLedger) -> LoggedJob:
 
 def interval_h(job: JobLedger) -> float:
     """Hours of work between saves; infinite where it never saved, NaN where that can't be told."""
-    return job.save_every.steps * job.step_s / 3600.0
+    return job.save_every.mean * job.step_s / 3600.0
 
 
 def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedger, ...]:
@@ -95,7 +94,7 @@ def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedge
         raise ParameterError(f"--saves-every {every!r} {error}") from None
     if not every_s > 0:
         raise ParameterError(f"--saves-every {every!r}: must be longer than no time")
-    return tuple(replace(job, save_every=SaveInterval(every_s / job.step_s)) for job in jobs)
+    return tuple(replace(job, save_every=Estimate(every_s / job.step_s)) for job in jobs)
 
 
 @dataclass(slots=True)

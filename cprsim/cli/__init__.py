@@ -12,7 +12,15 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from cprsim.cli.saying import REFUSED, UNFORESEEN, calm, heed_interrupts, refused, tell
+from cprsim.cli.saying import (
+    REFUSED,
+    UNFORESEEN,
+    calm,
+    exit_codes,
+    heed_interrupts,
+    refused,
+    unforeseen,
+)
 
 # Net allocations between searches for circles of garbage. What is imported, compiled and drawn
 # makes many objects and few circles: at Python's own 700 a fifth of a command is such searches.
@@ -30,23 +38,17 @@ def main() -> NoReturn:
     code: str | int | None = 0
     gc.set_threshold(*SEARCH_AFTER)
     try:
-        _open_what_is_closed()
-        heed_interrupts()
-        from cprsim.cli.app import app
+        with exit_codes():
+            _open_what_is_closed()
+            heed_interrupts()
+            from cprsim.cli.app import app
 
-        _survive_any_encoding()
-        app(prog_name="cprsim")
+            _survive_any_encoding()
+            app(prog_name="cprsim")
     except SystemExit as end:
         code = end.code
-    except BrokenPipeError:
-        code = 128 + signal.SIGPIPE
-    except KeyboardInterrupt:
-        code = 128 + signal.SIGINT
-    except OSError as error:
-        refused(error)
-        code = REFUSED
-    except Exception as error:
-        tell(error)
+    except Exception:
+        unforeseen()
         code = UNFORESEEN
     calm()
     code = _flushed(code)

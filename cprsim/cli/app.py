@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-import shlex
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from importlib import import_module
 from logging import ERROR, WARNING, getLogger
 from pathlib import Path
 from pkgutil import iter_modules
+from shutil import get_terminal_size
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -24,18 +22,8 @@ from typer.core import TyperGroup
 from cprsim.api import COMMANDS
 from cprsim.api import __path__ as functions
 from cprsim.api.scenario import Shell
-from cprsim.cli.saying import (
-    REFUSED,
-    TRACEBACK,
-    calm,
-    complain,
-    pulse,
-    refused,
-    say,
-    say_json_text,
-    show_tracebacks,
-)
-from cprsim.errors import CprsimError, InputError, Progress, printable, watch
+from cprsim.cli.saying import complain, exit_codes, kept, pulse, say, say_json_text
+from cprsim.errors import watch
 from cprsim.version import __version__
 
 SIMPLE = (Path, str, float, int)  # of several types, the one that the command line takes
@@ -104,11 +92,11 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     if as_json:
         say_json_text(answer.to_json())
         return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.terminal import MOST_REMARKS, show_document
+    from cprsim.present.terminal import MOST_REMARKS, text_of
 
-    terminal, document = Terminal(), answer.document
-    show_document(terminal, document, whole=pulse.verbose)
+    width = get_terminal_size().columns if sys.stdout.isatty() else None
+    document = answer.document
+    say(text_of(document, whole=pulse.verbose, width=width))
     if answer.folder is not None:
         say(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
     for file in answer.files:
@@ -192,14 +180,11 @@ def _types(annotation: Any) -> list[Any]:
     return [annotation]
 
 
-OURS = ("-q", "--quiet", "-v", "--verbose", "--traceback")  # wherever they stand
+OURS = ("-q", "--quiet", "-v", "--verbose")  # wherever they stand
 
 
 class Guarded(TyperGroup):
-    """A group of commands whose expected errors end in one clear message and an exit code.
-
-    What nobody foresaw goes on to `cprsim.cli.main`.
-    """
+    """A group of commands whose expected errors end in one clear message and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options of the program are understood after the command too."""
@@ -207,84 +192,18 @@ class Guarded(TyperGroup):
         ours = [one for one in args[:end] if one in OURS]
         return super().parse_args(ctx, [*ours, *(one for one in args if one not in ours)])
 
-    def make_context(self, *arguments: Any, **extra: Any) -> Any:
-        with _spelled_out():
-            return super().make_context(*arguments, **extra)
-
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; see `cprsim.cli.main` for the exit codes."""
-        try:
-            with _spelled_out(), pulse.alive():
-                return super().invoke(ctx)
-        except InputError as error:
-            complain(str(error))  # each line begins with file and line
-            raise typer.Exit(2) from error
-        except CprsimError as error:
-            complain(f"cprsim: {error}")
-            raise typer.Exit(error.exit_code) from error
-        except MemoryError as error:
-            complain(out_of_memory())
-            raise typer.Exit(2) from error
-        except KeyboardInterrupt:
-            calm()
-            interrupted()
-            raise typer.Exit(128 + signal.SIGINT) from None
-        except BrokenPipeError:
-            raise typer.Exit(128 + signal.SIGPIPE) from None
-        except OSError as error:  # of stdout for example: what writes results has its own
-            refused(error)
-            raise typer.Exit(REFUSED) from error
+        with exit_codes(), pulse.alive():
+            return super().invoke(ctx)
 
 
 def show_the_work() -> None:
     """Have stderr show the work of this process: steps, bars, warnings, what is kept."""
-    watch.doing, watch.progress = pulse.doing, _progress
+    watch.doing, watch.progress = pulse.doing, pulse.progress
     watch.warn = lambda message: complain(f"cprsim: {message}")
-    watch.keeps = _kept.append
+    watch.keeps = kept.append
     watch.command = ["cprsim", *sys.argv[1:]]
-    _kept.clear()
-
-
-_kept: list[Callable[[], str]] = []  # the last one says what an interruption keeps
-
-
-def _progress(doing: str) -> AbstractContextManager[Progress]:
-    from cprsim.cli.terminal import progress
-
-    return progress(doing)
-
-
-def interrupted() -> None:
-    """Say what is kept, and how to go on."""
-    if _kept:
-        again = shlex.join(watch.command)
-        complain(
-            f"cprsim: interrupted; {_kept[-1]()}. The same command goes on from there: {again}"
-        )
-
-
-def out_of_memory() -> str:
-    """What to do where the memory of the process is used up."""
-    from cprsim.failures.sources import DEFAULT_MEMORY, MEMORY
-
-    return (
-        "cprsim: the memory that this process may have is used up: ask for less (half as many "
-        "--replications, a shorter job, a longer MTBF, fewer nodes), or have the work done in "
-        f"smaller pieces: {MEMORY} in the environment says how much there is (unless said, "
-        f"{DEFAULT_MEMORY})"
-    )
-
-
-@contextmanager
-def _spelled_out() -> Iterator[None]:
-    """Errors of the command line, which typer prints, hold nothing that a terminal obeys."""
-    try:
-        yield
-    except Exception as error:
-        message = getattr(error, "message", None)
-        if isinstance(message, str) and hasattr(error, "format_message"):
-            vars(error)["message"] = printable(message)
-        raise
+    kept.clear()
 
 
 # Plain help: the rich one takes twice as long to come.
@@ -316,16 +235,6 @@ def cprsim_command(
     ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="A line on stderr for each step of the work.")
-    ] = False,
-    tracebacks: Annotated[
-        bool,
-        typer.Option(
-            "--traceback",
-            envvar=TRACEBACK,
-            callback=show_tracebacks,
-            is_eager=True,
-            help="Show the traceback of an error that cprsim did not foresee.",
-        ),
     ] = False,
 ) -> None:
     """What failures cost a training job under different recovery strategies.

@@ -1,36 +1,36 @@
 """All that the commands say: lines, what they are doing, and errors nobody's input is to blame for.
 
-Nothing from a file is obeyed by a terminal. Tables and bars go through `cprsim.cli.terminal`. A
-test sees to it that no command prints otherwise.
+Nothing from a file is obeyed by a terminal. A test sees to it that no command prints otherwise.
 """
 
 from __future__ import annotations
 
-import os
+import shlex
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from threading import Event, RLock, Thread
 from time import monotonic
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NoReturn
 
 import typer
 
-from cprsim.errors import json_printable, one_line, printable
+from cprsim.errors import (
+    CprsimError,
+    InputError,
+    Progress,
+    json_printable,
+    one_line,
+    printable,
+    watch,
+)
 
 INSIST_AFTER_S = 0.5  # of an interrupt that has not come through
 REFUSED = 1  # the exit code where the system refuses
 UNFORESEEN = 70  # the exit code: EX_SOFTWARE of sysexits.h
-TRACEBACK = "CPRSIM_TRACEBACK"  # the environment variable that shows where it happened
-MOST_OF_A_MESSAGE = 200  # characters
-_PACKAGE = Path(__file__).parents[1]
-_NO_ROOM = b"cprsim: out of memory: ask for less\n"
-_REPORT = "please report it, with the command and this line"
-_SHOW = f"`cprsim --traceback ...`, or {TRACEBACK}=1 in the environment, shows the traceback"
 
 
 def say(what: object) -> None:
@@ -65,7 +65,7 @@ class Pulse:
         self.quiet = False
         self.verbose = False
         self._lock, self._over = RLock(), Event()
-        self._n_bars, self._drawn = 0, False
+        self._drawn = False
         self._began = self._last = monotonic()
         self._doing: str = "starting"
         self._how_far: Callable[[], str] = str
@@ -102,15 +102,23 @@ class Pulse:
             self._drawn, self._last = False, monotonic()
 
     @contextmanager
-    def behind_a_bar(self) -> Iterator[None]:
-        """While a bar is drawn, there is no line."""
-        self.clear()
-        self._n_bars += 1
-        try:
-            yield
-        finally:
-            self._n_bars -= 1
-            self._last = monotonic()
+    def progress(self, doing: str) -> Iterator[Progress]:
+        """How far a step has come that is counted, and about how long it will take."""
+        began, done, total = monotonic(), 0, 0
+
+        def tell(n: int, of: int) -> None:
+            nonlocal done, total
+            done, total = n, of
+
+        def how_far() -> str:
+            if not total:
+                return ""
+            left_s = (monotonic() - began) * (total - done) / done if done else 0.0
+            left = f", about {_clock(left_s)} left" if left_s else ""
+            return f"{done:,} of {total:,}{left}"
+
+        self.doing(doing, how_far)
+        yield tell
 
     def _beat(self) -> None:
         terminal = _is_terminal()
@@ -118,7 +126,7 @@ class Pulse:
         while not self._over.wait(wait_s):
             with self._lock:
                 silent_s = monotonic() - self._last
-                if not (self.quiet or self._n_bars) and silent_s >= (FIRST_S if terminal else 0):
+                if not self.quiet and silent_s >= (FIRST_S if terminal else 0):
                     self._say(terminal)
             wait_s = REDRAWN_S if terminal else LINE_S
 
@@ -154,10 +162,36 @@ pulse = Pulse()  # of the process: there is one stderr
 # --------------------------------------------------------------------------- nobody is to blame
 
 
-def show_tracebacks(wanted: bool) -> None:
-    """What ``--traceback`` does; in the environment, so that worker processes know it too."""
-    if wanted:
-        os.environ[TRACEBACK] = "1"
+kept: list[Callable[[], str]] = []  # the last one says what an interruption keeps
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Say on stderr what was expected to go wrong, and end with its exit code (see `main`)."""
+    try:
+        yield
+    except InputError as error:
+        complain(str(error))  # each line begins with file and line
+        sys.exit(2)
+    except CprsimError as error:
+        complain(f"cprsim: {error}")
+        sys.exit(error.exit_code)
+    except MemoryError:
+        complain(out_of_memory())
+        sys.exit(2)
+    except KeyboardInterrupt:
+        calm()
+        if kept:
+            again = shlex.join(watch.command)
+            complain(
+                f"cprsim: interrupted; {kept[-1]()}. The same command goes on from there: {again}"
+            )
+        sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        sys.exit(128 + signal.SIGPIPE)
+    except OSError as error:  # of stdout for example: what writes results has its own
+        refused(error)
+        sys.exit(REFUSED)
 
 
 def refused(error: OSError) -> None:
@@ -167,39 +201,22 @@ def refused(error: OSError) -> None:
         complain(f"cprsim: {where}{error.strerror or error}")
 
 
-def tell(error: Exception) -> None:
-    """Say on stderr what happened, in one line; after the traceback where that was asked for."""
-    try:
-        if os.environ.get(TRACEBACK):
-            complain("".join(traceback.format_exception(error)).rstrip())
-        complain(sentence(error))
-    except Exception:  # no memory for words
-        with suppress(OSError):
-            os.write(2, _NO_ROOM)
+def out_of_memory() -> str:
+    """What to do where the memory of the process is used up."""
+    from cprsim.failures.sources import DEFAULT_MEMORY, MEMORY
+
+    return (
+        "cprsim: the memory that this process may have is used up: ask for less (half as many "
+        "--replications, a shorter job, a longer MTBF, fewer nodes), or have the work done in "
+        f"smaller pieces: {MEMORY} in the environment says how much there is (unless said, "
+        f"{DEFAULT_MEMORY})"
+    )
 
 
-def sentence(error: Exception) -> str:
-    """The one line about it."""
-    where = _where(error.__traceback__)
-    message = one_line(str(error), MOST_OF_A_MESSAGE)
-    what = type(error).__name__ + (f": {message}" if message else "")
-    if isinstance(error, MemoryError):
-        return (
-            f"cprsim: out of memory ({what}{where}): ask for less, for example for fewer "
-            f"replications. If it should have fitted, {_REPORT}. {_SHOW}"
-        )
-    return f"cprsim: an error that it did not foresee ({what}{where}): {_REPORT}. {_SHOW}"
-
-
-def _where(trace: TracebackType | None) -> str:
-    """File and line of the package's own innermost step, nothing where it took none."""
-    found = ""
-    while trace is not None:
-        path = Path(trace.tb_frame.f_code.co_filename)
-        if path.is_relative_to(_PACKAGE):
-            found = f", {path.relative_to(_PACKAGE.parent)}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return found
+def unforeseen() -> None:
+    """Say on stderr where the error that is being handled comes from, and what to do about it."""
+    complain(traceback.format_exc().rstrip())
+    complain("cprsim: an error that it did not foresee: please report it, with these lines")
 
 
 def heed_interrupts() -> None:

@@ -21,7 +21,6 @@ HAZARD_PER_H: Bounds = (1e-8, 3600.0)
 LEMON_SHARE: Bounds = (1e-5, 0.99999)
 LEMON_FACTOR: Bounds = (1e-6, 1e6)
 FRAILTY_SHAPE: Bounds = (0.01, 100.0)
-MOST_WATCHED_H = 1e6
 MOST_SIZES = 1000
 
 

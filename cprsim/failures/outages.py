@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import inf
-from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -78,19 +77,6 @@ def with_ends(
 # ------------------------------------------------------------------------------------------ the log
 
 
-class Causes(NamedTuple):
-    """The cause of each outage, as the number of a name."""
-
-    code: Ints  # (n_outages,) place in `names`
-    names: tuple[str, ...]  # empty where the log names none
-
-    @classmethod
-    def of(cls, written: Sequence[str]) -> Self:
-        """From one text per outage, (n_outages,)."""
-        names, code = np.unique(np.asarray(written, dtype=object), return_inverse=True)
-        return cls(code.astype(np.int64), tuple(names.tolist()))
-
-
 @dataclass(frozen=True, slots=True)
 class Outages:
     """Outages of the nodes of a real cluster, sorted by (start, node).
@@ -114,8 +100,7 @@ class Outages:
     node_names: tuple[str, ...] = ()  # of those that the log names
     notes: tuple[str, ...] = ()  # what the reader had to decide
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
-    # of nodes that join and leave: when each was of age 0, entered, left [h], (n_nodes,) each
-    lives: tuple[Floats, Floats, Floats] | None = None
+    lives: Lives | None = None  # of nodes that join and leave
     # n_nodes, begins, ends, ages: given, read or inferred, and how
     facts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -247,11 +232,12 @@ def outages_of(
     node: Ints,
     start_h: Floats,
     end_h: Floats,
-    cause: Sequence[str] | Causes,
+    cause: Sequence[str] | Ints,
     *,
     n_nodes: int,
     window_h: float,
     origin: str,
+    cause_names: tuple[str, ...] | None = None,
     node_names: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
     window_given: tuple[bool, bool] = (False, False),
@@ -259,14 +245,18 @@ def outages_of(
 ) -> Outages:
     """Outages from columns in any order: those that touch the window ``[0, window_h]``.
 
-    Rows of a node that overlap, or begin together, are one outage (`Outages.merged`).
+    Rows of a node that overlap, or begin together, are one outage (`Outages.merged`). Causes are
+    texts, or places in `cause_names`.
 
     Raises ParameterError where an outage ends before it begins.
     """
     if (end_h < start_h).any():
         raise ParameterError("an outage ends before it begins")
-    causes = cause if isinstance(cause, Causes) else Causes.of(cause)
-    end_h = ends_said(node, start_h, end_h, causes.code)
+    code = np.asarray(cause, dtype=object if cause_names is None else np.int64)
+    if cause_names is None:
+        names, code = np.unique(code, return_inverse=True)
+        cause_names = tuple(names.tolist())
+    end_h = ends_said(node, start_h, end_h, code)
     until_h, guessed, ends = with_ends(node, start_h, end_h, window_h, unended_h)
     whole = Outages(
         node=node,
@@ -274,9 +264,9 @@ def outages_of(
         end_h=until_h,
         ended=~np.isnan(end_h),
         guessed=guessed,
-        cause_code=causes.code,
+        cause_code=code,
         chosen=np.ones(len(node), dtype=bool),
-        cause_names=causes.names,
+        cause_names=cause_names,
         n_nodes=n_nodes,
         window_h=window_h,
         origin=origin,
@@ -287,7 +277,7 @@ def outages_of(
     kept = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
     n_outside = int((~kept).sum())
     rows = whole.where(kept).in_order()
-    del whole, node, start_h, end_h, until_h, guessed, cause, causes, kept  # they are long
+    del whole, node, start_h, end_h, until_h, guessed, cause, code, kept  # they are long
     outages = rows.merged()
     counted = {
         "outage(s) outside the observation left out": n_outside,
@@ -330,17 +320,15 @@ def _running_end(node: Ints, end_h: Floats) -> Floats:
 # ------------------------------------------------------------------------ nodes that join and leave
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLives:
-    """When each node was there, on the clock of its log (0 is where the observation begins)."""
+Lives = tuple[Floats, Floats, Floats]
+"""When each node's age was 0, from when on it was watched, and until when [h], (n_nodes,) each.
 
-    names: tuple[str, ...]
-    born_h: Floats  # (n_nodes,) when its age was 0; before 0 where it was installed earlier
-    enters_h: Floats  # (n_nodes,) from when on its failures are in the log; at least `born_h`
-    leaves_h: Floats  # (n_nodes,) until when
+On the clock of the log (0 is where the observation begins). One that was installed earlier is of
+age 0 before 0; none is watched before its age is 0.
+"""
 
 
-def with_lives(outages: Outages, lives: NodeLives) -> Outages:
+def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outages:
     """The log of these nodes, each watched while it was there.
 
     Nodes that the log does not name count too: they never failed. Outages that began before their
@@ -349,9 +337,10 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
 
     Raises ParameterError where the log names a node of which nothing is said, or no node was there.
     """
-    enters_h = np.maximum(lives.enters_h, 0.0)
-    leaves_h = np.minimum(lives.leaves_h, outages.window_h)
-    number = {name: place for place, name in enumerate(lives.names)}
+    born_h, enters_h, exit_h = lives
+    enters_h = np.maximum(enters_h, 0.0)
+    leaves_h = np.minimum(exit_h, outages.window_h)
+    number = {name: place for place, name in enumerate(names)}
     if unknown := [name for name in outages.node_names if name not in number]:
         raise ParameterError(
             f"the log names node {unknown[0]!r} (and {len(unknown) - 1} more), of which the list "
@@ -360,7 +349,7 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
     place = np.array([number[name] for name in outages.node_names], dtype=np.int64)
     node = place[outages.node] if outages.n_outages else outages.node
     # a failure at a node's exit took it out: the node was there until just after
-    out = node[(outages.start_h == lives.leaves_h[node]) & (outages.start_h >= 0)]
+    out = node[(outages.start_h == exit_h[node]) & (outages.start_h >= 0)]
     leaves_h[out] = np.nextafter(leaves_h[out], inf)
     there = enters_h < leaves_h
     if not there.any():
@@ -379,8 +368,8 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
         node=shift[kept.node],
         n_nodes=int(there.sum()),
         window_h=float(leaves_h[there].max()),  # nothing is watched once all have left
-        node_names=tuple(np.array(lives.names, dtype=object)[there].tolist()),
-        lives=(lives.born_h[there], enters_h[there], leaves_h[there]),
+        node_names=tuple(np.array(names, dtype=object)[there].tolist()),
+        lives=(born_h[there], enters_h[there], leaves_h[there]),
         notes=(
             *outages.notes,
             f"{late} node(s) joined after the observation began, {early} left before its end",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cprsim.failures.outages import Outages
 from cprsim.failures.sources import require_room
 from cprsim.records import Bools, Floats, Ints
 
@@ -18,13 +19,16 @@ class Presence:
     there: Bools  # (n_epochs, n_nodes)
 
     @classmethod
-    def of(cls, enters_h: Floats, leaves_h: Floats, window_h: float) -> Presence:
-        """From when each node enters and leaves [h], (n_nodes,) each.
+    def of(cls, outages: Outages) -> Presence:
+        """By when the nodes of a log enter and leave; else all are there all along.
 
         Raises BudgetError where a table of so many nodes and changes does not fit.
         """
+        if outages.lives is None:
+            return cls(np.zeros(1), np.ones((1, outages.n_nodes), dtype=bool))
+        _, enters_h, leaves_h = outages.lives
         changes = np.concatenate([[0.0], enters_h, leaves_h])
-        from_h = np.unique(changes[(changes >= 0) & (changes < window_h)])
+        from_h = np.unique(changes[(changes >= 0) & (changes < outages.window_h)])
         require_room(
             float(len(from_h) * len(enters_h)),
             f"a table of {len(enters_h)} nodes that join and leave at {len(from_h)} instants",
@@ -53,6 +57,8 @@ class Presence:
         place : (n_replications, n_nodes) of each node in a random order
         replication, epoch, node : (n_met,) in which replication and when which node is looked for
         """
+        if self.there.all():
+            return np.asarray(place[replication, node])
         found = np.empty(len(node), dtype=np.int64)
         for number in np.unique(epoch):
             mine = np.flatnonzero(epoch == number)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from math import inf
 
 import numpy as np
 
@@ -13,7 +12,14 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import p_strikes
 from cprsim.failures.outages import Outages
 from cprsim.failures.presence import Presence
-from cprsim.failures.sources import BYTES_OF_A_ROW, replications_for, require_room, stream, trace_of
+from cprsim.failures.sources import (
+    BYTES_OF_A_ROW,
+    expected_of,
+    replications_for,
+    require_room,
+    stream,
+    trace_of,
+)
 from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 
 BYTES_OF_AN_ASSIGNMENT = 16  # of a node of the trace, in each replication
@@ -64,9 +70,9 @@ class Replay:
         failures = self._failures()
         self._check_slots(cluster)
         sizes = np.diff(failures.first_slot)
-        pairs, counts = np.unique(
-            np.stack([sizes, self._n_there(failures.at_h)]), axis=1, return_counts=True
-        )
+        presence = Presence.of(self.outages)
+        n_there = presence.n_there[presence.epoch(failures.at_h)]
+        pairs, counts = np.unique(np.stack([sizes, n_there]), axis=1, return_counts=True)
 
         def n_striking(n_slots: int) -> float:
             p = [p_strikes(int(size), n_slots, int(n_trace)) for size, n_trace in pairs.T]
@@ -75,12 +81,7 @@ class Replay:
         n_any, n_shard = n_striking(cluster.n_nodes), n_striking(cluster.n_emb_ps)
         n_all = self.outages.n_nodes  # each failure counts as if all had been there
         n_shards_struck = float(counts @ (pairs[0] * n_all / pairs[1])) * cluster.n_emb_ps / n_all
-        window_h = self.outages.window_h
-        return ExpectedFailures(
-            mtbf_h=window_h / n_any if n_any > 0 else inf,
-            mtbf_shard_h=window_h / n_shard if n_shard > 0 else inf,
-            n_shards_together=n_shards_struck / n_shard if n_shard > 0 else 0.0,
-        )
+        return expected_of(self.outages.window_h, n_any, n_shard, n_shards_struck)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the outages that a block looks through and by its table of nodes."""
@@ -97,20 +98,14 @@ class Replay:
         begin_h = rng.random(n_replications) * self.outages.window_h
         if self.from_first:
             begin_h = np.zeros(n_replications)
-        assigning = stream(seed, block, "failures/trace/nodes")
-        presence = self._presence()
-        n_placed = cluster.n_nodes if presence is None else self.outages.n_nodes
-        slot_of = self._assignment(assigning, n_replications, n_placed)
-        failures = self._failures()
+        place = self._places(stream(seed, block, "failures/trace/nodes"), n_replications)
+        failures, presence = self._failures(), Presence.of(self.outages)
         row_h = np.repeat(failures.at_h, np.diff(failures.first_slot))
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
             replication, at_h, row = _met(row_h, self.outages.window_h, begin_h, from_h, until_h)
-            if presence is None:
-                slot = slot_of[replication, failures.slot[row]]
-            else:
-                epoch = presence.epoch(row_h[row])
-                slot = presence.slots(slot_of, replication, epoch, failures.slot[row])
-            in_job = (slot >= 0) & (slot < cluster.n_nodes)
+            epoch = presence.epoch(row_h[row])
+            slot = presence.slots(place, replication, epoch, failures.slot[row])
+            in_job = slot < cluster.n_nodes
             yield trace_of(
                 until_h, n_replications,
                 replication[in_job], at_h[in_job], slot[in_job], failures.repair_h[row[in_job]],
@@ -130,30 +125,15 @@ class Replay:
             *([last] if n_last else []),
         )
 
-    def _presence(self) -> Presence | None:
-        """Which nodes are there when; None where all are there all along."""
-        if self.outages.lives is None:
-            return None
-        _, enters_h, leaves_h = self.outages.lives
-        return Presence.of(enters_h, leaves_h, self.outages.window_h)
-
-    def _n_there(self, at_h: Floats) -> Ints:
-        """How many nodes are there at each instant [h], (n,)."""
-        presence = self._presence()
-        if presence is None:
-            return np.full(len(at_h), self.outages.n_nodes, dtype=np.int64)
-        return presence.n_there[presence.epoch(at_h)]
-
     def _check_slots(self, cluster: Cluster) -> None:
-        presence, n_trace = self._presence(), self.outages.n_nodes
-        when = ""
-        if presence is not None:
-            fewest = int(presence.n_there.argmin())
-            n_trace = int(presence.n_there[fewest])
-            when = f" at hour {presence.from_h[fewest]:.6g} of it: choose another period"
-        if cluster.n_nodes > n_trace:
+        presence = Presence.of(self.outages)
+        n_there, when = presence.n_there, ""
+        if self.outages.lives is not None:
+            at_h = presence.from_h[n_there.argmin()]
+            when = f" at hour {at_h:.6g} of it: choose another period"
+        if cluster.n_nodes > n_there.min():
             raise ParameterError(
-                f"the job has {cluster.n_nodes} nodes, the trace only {n_trace}{when}"
+                f"the job has {cluster.n_nodes} nodes, the trace only {n_there.min()}{when}"
             )
 
     def _failures(self) -> FailureTrace:
@@ -174,16 +154,15 @@ class Replay:
         begins = outages.in_window | self.from_first
         return np.asarray(begins & (outages.start_h < outages.window_h), dtype=bool)
 
-    def _assignment(self, rng: np.random.Generator, n_replications: int, n_slots: int) -> Ints:
-        """Slot of each trace node, -1 for none, (n_replications, n_trace_nodes)."""
+    def _places(self, rng: np.random.Generator, n_replications: int) -> Ints:
+        """Place of each trace node in a random order, (n_replications, n_trace_nodes)."""
         require_room(
             BYTES_OF_AN_ASSIGNMENT * float(n_replications) * self.outages.n_nodes,
             f"a table of the trace's {self.outages.n_nodes} nodes",
             "a trace of {} times fewer nodes would fit",
         )
-        slot_of = np.full(self.outages.n_nodes, -1, dtype=np.int64)
-        slot_of[:n_slots] = np.arange(n_slots)
-        return rng.permuted(np.tile(slot_of, (n_replications, 1)), axis=1)
+        places = np.tile(np.arange(self.outages.n_nodes), (n_replications, 1))
+        return rng.permuted(places, axis=1)
 
 
 def _met(

@@ -149,12 +149,7 @@ def trace_of(
 
 def repairs(repair: Duration | None, rng: np.random.Generator, n: int) -> Floats:
     """Repair times [h] of `n` nodes; none take any time where no repair is named."""
-    return no_hours(n) if repair is None else repair.sample(rng, n)
-
-
-def no_hours(n: int) -> Floats:
-    """Repair times of `n` nodes that take none."""
-    return np.zeros(n)
+    return np.zeros(n) if repair is None else repair.sample(rng, n)
 
 
 def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Generator) -> Ints:

@@ -32,18 +32,6 @@ UNDECIDED = 1e6  # ratio of an interval's ends, beyond which the log says nothin
 
 
 @dataclass(frozen=True, slots=True)
-class FrailtyFit(Fit):
-    """Weibull lifetimes of nodes that may differ; the distribution is that of factor 1."""
-
-    frailty: Frailty
-
-    @property
-    def lifetime(self) -> Weibull:
-        assert isinstance(self.distribution, Weibull)
-        return self.distribution
-
-
-@dataclass(frozen=True, slots=True)
 class _Form:
     name: str
     scales: Mapping[str, Scale]  # of the frailty's numbers, as `make` takes them
@@ -69,7 +57,7 @@ _FORMS = (
 )  # fmt: skip
 
 
-def fit_frailty(lifetimes: Lifetimes) -> tuple[FrailtyFit, ...]:
+def fit_frailty(lifetimes: Lifetimes) -> tuple[Fit, ...]:
     """Weibull lifetimes with nodes alike, gamma factors, and lemons; the best by AIC first.
 
     Forms that don't converge, or of whose numbers the log says nothing, are left out. Raises
@@ -91,7 +79,7 @@ def fit_frailty(lifetimes: Lifetimes) -> tuple[FrailtyFit, ...]:
     return tuple(sorted(fits, key=lambda one: one.aic))
 
 
-def _fit(form: _Form, lifetimes: Lifetimes) -> FrailtyFit:
+def _fit(form: _Form, lifetimes: Lifetimes) -> Fit:
     likelihood = _likelihood(form, lifetimes)
     start = np.array([0.0, log_mean(lifetimes), *form.start])
     if lifetimes.n >= 2 * FEW:  # begin at the maximum of those of every n-th node
@@ -100,10 +88,10 @@ def _fit(form: _Form, lifetimes: Lifetimes) -> FrailtyFit:
     # nodes are the units already: both errors are the same
     found = replace(found, clustered=found.covariance)
     lifetime, frailty = form.unpack(found.point)
-    return FrailtyFit(
+    return Fit(
         form.name, lifetime, found.log_likelihood, len(found.point), lifetimes.n_observed,
         found.parameters({**WEIBULL.scales, **form.scales}.items()),
-        found.derived("mean_h", lambda at: form.unpack(at)[0].mean_h), frailty,
+        found.derived("mean_h", lambda at: form.unpack(at)[0].mean_h), frailty=frailty,
     )  # fmt: skip
 
 
@@ -165,7 +153,7 @@ def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
 class CorrelatedFit:
     """Nodes that differ and shocks, fitted to a trace."""
 
-    forms: tuple[FrailtyFit, ...]  # of the single failures' up-times, the best by AIC first
+    forms: tuple[Fit, ...]  # of the single failures' up-times, the best by AIC first
     shocks: Shocks | None
     ages_h: float  # how old nodes became in the log: all, or the mean over those that changed
 

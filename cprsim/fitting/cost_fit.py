@@ -24,8 +24,9 @@ from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
 from cprsim.files.units import SIZE
 from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
-from cprsim.fitting.goodness import Judged, Ranking, Subject, rank
+from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.fitting.likelihood import Fit
 from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")
@@ -37,18 +38,6 @@ COARSE = 0.1  # resolution over mean, above which it is said
 ROUNDING = 1e-3  # of the resolution, that floats may add to a difference
 LIKE_EXPONENTIAL = 0.5  # standard deviation over mean, which is 1 for exponential times
 SIMILAR = 1.3  # ratio of two spreads within which none is called the smaller one
-
-
-@dataclass(frozen=True, slots=True)
-class Transfers:
-    """Saves and loads as logged."""
-
-    kind: tuple[str, ...]  # (n,) each of `KINDS`
-    duration_h: Floats  # (n,)
-    n_bytes: Floats  # (n,) NaN where the log names none
-    start_h: Floats  # (n,) on the log's clock
-    resolution_h: Floats  # (n,) step in which the row writes its times
-    notes: tuple[str, ...] = ()  # what was left out, for the user
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +88,13 @@ class CostFit(Subject):
     n_overlapping: int = 0  # that began before an earlier one had ended
 
     @property
-    def best(self) -> Judged | None:
+    def best(self) -> Fit | None:
         """The best family that a scenario takes; None where a fixed time is better."""
         return None if self.fixed is not None else next(iter(_named(self.ranking)), None)
 
     @property
     def family(self) -> str:
-        return "fixed" if self.best is None else self.best.fit.family
+        return "fixed" if self.best is None else self.best.family
 
     @property
     def mean(self) -> Estimate:
@@ -113,9 +102,9 @@ class CostFit(Subject):
         assert mean is not None
         return mean
 
-    def mean_of(self, judged: Judged) -> Estimate:
+    def mean_of(self, fit: Fit) -> Estimate:
         """The mean of a fit; as for a normal mean, Student's t widens the interval of a few."""
-        mean, n = judged.fit.mean, judged.fit.n_observed
+        mean, n = fit.mean, fit.n_observed
         wider = float(special.stdtrit(n - 1, HIGH)) / Z_95 * sqrt(n / (n - 1))
         low, high = (mean.mean * (end / mean.mean) ** wider for end in (mean.low, mean.high))
         return Estimate(mean.mean, low, high, n)
@@ -156,7 +145,7 @@ class CostFit(Subject):
             f"no family could be fitted to the {kind}s, which vary by "
             f"{100 * _cv(self.lifetimes.duration_h):.3g} %: their mean is taken":
                 n >= FEWEST and self.best is None and not isfinite(self.fixed_aic),
-            f"{best.fit.family if best else ''} describes the {kind}s best, but spreads further "
+            f"{best.family if best else ''} describes the {kind}s best, but spreads further "
             f"than can be simulated: {self.family} is taken": passed_over,
             f"{count(n_zero, kind)} of no time at all left out": n_zero > 0,
             f"the log writes the times of its {kind}s in steps of {step} s, which is coarse for a "
@@ -169,52 +158,54 @@ class CostFit(Subject):
 
 
 def fit_costs(
-    transfers: Transfers, *, n_bootstrap: int = 199, seed: int = 0
+    transfers: pd.DataFrame, *, n_bootstrap: int = 199, seed: int = 0
 ) -> tuple[CostFit, ...]:
-    """Fit the durations of each kind; raises ParameterError where there is nothing to fit."""
-    kinds = np.array(transfers.kind)
-    if len(kinds) == 0:
+    """Fit the durations of each kind; raises ParameterError where there is nothing to fit.
+
+    Parameters
+    ----------
+    transfers : columns kind (of `KINDS`), duration_h, n_bytes (NaN for none), start_h (on the log's
+        clock) and resolution_h (the step in which the row writes its times)
+    """
+    if transfers.empty:
         raise ParameterError("no row of the log has an end: there is nothing to fit")
-    return tuple(
-        _fit(kind, transfers, kinds == kind, n_bootstrap, seed)
-        for kind in KINDS
-        if (kinds == kind).any()
-    )
+    of_kind = dict(iter(transfers.groupby("kind")))
+    return tuple(_fit(k, of_kind[k], n_bootstrap, seed) for k in KINDS if k in of_kind)
 
 
-def _fit(kind: str, transfers: Transfers, of_kind: Bools, n_bootstrap: int, seed: int) -> CostFit:
-    start_h, all_h = transfers.start_h[of_kind], transfers.duration_h[of_kind]
+def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
+    start_h, all_h = mine["start_h"].to_numpy(), mine["duration_h"].to_numpy()
     durations = lifetimes_of(all_h)
     if durations.n == 0:
         raise ParameterError(f"every {kind} of the log takes no time at all")
-    resolution_h = float(transfers.resolution_h[of_kind].min())
+    resolution_h = float(mine["resolution_h"].min())
     fixed, fixed_aic = _fixed(durations.duration_h, resolution_h)
     ranking = None
     if durations.n >= FEWEST and np.ptp(durations.duration_h) > ROUNDING * resolution_h:
         ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     named = _named(ranking)
     # the exponential alone is left, for times that hardly vary: then their mean says more
-    left = ranking is not None and len(ranking.failed) and ranking.best.fit.family == "exponential"
+    left = ranking is not None and len(ranking.failed) and ranking.best.family == "exponential"
     if not named or (left and _cv(durations.duration_h) < LIKE_EXPONENTIAL):
         fixed = fixed or _undecided(durations.duration_h)
-    elif fixed is not None and named[0].fit.aic < fixed_aic:
+    elif fixed is not None and named[0].aic < fixed_aic:
         fixed = None
     order = np.argsort(start_h, kind="stable")
     end_h = np.maximum.accumulate((start_h + all_h)[order])
     return CostFit(
         name=kind, lifetimes=durations, ranking=ranking, resolution_h=resolution_h, fixed=fixed,
-        fixed_aic=fixed_aic, bandwidth=bandwidth_of(transfers.n_bytes[of_kind], all_h),
+        fixed_aic=fixed_aic, bandwidth=bandwidth_of(mine["n_bytes"].to_numpy(), all_h),
         n_overlapping=int((start_h[order][1:] < end_h[:-1] - 1e-9).sum()),
     )  # fmt: skip
 
 
-def _named(ranking: Ranking | None) -> list[Judged]:
+def _named(ranking: Ranking | None) -> list[Fit]:
     """The families that a scenario takes, the best first."""
     found = []
     for one in ranking.judged if ranking else ():
-        spread = one.fit.spread
+        spread = one.spread
         try:
-            one.fit.distribution.simulable()
+            one.distribution.simulable()
         except ParameterError:
             continue
         if spread is None or spread.name != "shape" or spread.mean >= SMALLEST_SHAPE:
@@ -286,7 +277,7 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
             shown = mean.times(per_hour)
             bounds = f"between {shown.low:.4g} and {shown.high:.4g}"
             said[1] = f"{bounds if one.best is None else f'mean {interval(shown)}'} {unit}"
-        if one.best is not None and (spread := one.best.fit.spread) is not None:
+        if one.best is not None and (spread := one.best.spread) is not None:
             said.append(f"{spread.name} {interval(spread)}")
         remarks[one.name] = "; ".join(said)
         if one.bandwidth is not None and one.name in ("save", "load"):
@@ -318,8 +309,10 @@ def read_transfers(
     *,
     columns: Mapping[str, str] | None = None,
     time_unit: str | None = None,
-) -> Transfers:
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Saves and loads (also detections and reschedulings) from a CSV with a row for each.
+
+    Returns what `fit_costs` takes, and what was left out.
 
     Raises TraceError with file and line, for anything that can't be read.
     """
@@ -334,14 +327,11 @@ def read_transfers(
     zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
     no_row_where(end.hours < start.hours, rows, path, "end", "{value} lies before the start" + zone)
     ended = ~np.isnan(end.hours)
-    return Transfers(
-        tuple(kind[ended]),
-        (end.hours - start.hours)[ended],
-        _bytes(rows, path)[ended],
-        start.hours[ended],
-        _resolution_h(rows, start)[ended],
-        _notes_on_rows(len(table) - len(rows), ended, kind),
-    )
+    read = pd.DataFrame({
+        "kind": kind, "duration_h": end.hours - start.hours, "n_bytes": _bytes(rows, path),
+        "start_h": start.hours, "resolution_h": _resolution_h(rows, start),
+    })  # fmt: skip
+    return read[ended], _notes_on_rows(len(table) - len(rows), ended, kind)
 
 
 def _bytes(rows: pd.DataFrame, path: PathLike[str]) -> Floats:

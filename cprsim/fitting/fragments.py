@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures import limits
-from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
+from cprsim.failures.distributions import Distribution, PiecewiseHazard, Weibull, with_mean
 from cprsim.failures.frailty import GammaFrailty, Lemons, failures_of_a_node
-from cprsim.fitting.correlated_fit import FrailtyFit
-from cprsim.fitting.goodness import P_REJECTED, Judged
+from cprsim.fitting.goodness import P_REJECTED
 from cprsim.fitting.lifetimes import Lifetimes
+from cprsim.fitting.likelihood import Fit
 from cprsim.fitting.report import Fitted
 from cprsim.records import Estimate
 
@@ -40,6 +40,9 @@ class Fragment:
         """As YAML, with the remarks as comments."""
         lines = [f"# {one_line(one, MOST_LINE)}" for one in self.above]
         for name, section in self.sections.items():
+            if isinstance(section, str):
+                lines.append(f"{name}: {section}")
+                continue
             lines.append(f"{name}:")
             if isinstance(section, list):
                 for one in section:
@@ -104,8 +107,9 @@ def _correlated_fragment(fitted: Fitted) -> Fragment:
     assert correlated is not None  # nodes that differ were asked for
     forms = [(one.family, one) for one in correlated.forms]
     best, passed_over = _first(forms, _check_form)
-    shape, scale_h, *others = best.parameters
-    mean_h = best.lifetime.mean_h
+    lifetime, (shape, scale_h, *others) = best.distribution, best.parameters
+    assert isinstance(lifetime, Weibull)
+    mean_h = lifetime.mean_h
     mean = scale_h.times(mean_h / scale_h.mean)
     section: dict[str, Any] = {
         "kind": "correlated", **_time(mean), "shape": _digits(shape.mean), **_spread(shape)
@@ -132,7 +136,7 @@ def _correlated_fragment(fitted: Fitted) -> Fragment:
         section["shocks"] = {"every": every, "sizes": sizes, "nodes": shocks.n_nodes}
     section |= {"start": "fresh", "watched": f"{correlated.ages_h:.6g} h", "clock": "wall"}
     n_job, n_nodes = fitted.n_job_nodes, outages.n_nodes
-    own = failures_of_a_node(best.lifetime, best.frailty, FIRST_H, correlated.ages_h)
+    own = failures_of_a_node(lifetime, best.frailty, FIRST_H, correlated.ages_h)
     events = 0.0 if shocks is None else shocks.striking(n_job)[0]
     mtbf_h = FIRST_H / (n_job * own + events * FIRST_H)
     part = f" ({n_job / n_nodes:.4g} of the nodes)" if n_job < n_nodes else ""
@@ -148,9 +152,9 @@ def _correlated_fragment(fitted: Fitted) -> Fragment:
     return _of_failures(fitted, section, above, remarks)
 
 
-def _check_form(form: FrailtyFit) -> None:
+def _check_form(form: Fit) -> None:
     """Raise ParameterError where a scenario does not take nodes that differ so."""
-    limits.writable(form.lifetime)
+    limits.writable(form.distribution)
     limits.writable_factors(form.frailty)
 
 
@@ -163,8 +167,8 @@ def job_fragment(fitted: Fitted) -> Fragment:
     if gaps.ranking is None:
         raise ParameterError(f"there is no fit of the gaps to write: {gaps.why_not}")
     longer = 1 / fitted.job_share
-    judged, passed_over = best_for_scenario(gaps.ranking.judged, limits.MTBF_H, longer)
-    fit, distribution = judged.fit, stretched(judged.fit.distribution, longer)
+    fit, passed_over = best_for_scenario(gaps.ranking.judged, limits.MTBF_H, longer)
+    distribution = stretched(fit.distribution, longer)
     mean, spread = fit.mean.times(longer), fit.spread
     section: dict[str, Any] = {"kind": "job", "nodes": n_job, "family": fit.family}
     remarks = {"nodes": "of the job with this rate"}
@@ -179,7 +183,7 @@ def job_fragment(fitted: Fitted) -> Fragment:
     scaled = f": times are the log's times {longer:.4g}, hazards over it" if longer > 1 else ""
     above = [
         f"{fit.n_observed} gaps between failures of {n_nodes} nodes, {fit.family}: AIC "
-        f"{fit.aic:.1f}, KS {judged.ks:.3f}",
+        f"{fit.aic:.1f}, KS {fit.ks:.3f}",
         *passed_over,
         f"{fitted.together.share_of_zero_gaps:.1%} of all gaps are zero (nodes that failed "
         "together) and not part of the fit",
@@ -191,14 +195,14 @@ def job_fragment(fitted: Fitted) -> Fragment:
 
 
 def best_for_scenario(
-    judged: Sequence[Judged], mean_h: limits.Bounds = limits.MTBF_H, longer: float = 1.0
-) -> tuple[Judged, list[str]]:
+    judged: Sequence[Fit], mean_h: limits.Bounds = limits.MTBF_H, longer: float = 1.0
+) -> tuple[Fit, list[str]]:
     """The best family that a scenario takes with times so much longer, and why not better ones."""
 
-    def check(one: Judged) -> None:
-        limits.writable(stretched(one.fit.distribution.simulable(), longer), mean_h)
+    def check(one: Fit) -> None:
+        limits.writable(stretched(one.distribution.simulable(), longer), mean_h)
 
-    return _first(((one.fit.family, one) for one in judged), check)
+    return _first(((one.family, one) for one in judged), check)
 
 
 def _first(candidates: Iterable[tuple[str, T]], check: Callable[[T], None]) -> tuple[T, list[str]]:
@@ -254,13 +258,13 @@ def _repairs(fitted: Fitted) -> str:
     ranking = fitted.repairs.ranking
     if ranking is None:
         return f"no repair times: {fitted.repairs.why_not}"
-    named = [one for one in ranking.judged if one.fit.family != PiecewiseHazard.family]
+    named = [one for one in ranking.judged if one.family != PiecewiseHazard.family]
     try:
         best, _ = best_for_scenario(named, limits.REPAIR_H)
     except ParameterError as error:
         return f"no repair times: {error}"
     doubt = "; none fits the repair times" if ranking.none_fits else ""
-    repair = duration(best, f"{best.fit.mean.mean:.6g} h")
+    repair = duration(best, f"{best.mean.mean:.6g} h")
     return f"under cluster, with spares: repair: {_flow(repair)}{doubt}"
 
 
@@ -275,11 +279,11 @@ def _support(times: Lifetimes, mean_h: float, unit: str, longer: float = 1.0) ->
     ]
 
 
-def duration(judged: Judged, mean: str) -> dict[str, Any]:
+def duration(fit: Fit, mean: str) -> dict[str, Any]:
     """A duration as a scenario names it."""
-    spread = judged.fit.spread
+    spread = fit.spread
     shape = {} if spread is None else {spread.name: _digits(spread.mean)}
-    return {"family": judged.fit.family, "mean": mean} | shape
+    return {"family": fit.family, "mean": mean} | shape
 
 
 def _apart(values: Sequence[float], n_digits: int) -> list[str]:

@@ -44,26 +44,16 @@ class SurvivalCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A fit and how well it describes the times."""
-
-    fit: Fit
-    ks: float  # largest distance between fitted and empirical survival
-    p_value: float  # share of samples of the fit with a larger distance; NaN without bootstrap
-    rmse_survival: float  # root of the mean squared distance at the ends seen (CPR's measure)
-
-
-@dataclass(frozen=True, slots=True)
 class Ranking:
     """All families that could be fitted, the best by AIC first, and why others could not."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[Fit, ...]
     failed: tuple[tuple[str, str], ...]  # (family, reason)
     fitted_every: int = 1  # fitted to every n-th of the times alone
     resampled_every: int = 1  # p-values by every n-th of those alone
 
     @property
-    def best(self) -> Judged:
+    def best(self) -> Fit:
         """The one with the smallest AIC, whether it fits or not."""
         return self.judged[0]
 
@@ -83,21 +73,21 @@ class Subject:
     why_not: str = ""  # where there is no ranking
 
     @property
-    def best(self) -> Judged | None:
+    def best(self) -> Fit | None:
         """The family that stands for it, by AIC."""
         return self.ranking.best if self.ranking else None
 
     @property
     def family(self) -> str:
-        return self.best.fit.family if self.best else "none"
+        return self.best.family if self.best else "none"
 
     @property
     def mean(self) -> Estimate | None:
         return self.mean_of(self.best) if self.best else None
 
-    def mean_of(self, judged: Judged) -> Estimate:
+    def mean_of(self, fit: Fit) -> Estimate:
         """The mean time by a family [h]."""
-        return judged.fit.mean
+        return fit.mean
 
     @property
     def not_fitted(self) -> str:
@@ -109,14 +99,14 @@ class Subject:
         """Each family, the best by AIC first: how well it fits, and its parameters by name."""
         return [
             (
-                one.fit.family,
+                one.family,
                 {
-                    "log_likelihood": one.fit.log_likelihood, "aic": one.fit.aic,
-                    "bic": one.fit.bic, "ks": one.ks, "p_value": one.p_value,
+                    "log_likelihood": one.log_likelihood, "aic": one.aic,
+                    "bic": one.bic, "ks": one.ks, "p_value": one.p_value,
                     "rmse_survival": one.rmse_survival,
-                    "extrapolated": self.lifetimes.extrapolates(one.fit.mean.mean),
+                    "extrapolated": self.lifetimes.extrapolates(one.mean.mean),
                 },
-                {**one.fit.by_name, "mean_h": self.mean_of(one)},
+                {**one.by_name, "mean_h": self.mean_of(one)},
             )
             for one in (self.ranking.judged if self.ranking else ())
         ]  # fmt: skip
@@ -135,7 +125,7 @@ class Subject:
             "family": self.family,
             "p_value": best.p_value if best else nan,
             **(self.mean or none).columns("mean_h"),
-            **((best.fit.spread if best else None) or none).columns("shape"),
+            **((best.spread if best else None) or none).columns("shape"),
             "none_fits": self.ranking.none_fits if self.ranking else None,
             "not_fitted": self.not_fitted,
         }
@@ -193,10 +183,10 @@ def rank(
             ks_of_some = ks if resampled_every == 1 else _ks_again(found, some)
             p_value = _p_value(found, some, inf if ks_of_some is None else ks_of_some,
                                n_bootstrap, seed)  # fmt: skip
-        judged.append(Judged(found, ks, p_value, rmse))
+        judged.append(replace(found, ks=ks, p_value=p_value, rmse_survival=rmse))
     if not judged:
         raise ParameterError("no family can be fitted: " + "; ".join(why for _, why in failed))
-    ranked = tuple(sorted(judged, key=lambda one: one.fit.aic))
+    ranked = tuple(sorted(judged, key=lambda one: one.aic))
     return Ranking(ranked, tuple(failed), fitted_every, resampled_every)
 
 

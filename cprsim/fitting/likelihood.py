@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from math import exp, isfinite, log, sqrt
+from math import exp, isfinite, log, nan, sqrt
 from typing import Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy import linalg, optimize, special
 
 from cprsim.errors import CprsimError, ParameterError
 from cprsim.failures.distributions import Distribution
+from cprsim.failures.frailty import ALIKE, Frailty
 from cprsim.records import Z_95, Estimate, Floats, Ints
 
 STEP = 1e-4  # of numerical derivatives, in search numbers
@@ -74,6 +75,10 @@ class Fit:
     n_observed: int
     parameters: tuple[Parameter, ...]
     mean: Parameter  # of the lifetime [h]
+    frailty: Frailty = ALIKE  # of nodes that may differ; the distribution is that of factor 1
+    ks: float = nan  # largest distance between fitted and empirical survival
+    p_value: float = nan  # share of samples of the fit with a larger distance; NaN: no bootstrap
+    rmse_survival: float = nan  # root mean squared distance at the ends seen (CPR's measure)
 
     @property
     def aic(self) -> float:

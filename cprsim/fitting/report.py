@@ -204,10 +204,10 @@ class Fitted:
         """All numbers, a row of each table as a mapping."""
         found = frames_of(self.subjects)
         for form in self.correlated.forms if self.correlated else ():
-            beyond = form.lifetime.mean_h > self.outages.window_h
+            beyond = form.distribution.mean_h > self.outages.window_h
             numbers = {"log_likelihood": form.log_likelihood, "aic": form.aic}
             numbers["extrapolated"] = beyond
-            mean = Estimate(form.lifetime.mean_h)
+            mean = Estimate(form.distribution.mean_h)
             _add(found, "nodes", form.family, numbers, {**form.by_name, "mean_h": mean})
         found["observation"] = [
             {"fact": name, **fact._asdict()} for name, fact in self.observation.items()
@@ -290,7 +290,7 @@ def _open_ages(
     one node that may resemble each other.
     """
     judged = of_uptimes.ranking.judged if of_uptimes.ranking else ()
-    mine = [one.fit for one in judged if one.fit.family == WEIBULL.name]
+    mine = [one for one in judged if one.family == WEIBULL.name]
     if not mine or observed["ages"].source != "inferred":
         return ""
     (other,) = set(FirstUptime) - {first}

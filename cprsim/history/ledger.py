@@ -14,7 +14,7 @@ from cprsim.failures.sources import stream
 from cprsim.history.course import JobCourse, LoggedAttempt, course_of
 from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events
-from cprsim.history.save_interval import SaveInterval, save_interval_of
+from cprsim.history.save_interval import save_interval_of
 from cprsim.history.stretches import Account, account_of, at_end, pace_of, points_of, stalls_s
 from cprsim.records import PARTS, Estimate, Floats
 
@@ -64,7 +64,7 @@ class JobLedger:
     n_saves: int
     n_steps: float  # the furthest that the job came
     step_s: float
-    save_every: SaveInterval
+    save_every: Estimate  # steps, see `save_interval_of`
     save_stalls_h: Floats  # of saves whose start and end the log gives
     reloads: bool
     incidents: tuple[Charged, ...]
@@ -136,7 +136,7 @@ class _Booking:
             self._book(attempt, filled, lost_h)
         save_every = save_interval_of(course, pace.every_steps)
         self._inferred["ends"] += not course.ended
-        self._inferred["intervals"] += save_every.is_inferred
+        self._inferred["intervals"] += save_every.has_interval
         return JobLedger(
             job=course.job,
             begins_ns=course.begins_ns,

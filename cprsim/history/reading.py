@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, cast
@@ -83,14 +83,42 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
 
     `time_unit` is that of times in tables of attempts. Raises TraceError for what is no log.
     """
-    found = Collected()
+    steps, others = list[pa.Table](), list[pa.Table]()
+    jobs, notes = dict[str, None](), dict[str, None]()
+    unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
     for file, job in _named([file for path in paths for file in _files(path)]).items():
-        n_before = found.n_events
-        for table in _tables(file, found, time_unit):
-            found.add(table, job)
-        if found.n_events == n_before:
+        n_events = 0
+        for table in _tables(file, damaged, notes, time_unit):
+            known = compute.is_in(table["event"], pa.array(EVENTS))
+            unknown.update(map(str, table.filter(compute.invert(known))["event"].to_pylist()))
+            table = _with_job(table.filter(known), job)
+            jobs |= dict.fromkeys(compute.unique(table["job"]).to_pylist())
+            n_events += len(table)
+            is_step = compute.and_(
+                compute.equal(table["event"], "progress"), compute.equal(table["part"], "")
+            )
+            is_step = compute.and_(is_step, compute.is_finite(table["step"]))
+            steps.append(table.select(["job", "time_ns", "step", "attempt"]).filter(is_step))
+            others.append(table.filter(compute.invert(is_step)))
+        if not n_events:
             raise trace_error(file, None, "holds no event that can be read (docs/events.md)")
-    return found.events()
+    if damaged:
+        shown = ", ".join(damaged[:SHOWN]) + ", ..." * (len(damaged) > SHOWN)
+        notes[f"{len(damaged)} line(s) that are no event left out: {shown}"] = None
+    for name, n in sorted(unknown.items())[:SHOWN]:
+        notes[f"{n} event(s) '{one_line(name)}' left out: no event of docs/events.md"] = None
+    of_steps, of_others = (
+        pa.concat_tables(one).unify_dictionaries().to_pandas() for one in (steps, others)
+    )
+    return Events(tuple(jobs), of_steps, of_others, tuple(notes))
+
+
+def _with_job(table: pa.Table, default_job: str) -> pa.Table:
+    """The columns that are used, nothing of them null. A log that names no job is one job."""
+    columns = {"time_ns": table["time_unix_nano"], "event": table["event"]}
+    columns |= {name: compute.fill_null(table[name], none) for name, none in MISSING.items()}
+    columns["job"] = compute.fill_null(table["job"], default_job).dictionary_encode()
+    return pa.table(columns)
 
 
 def _files(path: Path) -> list[Path]:
@@ -114,50 +142,9 @@ def _named(files: list[Path]) -> dict[Path, str]:
     return names
 
 
-@dataclass
-class Collected:
-    """Pieces of tables, as they are read, and what was left out of them."""
-
-    steps: list[pa.Table] = field(default_factory=list)
-    others: list[pa.Table] = field(default_factory=list)
-    jobs: dict[str, None] = field(default_factory=dict)
-    n_events: int = 0
-    damaged: list[str] = field(default_factory=list)  # places of lines that are no event
-    unknown: Counter[str] = field(default_factory=Counter)  # events by their names
-    notes: dict[str, None] = field(default_factory=dict)
-
-    def add(self, table: pa.Table, default_job: str) -> None:
-        """Take in some events. A log that names no job is one job."""
-        known = compute.is_in(table["event"], pa.array(EVENTS))
-        self.unknown.update(map(str, table.filter(compute.invert(known))["event"].to_pylist()))
-        table = table.filter(known)
-        columns = {"time_ns": table["time_unix_nano"], "event": table["event"]}
-        columns |= {name: compute.fill_null(table[name], none) for name, none in MISSING.items()}
-        columns["job"] = compute.fill_null(table["job"], default_job).dictionary_encode()
-        self.jobs |= dict.fromkeys(compute.unique(columns["job"]).to_pylist())
-        is_plain = compute.and_(
-            compute.equal(table["event"], "progress"), compute.equal(columns["part"], "")
-        )
-        is_step = compute.and_(is_plain, compute.is_finite(columns["step"]))
-        table = pa.table(columns)
-        self.n_events += len(table)
-        self.steps.append(table.select(["job", "time_ns", "step", "attempt"]).filter(is_step))
-        self.others.append(table.filter(compute.invert(is_step)))
-
-    def events(self) -> Events:
-        """All of them."""
-        tables = (pa.concat_tables(one) for one in (self.steps, self.others))
-        steps, others = (table.unify_dictionaries().to_pandas() for table in tables)
-        notes = list(self.notes)
-        if self.damaged:
-            shown = ", ".join(self.damaged[:SHOWN]) + ", ..." * (len(self.damaged) > SHOWN)
-            notes.append(f"{len(self.damaged)} line(s) that are no event left out: {shown}")
-        for name, n in sorted(self.unknown.items())[:SHOWN]:
-            notes.append(f"{n} event(s) '{one_line(name)}' left out: no event of docs/events.md")
-        return Events(tuple(self.jobs), steps, others, tuple(notes))
-
-
-def _tables(path: Path, into: Collected, time_unit: str | None) -> Iterator[pa.Table]:
+def _tables(
+    path: Path, damaged: list[str], notes: dict[str, None], time_unit: str | None
+) -> Iterator[pa.Table]:
     """The events of one file, whatever wrote it; which reader it is for shows in its first lines.
 
     Raises TraceError for what is no log.
@@ -166,12 +153,12 @@ def _tables(path: Path, into: Collected, time_unit: str | None) -> Iterator[pa.T
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     lines = head.splitlines()
     if any(hint in head for hint in HINTS):
-        yield from _of_rows(torch_events(path, into.damaged))
+        yield from _of_rows(torch_events(path, damaged))
     elif is_header(lines[0] if lines else ""):
-        yield from _of_rows(attempt_events(path, time_unit, into.notes))
+        yield from _of_rows(attempt_events(path, time_unit, notes))
     elif any(event_of(line) is not None for line in lines):
         with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:
-            yield from _of_json_lines(file, path, into.damaged)
+            yield from _of_json_lines(file, path, damaged)
     else:
         raise trace_error(
             path,

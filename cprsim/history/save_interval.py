@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isfinite, nan, sqrt
 
 import numpy as np
 
 from cprsim.history.course import JobCourse
-from cprsim.records import Z_95, Floats
+from cprsim.records import Z_95, Estimate, Floats
 
 MOST_OPEN = 3.0  # times the shortest interval that fits: the longest, else it can't be told
 LATE_SHARE = 0.1  # of the failures may lose more than an interval: they struck a save
 
 
-@dataclass(frozen=True, slots=True)
-class SaveInterval:
-    """Steps between saves: infinite where the job never saved, NaN where that can't be told."""
+def save_interval_of(course: JobCourse, every_steps: float) -> Estimate:
+    """Steps between saves: the rule that the log's own follow (`every_steps`), or what fits it.
 
-    steps: float
-    low: float = nan  # what else fits; NaN where nothing is open
-    high: float = nan
-
-    @property
-    def is_inferred(self) -> bool:
-        """Whether the steps at which the job went on are all that shows it."""
-        return isfinite(self.low)
-
-
-def save_interval_of(course: JobCourse, every_steps: float) -> SaveInterval:
-    """The rule that the log's own saves follow (`every_steps`), or else what fits its failures.
+    Infinite where the job never saved, NaN where that can't be told. The ends are what else fits
+    where the steps at which the job went on are all that shows it, else NaN.
 
     Assumed of those: saves every so many steps, and failures that know nothing of them. Then the
     steps that a failure loses are even from 0 to an interval, and the saved steps are multiples of
@@ -39,14 +27,14 @@ def save_interval_of(course: JobCourse, every_steps: float) -> SaveInterval:
     steps), the interval is twice the mean loss, which n failures leave open by 1 / sqrt(3 n).
     """
     if isfinite(every_steps) or course.reloads:
-        return SaveInterval(every_steps)
+        return Estimate(every_steps)
     saved_at = [[one.step for one in run.saves if isfinite(one.step)] for run in course.runs]
     apart = np.concatenate([np.empty(0), *(np.diff(np.unique(steps)) for steps in saved_at)])
     if len(apart):
-        return SaveInterval(float(np.median(apart)))
+        return Estimate(float(np.median(apart)))
     saved, lost = _went_back(course)
     if not saved.any():
-        return SaveInterval(inf)
+        return Estimate(inf)
     mean = 2 * float(lost.mean())
     fits = _divisors(saved, lost)
     steps = min(fits, key=lambda one: abs(one - mean), default=mean)
@@ -54,8 +42,8 @@ def save_interval_of(course: JobCourse, every_steps: float) -> SaveInterval:
         open_by = Z_95 / sqrt(3 * len(lost))
         fits = [mean * (1 - open_by), mean * (1 + open_by)]
     if not 0 < max(fits) <= MOST_OPEN * min(fits):
-        return SaveInterval(nan)
-    return SaveInterval(steps, min(fits), max(fits))
+        return Estimate(nan)
+    return Estimate(steps, min(fits), max(fits))
 
 
 def _went_back(course: JobCourse) -> tuple[Floats, Floats]:

@@ -7,8 +7,9 @@ from math import ceil, sqrt
 import numpy as np
 from matplotlib.figure import Figure
 
-from cprsim.fitting.goodness import Judged, Subject, survival_curve
+from cprsim.fitting.goodness import Subject, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
+from cprsim.fitting.likelihood import Fit
 from cprsim.fitting.report import Fitted
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
@@ -53,7 +54,7 @@ def nodes_figure(fitted: Fitted) -> Figure:
     return chart_figure(Chart("Failures of each node over time", caption, (panel,)))
 
 
-def _survival(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
+def _survival(lifetimes: Lifetimes, judged: tuple[Fit, ...]) -> Panel:
     curve = survival_curve(lifetimes)
     n_steps = len(curve.age_h)
     shown = np.unique(np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(int))
@@ -66,7 +67,7 @@ def _survival(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     return Panel("Survival", "time [h]", "share that lasts longer", (observed, *fits), x_log=True)
 
 
-def _hazard(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
+def _hazard(lifetimes: Lifetimes, judged: tuple[Fit, ...]) -> Panel:
     """Fitted hazards, and ends over time at risk between quantiles of the ages."""
     ends_h = np.sort(lifetimes.duration_h[lifetimes.observed])
     n_bins = int(np.clip(sqrt(len(ends_h)) / 2, 2, 20))
@@ -86,7 +87,7 @@ def _hazard(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     return Panel("Hazard", "age [h]", "hazard [1/h]", series, x_log=True, y_log=True, y_range=seen)
 
 
-def _quantiles(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
+def _quantiles(lifetimes: Lifetimes, judged: tuple[Fit, ...]) -> Panel:
     """Observed ages over those that each fit expects at the same survival."""
     curve = survival_curve(lifetimes)
     middle = (curve.before + curve.survival) / 2
@@ -94,7 +95,7 @@ def _quantiles(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     ends = floats((curve.age_h[0], curve.age_h[-1]))
     fits = (
         Series(
-            _label(one), floats(one.fit.distribution.quantile(1 - middle[shown])),
+            _label(one), floats(one.distribution.quantile(1 - middle[shown])),
             floats(curve.age_h[shown]), kind="points",
         )
         for one in judged
@@ -106,15 +107,15 @@ def _quantiles(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     )  # fmt: skip
 
 
-def _lines(lifetimes: Lifetimes, judged: tuple[Judged, ...], height: str) -> list[Series]:
+def _lines(lifetimes: Lifetimes, judged: tuple[Fit, ...], height: str) -> list[Series]:
     """What each fitted distribution says at the ages that were seen, and a little beyond."""
     ends_h = lifetimes.duration_h[lifetimes.observed]
     ages_h = np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
     return [
-        Series(_label(one), floats(ages_h), floats(getattr(one.fit.distribution, height)(ages_h)))
+        Series(_label(one), floats(ages_h), floats(getattr(one.distribution, height)(ages_h)))
         for one in judged
     ]
 
 
-def _label(one: Judged) -> str:
-    return f"{one.fit.family}, AIC {one.fit.aic:.0f}"
+def _label(one: Fit) -> str:
+    return f"{one.family}, AIC {one.aic:.0f}"

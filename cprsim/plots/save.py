@@ -8,7 +8,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -31,7 +30,7 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "sv
     """Write the figure as ``<stem>.<format>`` for each format and return the paths."""
     paths = {suffix: stem.with_name(f"{stem.name}.{suffix}") for suffix in formats}
     for suffix, path in paths.items():
-        path.write_bytes(_bytes(figure, suffix))
+        path.write_bytes(bytes_of(figure, suffix))
         figure.set_layout_engine("none")  # laid out once, for all formats: half of the time
     return list(paths.values())
 
@@ -64,30 +63,19 @@ def drawing(
     return draw
 
 
-def png_bytes(figure: Figure) -> bytes:
-    """The figure as the bytes of a PNG."""
-    return _bytes(figure, "png")
-
-
 def displayed(figure: Figure) -> Figure:
     """The figure, which a notebook shows as an image without pyplot; returns it."""
-    vars(figure)["_repr_png_"] = partial(png_bytes, figure)
+    vars(figure)["_repr_png_"] = partial(bytes_of, figure, "png")
     return figure
 
 
-def svg_text(figure: Figure, salt: str) -> str:
-    """The figure as SVG whose words are words, for a page that holds several."""
-    look = {"svg.fonttype": "none", "svg.hashsalt": salt}
-    return _bytes(figure, "svg", look).decode("utf-8")
-
-
-def _bytes(figure: Figure, suffix: str, look: Any = None) -> bytes:
+def bytes_of(figure: Figure, suffix: str) -> bytes:
     """The figure in a format, with control characters spelled out so that an SVG can be read."""
     FigureCanvasAgg(figure)
     for text in figure.findobj(Text):
         assert isinstance(text, Text)  # as asked for
         text.set_text(printable(text.get_text()))
     file = BytesIO()
-    with style(), matplotlib.rc_context(look):
+    with style():
         figure.savefig(file, format=suffix, metadata=_SILENT[suffix])
     return file.getvalue()

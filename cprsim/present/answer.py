@@ -7,14 +7,13 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import cached_property
-from io import StringIO
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cprsim.errors import ParameterError, one_line, printable
+from cprsim.errors import ParameterError, one_line
 from cprsim.present.document import Document, Picture
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMAT = 2  # of the JSON object
-WIDTH = 116  # characters of an answer as text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,18 +174,9 @@ class Answer:
         return fragment(self.document)
 
     def __str__(self) -> str:
-        from rich.console import Console
+        from cprsim.present.terminal import text_of
 
-        from cprsim.present.terminal import show_document
-
-        console = Console(
-            file=StringIO(), width=WIDTH, markup=False, emoji=False, color_system=None,
-            force_terminal=False, force_jupyter=False, force_interactive=False,
-        )  # fmt: skip
-        show_document(console, self.document, whole=False)
-        assert isinstance(console.file, StringIO)
-        lines = printable(console.file.getvalue()).splitlines()
-        return "\n".join(line.rstrip() for line in lines).strip("\n")
+        return text_of(self.document)
 
     def __repr__(self) -> str:
         return f"<cprsim.Answer {self.kind} {one_line(self.name)}>"

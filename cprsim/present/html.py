@@ -7,25 +7,16 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 from itertools import count
-from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
-from matplotlib.figure import Figure
 
 from cprsim.errors import printable
-from cprsim.plots.save import png_bytes, svg_text
-from cprsim.present.document import Block, Document
+from cprsim.plots.save import bytes_of
+from cprsim.present.document import Block, Document, Picture
 
 _CODE = re.compile(r"`([^`]+)`")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
-
-
-SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
-LEAST_PX_PER_POINT, MOST_PX_PER_POINT = 1.1, 1.5
-
-ElementTree.register_namespace("", SVG)
-ElementTree.register_namespace("xlink", XLINK)
 
 
 def render(document: Document, title: str | None = None) -> str:
@@ -36,7 +27,7 @@ def render(document: Document, title: str | None = None) -> str:
         title=title or document.title,
         style=_part("page.css"),
         number=lambda: next(numbers),
-        svg=lambda picture, name: inline(picture.draw(), name, picture.alternative),
+        image=lambda picture: inline(picture, "svg"),
     )
     return printable(page)
 
@@ -49,7 +40,7 @@ def fragment(document: Document, blocks: Sequence[Block] | None = None) -> str:
         document=document,
         blocks_shown=blocks,
         number=lambda: next(_NUMBERS),
-        image=lambda picture: base64.b64encode(png_bytes(picture.draw())).decode(),
+        image=lambda picture: inline(picture, "png"),
     )
     return printable(shown)
 
@@ -82,37 +73,9 @@ def _part(name: str) -> Markup:
     return Markup(text)  # our own file
 
 
-# ------------------------------------------------------------------------------ figures
-
-
-def inline(figure: Figure, name: str, label: str) -> Markup:
-    """The figure as one SVG element, an image to those who can't see it."""
-    root = ElementTree.fromstring(svg_text(figure, name))
-    _drop(root, "metadata")
-    _drop_styles(root)
-    _size(root)
-    for group in root.iter(f"{{{SVG}}}g"):
-        group.attrib.pop("id", None)  # nothing refers to it, and it is not unique
-    root.set("aria-label", label)
-    root.set("role", "img")
-    text = ElementTree.tostring(root, encoding="unicode")
-    return Markup(text)  # ElementTree has escaped every word in it
-
-
-def _drop(root: ElementTree.Element, tag: str) -> None:
-    for child in root.findall(f"{{{SVG}}}{tag}"):
-        root.remove(child)
-
-
-def _drop_styles(root: ElementTree.Element) -> None:
-    """A style sheet inside would hold for the whole page: the page has its rule."""
-    for definitions in root.iter(f"{{{SVG}}}defs"):
-        _drop(definitions, "style")
-
-
-def _size(root: ElementTree.Element) -> None:
-    """As wide as there is room, but never with words too small to read."""
-    width = float(root.attrib.pop("width").removesuffix("pt"))
-    del root.attrib["height"]
-    least, most = width * LEAST_PX_PER_POINT, width * MOST_PX_PER_POINT
-    root.set("style", f"width: {most:.0f}px; min-width: {least:.0f}px")
+def inline(picture: Picture, format: str) -> Markup:
+    """The figure as an image that stands in the page itself."""
+    kind = {"svg": "svg+xml", "png": "png"}[format]
+    data = base64.b64encode(bytes_of(picture.draw(), format)).decode()
+    image = Markup('<img alt="{}" src="data:image/{};base64,{}">')
+    return image.format(picture.alternative, kind, data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from cprsim.present.document import Table, row_columns
-from cprsim.results.money import Bills, bills_in, comparable
+from cprsim.results.money import OVERHEAD, Bills, bills_in, comparable
 from cprsim.results.run import Result
 from cprsim.results.words import significant
 from cprsim.scenario.prices import ACCURACY, Bill, shown
@@ -85,8 +85,11 @@ def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
         more = bills[by_overhead].month
         by_part = {part: cents - least.cents.get(part, 0) for part, cents in more.cents.items()}
         part = max(by_part, key=lambda part: by_part[part])
+        costs = f"costs {_more(more, least)} more"
         said += (
-            f". By overhead it is {by_overhead}, which costs {_more(more, least)} more per {WORK}: "
+            f"; {by_overhead}, which is recommended, {costs}"
+            if part == OVERHEAD
+            else f". By overhead it is {by_overhead}, which {costs} per {WORK}: "
             f"{part} alone costs {shown(by_part[part], least.currency)} more"
         )
     elif others:

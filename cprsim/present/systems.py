@@ -45,7 +45,7 @@ from cprsim.systems_compared.comparison import (
     in_percent,
     verdict_of,
 )
-from cprsim.systems_compared.lineup import FOUND
+from cprsim.systems_compared.lineup import FOUND, NO_SERVERS, PAPER
 
 WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
@@ -301,6 +301,12 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     lossy = [one for one in found if one.accuracy not in ELIGIBLE]
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
         yield f"{', '.join(one.label for one in some)}: {why}; not taken as the cheapest."
+    known = (PAPER, NO_SERVERS)
+    if lacking := [name for name, why in comparison.left_out.items() if why not in known]:
+        yield (
+            f"Not compared: {_few(lacking)}. This job can't run them, or the scenario lacks an "
+            "input of theirs: 'What can't run it' (-v) says which."
+        )
     if comparison.assumed:
         yield f"Assumed: {' '.join(comparison.assumed)}"
 

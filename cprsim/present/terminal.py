@@ -1,4 +1,4 @@
-"""A document on a terminal: sentences wrapped, tables narrowed to its width; whole in a pipe.
+"""A document as text: for a terminal sentences wrapped and tables narrowed, whole in a pipe.
 
 A table that is wider than the terminal has its words folded first, then columns go to a next table.
 No digit is cut, and no row: each of the tables begins with the columns that name the rows.
@@ -7,126 +7,101 @@ No digit is cut, and no row: each of the tables begins with the columns that nam
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import fill
-from typing import Literal, overload
-
-from rich import box
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
+from itertools import zip_longest
+from textwrap import wrap
 
 from cprsim.errors import printable
 from cprsim.present.document import Block, Document, Facts, ListingBlock, Table, Words
 
 LONGEST = 32  # characters of a word that is not broken
-WIDEST = 100_000  # characters
+WIDEST = 100_000  # where there is no terminal
 MOST_REMARKS = 3
+BETWEEN = "  "  # columns
 
 
-def show_document(console: Console, document: Document, *, whole: bool) -> None:
-    """Answer, table and first remarks; or all of a document but its figures."""
+def text_of(document: Document, *, whole: bool = False, width: int | None = None) -> str:
+    """Answer, table and first remarks, or all but the figures; width is that of a terminal."""
     if whole:
-        sections = [
-            block
-            for one in document.sections
-            for block in (Words([one.heading.upper()]), *one.blocks)
-        ]
-        show(console, [Words(document.answer), *document.main, *sections])
-        return
-    table = [] if document.table is None else [document.table]
-    show(console, [Words(document.answer), *table, Words(document.remarks[:MOST_REMARKS])])
+        headed = [(Words([one.heading.upper()]), *one.blocks) for one in document.sections]
+        shown = [*document.main, *(block for blocks in headed for block in blocks)]
+    else:
+        table = [] if document.table is None else [document.table]
+        shown = [*table, Words(document.remarks[:MOST_REMARKS])]
+    return text_of_blocks([Words(document.answer), *shown], width)
 
 
-def show(console: Console, blocks: Sequence[Block]) -> None:
-    """Print blocks with a blank line between them; pictures are left out."""
-    shown = [text for block in blocks if (text := list(_printed(console, block)))]
-    for number, lines in enumerate(shown):
-        if number:
-            console.print()
-        for line in lines:
-            wrapped = isinstance(line, str) and console.is_terminal
-            console.print(line, markup=False, highlight=False, soft_wrap=not wrapped)
+def text_of_blocks(blocks: Sequence[Block], width: int | None = None) -> str:
+    """Blocks with a blank line between them; pictures are left out."""
+    shown = ("\n".join(_lines(block, width)) for block in blocks)
+    return "\n\n".join(filter(None, shown))
 
 
-def _printed(console: Console, block: Block) -> Iterator[str | Text | RichTable]:
-    """What is printed of a block: paragraphs, which are wrapped, lines as they are, tables."""
+def _lines(block: Block, width: int | None) -> Iterator[str]:
     match block:
         case Words(paragraphs):
-            yield from paragraphs
+            for one in paragraphs:
+                yield from _folded(printable(one), width)
         case Table():
             if block.caption:
-                yield block.caption
-                yield ""
-            for number, part in enumerate(_parts(console, block)):
-                if number:
-                    yield ""
-                yield part
+                yield from [*_folded(printable(block.caption), width), ""]
+            yield from _table(block, width)
         case Facts(entries):
-            yield from (f"{term}  {what}" for term, what in entries)
+            for term, what in entries:
+                yield from _folded(printable(f"{term}  {what}"), width)
         case ListingBlock(_, text):
-            yield from map(Text, text.rstrip("\n").split("\n"))
+            yield printable(text.rstrip("\n"))
 
 
-def _parts(console: Console, table: Table) -> list[RichTable]:
-    """The table, or what stands for it on a terminal that is too narrow: tables of its rows."""
-    everything = list(range(len(table.columns)))
-    naming = everything[: 2 if table.grouped else 1]
-    parts: list[RichTable] = []
-    places = naming
-    for place in everything[len(naming) :]:
-        if places != naming and _rich(console, table, [*places, place]) is None:
-            parts.append(_rich(console, table, places, fits=True))
-            places = naming
-        places = [*places, place]
-    return [*parts, _rich(console, table, places, fits=True)]
+def _folded(text: str, width: int | None) -> list[str]:
+    return [text] if width is None else wrap(text, width, break_on_hyphens=False) or [""]
 
 
-@overload
-def _rich(console: Console, table: Table, places: Sequence[int]) -> RichTable | None: ...
-@overload
-def _rich(
-    console: Console, table: Table, places: Sequence[int], *, fits: Literal[True]
-) -> RichTable: ...
-def _rich(
-    console: Console, table: Table, places: Sequence[int], *, fits: bool = False
-) -> RichTable | None:
-    """Some columns of a table, words folded where it is too wide; None where it is still."""
-    rich = RichTable(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
-        header_style="bold",
-    )  # fmt: skip
-    least, wanted, folds = 0, [], console.is_terminal
-    for at in places:
-        column = table.columns[at]
-        cells = [printable(str(row[at])) for row in table.rows]
+def _table(table: Table, width: int | None) -> Iterator[str]:
+    """The table, or the tables that stand for it where it is too wide."""
+    n_naming = 2 if table.grouped else 1
+    rows = [[printable(str(cell)) for cell in row] for row in table.rows]
+    least, wanted = [], []  # widths
+    for column, *cells in zip(table.columns, *rows, strict=True):
+        heading = [column.heading] if width is None else column.heading.split()
         words = [word for text in (column.heading, *cells) for word in text.split()]
-        widest = max(map(len, [*words, *cells] if column.is_number else words), default=1)
-        wanted.append(max(map(len, cells), default=0))
-        least += (widest if column.is_number else min(widest, LONGEST)) + 2  # between columns
-        rich.add_column(
-            fill(column.heading, widest) if folds and column.is_number else column.heading,
-            vertical="top",
-            justify="right" if column.is_number else "left", no_wrap=column.is_number,
-            overflow="fold", min_width=min(widest, LONGEST),
-        )  # fmt: skip
-    if console.is_terminal and least - 2 > console.width and not fits:
-        return None
-    previous = None
-    for row in table.rows:
-        first, cells = str(row[0]), [str(row[at]) for at in places]
-        if table.grouped and first == previous:
-            cells[0] = ""
-        elif table.grouped and previous is not None:
-            rich.add_section()
-        previous = first
-        rich.add_row(*cells)
-    whole = console.measure(rich, options=console.options.update(width=WIDEST)).maximum
-    if not console.is_terminal or whole <= console.width:
-        rich.width = whole
-        return rich
-    room = max(0, console.width - least + 2)  # rich would break words; the shortest have it first
-    for width, of in sorted(zip(wanted, rich.columns, strict=True), key=lambda one: one[0]):
-        assert of.min_width is not None
-        more = min(room, max(0, width - of.min_width))
-        of.width, room = of.min_width + more, room - more
-    return rich
+        if column.is_number:
+            wanted.append(max(map(len, [*heading, *cells]), default=0))
+            least.append(wanted[-1])
+        else:
+            wanted.append(max(map(len, [column.heading, *cells])))
+            least.append(min(max(map(len, words), default=0), LONGEST))
+    parts, beside = [[*range(n_naming)]], len(BETWEEN)
+    for place in range(n_naming, len(table.columns)):
+        narrowest = sum(least[at] + beside for at in [*parts[-1], place]) - beside
+        if width is not None and narrowest > width and len(parts[-1]) > n_naming:
+            parts.append([*range(n_naming)])
+        parts[-1].append(place)
+    for number, places in enumerate(parts):
+        if number:
+            yield ""
+        room = max(0, (width or WIDEST) - sum(least[at] + beside for at in places) + beside)
+        widths = {}
+        for at in sorted(places, key=lambda at: wanted[at]):  # the narrowest have it first
+            widths[at] = min(wanted[at], least[at] + room)
+            room -= widths[at] - least[at]
+        widths = {at: widths[at] for at in places}
+        yield from _row([column.heading for column in table.columns], table, widths)
+        yield "─" * (sum(widths.values()) + beside * (len(places) - 1))
+        previous = None
+        for row in rows:
+            again = table.grouped and row[0] == previous
+            if table.grouped and previous is not None and not again:
+                yield ""
+            previous = row[0]
+            yield from _row(["", *row[1:]] if again else row, table, widths)
+
+
+def _row(cells: Sequence[str], table: Table, widths: dict[int, int]) -> Iterator[str]:
+    """The lines of a row."""
+    folded = [wrap(cells[at], width, break_on_hyphens=False) for at, width in widths.items()]
+    for line in zip_longest(*folded, fillvalue=""):
+        shown = (
+            text.rjust(width) if table.columns[at].is_number else text.ljust(width)
+            for text, (at, width) in zip(line, widths.items(), strict=True)
+        )
+        yield BETWEEN.join(shown).rstrip()

@@ -23,7 +23,7 @@ RELOADING = (WHOLE, *(f"cpr-{tracker}" for tracker in SIMPLE_FIRST))
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class PricedEntry:
     """An entry of `recovery`; its interval is chosen."""
 
     entry: RecoverySection
@@ -91,15 +91,15 @@ def typed(interval_h: float) -> str:
     return f"{interval_h * per_hour:.10g} {unit}"
 
 
-def strategy(name: str, sub_saves: SubSavesSection | None = None) -> Option:
+def strategy(name: str, sub_saves: SubSavesSection | None = None) -> PricedEntry:
     """One of the paper's strategies."""
     entry = RecoverySection.model_validate({"strategy": name, "interval": NEVER})
-    return Option(entry.model_copy(update={"sub_saves": sub_saves}))
+    return PricedEntry(entry.model_copy(update={"sub_saves": sub_saves}))
 
 
 def options_of(
     experiment: Experiment, strategies: tuple[str, ...] = RELOADING
-) -> dict[str, Option]:
+) -> dict[str, PricedEntry]:
     """What is compared with full recovery, by name; reloading takes embedding servers.
 
     Raises ParameterError where a system has the name of a strategy.
@@ -114,5 +114,5 @@ def options_of(
                 f"`{one.name}` is compared as the strategy of that name: give the recovery system "
                 f"`{one.strategy}` another `name`"
             )
-        options[one.name] = Option(one)
+        options[one.name] = PricedEntry(one)
     return options

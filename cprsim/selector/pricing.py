@@ -21,7 +21,7 @@ from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import lost_portion
 from cprsim.recovery.policy import Capture, Policy
 from cprsim.selector.limit import Limit, pls_alone
-from cprsim.selector.option import FULL, Option, options_of, strategy
+from cprsim.selector.option import FULL, PricedEntry, options_of, strategy
 from cprsim.staleness.expected import Prediction, nothing_lost
 
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
@@ -79,7 +79,7 @@ class Bench:
     """Prices candidates of one experiment, each once, and compares them with one limit."""
 
     experiment: Experiment  # whose policies do not matter; its curve prices what is lost
-    options: Mapping[str, Option]  # by name
+    options: Mapping[str, PricedEntry]  # by name
     limit: Limit
     # what is left of the job after the last write, as a share of the progress between two, by
     # option; all of it where none is named
@@ -205,7 +205,7 @@ class Bench:
 
 
 def bench_of(
-    experiment: Experiment, limit: Limit, options: Mapping[str, Option] | None = None
+    experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry] | None = None
 ) -> Bench:
     """Where candidates are priced, in the quantity that is limited. Raises as `select` does."""
     n = experiment.simulation.replications
@@ -220,8 +220,8 @@ def bench_of(
 
 
 def _known(
-    experiment: Experiment, limit: Limit, options: Mapping[str, Option]
-) -> dict[str, Option]:
+    experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry]
+) -> dict[str, PricedEntry]:
     """The options whose loss can be told; those that lose nothing are among them."""
     metric, curve = limit.metric, experiment.curve
     losing = {name for name, one in options.items() if one.loses(experiment)}

@@ -11,7 +11,7 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.selector.deciding import decide, fit_tails
 from cprsim.selector.limit import NO_LIMIT, Limit
-from cprsim.selector.option import FULL, RELOADING, Option
+from cprsim.selector.option import FULL, RELOADING, PricedEntry
 from cprsim.selector.pricing import bench_of
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
@@ -30,7 +30,7 @@ def at_their_best(
     Without a limit on what accuracy may be lost, what leaves shards stale would never save: it
     keeps the interval that its entry says. So does CPR, whose interval is its formula's.
     """
-    options = {one.name: Option(one.entry) for one in entrants if _is_searched(one, limit)}
+    options = {one.name: PricedEntry(one.entry) for one in entrants if _is_searched(one, limit)}
     taken = options.get(FULL)
     if taken is not None and taken.entry.strategy != FULL:
         raise ParameterError("a recovery system has the name `full`: give it another `name`")

@@ -15,7 +15,7 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.scenario.schema import dump_entry
 from cprsim.selector.limit import Limit
-from cprsim.selector.option import RELOADING, Option
+from cprsim.selector.option import RELOADING, PricedEntry
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
@@ -49,7 +49,7 @@ class Entrant:
         """The entry of `recovery` that runs it as it is compared."""
         if self.how != FOUND:
             return dump_entry(self.entry)
-        return Option(self.entry).entry_at(self.policy.interval_h, useful_h)
+        return PricedEntry(self.entry).entry_at(self.policy.interval_h, useful_h)
 
 
 def entrants_of(
@@ -99,6 +99,7 @@ def entrants_of(
     if available:
         runs = [one for one in entrants if one.is_today or SYSTEMS[one.entry.strategy].runs_as]
         left_out |= {one.name: PAPER for one in entrants if one not in runs}
+        left_out |= {name: PAPER for name in left_out if not SYSTEMS[name].runs_as}
         entrants = runs
     return sorted(entrants, key=lambda one: _rank(one.entry.strategy)), left_out
 

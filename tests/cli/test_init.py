@@ -40,21 +40,6 @@ def log(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("kind", ["recommender", "llm"])
-@pytest.mark.parametrize("saves", ["unknown", "30 min, 2 min"])
-def test_what_it_writes_runs(cprsim, kind, saves) -> None:
-    called = cprsim(
-        "init", "mine.yaml", "--kind", kind, "--nodes", 12, "--failures", "40 h", "--saves", saves
-    )
-    assert called.exit_code == 0, called.stderr
-    ran = cprsim("run", "mine.yaml", "--replications", 5, "--json")
-    assert ran.exit_code == 0, ran.stderr
-    rows = json.loads(ran.stdout)["frames"]["strategies"]
-    strategies = {row["strategy"] for row in rows}
-    assert "full" in strategies
-    assert ("today" in strategies) == (saves != "unknown")
-
-
 def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> None:
     monkeypatch.setattr("cprsim.api.fit.N_BOOTSTRAP", 0)  # p-values take ten seconds
     called = cprsim(*LLM, 10, "--failures", log)
@@ -62,6 +47,9 @@ def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> N
     failures = load_scenario("mine.yaml").scenario.failures
     assert failures.kind == "job"
     assert 30 < failures.mtbf_h < 120  # 600 h of a node, 10 nodes
+    too_many = cprsim(*LLM, 21, "--failures", log, "--force")
+    assert too_many.exit_code == 2
+    assert "name failures.yaml here" in too_many.stderr
 
 
 @pytest.mark.parametrize(("nodes", "mtbf_h"), [(8, 66.7), (16, 33.35), (64, 8.3375)])
@@ -88,34 +76,6 @@ def test_hazards_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(cprsim, tmp_p
     called = cprsim(*LLM, 8, "--force", "--failures", file)
     assert called.exit_code == 2
     assert "failures.nodes is missing: of how many nodes is this rate?" in called.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--nodes", "12"), "--kind"),
-        (("--from", "quikstart"), "'quikstart' is none of criteo-kaggle, "),
-        (("--kind", "gpu", "--nodes", "12"), "'gpu' is not one of"),
-        ((*RECOMMENDER, "--state", "6"), "--state: '6' has no unit"),
-        ((*RECOMMENDER[:4], "--failures", "small.yaml"), "small.yaml"),
-        (("--kind", "llm", "--nodes", "1", "--failures", "few.csv"), "few"),
-        (("--kind", "llm", "--nodes", "21", "--failures", "log.csv"),
-         "name failures.yaml here"),
-        (("--kind", "llm", "--nodes", "2", "--failures", "bad.csv"),
-         "bad.csv"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
-    cprsim, log, listing, arguments, said
-) -> None:
-    log.with_name("few.csv").write_text("node,start,end\na,2025-01-01,2025-01-02\n", "utf-8")
-    log.with_name("bad.csv").write_text("\x00\x01", "utf-8")
-    before = listing()
-    called = cprsim("init", "mine.yaml", *arguments)
-    assert called.exit_code == 2
-    assert said in called.stderr
-    assert "Traceback" not in called.stderr
-    assert listing() == before
 
 
 def test_a_file_that_is_there_stays_unless_forced(cprsim, scenario) -> None:

@@ -46,44 +46,39 @@ def interrupted(arguments: list[object], begun) -> subprocess.CompletedProcess[s
     return subprocess.CompletedProcess(command, running.returncode, out, err)
 
 
-def said_of(
-    done: subprocess.CompletedProcess[str], arguments: list[object], before: str = ""
-) -> str:
-    """What is said of the interruption, which is the last line on stderr."""
-    assert done.returncode == 130, done.stderr
-    assert done.stdout.startswith(before)
-    assert bool(done.stdout) is bool(before)
+@pytest.mark.parametrize(("command", "workers"), [("sweep", 1), ("sweep", 2), ("measure", 1)])
+def test_what_is_finished_is_kept_and_counted_and_the_way_on_is_said(
+    scenario, command, workers
+) -> None:
+    Path("trained.yaml").write_text(TRAINED, "utf-8")
+    arguments, parts, said = {
+        "sweep": (
+            ["small.yaml", "--over", "costs.load=1min:9min:lin12", "--over",
+             "costs.detect=1s:9s:lin10", "--replications", 500],
+            "results/points/*/*.json",
+            "{} of 120 points are finished and kept in results/points",
+        ),
+        "measure": (
+            ["trained.yaml", "--out", "c.json", "--seeds", 200],
+            "c.json.runs/seed-*.jsonl",
+            "{:,} finished training runs are kept in ",
+        ),
+    }[command]  # fmt: skip
+    arguments = [command, *arguments, "--workers", workers]
+
+    def n_finished() -> int:
+        files = [path.read_bytes() for path in Path().glob(parts)]
+        return len(files) if command == "sweep" else sum(file.count(b"\n") for file in files)
+
+    done = interrupted(arguments, lambda: n_finished() > 2)
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
     assert last.startswith("cprsim: interrupted; ")
+    assert said.format(n_finished()) in last
     again = " ".join(["cprsim", *map(str, arguments)])
     assert last.endswith(f". The same command goes on from there: {again}")
-    return last
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_interrupted_sweep_says_how_many_points_are_kept(scenario, workers) -> None:
-    arguments = [
-        "sweep", "small.yaml", "--over", "costs.load=1min:9min:lin12",
-        "--over", "costs.detect=1s:9s:lin10", "--workers", workers, "--replications", 500,
-    ]  # fmt: skip
-    points = Path("results") / "points"
-    done = interrupted(arguments, lambda: len(list(points.glob("*/*.json"))) > 2)
-    n = len(list(points.glob("*/*.json")))
-    assert f"{n} of 120 points are finished and kept in results/points" in said_of(done, arguments)
     assert not list(Path("results").glob("small-sweep-*"))
-
-
-def test_an_interrupted_measurement_says_how_many_runs_are_kept(scenario) -> None:
-    Path("trained.yaml").write_text(TRAINED, "utf-8")
-    arguments = ["measure", "trained.yaml", "--out", "c.json", "--seeds", 200, "--workers", 1]
-    runs = Path("c.json.runs")
-    done = interrupted(arguments, lambda: any(p.stat().st_size for p in runs.glob("seed-*.jsonl")))
-    n = sum(path.read_bytes().count(b"\n") for path in runs.glob("seed-*.jsonl"))
-    said = said_of(done, arguments)
-    assert n > 0
-    assert f"{n:,} finished training runs are kept in " in said
-    assert "c.json.runs; c.json is not written yet" in said
     assert not Path("c.json").exists()
 
 

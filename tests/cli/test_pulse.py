@@ -31,12 +31,12 @@ def test_a_terminal_shows_a_line_and_other_places_lines_below_each_other(
         monkeypatch.setattr(module, name, 0.03)
     pulse, shown = Pulse(), Screen(terminal)
     monkeypatch.setattr(module.sys, "stderr", shown)
-    with pulse.alive(), pulse.behind_a_bar():
-        time.sleep(0.15)
-    assert shown.getvalue() == ""
-    with pulse.alive():
-        pulse.doing("simulating", lambda: "3 of 10")
-        shown.wait_for("simulating 3 of 10, 0 s" + "\n" * (not terminal))
+    with pulse.alive(), pulse.progress("simulating") as tell:
+        shown.wait_for("simulating, 0 s")
+        tell(1000, 1000)
+        shown.wait_for("simulating 1,000 of 1,000, 0 s" + "\n" * (not terminal))
+        tell(1, 4000)
+        shown.wait_for(" left, 0 s")
     text = shown.getvalue()
     assert ("\n" in text, "\x1b" in text, text.endswith(ERASED)) == (
         not terminal, terminal, terminal

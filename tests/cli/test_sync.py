@@ -7,18 +7,7 @@ from math import inf
 import pytest
 
 from cprsim import sync
-from tests.making import call
-
-SYNC = """\
-sync:
-  algorithm: shadow-easgd
-  threads: 4
-  batch: 100
-  iteration: 10 ms
-  dense_size: 1 MB
-  servers: 1
-  server_bandwidth: 8 Gbit/s
-"""
+from tests.cli.test_refusals import SYNC
 
 
 @pytest.fixture
@@ -36,22 +25,3 @@ def test_simulation_and_load_model(in_step) -> None:
     assert points["examples_per_s"][3] == pytest.approx(250_000, rel=0.1)
     saturates_at = points["saturates_at_load_model"].tolist()
     assert saturates_at == pytest.approx([inf, inf, 6.25, 6.25])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--trainers", "0"), "--trainers: '0' should be numbers from 1 to"),
-        (("--trainers", "5,many"), "should be numbers from 1 to"),
-        (("--beside", "fr-easgd"), "sync.every: is missing: fr-easgd synchronises"),
-        (("--beside", "easgd:5"), "sync.algorithm: `easgd` should be"),
-        (("--set", "sync=null"), "sync: is missing: say how the trainers stay in step"),
-        (("--trainers", "9" * 5000), "should be numbers from 1 to"),
-    ],
-)
-def test_errors_are_said_and_leave_nothing(in_step, listing, arguments, message) -> None:
-    failed = call("sync", in_step, *arguments)
-    assert failed.exit_code == 2
-    assert message in failed.stderr
-    assert "Traceback" not in failed.output
-    assert listing() == []

@@ -110,18 +110,3 @@ def test_a_job_that_a_system_can_t_serve_says_what_is_missing(cprsim: Any, scena
     refused = {one["system"]: one["cannot_serve"] for one in said["frames"]["systems"]}
     assert "give `snapshot`" in refused["async"]
     assert refused["full"] == ""
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["--explain", "gemni"], "did you mean `gemini`?"),
-        (["--explain", "gemini", "--set", "job.step=1 s"], "name a scenario"),
-        (["nowhere.yaml", "--list"], "nowhere.yaml: cannot be read"),
-    ],
-)
-def test_what_is_wrong_is_one_error(cprsim: Any, words: list[str], problem: str) -> None:
-    called = cprsim("systems", *words)
-    assert called.exit_code == 2
-    assert problem in called.stderr
-    assert "Traceback" not in called.stderr

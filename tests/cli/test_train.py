@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim import run, train
-
-KERNEL = """
-kernel:
-  {samples: 6000, most_rows: 50, dimension: 4, bottom: [8], top: [8], optimizer: adagrad,
-   rate: 0.05}
-"""
+from tests.cli.test_refusals import KERNEL
 
 
 @pytest.fixture
@@ -91,24 +86,3 @@ def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(cprsim, trained, 
     answer = trained(["kernel.clicks={file: clicks.tsv, skip_bad: true}"])
     assert answer.values["skipped_lines"] == 1
     assert "Left out of the log: 1 bad line." in str(answer)
-
-
-@pytest.mark.parametrize(
-    ("override", "said"),
-    [
-        ("kernel.clicks={file: nowhere.tsv}", "`nowhere.tsv` is not there"),
-        ("kernel.clicks={file: '${UNSET_HERE}/x'}", "does not begin with CPRSIM_"),
-        ("kernel.batch=3000", "larger than the test clicks"),
-        ("kernel.optimizer=lion", "kernel.optimizer"),
-        ("kernel.rate=0", "kernel.rate"),
-        ("recovery.cpr.sub_saves={fraction: 0.125}", "does not take it"),
-        ("recovery=[{strategy: cpr-mfu, target_pls: 0.1, sub_saves: {fraction: 0.3}}]", "whole"),
-        ("kernel.sampels=9000", "did you mean `samples`"),
-    ],
-)
-def test_settings_that_make_no_sense_are_named(cprsim, scenario, override, said):
-    scenario.write_text(scenario.read_text() + KERNEL)
-    called = cprsim("train", scenario, "--set", override)
-    assert called.exit_code == 2
-    assert said in called.stderr
-    assert "Traceback" not in called.stderr

@@ -1,15 +1,14 @@
-"""What nobody foresaw ends in one line and exit code 70; closed streams hurt nobody."""
+"""What nobody foresaw ends in exit code 70; closed streams hurt nobody."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
 
 from cprsim.results.folder import damage
-from tests.making import PROGRAM, call
+from tests.making import PROGRAM
 
 pytestmark = pytest.mark.long
 
@@ -31,50 +30,33 @@ main()
 """
 
 
-def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
+def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
-    ("code", "exit_code", "told"),
+    ("code", "told"),
     [
-        (BREAKING.format(what="1 / 0"), 70, "ZeroDivisionError: division by zero"),
-        (BREAKING.format(what="broken()"), 70, "RecursionError: maximum recursion depth exceeded"),
-        (BREAKING.format(what=r"raise KeyError('a\nb\x1b[31m')"), 70, r"KeyError: 'a\nb\x1b[31m'"),
-        (BREAKING.format(what="raise ValueError('x' * 10000 + 'hunter2')"), 70, "ValueError: xxx"),
-        (FORESEEN, 70, "ImportError: numpy is broken"),  # it can't even be loaded
-        (BREAKING.format(what="raise MemoryError"), 2, "memory"),
-        (BREAKING.format(what="import numpy; numpy.zeros(10**18)"), 2, "memory"),
+        (BREAKING.format(what="1 / 0"), "ZeroDivisionError: division by zero"),
+        (BREAKING.format(what=r"raise KeyError('a\x1b[31m')"), r"KeyError: 'a\x1b[31m'"),
+        (FORESEEN, "ImportError: numpy is broken"),  # it can't even be loaded
     ],
 )
-def test_what_nobody_foresaw_is_one_line(code, exit_code, told) -> None:
+def test_what_nobody_foresaw_says_where_it_happened(code, told) -> None:
     done = run(code, "validate", "x.yaml")
-    assert (done.returncode, done.stdout) == (exit_code, "")
+    assert (done.returncode, done.stdout) == (70, "")
+    first, *_, what, last = done.stderr.splitlines()
+    assert (first, what) == ("Traceback (most recent call last):", told)
+    assert "please report it" in last
+
+
+@pytest.mark.parametrize("what", ["raise MemoryError", "import numpy; numpy.zeros(10**18)"])
+def test_no_memory_is_one_line(what) -> None:
+    done = run(BREAKING.format(what=what), "validate", "x.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("cprsim: ")
-    assert told in line
-    assert ("please report it" in line, "--traceback" in line) == (exit_code == 70,) * 2
-    assert "hunter2" not in line
-    assert line.isprintable()
-    assert len(line) < 600
-
-
-@pytest.mark.parametrize(
-    ("before", "environment"), [(("--traceback",), {}), ((), {"CPRSIM_TRACEBACK": "1"})]
-)
-def test_a_flag_or_the_environment_shows_the_traceback(before, environment) -> None:
-    done = run(BREAKING.format(what="1 / 0"), *before, "validate", "x.yaml", **environment)
-    assert done.returncode == 70
-    first, *_, last = done.stderr.splitlines()
-    assert first == "Traceback (most recent call last):"
-    assert "division by zero" in last
-    assert "in broken" in done.stderr
+    assert "memory" in line
 
 
 # -------------------------------------------------------------------------- closed streams
@@ -101,41 +83,3 @@ def test_a_closed_stream_is_like_none_and_a_full_disk_is_said(
     if arguments.startswith("run small"):
         (folder,) = (scenario.parent / "results").iterdir()
         assert damage(folder) is None
-
-
-# --------------------------------------------------------------------- numbers without end
-
-HUGE = "1" + 30 * "0"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run", "small.yaml", "--replay", HUGE),
-        ("train", "small.yaml", "--replay", HUGE),
-        ("run", "small.yaml", "--seed", HUGE),
-        ("run", "small.yaml", "--seed", 5000 * "1"),
-        ("run", "small.yaml", "--replications", HUGE),
-        ("sync", "small.yaml", "--trainers", 5000 * "1"),
-        ("sync", "small.yaml", "--trainers", "²"),
-        ("sweep", "small.yaml", "--over", "costs.save=1 s,2 s", "--workers", HUGE),
-        ("sweep", "small.yaml", "--over", f"simulation.replications=1:{HUGE}:lin3"),
-        ("sweep", "small.yaml", "--over", "costs.save=1 s:1e308 h:log3"),
-        ("sweep", "small.yaml", "--over", "costs.save=1 s,1e308 h"),
-        ("measure", "small.yaml", "--seeds", HUGE),
-        ("measure", "small.yaml", "--workers", HUGE),
-        ("reproduce", "fleet", "--workers", HUGE),
-        ("run", "small.yaml", "--set", "recovery.²=1"),
-        ("run", "small.yaml", "--set", "recovery.٣.interval=1 h"),
-        ("run", "small.yaml", "--set", f"recovery.{5000 * '1'}.interval=1 h"),
-        ("run", "small.yaml", "--set", "simulation.seed=" + 401 * "9"),
-        ("sweep", "small.yaml", "--over", "costs.²=1 s,2 s"),
-        ("sweep", "small.yaml", "--over", f"costs.{150 * '1'}=1 s,2 s"),
-        ("validate", "small.yaml", "--x²"),
-    ],
-)
-def test_numbers_that_are_none_or_too_large_are_refused(scenario, arguments) -> None:
-    called = call(*arguments)
-    assert isinstance(called.exception, SystemExit), repr(called.exception)
-    assert called.exit_code == 2
-    assert called.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.making import small_scenario
@@ -34,19 +32,6 @@ def test_a_shipped_scenario_is_found_by_its_name_unless_the_user_has_such_a_file
     assert unknown.exit_code == 2
     assert "`cprsim init --list` lists the names" in unknown.stderr
     assert "--list" not in cprsim("run", "nowhere/quickstart.yaml").stderr
-
-
-def test_all_that_is_wrong_is_said_with_its_line(cprsim, scenario):
-    scenario.write_text(scenario.read_text().replace("20 h", "20").replace("5 min", "-5 min"))
-    told = json.loads(cprsim("validate", scenario, "--json").stdout)
-    assert not told["values"]["valid"]
-    assert [(one["line"], one["key"]) for one in told["frames"]["problems"]] == [
-        (2, "job.useful"),
-        (5, "costs.save"),
-    ]
-    lines = cprsim("validate", scenario).stdout.splitlines()
-    assert lines[0] == f"{scenario}: 2 problems"
-    assert lines[2].startswith(f"{scenario}:2: job.useful: ")
 
 
 @pytest.mark.parametrize("command", ["run", "systems", "select"])

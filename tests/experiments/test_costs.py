@@ -114,16 +114,6 @@ def test_only_a_detection_without_a_cost_is_replaced(own: Make) -> None:
     assert costs[StageKind.WAIT] is None
 
 
-def test_the_deeper_the_storage_the_less_corrupt_saves_cost(own: Make) -> None:
-    """With q of the saves corrupt and k kept, q^k of the failures start the job again."""
-    saves = [f"{{stall: 5 s, corrupt: 20 %, fails: 10 %, kept: {k}}}" for k in (1, 2, 3)] + ["5 s"]
-    often = ("recovery=[full]", "costs.load=1 min", "failures.mtbf=5 h")
-    found = [rows(own(*often, f"costs.save={save}")) for save in saves]
-    one, two, three, sound = (each.costs.hours_of("lost").mean() for each in found)
-    assert one > 2.0 * two > 2.0 * three > 2.0 * sound
-    assert len({each.policy.interval_h for each in found[:3]}) == 1
-
-
 def test_corrupt_saves_over_a_shared_bandwidth_are_refused(own: Make) -> None:
     corrupt = "costs.save={stall: 5 s, corrupt: 1 %}"
     with pytest.raises(ScenarioError, match="may find contents corrupt"):

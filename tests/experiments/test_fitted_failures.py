@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.assemble import Experiment
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import PiecewiseHazard
@@ -18,9 +18,8 @@ from cprsim.failures.sources import Start
 from cprsim.fitting.fragments import failures_fragment
 from cprsim.fitting.report import fit_failures
 from cprsim.records import Clock
-from cprsim.scenario.reading import load_scenario
 from tests.engines import z_score
-from tests.failures.tidy import read_tidy
+from tests.fitting.logs import assembled, outages
 from tests.fitting.posterior_check import source_of
 from tests.making import Make, maker
 
@@ -93,20 +92,16 @@ def test_a_flat_hazard_in_pieces_strikes_as_an_exponential_one(make: Make) -> No
     assert abs(off_by(make(roles), 20 * 4 * 0.01)) <= 4
 
 
-def test_the_fragment_of_a_fit_makes_the_source_that_was_fitted(tmp_path: Path) -> None:
+def test_the_fragment_of_a_fit_makes_the_source_that_was_fitted() -> None:
     rng = np.random.default_rng(8)
-    rows = ["node,start,end"]
+    rows: list[tuple[int, float, float]] = []
     for node in range(24):  # four lemons
         at_h = np.cumsum(rng.exponential(60 if node < 4 else 600, 400))
-        rows += [f"n{node},{at:.4f},{at + 0.5:.4f}" for at in at_h[at_h < 4000].tolist()]
+        rows += [(node, at, at + 0.5) for at in at_h[at_h < 4000].tolist()]
     for at in range(50, 4000, 190):  # shocks of three
-        rows += [f"n{node},{at},{at + 1}" for node in rng.choice(24, 3, replace=False)]
-    path = tmp_path / "log.csv"
-    path.write_text("\n".join(rows) + "\n")
-    fitted = fit_failures(read_tidy(path, time_unit="h", period=(0, 4000)), n_bootstrap=0)
-    rest, _, costs = CORRELATED.partition("failures:\n")
-    text = f"{rest}{failures_fragment(fitted)}{costs[costs.index('costs:') :]}"
-    made = assemble(load_scenario("fitted.yaml", text=text)).failures
+        rows += [(node, at, at + 1) for node in rng.choice(24, 3, replace=False)]
+    fitted = fit_failures(outages(*rows, n_nodes=24, window_h=4000.0), n_bootstrap=0)
+    made = assembled(str(failures_fragment(fitted))).failures
     assert isinstance(made, CorrelatedNodes)
     assert fitted.correlated is not None
     wanted = source_of(fitted.correlated)

@@ -87,12 +87,10 @@ ON_BOTH = {
     "one never finishes": (
         "simulation={seed: 5, replications: 30}", "failures.mtbf=12 min", "job.useful=4 h",
     ),
-    "priority saving": (MFU,),
     "priority saving, finite spares and shared loads": (
         "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h, shard_size: 50 GB}",
         "storage={bandwidth: 1 Gbit/s}", "costs.load=transfer", MFU,
     ),
-    "finite spares": ("cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 20 h}",),
     "silent errors": (SILENT,),
     "silent errors by progress, checked at saves": (
         SILENT, "silent.check={takes: 1 min}", "failures.clock=progress",
@@ -166,6 +164,10 @@ def test_progress_is_told_to_the_end_more_often_by_events(
     assert told == [(n, 65) for n in (10, 65, 10, 40, 65)]
 
 
+RECOVERY = "recovery=[{strategy: %s}]"
+TRACE = "failures={kind: trace, format: tidy, time_unit: h, file: %s}"
+
+
 class TestAssembling:
     def test_silent_errors_leave_other_failures_where_they_are(self, make: Make) -> None:
         """Each source has streams of its own; expected failures count the errors."""
@@ -200,13 +202,10 @@ class TestAssembling:
 
     @pytest.mark.parametrize(
         "entry",
-        [
-            "{strategy: cpr, target_pls: 0}",
-            "{strategy: cpr-mfu, target_pls: 0.1, sub_saves: {latency: 1 h}}",  # dear ones
-        ],
+        ["cpr, target_pls: 0", "cpr-mfu, target_pls: 0.1, sub_saves: {latency: 1 h}"],  # dear ones
     )
     def test_only_full_recovery_is_left(self, make: Make, entry: str) -> None:
-        policy = make(f"recovery=[{entry}]").policies[0]
+        policy = make(f"recovery=[{{strategy: {entry}}}]").policies[0]
         assert policy.on_failure is ROLL_BACK
         assert policy.sub_saves is None
         assert policy.decision is not None
@@ -229,20 +228,14 @@ class TestAssembling:
     @pytest.mark.parametrize(
         ("overrides", "said"),
         [
+            (["costs.save=1e-9 s", RECOVERY % "full, interval: young"], r"recovery\.0.*sense"),
             (
-                ["costs.save=1e-9 s", "recovery=[{strategy: full, interval: young}]"],
-                r"recovery\.0.*make sense",
-            ),
-            (
-                ["costs.save=1e-9 s", "recovery=[{strategy: cpr, target_pls: 1.0e-10}]"],
-                r"recovery\.0.*make sense",
+                ["costs.save=1e-9 s", RECOVERY % "cpr, target_pls: 1.0e-10"],
+                r"recovery\.0.*sense",
             ),
             (["costs.save=0 s"], r"recovery\.1.*young.*name the interval"),
-            (["failures={kind: trace, file: two.csv, format: tidy, time_unit: h}"], "failures"),
-            (
-                ["failures={kind: trace, file: one.csv, format: tidy, time_unit: h, nodes: 9}"],
-                r"failures.*1 outage",
-            ),
+            ([TRACE % "two.csv"], "failures"),
+            ([TRACE % "one.csv, nodes: 9"], r"failures.*1 outage"),
         ],
         ids=["young", "cpr", "no interval", "too few nodes", "one outage"],
     )

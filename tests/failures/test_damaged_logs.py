@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 import re
 from collections.abc import Callable
@@ -30,22 +29,6 @@ def shuffled(content: bytes, name: str) -> bytes:
     head, *rows = content.splitlines(keepends=True)
     random.Random(1).shuffle(rows)
     return b"".join([head, *rows])
-
-
-def last_row_twice(content: bytes, name: str) -> bytes:
-    return content + content.splitlines(keepends=True)[-1]
-
-
-def of_another_system(content: bytes, name: str) -> bytes:
-    return b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n") + b"\n  \n"
-
-
-def no_last_end_of_line(content: bytes, name: str) -> bytes:
-    return content.rstrip(b"\r\n")
-
-
-def packed(content: bytes, name: str) -> bytes:
-    return gzip.compress(content)
 
 
 def cut(content: bytes, name: str) -> bytes:
@@ -78,9 +61,11 @@ def ends_before(content: bytes, name: str) -> bytes:
 LINES = [name for name in INSTANTS if name not in WHOLE]
 TEXTS = [name for name in INSTANTS if name != "Parquet of texts"]
 DAMAGES: list[tuple[Callable[[bytes, str], bytes], list[str], bool]] = [
-    (shuffled, LINES, True), (last_row_twice, LINES, True), (no_last_end_of_line, LINES, True),
-    (of_another_system, [name for name in TEXTS if name != "spreadsheet"], True),
-    (packed, TEXTS, True), (cut, list(INSTANTS), False), (no_text, TEXTS, False),
+    (shuffled, LINES, True), (lambda log, _: log + log.splitlines(keepends=True)[-1], LINES, True),
+    (lambda log, _: log.rstrip(b"\r\n"), LINES, True),
+    (lambda log, _: b"\xef\xbb\xbf" + log.replace(b"\n", b"\r\n") + b"\n  \n", [
+        name for name in TEXTS if name != "spreadsheet"], True),
+    (cut, list(INSTANTS), False), (no_text, TEXTS, False),
     (no_instant, TEXTS, False),
     (ends_before, ["ISO 8601", "spreadsheet", "JSON lines", "sacctmgr show event"], False),
 ]  # fmt: skip
@@ -90,14 +75,12 @@ DAMAGES: list[tuple[Callable[[bytes, str], bytes], list[str], bool]] = [
 @pytest.mark.parametrize("name", INSTANTS)
 def test_a_damaged_log_gives_the_same_answer_or_one_error(tmp_path: Path, name: str) -> None:
     form = FORMS[name]
-    content = form.content()
-    content = content if isinstance(content, bytes) else content.encode()
+    content = form.in_bytes()
     options = {key: value for key, value in form.options.items() if key != "period"}
     first, last = PERIOD.split("..")
 
-    def answer(damaged: bytes, suffix: str = "") -> np.ndarray:
-        path = tmp_path / f"{form.name}{suffix}"
-        path.write_bytes(damaged)
+    def answer(damaged: bytes) -> np.ndarray:
+        (path := tmp_path / form.name).write_bytes(damaged)
         found = read(path, period=(first, last), **options)
         return np.array([found.node, found.start_h, found.end_h])
 
@@ -105,10 +88,10 @@ def test_a_damaged_log_gives_the_same_answer_or_one_error(tmp_path: Path, name: 
     for damage, names, answered in DAMAGES:
         if name not in names:
             continue
-        damaged, suffix = damage(content, name), ".gz" if damage is packed else ""
+        damaged = damage(content, name)
         assert damaged != content, damage
         if answered:
-            np.testing.assert_array_equal(answer(damaged, suffix), whole, damage.__name__)
+            np.testing.assert_array_equal(answer(damaged), whole)
             continue
         with pytest.raises(TraceError) as caught:
             answer(damaged)

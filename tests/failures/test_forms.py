@@ -377,6 +377,10 @@ class Form(NamedTuple):
     name: str = "log"  # of the file
     nodes: str = ""  # a table of nodes
 
+    def in_bytes(self) -> bytes:
+        content = self.content()
+        return content if isinstance(content, bytes) else content.encode()
+
 
 def refused(content: Callable[[], str | bytes], sentence: str, **options: Any) -> Form:
     return Form(content, options, sentence)
@@ -567,9 +571,7 @@ SHAPE, SHAPE_OF_POINTS, REPAIR_MIN = 0.834748, 0.841734, 37.411186
 
 
 def fitted(folder: Path, form: Form) -> Any:
-    path = folder / form.name
-    content = form.content()
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    (path := folder / form.name).write_bytes(form.in_bytes())
     options = {"nodes": N_NODES, "period": PERIOD, **form.options}
     if form.nodes:
         (folder / "nodes.csv").write_text(form.nodes)

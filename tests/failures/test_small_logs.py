@@ -127,6 +127,32 @@ GOOD = {
         f"{TIDY}a,-1,0\na,9,12", HOURS | {"period": (-2, 98)},
         {"start_h": [1, 11], "end_h": [2, 14], "ended": [True, True]},
     ),
+    "a cause that does not count, yet ends up-times": Small(
+        "node,start,end,cause\na,1,2,disk\nb,5,6,Planned maintenance\nc,7,8,disk\n",
+        OF_100_H | {"not_cause": "maintenance"}, {"chosen": [True, False, True]},
+        ("1 outage(s) of a cause with 'maintenance' count as none, but end up-times",),
+    ),
+    "repeats where a log has no ends": Small(
+        "node,start\na,2024-05-01T10:00:00Z\na,2024-05-01T10:00:00.5Z\n", {}, {"n_outages": 1},
+    ),
+    "repeats that count": Small(
+        "node,start\na,2024-05-01T10:00:00Z\na,2024-05-01T10:00:00.5Z\n", {"coalesce": "0 s"},
+        {"n_outages": 2},
+    ),
+    "repeats where it has": Small(
+        f"{TIDY}a,1,1.001\na,1.002,3\nb,5,6\n", {"time_unit": "h"}, {"n_outages": 3},
+        ("1 of 3 begin within a minute of another on the same node: --coalesce '1 min' merges them",
+        ),
+    ),
+    "a period as the log writes times, in a zone": Small(
+        f"{TIDY}a,06.02.2024,07.02.2024\n",
+        {"date_format": "%d.%m.%Y", "period": ("05.02.2024", "05.05.2024"), "tz": "Asia/Tokyo"},
+        {"origin": "2024-02-05T00:00:00+09:00", "window_h": 90 * 24},
+    ),
+    "a period in the zone of the log": Small(
+        "node,start\na,2024-03-01T10:00:00+0100\na,2024-04-01T10:00:00+0200\n",
+        {"period": ("2024-02-05", None)}, {"origin": "2024-02-05T01:00:00+01:00"},
+    ),
     "words for no end": Small(
         f"{TIDY}a,1,NULL\nb,2,-", OF_100_H, {"end_h": [100, 100], "ended": [False, False]},
         ("2 end(s) such as NULL or - taken for none",),
@@ -243,7 +269,8 @@ GOOD = {
         ("1 Xid(s) 13 left out, of those that lose no node",),
     ),
     "samples that are no number": Small(
-        of_prometheus("1", "NaN", "0", "1"), {}, {"start_h": [2 / 60]},
+        of_prometheus("1", "NaN", "0", "1"), {},
+        {"start_h": [2 / 60], "n_nodes": 1, "window_given": [True, True]},
         ("1 sample(s) that are no number left out",),
     ),
 }  # fmt: skip
@@ -326,12 +353,12 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     (b"PK\3\4\0 and more", {}, ": ", "is no text: write the log as CSV"),
     ("node,start,end\n".encode("utf-16"), {}, ": ", "is no text"),
     ("node,start,Grund\na,1,St\xf6rung\n".encode("latin-1"), {}, ":2: ", "can't be read: byte 7"),
+    ("node,start,cause\na,1,x\n", HOURS | {"not_cause": "fan"}, "", "with 'fan'; there are: x"),
     ("[1, 2]\n", {}, ":1: ", "there is no column 'node'"),
     ('{"events": [{"node": "a"}]}\n', {}, ":1: ", "there is no column 'node'"),
     ('{"a": 1\n', {}, ":2: ", "is no valid JSON"),
     ('[{"node": "a", "start": "2024-05-01"},\n 3]', {}, ":2: ", "is no JSON object such as"),
     ('[{"node": "a", "start": "2024-05-01"}', {}, ":1: ", "JSON: the array does not end"),
-    ("Host,Begin,Finish\na,1,2\n", {}, ":1: ", "--column node=Host --column start=Begin --c"),
     ('{"meta": {"host": "a"}, "time": 1}\n', {}, ":1: ", "--column node=meta.host --column start="),
     ("NodeName,Start time\na,1\n", {}, ":1: ", "node=NodeName --column 'start=Start time'"),
     ('{"kind": "List", "items": []}\n', {}, ": ", "holds no event of a node that is not ready"),

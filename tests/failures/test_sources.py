@@ -22,7 +22,6 @@ from cprsim.failures.distributions import (
 )
 from cprsim.failures.frailty import GammaFrailty, Lemons, Shocks
 from cprsim.failures.injected import Injected
-from cprsim.failures.outages import outages_of
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import (
     MOST_REPLICATIONS,
@@ -33,14 +32,12 @@ from cprsim.failures.sources import (
     trace_of,
 )
 from cprsim.records import Clock, Cluster, Duration, FailureTrace
+from tests.fitting.logs import outages
 
 WEIBULL = Weibull.from_mean(28.0, 0.7)
 SHOCKS = Shocks(0.02, (2, 5), (0.75, 0.25), 40)
 LEMONS = Lemons(0.2, 3.0, GammaFrailty(20.0))
-OUTAGES = outages_of(
-    np.arange(12), np.linspace(3.0, 90.0, 12), np.linspace(4.0, 95.0, 12), ("",) * 12,
-    n_nodes=12, window_h=100.0, origin="hour 0",
-)  # fmt: skip
+OUTAGES = outages(*((node, 3 + 7.9 * node, 4 + 8.2 * node) for node in range(12)), n_nodes=12)
 GIVEN = Injected(50.0, (3, 5), together=2, at_h=(10.5, 3.0), repair=Constant(2.0))
 SOURCES: list[FailureSource] = [
     JobClock(WEIBULL, range(8), together=3, repair=Exponential(5.0)),

@@ -47,7 +47,7 @@ def source_of(fitted: CorrelatedFit) -> CorrelatedNodes:
     """The source that a fit describes."""
     best = fitted.forms[0]
     return CorrelatedNodes(
-        best.lifetime, best.frailty, fitted.shocks, start=Start.FRESH, watched_h=fitted.ages_h
+        best.distribution, best.frailty, fitted.shocks, start=Start.FRESH, watched_h=fitted.ages_h
     )
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import Lemons, Shocks
-from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.outages import Outages
 from cprsim.failures.sources import Start
 from cprsim.fitting.correlated_fit import fit_correlated
-from cprsim.records import Cluster, Holds, Role
 from tests.failures.tidy import read_infinitehbd, read_lanl
+from tests.fitting.logs import log_drawn
 from tests.fitting.posterior_check import Portrait, check_by_simulation
 
 N_NODES, WINDOW_H = 60, 4000.0
@@ -27,13 +26,7 @@ NODES = CorrelatedNodes(
 
 def simulated(seed: int) -> Outages:
     """Nodes with lemons and shocks."""
-    cluster = Cluster((Role("node", N_NODES, Holds.NOTHING),))
-    trace = next(NODES.draw(cluster, seed, 0, 1, [WINDOW_H]))
-    at_h = np.repeat(trace.at_h, np.diff(trace.first_slot))
-    return outages_of(
-        trace.slot, at_h, at_h, ("",) * len(at_h), n_nodes=N_NODES, window_h=WINDOW_H,
-        origin="0 h", window_given=(True, True),
-    )  # fmt: skip
+    return log_drawn(NODES, N_NODES, WINDOW_H, seed)
 
 
 def test_a_simulated_log_looks_like_those_of_its_fit() -> None:

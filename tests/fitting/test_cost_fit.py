@@ -7,29 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.experiments.assemble import assemble
 from cprsim.fitting.cost_fit import (
     CostFit,
-    Transfers,
     bandwidth_of,
     costs_fragment,
     fit_costs,
     read_transfers,
 )
-from cprsim.records import Costs
-from cprsim.scenario.reading import load_scenario
+from tests.fitting.logs import assembled
 
-REST = """\
-job: {useful: 50 h}
-cluster: {trainers: 2, emb_ps: 4}
-failures: {kind: job, family: exponential, mtbf: 10 h}
-recovery: [full]
-simulation: {replications: 10}
-"""
 HEADER = "kind,start,end,bytes"
 
 
@@ -39,12 +30,11 @@ def log(folder: Path, rows: list[str], header: str = HEADER) -> Path:
     return path
 
 
-def transfers(duration_s: object, resolution_s: float = 1e-3) -> Transfers:
+def transfers(duration_s: object, resolution_s: float = 1e-3) -> pd.DataFrame:
     """Saves, an hour apart."""
     duration_h = np.asarray(duration_s, dtype=float) / 3600
-    n = len(duration_h)
-    steps, nothing = np.full(n, resolution_s / 3600), np.full(n, math.nan)
-    return Transfers(("save",) * n, duration_h, nothing, np.arange(n) * 1.0, steps)
+    rows = {"kind": "save", "n_bytes": math.nan, "resolution_h": resolution_s / 3600}
+    return pd.DataFrame({"duration_h": duration_h, "start_h": np.arange(len(duration_h))} | rows)
 
 
 def fitted(duration_s: object, resolution_s: float = 1e-3) -> CostFit:
@@ -67,10 +57,9 @@ def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> 
     drawn_s = draw(np.random.default_rng(7))
     one = fitted(drawn_s)
     assert one.family == family
-    assert one.best is not None
-    found = one.best.fit.by_name[name]
+    found = one.best.by_name[name]
     assert abs(found.mean - truth) <= 4 * found.standard_error
-    assert one.best.fit.distribution.mean_h == pytest.approx(one.mean.mean)
+    assert one.best.distribution.mean_h == pytest.approx(one.mean.mean)
     assert one.mean.low < drawn_s.mean() / 3600 < one.mean.high
 
 
@@ -126,7 +115,7 @@ def test_what_few_coarse_or_wild_times_tell_is_noted(name: str) -> None:
 
 
 def test_rows_of_several_servers_are_noticed() -> None:
-    several = replace(transfers([60.0] * 4), start_h=np.array([0.0, 0.0, 1.0, 1.01]))
+    several = transfers([60.0] * 4).assign(start_h=np.array([0.0, 0.0, 1.0, 1.01]))
     (one,) = fit_costs(several, n_bootstrap=0)
     assert "2 of the saves began before another had ended" in one.notes[0]
 
@@ -175,14 +164,8 @@ def test_whether_bytes_explain_the_times(power: float, said: str) -> None:
 # ------------------------------------------------------------------------- the fragment
 
 
-def read_back(folder: Path, text: str, rest: str = REST) -> Costs:
-    """What a scenario with these costs makes of them."""
-    (scenario := folder / "costs.yaml").write_text(rest + text)
-    return assemble(load_scenario(scenario)).costs
-
-
 def fragment_of(path: Path, unit: str) -> str:
-    fits = fit_costs(read_transfers(path, time_unit=unit), n_bootstrap=0)
+    fits = fit_costs(read_transfers(path, time_unit=unit)[0], n_bootstrap=0)
     return str(costs_fragment(fits, "a log"))
 
 
@@ -196,7 +179,7 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     assert "# 300 saves, lognormal; mean 95 %: " in text
     assert "# 300 loads, fixed; between 59 and 61 s" in text
     assert "reschedule: 0 s  # not in the log" in text
-    costs = read_back(tmp_path, text)
+    costs = assembled(text).costs
     mean_s = 90 * math.exp(0.3**2 / 2)
     assert costs.mean_h(costs.save_stall, 4) * 3600 == pytest.approx(mean_s, rel=0.1)
     assert costs.mean_h(costs.load, 4) == pytest.approx(1 / 60)
@@ -204,9 +187,8 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     text = fragment_of(log(tmp_path, [f"save,{i},{i + 0.01},100 GB" for i in range(5)]), "h")
     (storage,) = (line[2:] for line in text.splitlines() if line.startswith("# storage:"))
     assert "`save: transfer`, 100 GB over `emb_ps` as `shard_size`" in text
-    rest = REST.replace("emb_ps: 4", "emb_ps: 4, shard_size: 25 GB")
     by_bytes = f"costs: {{save: transfer, load: 1 min, reschedule: 0 s}}\n{storage}"
-    costs = read_back(tmp_path, by_bytes, rest)
+    costs = assembled(by_bytes, "cluster.shard_size=25 GB").costs
     assert costs.mean_h(costs.save_stall, 4) == pytest.approx(0.01, rel=1e-4)
 
     rows = ["detect,0,30", "reschedule,30,150", "load,150,250"]
@@ -216,7 +198,7 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
     assert "# save: not in the log" in text
 
 
-def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> None:
+def test_what_is_fitted_lies_within_what_a_scenario_takes() -> None:
     rng = np.random.default_rng(9)
     wild = {
         "hardly varying": 94 * (1 + 3e-4 * rng.standard_normal(50)),
@@ -228,7 +210,7 @@ def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> Non
     for name, drawn_s in wild.items():
         fits = fit_costs(transfers(drawn_s, 1e-6), n_bootstrap=0)
         text = replace(costs_fragment(fits, name), below=())
-        costs = read_back(tmp_path, f"{text}  load: 3 min\n")
+        costs = assembled(f"{text}  load: 3 min\n").costs
         assert costs.mean_h(costs.save_stall, 4) == pytest.approx(fits[0].mean.mean, rel=1e-4)
 
 
@@ -250,57 +232,55 @@ WRITTEN = {
 @pytest.mark.parametrize("name", WRITTEN)
 def test_times_are_read_as_they_are_written(tmp_path: Path, name: str) -> None:
     start, end, unit, step_s, took_s = WRITTEN[name]
-    found = read_transfers(log(tmp_path, [f"SAVE,{start},{end},"]), time_unit=unit)
-    assert found.kind == ("save",)
-    assert found.duration_h[0] * 3600 == pytest.approx(took_s, abs=1e-5)
-    assert found.resolution_h[0] * 3600 == pytest.approx(step_s)
+    found, _ = read_transfers(log(tmp_path, [f"SAVE,{start},{end},"]), time_unit=unit)
+    assert found["kind"].tolist() == ["save"]
+    assert found["duration_h"][0] * 3600 == pytest.approx(took_s, abs=1e-5)
+    assert found["resolution_h"][0] * 3600 == pytest.approx(step_s)
 
 
 def test_bytes_other_columns_repeats_and_rows_without_an_end(tmp_path: Path) -> None:
     rows = ["save,0,1,5e9", "save,2,3,5 GB", "save,4,5,1 GiB", "save,6,7,"]
-    found = read_transfers(log(tmp_path, rows), time_unit="h")
-    np.testing.assert_array_equal(found.n_bytes, [5e9, 5e9, 2**30, math.nan])
+    found, _ = read_transfers(log(tmp_path, rows), time_unit="h")
+    np.testing.assert_array_equal(found["n_bytes"], [5e9, 5e9, 2**30, math.nan])
     rows = ["save,0,1,a,x", "save,0,1,a,x", "save,0,1,b,x", "save,5,,a,x", "load,7,8,a,x"]
     path = log(tmp_path, rows, "what,begin,end,rank,note")
-    found = read_transfers(path, columns={"kind": "what", "start": "begin"}, time_unit="h")
-    assert found.kind == ("save", "save", "load")
-    twice, endless = found.notes
+    found, notes = read_transfers(path, columns={"kind": "what", "start": "begin"}, time_unit="h")
+    assert found["kind"].tolist() == ["save", "save", "load"]
+    twice, endless = notes
     assert twice == "1 row said twice, counted once"
     assert "1 save without an end left out" in endless
 
 
-@pytest.mark.parametrize(
-    ("row", "complaint"),
-    [
-        ("store,0,1,5", "'store' is none of save, load"),
-        ("save,3,1,5", "'1' lies before the start"),
-        ("save,,4,5", "the row has no start"),
-        ("save,3,4,-5", "'-5' is no number of bytes"),
-        ("save,3,4,many", "'many' is no number of bytes"),
-        ("save,3,4,5 s", "'5 s' is no number of bytes"),
-        ("save,3,x,5", "'x' is no finite number"),
-        ("save,3,4,5,6", "can't be read"),
-    ],
-)
-def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, complaint: str) -> None:
-    with pytest.raises(TraceError, match=r"saves.csv:3: ") as caught:
-        read_transfers(log(tmp_path, ["save,0,1,5", row]), time_unit="h")
-    assert complaint in str(caught.value)
+GOOD_ROW = "save,0,1,5"
 
 
 @pytest.mark.parametrize(
     ("rows", "header", "unit", "complaint"),
     [
+        *(
+            ([GOOD_ROW, row], HEADER, "h", f"saves.csv:3: .*{complaint}")
+            for row, complaint in (
+                ("store,0,1,5", "'store' is none of save, load"),
+                ("save,3,1,5", "'1' lies before the start"),
+                ("save,,4,5", "the row has no start"),
+                ("save,3,4,-5", "'-5' is no number of bytes"),
+                ("save,3,4,many", "'many' is no number of bytes"),
+                ("save,3,4,5 s", "'5 s' is no number of bytes"),
+                ("save,3,x,5", "'x' is no finite number"),
+                ("save,3,4,5,6", "can't be read"),
+            )
+        ),
         (["save,2026-10-25T02:59:30,2026-10-25T02:01:00,"], HEADER, None, "local time that was"),
         (["1,2"], "start,end", "h", "no column 'kind'"),
         (["save,1,3,"], HEADER, None, "saves.csv:2: time_unit: the times are numbers"),
         ([], HEADER, "h", "no row below the header"),
+        ([], "", "h", "is empty"),
         (["save,1,1,5"], HEADER, "h", "every save of the log takes no time"),
         (["save,1,,5"], HEADER, "h", "no row of the log has an end"),
     ],
 )
-def test_logs_that_say_nothing(
+def test_a_log_that_says_nothing_or_a_bad_row_is_refused(
     tmp_path: Path, rows: list[str], header: str, unit: str | None, complaint: str
 ) -> None:
     with pytest.raises((TraceError, ParameterError), match=complaint):
-        fit_costs(read_transfers(log(tmp_path, rows, header), time_unit=unit))
+        fit_costs(read_transfers(log(tmp_path, rows, header), time_unit=unit)[0])

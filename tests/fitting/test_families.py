@@ -10,7 +10,6 @@ from scipy import stats
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Gamma, LogNormal, Weibull
-from cprsim.failures.outages import outages_of
 from cprsim.fitting.correlated_fit import fit_frailty
 from cprsim.fitting.families import (
     EXPONENTIAL,
@@ -24,6 +23,7 @@ from cprsim.fitting.families import (
 from cprsim.fitting.goodness import distances, rank, resampled, survival_curve
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, lifetimes_of, uptimes
 from cprsim.fitting.likelihood import Fit, NotConvergedError
+from tests.fitting.logs import log_of, outages
 
 
 def test_exponential_is_events_over_time() -> None:
@@ -105,7 +105,7 @@ def test_what_cannot_be_fitted_says_so() -> None:
         with pytest.raises(NotConvergedError, match=name):
             fit(FAMILIES[name], same)
     ranking = rank(same, n_bootstrap=0)
-    assert ranking.best.fit.family == "exponential"
+    assert ranking.best.family == "exponential"
     assert [name for name, _ in ranking.failed] == ["weibull", "gamma", "lognormal", "piecewise"]
 
 
@@ -137,11 +137,11 @@ def test_the_true_family_is_kept_and_a_wrong_one_refused() -> None:
     drawn_h = LogNormal(3.0, 1.5).sample(np.random.default_rng(8), 400)
     observed = drawn_h < 60.0
     ranking = rank(lifetimes_of(np.minimum(drawn_h, 60.0), observed), n_bootstrap=49, seed=1)
-    assert ranking.best.fit.family == "lognormal"
+    assert ranking.best.family == "lognormal"
     assert ranking.best.p_value > 0.05
-    by_name = {judged.fit.family: judged for judged in ranking.judged}
+    by_name = {judged.family: judged for judged in ranking.judged}
     assert by_name["exponential"].p_value == pytest.approx(1 / 50)
-    assert rank(lifetimes_of(drawn_h), n_bootstrap=0).best.fit.family == "lognormal"
+    assert rank(lifetimes_of(drawn_h), n_bootstrap=0).best.family == "lognormal"
 
 
 @pytest.mark.long
@@ -175,16 +175,8 @@ def test_resampled_times_are_entered_and_censored_alike() -> None:
 def test_uptimes_by_hand() -> None:
     # node 0 fails at 10 until 20, and at 15 (while down); node 1 is down at first and at the end;
     # node 2 never fails
-    outages = outages_of(
-        np.array([0, 0, 1, 1]),
-        np.array([10.0, 15.0, -5.0, 60.0]),
-        np.array([20.0, 18.0, 3.0, math.nan]),
-        ("",) * 4,
-        n_nodes=3,
-        window_h=100.0,
-        origin="hour 0",
-    )
-    new = uptimes(outages)
+    log = outages((0, 10, 20), (0, 15, 18), (1, -5, 3), (1, 60, math.nan), n_nodes=3)
+    new = uptimes(log)
     rows = zip(new.unit, new.duration_h, new.observed, new.limit_h, strict=True)
     assert sorted(rows) == [
         (0, 10.0, True, 100.0),
@@ -192,28 +184,19 @@ def test_uptimes_by_hand() -> None:
         (1, 57.0, True, 97.0),
         (2, 100.0, False, 100.0),
     ]
-    known = uptimes(outages, FirstUptime.UNKNOWN)
+    known = uptimes(log, FirstUptime.UNKNOWN)
     assert sorted(zip(known.unit, known.duration_h, strict=True)) == [(0, 80.0), (1, 57.0)]
 
 
 def test_leaving_out_the_first_uptime_is_right_for_old_nodes() -> None:
     # stationary Weibull nodes, watched for a while: counting the first up-time from 0 is wrong
     lifetime, window_h, rng = Weibull.from_mean(100.0, 0.6), 400.0, np.random.default_rng(10)
-    node, start_h = [], []
-    for i in range(3000):
-        at_h = lifetime.sample_residual(rng, 1)[0]
-        while at_h < window_h:
-            node.append(i)
-            start_h.append(at_h)
-            at_h += lifetime.sample(rng, 1)[0]
-    starts = np.array(start_h)
-    outages = outages_of(
-        np.array(node), starts, starts, ("",) * len(node),
-        n_nodes=3000, window_h=window_h, origin="hour 0",
-    )  # fmt: skip
-    mean = fit(WEIBULL, uptimes(outages, FirstUptime.UNKNOWN)).mean
+    lives_h = lifetime.sample(rng, 3000 * 80).reshape(3000, 80)
+    lives_h[:, 0] = lifetime.sample_residual(rng, 3000)
+    log = log_of(lives_h.cumsum(axis=1).ravel(), window_h, np.repeat(np.arange(3000), 80), 3000)
+    mean = fit(WEIBULL, uptimes(log, FirstUptime.UNKNOWN)).mean
     assert abs(mean.mean - 100.0) <= 4 * mean.standard_error
-    naive = fit(WEIBULL, uptimes(outages)).mean
+    naive = fit(WEIBULL, uptimes(log)).mean
     assert naive.mean > 100.0 + 4 * naive.standard_error
 
 

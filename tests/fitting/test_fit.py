@@ -10,23 +10,13 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import assemble
+from cprsim.errors import CprsimError
 from cprsim.fitting.report import fit_failures
 from cprsim.plots.fit import subject_figure
 from cprsim.plots.save import save_figure
-from cprsim.records import Cluster, Holds, Role
-from cprsim.scenario.reading import load_scenario
-from tests.failures.tidy import read_tidy
-from tests.making import call, small_scenario
+from tests.fitting.logs import assembled, log_of, write_log
+from tests.making import call
 
-REST = """\
-job: {useful: 50 h}
-cluster: {trainers: 2, emb_ps: 4}
-costs: {save: 5 min, load: 3 min, reschedule: 2 min}
-recovery: [full]
-simulation: {replications: 10}
-"""
 COLUMNS = {"start": "begin", "node": "host"}
 OPTIONS = ("--column", "start=begin", "--column", "node=host", "--time-unit", "d", "--bootstrap", 3)
 
@@ -60,27 +50,18 @@ def test_the_answer_and_a_fragment_that_a_scenario_takes(log: Path, tmp_path: Pa
     saved = tmp_path / "failures.yaml"
     shown = call("fit", log, *OPTIONS, "--save", saved)
     assert shown.exit_code == 0, shown.output
-    for line in ("A job on 6 of the 6 nodes", "\ngaps ", "\nuptimes ", "\nrepairs ", str(saved)):
-        assert line in shown.stdout
-    scenario = tmp_path / "fitted.yaml"
-    scenario.write_text(REST + saved.read_text())
-    expected = assemble(load_scenario(scenario)).failures.expected
-    cluster = Cluster((Role("emb_ps", 4, Holds.SHARD), Role("trainer", 2, Holds.REPLICA)))
-    assert 16 < expected(cluster, 50.0).mtbf_h < 25
+    experiment = assembled(saved.read_text())
+    assert 16 < experiment.failures.expected(experiment.cluster, 50.0).mtbf_h < 25
 
 
 def test_frames_and_values(log: Path) -> None:
     fitted = cprsim.fit(log, columns=COLUMNS, time_unit="d", bootstrap=3, nodes=10)
-    gaps = fitted.frames["families"].query("times == 'gaps'")
-    assert gaps["aic"].is_monotonic_increasing
-    assert gaps["p_value"].between(0, 1).all()
     parameters = fitted.frames["parameters"].set_index(["times", "family", "parameter"])
     shape = parameters.loc["gaps", "gamma", "shape"]
     assert shape["value_low"] < 0.6 < shape["value_high"]
     times = fitted.frames["times"].set_index("times")
     assert times.loc["uptimes", "n_censored"] in (9, 10)
     assert times.loc["gaps", "mean_h"] == parameters.loc["gaps", "gamma", "mean_h"]["value"]
-    assert fitted.values["share_of_zero_gaps"] == 0
     assert fitted.values["failures"]["kind"] == "correlated"
     assert fitted.values["job_failures"]["kind"] == "job"
     assert fitted.values["mtbf_h"].low < 20 < fitted.values["mtbf_h"].high
@@ -91,32 +72,13 @@ def test_a_log_of_saves_and_loads_is_recognised(saves: Path, tmp_path: Path) -> 
     found = cprsim.fit(saves, time_unit="s", bootstrap=9)
     save, load = found.frames["times"].to_dict("records")
     assert (save["n_observed"], load["n_observed"], save["family"]) == (60, 3, "lognormal")
-    assert save["shape_low"] < save["shape"] < save["shape_high"]
     assert save["bytes_per_h"] == pytest.approx(3e9 * 3600, rel=1e-3)
-    assert np.isnan(load["bytes_per_h"])
-    families = found.frames["families"].query("times == 'save'")
-    assert sorted(families["family"]) == ["exponential", "gamma", "lognormal", "weibull"]
-    assert families["aic"].is_monotonic_increasing
-    assert set(found.values["costs"]) == {"save", "load", "detect", "reschedule"}
-
     saves.write_text(saves.read_text().replace("start", "begin", 1))
     written = tmp_path / "costs.yaml"
-    shown = call(
-        "fit", saves, "--column", "start=begin", "--time-unit", "s", "--bootstrap", 9,
-        "--save", written,
-    )  # fmt: skip
-    assert shown.stdout.startswith("60 saves take 2.05 min (1.62 to 2.60); 3 loads take 80.2 s (")
+    asked = ("--column", "start=begin", "--time-unit", "s", "--bootstrap", 9, "--save", written)
+    assert call("fit", saves, *asked).stdout.startswith("60 saves take 2.05 min (1.62 to 2.60); 3 ")
     assert written.read_text() == found.values["fragment"]
-    kept = [line for line in small_scenario().splitlines() if not line.startswith("costs:")]
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text("\n".join([*kept, written.read_text()]))
-    load_scenario(scenario)
-
-
-def test_a_number_that_there_is_not_is_a_dash(tmp_path: Path) -> None:
-    (log := tmp_path / "log.csv").write_text("kind,start,end\nsave,0,60\nsave,100,160\n")
-    shown = " ".join(str(cprsim.fit(log, time_unit="s", bootstrap=0)).split())
-    assert "save 2 fixed – 60.0 s – Only" in shown
+    assert assembled(written.read_text()).costs.save_stall is not None
 
 
 @pytest.mark.parametrize(
@@ -125,6 +87,8 @@ def test_a_number_that_there_is_not_is_a_dash(tmp_path: Path) -> None:
         (["--node", "rack9"], "no node 'rack9'; did you mean 'rack"),
         (["--cause", "power"], "no outage has a cause with 'power'; there are: disk"),
         (["--causes", "--cause", "disk"], "--causes: takes all causes"),
+        (["--coalesce", "soon"], "--coalesce: "),
+        (["--coalesce", "1 h", "--together", "soon"], "--together: "),
         (["--causes"], "--causes: the log names 1 cause(s) with 5 failures"),
         (["--column", "start"], "'start' is no pair"),
         (["--period", "1e9.."], "period"),
@@ -136,7 +100,6 @@ def test_a_number_that_there_is_not_is_a_dash(tmp_path: Path) -> None:
         (["--nodes", "dates"], "the log has no column installed, entry or exit"),
         (["--job-nodes", "31"], "a job of 31 nodes: the log has 6"),
         (["--format", "costs", "--nodes", "4"], "--nodes: belongs to logs of failures"),
-        (["--format", "costs", "--repair", "1 h"], "--repair: belongs to logs of failures"),
     ],
 )
 def test_what_is_wrong_ends_in_one_clear_message(
@@ -149,40 +112,25 @@ def test_what_is_wrong_ends_in_one_clear_message(
     assert result.stdout == ""
 
 
-def test_an_empty_log_of_costs_is_refused(tmp_path: Path) -> None:
-    (path := tmp_path / "log.csv").write_text("")
-    called = call("fit", path, "--format", "costs")
-    assert (called.exit_code, called.stdout) == (2, "")
-    assert "log.csv: is empty" in called.stderr
-
-
-def test_python_hears_of_parameters(log: Path) -> None:
-    with pytest.raises(ParameterError, match=r"^period: '2024' is no FROM\.\.TO"):
-        cprsim.fit(log, period="2024")
+def test_an_unknown_unit_is_refused(log: Path, saves: Path) -> None:
+    for path in (log, saves):
+        with pytest.raises(CprsimError, match="time_unit: 'xyz' should be 'ms', 's', 'min', 'h'"):
+            cprsim.fit(path, time_unit="xyz")
 
 
 @pytest.mark.long
 def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)  # their ends differ by rounding so that no time lies between
-    start_h = np.sort(rng.random(800)) * 8760
-    rows = [f"{rng.integers(49)},{at!r},{at + 1.0!r}" for at in start_h.tolist()]
-    log = tmp_path / "log.csv"
-    log.write_text("\n".join(["node,start,end", *rows]) + "\n")
-    for subject in fit_failures(read_tidy(log, time_unit="h"), n_bootstrap=0).subjects:
-        (path,) = save_figure(
-            subject_figure(subject, subject.name), tmp_path / subject.name, ["png"]
-        )
-        assert path.stat().st_size > 10_000
+    log = log_of(np.sort(rng.random(800)) * 8760, 8760.0, rng.integers(49, size=800), 49, 1.0)
+    for subject in fit_failures(log, n_bootstrap=0).subjects:
+        assert save_figure(subject_figure(subject, subject.name), tmp_path / subject.name, ["png"])
 
 
 @pytest.mark.long
 def test_the_page_of_a_large_log_is_small(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    at_h, node = np.sort(rng.uniform(0, 9000, 12_000)), rng.integers(0, 400, 12_000)
-    rows = (f"n{k},{at!r},{at + 0.1!r}" for k, at in zip(node.tolist(), at_h.tolist(), strict=True))
-    path, page = tmp_path / "log.csv", tmp_path / "page.html"
-    path.write_text("node,start,end\n" + "\n".join(rows) + "\n")
+    rng, page = np.random.default_rng(1), tmp_path / "page.html"
+    log = log_of(rng.uniform(0, 9000, 12_000), 9000.0, rng.integers(400, size=12_000), 400, 0.1)
+    path = write_log(tmp_path / "log.csv", log)
     shown = call("fit", path, "--time-unit", "h", "--bootstrap", 0, "--page", page)
     assert shown.exit_code == 0, shown.output
     assert page.stat().st_size < 1.5e6
-    assert "11,998 failures; 0 of 400 nodes never failed" in page.read_text()

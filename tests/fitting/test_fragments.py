@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import yaml
 import cprsim
 from cprsim.errors import CprsimError, ParameterError, ScenarioError
 from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.assemble import Experiment
 from cprsim.failures import limits
 from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
@@ -26,30 +25,20 @@ from cprsim.fitting.fragments import (
 from cprsim.fitting.report import Fitted, fit_failures
 from cprsim.records import Cluster, Floats, Holds, Role
 from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.reading import load_scenario
-from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
+from tests.fitting.logs import assembled, gaps_on_random_nodes, lemons, log_of, write_log
 
 pytestmark = pytest.mark.long
 
-Run = Callable[[str, int, float], Experiment]
 QUICK: dict[str, Any] = {"time_unit": "h", "bootstrap": 0}
 
 
-@pytest.fixture
-def scenario(tmp_path: Path) -> Run:
+def scenario(text: str, n_nodes: int, useful_h: float) -> Experiment:
     """A job of so many servers and useful hours that fails as a fragment says."""
-
-    def made(text: str, n_nodes: int, useful_h: float) -> Experiment:
-        path = tmp_path / "fitted.yaml"
-        path.write_text(
-            f"job: {{useful: {useful_h!r} h}}\ncluster: {{trainers: 0, emb_ps: {n_nodes}}}\n"
-            "costs: {save: 0 h, load: 0 h, reschedule: 0 h}\n"
-            "recovery: [{strategy: partial, interval: 5000 h}]\n"
-            f"simulation: {{seed: 1, replications: 2}}\n{text}"
-        )
-        return assemble(load_scenario(path))
-
-    return made
+    return assembled(
+        text, f"job.useful={useful_h!r} h", f"cluster={{trainers: 0, emb_ps: {n_nodes}}}",
+        "costs={save: 0 h, load: 0 h, reschedule: 0 h}", "simulation={seed: 1, replications: 2}",
+        "recovery=[{strategy: partial, interval: 5000 h}]",
+    )  # fmt: skip
 
 
 def fitted(outages: Outages, n_job: int | None = None) -> Fitted:
@@ -93,7 +82,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_fragment_loads_and_runs_and_reads_as_its_data(kind: str, scenario: Run) -> None:
+def test_every_fragment_loads_and_runs_and_reads_as_its_data(kind: str) -> None:
     log = drawn(kind)
     useful_h = min(max(3 * log.window_h / log.n_outages, 1e-3), 1e4)
     for n_job in (log.n_nodes, 3):
@@ -110,11 +99,11 @@ def test_every_fragment_loads_and_runs_and_reads_as_its_data(kind: str, scenario
                     ClusterSection.model_validate(cluster | {"repair": yaml.safe_load(repair)})
 
 
-def test_nodes_that_no_scenario_takes_give_way_and_it_is_said(scenario: Run) -> None:
+def test_nodes_that_no_scenario_takes_give_way_and_it_is_said() -> None:
     """Three nodes that fail all the time beside others that hardly do, hazards falling fast."""
     said = fitted(lemons(2, mean_h=300.0, others_h=3e9, shape=0.3))
     assert said.correlated is not None
-    assert said.correlated.forms[0].lifetime.mean_h > 1e8  # hours: no scenario takes that
+    assert said.correlated.forms[0].distribution.mean_h > 1e8  # hours: no scenario takes that
     assert "not lemons: the mean" in str(failures_fragment(said))
     scenario(str(failures_fragment(said)), 60, 50.0)
     rng = np.random.default_rng(3)
@@ -124,7 +113,7 @@ def test_nodes_that_no_scenario_takes_give_way_and_it_is_said(scenario: Run) -> 
     scenario(str(job_fragment(said)), 5, 100.0)
 
 
-def test_the_bounds_are_those_of_the_schema(scenario: Run) -> None:
+def test_the_bounds_are_those_of_the_schema() -> None:
     def job(numbers: str) -> str:
         return f"failures: {{kind: job, role: any, {numbers}}}\n"
 
@@ -149,7 +138,7 @@ def test_the_bounds_are_those_of_the_schema(scenario: Run) -> None:
         limits.writable(PiecewiseHazard((0.0,), (1e-9,)))
 
 
-def test_what_a_log_is_called_stays_within_its_comment(scenario: Run) -> None:
+def test_what_a_log_is_called_stays_within_its_comment() -> None:
     said = fit_failures(
         drawn("exponential"), None, "a\nfailures: {kind: none}\x1b[2J", n_bootstrap=0
     )
@@ -161,7 +150,7 @@ def test_what_a_log_is_called_stays_within_its_comment(scenario: Run) -> None:
 # ------------------------------------------------------------------------------ scaled to a job
 
 
-def test_pieces_are_scaled_to_the_share_of_the_job(scenario: Run) -> None:
+def test_pieces_are_scaled_to_the_share_of_the_job() -> None:
     rng = np.random.default_rng(5)  # gaps that only a hazard in pieces describes, mean about 4 h
     late_h = 3 + rng.exponential(4.0, 1500)
     log = gaps_on_random_nodes(
@@ -203,7 +192,7 @@ def test_all_families_stretch_to_their_mean_and_keep_their_shape() -> None:
         assert stretched(one, 1.0) is one
 
 
-def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
+def test_nodes_that_differ_need_no_scaling() -> None:
     log = lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8)
     whole, part = (str(failures_fragment(fitted(log, n))) for n in (None, 8))
     assert "A job on 8 of 60 (0.1333 of the nodes)" in part

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from cprsim.failures.outages import Outages
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import Lifetimes, gaps, repair_times, uptimes
 from cprsim.fitting.likelihood import Fit
@@ -19,22 +18,15 @@ from cprsim.fitting.observation import togetherness
 from tests.failures.tidy import read_infinitehbd, read_lanl
 from tests.fitting.posterior_check import portrait_of
 
-LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
-HBD_FILE = "infinitehbd/fault_trace.json"
 DAY, MINUTE = 24.0, 1 / 60
 DOCUMENT = Path(__file__).parents[2] / "docs" / "fitting.md"
-YEARS_2000 = ("2000-01-01", "2006-01-01")
+FROM_2000 = {"system": 2, "period": ("2000-01-01", "2006-01-01")}
 
 
 def documented() -> dict[str, str]:
     """Answers by command, as the document has them."""
     section = DOCUMENT.read_text("utf-8").split("## Known answers")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE)
-    return dict(rows)
-
-
-def fits(lifetimes: Lifetimes) -> dict[str, Fit]:
-    return {name: fit(family, lifetimes) for name, family in FAMILIES.items()}
+    return dict(re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE))
 
 
 def log_likelihood(fitted: Fit, unit_h: float = 1.0) -> str:
@@ -42,124 +34,86 @@ def log_likelihood(fitted: Fit, unit_h: float = 1.0) -> str:
     return f"{fitted.log_likelihood + fitted.n_observed * math.log(unit_h):.1f}"
 
 
-def short(value: float, digits: int = 3) -> str:
-    """``.738``."""
-    return f"{value:.{digits}f}".removeprefix("0")
+def with_error(fitted: Fit) -> str:
+    """The shape, such as ``.738 +- .008``."""
+    shape = fitted.by_name["shape"]
+    numbers = (f"{one:.3f}".removeprefix("0") for one in (shape.mean, shape.standard_error))
+    return " +- ".join(numbers)
 
 
-def shape(fitted: Fit) -> str:
-    estimate = fitted.by_name["shape"]
-    return f"{short(estimate.mean)} +- {short(estimate.standard_error)}"
-
-
-def zero_gaps(lifetimes: Lifetimes, share: str | None = None) -> str:
+def n_gaps(lifetimes: Lifetimes) -> str:
     n = lifetimes.n + lifetimes.n_zero
-    return f"{n:,} gaps, {share or f'{100 * lifetimes.n_zero / n:.1f} %'} zero"
+    share = f"{100 * lifetimes.n_zero / n:.1f} %" if lifetimes.n_zero else "none"
+    return f"{n:,} gaps, {share} zero"
 
 
-def lanl(logs: Path, period: tuple[str | None, str | None] = (None, None)) -> Outages:
-    return read_lanl(logs / LANL_FILE, system=2, period=period)
+def of_lanl(logs: Path, node: str | None = None, **asked: Any) -> list[str]:
+    log = read_lanl(logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz", **asked)
+    if not asked:
+        times = repair_times(log)
+        found = {name: fit(family, times) for name, family in FAMILIES.items()}
+        best = max(found, key=lambda name: found[name].log_likelihood)
+        minutes = times.duration_h[times.observed] / MINUTE
+        return [
+            f"{best} best of {times.n_observed:,} above zero: {log_likelihood(found[best])}",
+            f"in minutes {float(log_likelihood(found[best], MINUTE)):,.0f}",
+            f"mean {minutes.mean():.0f} min, median {np.median(minutes):.0f}",
+        ]
+    if node is not None:
+        log = log.where(log.node == log.node_names.index(node))
+    times = gaps(log)
+    found = {name: fit(family, times) for name, family in FAMILIES.items()}
+    said = [n_gaps(times), with_error(found["weibull"])]
+    if asked == {"system": 2}:
+        said.append(with_error(found["gamma"]))
+        said += [f"{name} {log_likelihood(one)}" for name, one in found.items()]
+    if node is not None:  # likelihood ratio of one parameter: 3.84 would do
+        assert 2 * (found["weibull"].log_likelihood - found["exponential"].log_likelihood) > 30
+    elif asked == FROM_2000:
+        said.append(f"per week {portrait_of(log).weekly_dispersion:.2f}")
+    return said
 
 
-def all_years(logs: Path) -> str:
-    lifetimes = gaps(lanl(logs))
-    found = fits(lifetimes)
-    likelihoods = {name: log_likelihood(one) for name, one in found.items()}
-    return (
-        f"{zero_gaps(lifetimes)}; log-likelihood Weibull {likelihoods['weibull']} (shape "
-        f"{shape(found['weibull'])}), gamma {likelihoods['gamma']} ({shape(found['gamma'])}), "
-        f"lognormal {likelihoods['lognormal']}, exponential {likelihoods['exponential']}"
-    )
-
-
-def from_2000(logs: Path) -> str:
-    outages = lanl(logs, YEARS_2000)
-    lifetimes = gaps(outages)
-    return (
-        f"{zero_gaps(lifetimes)}; Weibull {shape(fit(FAMILIES['weibull'], lifetimes))} (the other "
-        "computation prints .012, which expected information gives); per week "
-        f"{portrait_of(outages).weekly_dispersion:.2f}"
-    )
-
-
-def to_2000(logs: Path) -> str:
-    lifetimes = gaps(lanl(logs, (None, "2000-01-01")))
-    return f"{zero_gaps(lifetimes)}; Weibull {shape(fit(FAMILIES['weibull'], lifetimes))}"
-
-
-def node_22(logs: Path) -> str:
-    outages = lanl(logs, YEARS_2000)
-    lifetimes = gaps(outages.where(outages.node == outages.node_names.index("2/22")))
-    found = fits(lifetimes)
-    gain = found["weibull"].log_likelihood - found["exponential"].log_likelihood
-    assert 2 * gain > 30  # likelihood ratio of one parameter: 3.84 would do
-    none = {0: "none"}.get(lifetimes.n_zero, str(lifetimes.n_zero))
-    return f"{zero_gaps(lifetimes, none)}; Weibull {shape(found['weibull'])}"
-
-
-def all_repairs(logs: Path) -> str:
-    lifetimes = repair_times(read_lanl(logs / LANL_FILE))
-    found = fits(lifetimes)
-    best = max(found, key=lambda name: found[name].log_likelihood)
-    minutes = float(log_likelihood(found[best], MINUTE))
-    times = lifetimes.duration_h[lifetimes.observed] / MINUTE
-    return (
-        f"{best} best of {lifetimes.n_observed:,} above zero: {log_likelihood(found[best])}, in "
-        f"minutes {minutes:,.0f}; mean {times.mean():.0f} min, median {np.median(times):.0f}"
-    )
-
-
-def hbd(logs: Path) -> Outages:
-    return read_infinitehbd(logs / HBD_FILE, n_nodes=400)
-
-
-def hbd_gaps(logs: Path) -> str:
-    lifetimes = gaps(hbd(logs))
-    found = fits(lifetimes)
-    likelihoods = {name: log_likelihood(one) for name, one in found.items()}
-    return (
-        f"{zero_gaps(lifetimes)}; gamma {shape(found['gamma'])}, scale "
-        f"{found['gamma'].by_name['scale_h'].mean:.1f} h, {likelihoods['gamma']}; Weibull "
-        f"{likelihoods['weibull']}; lognormal {likelihoods['lognormal']}; exponential "
-        f"{likelihoods['exponential']}"
-    )
-
-
-def hbd_uptimes(logs: Path) -> str:
-    lifetimes = uptimes(hbd(logs))
-    assert f"{lifetimes.total_h / DAY:.0f}" == "136361"
-    found = fits(lifetimes)
-    days = [log_likelihood(found[n], DAY) for n in ("gamma", "weibull", "lognormal", "exponential")]
+def of_infinitehbd(logs: Path, what: str) -> list[str]:
+    log = read_infinitehbd(logs / "infinitehbd/fault_trace.json", n_nodes=400)
+    if what == "groups":
+        drawn, sizes = portrait_of(log), Counter(togetherness(log).larger.tolist())
+        return [
+            f"worst 40 servers: {100 * drawn.concentration:.1f} % of the {log.n_outages} faults",
+            f"per week {drawn.weekly_dispersion:.2f}",
+            "groups of " + ", ".join(f"{size}: {n}" for size, n in sorted(sizes.items())),
+        ]
+    times, unit_h = (gaps(log), 1.0) if what == "gaps" else (uptimes(log), DAY)
+    found = {name: fit(family, times) for name, family in FAMILIES.items()}
     weibull, gamma = found["weibull"], found["gamma"]
-    scales = [one.by_name["scale_h"].mean / DAY for one in (weibull, gamma)]
-    return (
-        f"{lifetimes.n_observed} ended, {lifetimes.n - lifetimes.n_observed} censored; Weibull "
-        f"{shape(weibull)} (clustered {short(weibull.by_name['shape'].clustered_error)}), scale "
-        f"{scales[0]:,.0f} days; gamma {shape(gamma)}, {scales[1]:,.0f} days; in days {days[0]} "
-        f"(gamma), {', '.join(days[1:])}"
-    )
+    likelihood = {name: log_likelihood(one, unit_h) for name, one in found.items()}
+    said = [with_error(gamma)]
+    if what == "gaps":
+        said.append(f"scale {gamma.by_name['scale_h'].mean:.1f} h, {likelihood.pop('gamma')}")
+        return [*said, n_gaps(times), *(f"{name} {one}" for name, one in likelihood.items())]
+    order = (f"{likelihood['gamma']} (gamma)", *(likelihood[n] for n in ("weibull", "lognormal")))
+    assert f"{times.total_h / DAY:.0f}" == "136361"
+    return [
+        *said, ", ".join([*order, likelihood["exponential"]]),
+        f"{times.n_observed} ended, {times.n - times.n_observed} censored",
+        f"{with_error(weibull)} (clustered .{weibull.by_name['shape'].clustered_error * 1e3:03.0f}",
+        *(f"{one.by_name['scale_h'].mean / DAY:,.0f} days" for one in (weibull, gamma)),
+    ]  # fmt: skip
 
 
-def hbd_groups(logs: Path) -> str:
-    outages = hbd(logs)
-    drawn, sizes = portrait_of(outages), Counter(togetherness(outages).larger.tolist())
-    (first, n), *rest = sorted(sizes.items())
-    groups = ", ".join([f"groups of {first}: {n}", *(f"{size}: {n}" for size, n in rest)])
-    return (
-        f"worst 40 servers: {100 * drawn.concentration:.1f} % of the {outages.n_outages} faults; "
-        f"per week {drawn.weekly_dispersion:.2f}; {groups}"
-    )
-
-
-ANSWERS: dict[str, Callable[[Path], str]] = {
-    "`LANL --system 2`": all_years,
-    "`LANL --system 2 --period 2000-01-01..2006-01-01`": from_2000,
-    "`LANL --system 2 --period ..2000-01-01`": to_2000,
-    "`LANL --system 2 --period 2000-01-01..2006-01-01 --node 2/22`": node_22,
-    "`LANL --format lanl` (repairs)": all_repairs,
-    "`InfiniteHBD --nodes 400` (gaps)": hbd_gaps,
-    "`InfiniteHBD --nodes 400` (up-times)": hbd_uptimes,
-    "`InfiniteHBD --nodes 400`": hbd_groups,
+ANSWERS: dict[str, Any] = {
+    "`LANL --system 2`": lambda logs: of_lanl(logs, system=2),
+    "`LANL --system 2 --period 2000-01-01..2006-01-01`": lambda logs: of_lanl(logs, **FROM_2000),
+    "`LANL --system 2 --period ..2000-01-01`": lambda logs: of_lanl(
+        logs, system=2, period=(None, "2000-01-01")
+    ),
+    "`LANL --system 2 --period 2000-01-01..2006-01-01 --node 2/22`": lambda logs: of_lanl(
+        logs, "2/22", **FROM_2000
+    ),
+    "`LANL --format lanl` (repairs)": of_lanl,
+    "`InfiniteHBD --nodes 400` (gaps)": lambda logs: of_infinitehbd(logs, "gaps"),
+    "`InfiniteHBD --nodes 400` (up-times)": lambda logs: of_infinitehbd(logs, "uptimes"),
+    "`InfiniteHBD --nodes 400`": lambda logs: of_infinitehbd(logs, "groups"),
 }
 
 
@@ -169,4 +123,5 @@ def test_every_row_of_the_document_has_a_rerun() -> None:
 
 @pytest.mark.parametrize("command", ANSWERS)
 def test_a_row_says_what_a_rerun_gives(failure_logs: Path, command: str) -> None:
-    assert ANSWERS[command](failure_logs) == documented()[command]
+    row = documented()[command].lower()
+    assert [said for said in ANSWERS[command](failure_logs) if said.lower() not in row] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import gamma
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.failures.outages import NodeLives, Outages, outages_of, with_lives
+from cprsim.failures.outages import Outages, with_lives
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import FirstUptime, uptimes
 from tests.failures.tidy import read, read_lanl
+from tests.fitting.logs import log_of, outages
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 WINDOW_H = 5000.0
@@ -30,19 +32,15 @@ def fleet(seed: int, *, n_nodes: int = 300, shape: float = 2.9, mean_h: float = 
     kept = (at[:, 0] > 0) & (leaves > 0)
     born, leaves, at = born[kept], leaves[kept], at[kept]
     node, number = np.nonzero(at < leaves[:, None])
-    start_h = at[node, number]
     names = tuple(f"n{place:03d}" for place in range(len(born)))
-    log = outages_of(
-        node, start_h, start_h, ("",) * len(node), n_nodes=len(born), window_h=WINDOW_H,
-        origin="0 h", node_names=names, window_given=(True, True),
-    )  # fmt: skip
-    return log, NodeLives(names, born, np.maximum(born, 0.0), leaves)
+    log = log_of(at[node, number], WINDOW_H, node, len(born), given=True)
+    return replace(log, node_names=names), names, (born, np.maximum(born, 0.0), leaves)
 
 
 def test_a_fleet_that_changes_has_its_true_shape_only_where_that_is_said() -> None:
-    log, lives = fleet(4)
+    log, *lives = fleet(4)
     naive = fit(WEIBULL, uptimes(log)).parameters[0]
-    told = fit(WEIBULL, uptimes(with_lives(log, lives)))
+    told = fit(WEIBULL, uptimes(with_lives(log, *lives)))
     shape = told.parameters[0]
     assert naive.high < 2.0
     assert abs(shape.mean - 2.9) < 4 * shape.standard_error
@@ -50,15 +48,13 @@ def test_a_fleet_that_changes_has_its_true_shape_only_where_that_is_said() -> No
 
 
 def test_up_times_of_nodes_that_join_and_leave_by_hand() -> None:
-    log = outages_of(
-        np.array([0, 1, 1]), np.array([40.0, 30.0, 60.0]), np.array([50.0, 35.0, 61.0]), ("",) * 3,
-        n_nodes=3, window_h=100.0, origin="0 h", node_names=("a", "b"),
-    )  # fmt: skip
-    lives = NodeLives(
-        ("b", "a", "c", "gone"), np.array([-20.0, 10.0, 50.0, -9.0]),
+    log = outages((0, 40, 50), (1, 30, 35), (1, 60, 61), n_nodes=3, node_names=("a", "b"))
+    names = ("b", "a", "c", "gone")
+    lives = (
+        np.array([-20.0, 10.0, 50.0, -9.0]),
         np.array([0.0, 20.0, 50.0, -8.0]), np.array([55.0, np.inf, 80.0, -1.0]),
     )  # fmt: skip
-    told = with_lives(log, lives)
+    told = with_lives(log, names, lives)
     times = uptimes(told)
     rows = sorted(zip(times.entry_h.tolist(), times.duration_h.tolist(), times.observed.tolist(),
                       times.limit_h.tolist(), strict=True))  # fmt: skip
@@ -114,10 +110,9 @@ def test_bad_files_of_nodes_end_in_one_message(tmp_path: Path, text: str, compla
 
 
 def test_a_node_of_which_the_file_says_nothing_is_named() -> None:
-    log, lives = fleet(1, n_nodes=20)
-    fewer = NodeLives(lives.names[1:], lives.born_h[1:], lives.enters_h[1:], lives.leaves_h[1:])
+    log, names, lives = fleet(1, n_nodes=20)
     with pytest.raises(ParameterError, match="names node 'n000'"):
-        with_lives(log, fewer)
+        with_lives(log, names[1:], tuple(one[1:] for one in lives))
 
 
 def lanl(folder: Path, system: int) -> tuple[Outages, Outages]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import exp, sqrt
 from pathlib import Path
 from typing import Any
@@ -22,20 +21,13 @@ from cprsim.fitting.fragments import failures_fragment, job_fragment
 from cprsim.fitting.goodness import P_REJECTED, rank
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.report import Fitted, fit_failures
-from tests.failures.tidy import read_tidy
-from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
+from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, outages, write_log
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 
 
 def quick(outages: Outages, **asked: Any) -> Fitted:
     return fit_failures(outages, n_bootstrap=0, **asked)
-
-
-def written(folder: Path, rows: list[tuple[str, float, float]]) -> Path:
-    lines = "".join(f"{node},{float(start)!r},{float(end)!r}\n" for node, start, end in rows)
-    (path := folder / "log.csv").write_text("node,start,end\n" + lines)
-    return path
 
 
 def short() -> Outages:
@@ -55,9 +47,8 @@ def pairs() -> Outages:
     log = poisson(1)
     twice = np.arange(0, log.n_outages, 5)
     at_h = np.append(log.start_h, log.start_h[twice])
-    order = np.argsort(at_h, kind="stable")
-    node = np.append(log.node, (log.node[twice] + 1) % 20)[order]
-    return log_of(at_h[order], 4000.0, node, 20, 1e-3, given=True)
+    node = np.append(log.node, (log.node[twice] + 1) % 20)
+    return log_of(at_h, 4000.0, node, 20, 1e-3, given=True)
 
 
 # ------------------------------------------------------------------------------- the answer
@@ -116,87 +107,54 @@ def test_numbers_of_nodes_that_differ_are_answers() -> None:
     assert (shapes["value_high"] < 1e6 * shapes["value_low"]).all()
 
 
-def test_the_first_screen_has_the_worst_nodes_and_at_most_20_lines(tmp_path: Path) -> None:
-    rows = [(f"n{i % 7}", 9.0 * i, 9.0 * i + 1) for i in range(70)]
-    rows += [("bad host", 50.0 * i + 3, 50.0 * i + 4) for i in range(12)]
-    fitted = cprsim.fit(written(tmp_path, rows), time_unit="h", bootstrap=0)
-    shown = str(fitted)
-    assert len(shown.splitlines()) <= 20
-    assert "The worst nodes by count: bad host 12, n0 10, n1 10 of 82 failures." in shown
-    assert fitted.values["worst_nodes"]["bad host"] == 12
-    said = " ".join(shown.split())
-    assert said.startswith("A job on 8 of the 8 nodes meets a failure every ")
-    assert (
-        "does not say how many nodes there are, when it begins and when it ends: that is inferred"
-        in said
-    )
-
-
-def test_what_does_not_count_is_said_at_once(tmp_path: Path) -> None:
-    log = written(tmp_path, [("a", 1.0, 2.0), ("b", 5.0, 6.0), ("a", 30.0, 31.0)])
-    nodes = tmp_path / "nodes.csv"
-    nodes.write_text("node,installed,removed\na,0,90\nb,0,90\n")
-    shown = str(cprsim.fit(log, nodes=nodes, time_unit="h", period="0..40", bootstrap=0))
-    assert "Column(s) of nodes.csv not read: removed (--column exit=NAME reads one)." in shown
-    left_out = r"1 outage\(s\) from the end of the period on left out;.*: its 1 failure\(s\) all"
-    with pytest.raises(ParameterError, match=left_out):
-        cprsim.fit(log, time_unit="h", period="3..20", bootstrap=0)
-
-
-def test_what_is_all_the_same_is_said(tmp_path: Path) -> None:
-    path = written(tmp_path, [(name, 5.0, 6.0) for name in "abcd"])
+def test_what_is_all_the_same_is_said() -> None:
     with pytest.raises(ParameterError, match=r"its 4 failure\(s\) all begin at the same"):
-        quick(read_tidy(path, time_unit="h", period=(5, 105)))
-    rows = [(f"n{i % 5}", i * 1.37, i * 1.37 + 1) for i in range(200)]  # but for rounding
-    fitted = quick(read_tidy(written(tmp_path, rows), time_unit="h"))
+        quick(outages(*((node, 0, 1) for node in range(4))))
+    rows = [(i % 5, i * 1.37, i * 1.37 + 1) for i in range(200)]  # but for rounding
+    fitted = quick(outages(*rows, n_nodes=5, window_h=274.0))
     assert fitted.repairs.ranking is not None
     assert "piecewise" in [name for name, _ in fitted.repairs.ranking.failed]
 
 
 def test_one_end_far_off_ends_in_an_answer_without_warnings(
-    tmp_path: Path, recwarn: pytest.WarningsRecorder
+    recwarn: pytest.WarningsRecorder,
 ) -> None:
     """It was a LinAlgError after three RuntimeWarnings."""
-    rows = [("a", 1.0, 2.0), ("b", 5.0, 6.0), ("a", 9.0, 650_000.0), ("c", 11.0, 12.0)]
-    assert failures_fragment(quick(read_tidy(written(tmp_path, rows), time_unit="h"))).sections
+    rows = [(0, 0, 1), (1, 4, 5), (0, 8, 649_999), (2, 10, 11)]
+    assert failures_fragment(quick(outages(*rows, n_nodes=3, window_h=649_999.0))).sections
     assert not [one for one in recwarn if one.category is RuntimeWarning]
 
 
-def test_logs_of_one_node_and_without_ends(tmp_path: Path) -> None:
-    starts = np.cumsum(np.random.default_rng(2).exponential(50.0, 30))
-    fitted = quick(read_tidy(written(tmp_path, [("a", s, s + 1) for s in starts]), time_unit="h"))
+def test_logs_of_one_node_and_without_ends() -> None:
+    at_h = np.cumsum(np.random.default_rng(2).exponential(50.0, 30))
+    fitted = quick(log_of(at_h, at_h[-1] + 1, down_h=1.0))
     assert fitted.gaps.ranking is not None
-    by_name = {one.fit.family: one.fit for one in fitted.gaps.ranking.judged}
+    by_name = {one.family: one for one in fitted.gaps.ranking.judged}
     assert by_name["exponential"].mean.low < 50 < by_name["exponential"].mean.high
-    path = tmp_path / "log.csv"
-    path.write_text("node,start\n" + "".join(f"n{i},{at}\n" for i, at in enumerate((1, 9, 30, 77))))
-    fitted = quick(read_tidy(path, time_unit="h"))
+    fitted = quick(outages(*((node, at, np.nan) for node, at in enumerate((1, 9, 30, 77)))))
     assert fitted.repairs.ranking is None
     assert "no failure was observed" in fitted.repairs.why_not
     assert "no repair times" in str(failures_fragment(fitted))
     assert any("only 3 gaps" in warning for warning in fitted.warnings)
 
 
-def test_what_befalls_a_node_that_is_down_changes_nothing(tmp_path: Path) -> None:
+def test_what_befalls_a_node_that_is_down_changes_nothing() -> None:
     """Neither headline nor gaps nor fragment nor replay: the node had failed already."""
-    rng = np.random.default_rng(5)
-    rows, inside = [], []
+    rng, rows, inside = np.random.default_rng(5), [], []
     for node in range(8):
         at_h = rng.exponential(50.0)
         while at_h < 3000:
-            rows.append(f"n{node},{at_h},{at_h + 4}")
-            inside += [f"n{node},{at_h + 1},{at_h + 3}", f"n{node},{at_h + 2},{at_h + 2}"]
-            inside.append(f"n{node},{at_h},")
+            rows.append((node, at_h, at_h + 4))
+            inside += [(node, at_h + 1, at_h + 3), (node, at_h + 2, at_h + 2), (node, at_h, np.nan)]
             at_h += 4 + rng.exponential(50.0)
-    path, said = tmp_path / "log.csv", []
+    said = []
     for more in ([], inside):
-        path.write_text("\n".join(["node,start,end", *rows, *more]) + "\n")
-        outages = read_tidy(path, time_unit="h", period=(0, 3100), n_nodes=8)
-        fitted = quick(outages)
-        said.append((fitted.mtbf_h, str(failures_fragment(fitted)), Replay(outages).notes[0]))
+        log = outages(*rows, *more, window_h=3100.0)
+        fitted = quick(log)
+        said.append((fitted.mtbf_h, str(failures_fragment(fitted)), Replay(log).notes[0]))
     assert said[0] == said[1]
     merged = f"{len(inside)} outage(s) of nodes that were down already"
-    assert outages.notes[-1] == f"{merged}, merged into the outage under way"
+    assert log.notes[-1] == f"{merged}, merged into the outage under way"
 
 
 # -------------------------------------------------------------------- none fits, and large logs
@@ -236,8 +194,8 @@ def test_large_logs_are_thinned_and_it_is_said(monkeypatch: pytest.MonkeyPatch) 
     ranking = fitted.gaps.ranking
     assert ranking is not None
     assert (ranking.fitted_every, ranking.resampled_every) == (4, 5)
-    assert ranking.best.fit.n_observed == 500
-    assert ranking.best.fit.mean.mean == pytest.approx(7.0, rel=0.15)
+    assert ranking.best.n_observed == 500
+    assert ranking.best.mean.mean == pytest.approx(7.0, rel=0.15)
     assert "gaps: fitted to every 4th of 2000 times, for speed" in fitted.warnings
     assert "gaps: p-values by 100 of the 2000 times, for speed" in fitted.warnings
     node = np.repeat(np.arange(300), 6)  # of nodes that may differ every n-th whole
@@ -266,14 +224,6 @@ def test_nodes_window_and_ages_are_named_with_their_origin(tmp_path: Path) -> No
     assert said["how"].tolist() == ["--nodes", "--period", "--period", "--age"]
     one = observed(log, time_unit="h", node="n3").loc["n_nodes"]
     assert (one["value"], one["how"]) == (1, "--node")
-    events = [
-        {"node_id": node, "event_time": day, "event_type": f"fault_{kind}", "fault_type": "x"}
-        for node, day in (("a", 1.0), ("b", 2.0), ("a", 3.5), ("b", 6.25), ("a", 8.0))
-        for kind, day in (("start", day), ("end", day + 0.1))
-    ]
-    trace = tmp_path / "trace.json"
-    trace.write_text(json.dumps(events))
-    assert observed(trace)["source"].tolist()[1:3] == ["read", "inferred"]
 
 
 def worn_and_replaced(seed: int, shape: float) -> Outages:

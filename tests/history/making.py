@@ -111,10 +111,16 @@ def write_events(path: Path, events: Iterable[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(event) + "\n" for event in events), "utf-8")
 
 
-def ledger_of(folder: Path, events: Iterable[dict[str, Any]], **how: Any) -> JobLedger:
-    """The ledger of one job's events."""
-    write_events(folder / "log.jsonl", list(events))
-    (found,) = ledgers(read_logs([folder / "log.jsonl"]), **how)
+def ledger_of(
+    folder: Path, log: str | Iterable[dict[str, Any]], unit: str | None = None, **how: Any
+) -> JobLedger:  # fmt: skip
+    """The ledger of one job's table of attempts, or of its events."""
+    path = folder / "log"
+    if isinstance(log, str):
+        path.write_text(log, "utf-8")
+    else:
+        write_events(path, log)
+    (found,) = ledgers(read_logs([path], unit), **how)
     return found
 
 

@@ -61,10 +61,8 @@ def test_a_save_that_fails_is_abandoned_and_the_error_goes_on(tmp_path) -> None:
     log = JobLog(tmp_path / "log.jsonl", attempt=0)
     with pytest.raises(RuntimeError), log.save(7):
         raise RuntimeError
-    assert [one["event"] for one in lines_of(tmp_path / "log.jsonl")[1:]] == [
-        "save.start",
-        "save.abandon",
-    ]
+    events = [one["event"] for one in lines_of(tmp_path / "log.jsonl")]
+    assert events == ["job.start", "save.start", "save.abandon"]
 
 
 def test_a_log_that_cannot_be_written_does_not_stop_the_training(tmp_path, capsys) -> None:

@@ -12,7 +12,7 @@ import pytest
 from cprsim.errors import TraceError
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from tests.history.making import told, write_events
+from tests.history.making import ledger_of, told, write_events
 
 SAMPLE = Path(__file__).parent / "samples" / "torchrun.log"
 
@@ -23,8 +23,8 @@ def test_a_run_of_torchrun_with_a_killed_worker() -> None:
     assert (job.n_failures, job.n_saves, job.finished) == (1, 3, True)
     (incident,) = job.incidents
     assert 3600 * incident.parts_h["load"] == pytest.approx(55.010658522 - 45.231721, abs=1e-3)
-    saves_s = [0.116968093]  # the first rank's first save, as the log itself says it took
-    assert 3600 * job.save_stalls_h[0] == pytest.approx(saves_s[0], abs=1e-3)
+    # the first rank's first save, as the log itself says it took
+    assert 3600 * job.save_stalls_h[0] == pytest.approx(0.116968093, abs=1e-3)
     assert 0 <= job.parts["detect"].low < job.parts["detect"].high < 0.5 / 3600
     assert job.inferred["deaths"] == 1
 
@@ -105,21 +105,15 @@ def test_a_table_of_attempts(tmp_path) -> None:
     assert job.incidents[0].cause == "ecc"
     assert any("nothing of saves" in note for note in events.notes)
     rows = ATTEMPTS.replace("cause", "step_seconds,cause").replace(",ecc", ",34,ecc")
-    path.write_text(rows.replace("1800,", "1800,34,"), "utf-8")  # a pace: not all of it is work
-    (job,) = ledgers(read_logs([path]))
+    job = ledger_of(tmp_path, rows.replace("1800,", "1800,34,"))  # a pace: not all of it is work
     assert job.useful_h.mean == pytest.approx(1900 * 34 / 3600)
     assert job.parts["start"].mean + job.parts["load"].mean == pytest.approx(20 - 2000 * 34 / 3600)
 
 
-def test_a_table_of_a_spreadsheet_is_read(tmp_path) -> None:
+def test_a_table_of_a_spreadsheet_with_a_row_said_twice(tmp_path) -> None:
     path = tmp_path / "attempts.csv"
-    path.write_text(ATTEMPTS.replace(",", ";"), "utf-8-sig")
-    assert ledgers(read_logs([path]))[0].useful_h.mean == pytest.approx(19.0)
-
-
-def test_a_row_said_twice_counts_once(tmp_path) -> None:
-    path = tmp_path / "attempts.csv"
-    path.write_text(ATTEMPTS + ATTEMPTS.splitlines()[-1] + "\n", "utf-8")
+    text = ATTEMPTS + ATTEMPTS.splitlines()[-1] + "\n"
+    path.write_text(text.replace(",", ";"), "utf-8-sig")
     events = read_logs([path])
     assert ledgers(events)[0].useful_h.mean == pytest.approx(19.0)
     assert any("1 row(s) of attempts.csv said twice" in note for note in events.notes)

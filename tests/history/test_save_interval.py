@@ -11,9 +11,7 @@ from cprsim.backtesting.experiments import AS_IT_RAN
 from cprsim.backtesting.facts import interval_h
 from cprsim.backtesting.replaying import backtests
 from cprsim.experiments.pipeline import replay
-from cprsim.history.ledger import JobLedger, ledgers
-from cprsim.history.reading import read_logs
-from tests.history.making import exported
+from tests.history.making import exported, ledger_of
 from tests.making import call, maker
 
 TEXT = """\
@@ -28,7 +26,7 @@ simulation: {{seed: {seed}, replications: 1}}
 HEADER = "start,end,last_step,last_saved_step,cause"
 
 
-def table(folder: Path, useful: float, interval: float, seed: int) -> tuple[Path, float]:
+def table(folder: Path, useful: float, interval: float, seed: int) -> tuple[str, float]:
     """A CSV of attempts under full recovery, and the overhead of the job that it is of [h]."""
     text = TEXT.format(useful=useful, interval=interval, seed=seed)
     log = replay(maker(folder, text)(), 0)["ran"]
@@ -44,20 +42,13 @@ def table(folder: Path, useful: float, interval: float, seed: int) -> tuple[Path
             start_s = 0.0
         elif name == "job.end":
             rows.append(f"{start_s:.6f},{at_s:.6f},{int(event['step'])},,")
-    path = folder / f"job{seed}.csv"
-    path.write_text("\n".join(rows) + "\n", "utf-8")
-    return path, float(log.at_h[-1]) - useful
-
-
-def job_of(path: Path) -> JobLedger:
-    (job,) = ledgers(read_logs([path]), n_draws=4)
-    return job
+    return "\n".join(rows) + "\n", float(log.at_h[-1]) - useful
 
 
 @pytest.mark.parametrize("interval", [0.5, 1.0, 2.5])
 def test_a_table_of_attempts_tells_the_interval_and_what_it_cost(tmp_path, interval) -> None:
-    path, true_h = table(tmp_path, 120, interval, 3)
-    job = job_of(path)
+    text, true_h = table(tmp_path, 120, interval, 3)
+    job = ledger_of(tmp_path, text, n_draws=4)
     assert interval_h(job) == pytest.approx(interval, rel=0.01)
     assert job.inferred["intervals"] == 1
     entries = ["{strategy: full, interval: 3 h}"]
@@ -73,10 +64,10 @@ def test_what_fits_holds_the_truth_and_is_told_from_few_failures_on(tmp_path) ->
     """Of 60 jobs of a few failures: the truth lies within what fits, in all but a few."""
     told, held = 0, 0
     for seed in range(60):
-        path, _ = table(tmp_path, 20 + seed, 1.0, seed)
-        every = job_of(path).save_every
-        told += every.is_inferred
-        held += every.is_inferred and 0.99 * every.low <= 600 <= 1.01 * every.high
+        text, _ = table(tmp_path, 20 + seed, 1.0, seed)
+        every = ledger_of(tmp_path, text, n_draws=4).save_every
+        told += every.has_interval
+        held += every.has_interval and 0.99 * every.low <= 600 <= 1.01 * every.high
     assert told >= 50
     assert held >= 0.95 * told
 
@@ -91,12 +82,9 @@ def test_saves_by_the_clock_are_told_by_what_failures_lost(tmp_path) -> None:
         rows.append(f"{at},{at + last - step},{last},{saved},x")
         at, step = at + last - step + 100, saved
     rows.append(f"{at},{at + 100},{step + 100},,")
-    path = tmp_path / "odd.csv"
-    path.write_text("\n".join([HEADER, *rows]) + "\n", "utf-8")
-    (job,) = ledgers(read_logs([path], "s"), n_draws=2)
-    every = job.save_every
+    every = ledger_of(tmp_path, "\n".join([HEADER, *rows]) + "\n", "s", n_draws=2).save_every
     assert every.low < 900 < every.high
-    assert every.high - every.low == pytest.approx(2 * 1.96 * every.steps / np.sqrt(180), rel=1e-3)
+    assert every.high - every.low == pytest.approx(2 * 1.96 * every.mean / np.sqrt(180), rel=1e-3)
 
 
 ONE = f"{HEADER}\n0,3700,3700,3000,x\n3800,9000,8200,,\n"
@@ -119,7 +107,5 @@ def test_where_it_cant_be_told_the_user_says_it(tmp_path) -> None:
 
 
 def test_a_job_that_only_ever_went_back_to_its_start_never_saved(tmp_path) -> None:
-    path = tmp_path / "none.csv"
-    path.write_text(ONE.replace("3000", "0"), "utf-8")
-    (job,) = ledgers(read_logs([path], "s"), n_draws=2)
-    assert job.save_every.steps == np.inf
+    job = ledger_of(tmp_path, ONE.replace("3000", "0"), "s", n_draws=2)
+    assert job.save_every.mean == np.inf

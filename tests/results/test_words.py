@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from cprsim.records import SubSaves
 from cprsim.recovery.policy import RELOAD
 from cprsim.results.words import (
-    ends,
     hours,
     portion,
     saves,
@@ -32,18 +31,12 @@ SAID = [
     )),
     # those of the interval; none where it is exact
     (with_interval, (10.23, 0.613), "10.2 ± 0.6"),
-    (with_interval, (6.75, 0.0031), "6.7500 ± 0.0031"),
     (with_interval, (6.75, 0.0045), "6.750 ± 0.004"),
     (with_interval, (1661.1, 1234.5), "1,661 ± 1,234"),
-    (with_interval, (5.0, nan), "5.00"),
     (with_interval, (5.0, 0.0), "5.00"),
-    (with_interval, (0.0025, 0.0004), "0.0025 ± 0.0004"),
     (with_ends, (0.0025, 0.0021, 0.0029), "0.0025 (0.0021 to 0.0029, 95 % interval)"),
     (suited, (0.0025, 0.0021, 0.0029), ("0.0025", "0.0021", "0.0029")),
-    (suited, (0.0025, 0.00238, 0.00262), ("0.00250", "0.00238", "0.00262")),
-    (ends, (0.0021, 0.0029), "0.0021 to 0.0029"),
     (ten_thousandths, (0.00027, 0.00008), "2.70 ± 0.80"),
-    (ten_thousandths, (0.12345678, 0.0000005), "1,234.568 ± 0.005"),
     (ten_thousandths, (0.5, 0.123445), "5,000 ± 1,234"),
     (ten_thousandths, (0.0, 0.0), "0"),
     # a small portion is not shown as nothing

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from cprsim.errors import ScenarioError
 from cprsim.scenario.reading import load_scenario
-from tests.scenario.writing import GOOD, problems, write
+from tests.scenario.test_sections import BASES as TEXTS
+from tests.scenario.writing import problems, write
 
 NO_SCENARIO = {
     "empty": (b"", None, "is empty"),
@@ -64,28 +65,19 @@ JUNK = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=6,
 )
-BASES = (
-    GOOD["failures"],
-    {"kind": "job", "family": "gamma", "mtbf": "9 h", "shape": 2},
-    {"kind": "node", "roles": {"emb_ps": {"family": "weibull", "mtbf": "900 h", "shape": 0.7}}},
-    {"kind": "trace", "file": "t", "format": "lanl", "system": 2, "period": {"from": "x"}},
-)
+BASES = [yaml.safe_load(text) for text in TEXTS.values()]
 
 
 def key_paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    entries: list[tuple[str | int, object]] = []
-    if isinstance(value, dict):
-        entries = list(value.items())
-    if isinstance(value, list):
-        entries = list(enumerate(value))
+    entries = value.items() if isinstance(value, dict) else ()
+    entries = enumerate(value) if isinstance(value, list) else entries
     return [path, *(deeper for key, below in entries for deeper in key_paths(below, (*path, key)))]
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
-    plain = copy.deepcopy(GOOD)
-    plain["failures"] = copy.deepcopy(data.draw(st.sampled_from(BASES)))
+    plain = copy.deepcopy(data.draw(st.sampled_from(BASES)))
     path = data.draw(st.sampled_from(key_paths(plain)[1:]))
     here: Any = plain
     for key in path[:-1]:

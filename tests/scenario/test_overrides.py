@@ -1,44 +1,35 @@
+"""``--set``: what it changes, and how a wrong one names itself."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
-from cprsim.errors import Place, ScenarioError
-from cprsim.scenario.reading import LoadedScenario, load_scenario
-from tests.scenario.writing import GOOD_TEXT, write
+from cprsim.errors import Place
+from tests.scenario.writing import GOOD_TEXT, load, message
 
 
-def load(folder: Path, *overrides: str, text: str = GOOD_TEXT) -> LoadedScenario:
-    return load_scenario(write(folder, text, "good.yaml"), overrides)
-
-
-def message(folder: Path, *overrides: str) -> str:
-    with pytest.raises(ScenarioError) as error:
-        load(folder, *overrides)
-    return str(error.value)
-
-
-def test_a_time_is_overridden_and_says_where_it_came_from(tmp_path: Path) -> None:
-    loaded = load(tmp_path, "costs.save=90 s")
+def test_a_time_is_overridden_and_says_where_it_came_from() -> None:
+    loaded = load("costs.save=90 s")
     assert loaded.scenario.costs.save.stall == pytest.approx(90 / 3600)
     assert loaded.place("costs.save") == Place("--set costs.save")
-    assert loaded.place("costs.load") == Place(tmp_path / "good.yaml", 11)
+    assert loaded.place("costs.load") == Place(Path("good.yaml"), 11)
 
 
-def test_entries_of_recovery_go_by_name_or_number(tmp_path: Path) -> None:
-    by_name = load(tmp_path, "recovery.cpr.target_pls=0.05").scenario
-    assert by_name == load(tmp_path, "recovery.1.target_pls=0.05").scenario
+def test_entries_of_recovery_go_by_name_or_number() -> None:
+    by_name = load("recovery.cpr.target_pls=0.05").scenario
+    assert by_name == load("recovery.1.target_pls=0.05").scenario
     assert by_name.recovery[1].target_pls == 0.05
-    spelled_out = load(tmp_path, "recovery.full.interval=2 h").scenario.recovery[0]
+    spelled_out = load("recovery.full.interval=2 h").scenario.recovery[0]
     assert (spelled_out.name, spelled_out.interval) == ("full", 2.0)
-    whole = load(tmp_path, "recovery=[none, full]").scenario.recovery
+    whole = load("recovery=[none, full]").scenario.recovery
     assert [entry.name for entry in whole] == ["none", "full"]
 
 
-def test_a_name_with_dots_is_found(tmp_path: Path) -> None:
+def test_a_name_with_dots_is_found() -> None:
     text = GOOD_TEXT.replace("{strategy: cpr,", "{strategy: cpr, name: cpr-0.1,")
-    loaded = load(tmp_path, "recovery.cpr-0.1.target_pls=0.2", text=text)
+    loaded = load("recovery.cpr-0.1.target_pls=0.2", text=text)
     assert loaded.scenario.recovery[1].target_pls == 0.2
     assert loaded.place("recovery.cpr-0.1.target_pls").file == ("--set recovery.cpr-0.1.target_pls")
     assert loaded.place("recovery.cpr-0.1.strategy").line == 15
@@ -63,14 +54,12 @@ def test_a_name_with_dots_is_found(tmp_path: Path) -> None:
         ("costs.load=" + "[" * 5000, "--set costs.load:", "nested too deeply"),
     ],
 )
-def test_a_wrong_override_names_itself(
-    tmp_path: Path, override: str, where: str, hint: str
-) -> None:
-    said = message(tmp_path, override)
+def test_a_wrong_override_names_itself(override: str, where: str, hint: str) -> None:
+    said = message(override)
     assert said.startswith(where)
     assert hint in said
 
 
-def test_wrong_overrides_come_all_at_once(tmp_path: Path) -> None:
-    assert len(message(tmp_path, "costs", "recovery.x.name=1", "costs.load=[").splitlines()) == 3
-    assert len(message(tmp_path, "costs.load=3", "costs.save=4").splitlines()) == 2
+def test_wrong_overrides_come_all_at_once() -> None:
+    assert len(message("costs", "recovery.x.name=1", "costs.load=[").splitlines()) == 3
+    assert len(message("costs.load=3", "costs.save=4").splitlines()) == 2

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from cprsim.errors import Problem, ScenarioError
 from cprsim.experiments.assemble import assemble
-from cprsim.scenario.reading import load_scenario
-from cprsim.scenario.schema import Scenario
-
-GOOD: dict[str, Any] = {
-    "name": "good",
-    "job": {"useful": "50 h"},
-    "cluster": {"trainers": 20, "emb_ps": 18, "shard_size": "50 GB"},
-    "failures": {"kind": "injected", "count": 5, "together": 4},
-    "storage": {"bandwidth": "25 Gbit/s"},
-    "costs": {"save": "transfer", "load": "3 min", "reschedule": "2 min"},
-    "recovery": ["full", {"strategy": "cpr", "target_pls": 0.1}],
-    "simulation": {"seed": 1, "replications": 100},
-}
+from cprsim.scenario.reading import LoadedScenario, load_scenario
 
 GOOD_TEXT = """\
 name: good
@@ -42,15 +31,17 @@ recovery:
   - {strategy: cpr, target_pls: 0.1}
 simulation: {seed: 1, replications: 100}
 """
+GOOD: dict[str, Any] = yaml.safe_load(GOOD_TEXT)
 
 
-def scenario(**sections: Any) -> Scenario:
-    """The good scenario with other sections; a dict is merged into the one that is there."""
-    plain = copy.deepcopy(GOOD)
-    for name, section in sections.items():
-        is_merged = isinstance(section, dict) and isinstance(plain.get(name), dict)
-        plain[name] = {**plain[name], **section} if is_merged and name != "failures" else section
-    return Scenario.model_validate(plain)
+def load(*sets: str, over: Sequence[str] = (), text: str = GOOD_TEXT) -> LoadedScenario:
+    return load_scenario("good.yaml", sets, over, text=text)
+
+
+def message(*sets: str, over: Sequence[str] = (), text: str = GOOD_TEXT) -> str:
+    with pytest.raises(ScenarioError) as error:
+        load(*sets, over=over, text=text)
+    return str(error.value)
 
 
 def write(folder: Path, text: str | bytes, name: str = "bad.yaml") -> Path:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from io import StringIO
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.present.select import document_of_select
-from cprsim.present.terminal import show_document
+from cprsim.present.terminal import text_of
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import Policy, Reach, Scope
@@ -111,12 +109,9 @@ def bench_by(experiment: Experiment, curve: StalenessCurve | None, *args: Any) -
 
 def said_of(selection: Selection) -> str:
     """All that is said of a selection."""
-    console = Console(file=StringIO(), width=300)
     with TemporaryDirectory() as parent:
         made = kept_selection(Path(parent), selection)
-        show_document(console, document_of_select(made), whole=True)
-    assert isinstance(console.file, StringIO)
-    return console.file.getvalue()
+        return text_of(document_of_select(made), whole=True)
 
 
 def same(one: Policy, other: Policy) -> bool:

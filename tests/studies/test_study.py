@@ -21,7 +21,6 @@ from cprsim.studies import STUDIES
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Study, Summary, Work, read_reproduced, record, reproduce
 from cprsim.studies.verdicts import Target
-from tests.making import call
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "results" / "reproduction"
@@ -142,21 +141,6 @@ def test_a_run_that_was_cut_off_goes_on_unless_a_part_is_damaged_or_of_other_cod
     monkeypatch.setattr("cprsim.studies.study.source_digest", lambda: "changed")
     make(work)
     assert computed[5:] == [one, two] * 2
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["nonsense"], "'nonsense' is none of "),
-        (["--keep", "--effort", "quick"], "--keep keeps full runs on generated clicks"),
-        (["--clicks", "nowhere.tsv"], "nowhere.tsv is no file"),
-    ],
-)
-def test_what_is_wrong_is_said_in_one_line(options: list[str], said: str, tmp_path: Path) -> None:
-    done = call("reproduce", *options, "--out", str(tmp_path / "out"))
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert not (tmp_path / "out").exists()
 
 
 # --------------------------------------------------------------------------- what is kept

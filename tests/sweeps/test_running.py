@@ -6,8 +6,6 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +24,7 @@ from cprsim.sweeps import running as running_module
 from cprsim.sweeps.folder import load_sweep
 from cprsim.sweeps.running import run_points
 from cprsim.workers import Workers
-from tests.making import PROGRAM, call
+from tests.making import call
 from tests.sweeps.conftest import Points
 
 AXES = ("costs.save=1 min,5 min", "failures.mtbf=15 h,30 h", "recovery.full.interval=1 h:4 h:log2")
@@ -196,18 +194,6 @@ def test_what_an_axis_does_not_touch_is_one_row(scenario) -> None:
     ]  # fmt: skip
 
 
-def test_of_many_points_a_terminal_shows_where_each_strategy_is_at_its_ends(scenario) -> None:
-    over = {"recovery.full.interval": "1 h:20 h:lin40"}
-    swept = cprsim.sweep(
-        scenario, over, {"recovery": ["full", "partial"]}, replications=5, workers=1
-    )
-    full, partial = swept.document.table.rows
-    points = swept.frames["points"].query("strategy == 'full'")
-    lowest = points.loc[points["overhead_fraction"].idxmin()]
-    assert full[2] == f"interval {lowest['recovery.full.interval_h']:.4g} h"
-    assert partial[2:] == ["any point", "", ""]
-
-
 # ----------------------------------------------------------------------------- what goes wrong
 
 
@@ -285,19 +271,3 @@ def test_the_same_sweep_twice_at_once_is_refused(scenario, undrawn) -> None:
     sweep(scenario)
     assert stored() == before
     assert not list(Path("results").glob(".*"))
-
-
-def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, undrawn) -> None:
-    axes = axes_of("costs.load=1 min:9 min:lin10", "costs.detect=1 s:9 s:lin4")
-    command = [*PROGRAM, "sweep", str(scenario), *axes, "--workers", "1", "--replications", "5"]
-    killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while len(contents_below(Path("results/points"))) < 5 and killed.poll() is None:
-        time.sleep(0.01)
-    killed.kill()
-    killed.wait()
-    kept = stored()
-    assert 5 <= len(kept) < 40
-    done = call("sweep", scenario, *axes, "--workers", 1, "--replications", 5)
-    assert done.exit_code == 0, done.output
-    assert kept <= stored()
-    assert not list(Path("results").rglob(".*.unfinished"))

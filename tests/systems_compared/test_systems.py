@@ -20,7 +20,7 @@ from cprsim.recovery.policy import PARTS_IN_ORDER
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
 from cprsim.systems_compared.comparison import verdict_of
-from cprsim.systems_compared.lineup import entrants_of
+from cprsim.systems_compared.lineup import PAPER, entrants_of
 from tests.making import SCENARIOS, maker
 
 EXAMPLES = SCENARIOS.parent / "docs" / "examples"
@@ -339,6 +339,7 @@ def test_what_is_missing_is_named_and_what_runs_today() -> None:
     assert "To run it, put into 'recovery': {strategy: oobleck," in words
     assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in words
     assert re.search(r"torchft \* +never +at least 0\.0\d+", str(found))
+    assert "Not compared: " not in words  # of those that were asked for
 
 
 def test_what_a_job_can_not_run_today_is_left_out_where_asked(tmp_path: Path) -> None:
@@ -346,7 +347,15 @@ def test_what_a_job_can_not_run_today_is_left_out_where_asked(tmp_path: Path) ->
     loaded = load_scenario(tmp_path / "scenario.yaml")
     there, left_out = entrants_of(loaded, experiment(), available=True)
     assert {one.name for one in there} == {"none", "today", "full", "gemini", "hsdp", "torchft"}
-    assert left_out["oobleck"].startswith("a paper only")
+    assert set(left_out.values()) == {PAPER}
+
+
+def test_systems_that_lack_an_input_are_named() -> None:
+    once = EACH_4_H.replace("replicas: 8", "replicas: 1")
+    found = cprsim.systems(once, fixed=True, available=True)
+    lacking = {name for name, why in found.values["left_out"].items() if why != PAPER}
+    assert lacking == {"hsdp", "torchft"}
+    assert "Not compared: hsdp, torchft. This job can't run them" in said(found)
 
 
 def test_a_tier_is_named_where_several_are_saved_to() -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.failures.coalescing import brought_together, coalesced
-from cprsim.failures.outages import Causes, Outages, n_repeats, outages_of, with_lives
+from cprsim.failures.outages import Outages, n_repeats, outages_of, with_lives
 from cprsim.failures.traces.files import Head, LogFile, trace_error
 from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
@@ -93,7 +93,7 @@ def outages(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
             raise ParameterError("--nodes dates: the log has no column installed, entry or exit")
         silent = spec.nodes_file is None
         lives = lives_of(dates, from_h, whole.n_nodes if silent else 0)
-        window_h, whole = whole.window_h, with_lives(whole, lives)
+        window_h, whole = whole.window_h, with_lives(whole, *lives)
         of = spec.nodes_file or "--nodes dates"
         facts |= dict.fromkeys(("n_nodes", "ages"), ("read", f"the nodes' own dates ({of})"))
         if whole.window_h < window_h:
@@ -138,7 +138,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     none_lasts_h = 0.0 if log.points else None
     repair_h = spec.hours("repair")
     given = facts["begins"][0] != "inferred", facts["ends"][0] != "inferred"
-    causes = Causes(*numbered(rows.pop("cause")))
+    cause, cause_names = numbered(rows.pop("cause"))
     hours = [rows.pop(name).to_numpy() - from_h for name in ("end", "start")]
     if "lasted" in rows:
         hours[0] = hours[1] + rows["lasted"].to_numpy()
@@ -147,7 +147,8 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         node,
         hours.pop(),  # each column is in memory once
         hours.pop(),
-        causes,
+        cause,
+        cause_names=cause_names,
         n_nodes=n_nodes,
         window_h=to_h - from_h,
         origin=_origin(from_h, log, spec),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
-from cprsim.failures.outages import NodeLives
+from cprsim.failures.outages import Lives
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where
 from cprsim.failures.traces.spec import NODE_COLUMNS, LogSpec
@@ -74,8 +74,8 @@ def _hours(
     return times.hours
 
 
-def lives_of(dates: pd.DataFrame, from_h: float, n_nodes: int = 0) -> NodeLives:
-    """The lives of nodes on the clock of the observation, which begins at `from_h`.
+def lives_of(dates: pd.DataFrame, from_h: float, n_nodes: int = 0) -> tuple[tuple[str, ...], Lives]:
+    """The names and lives of nodes on the clock of the observation, which begins at `from_h`.
 
     Where there are `n_nodes`, nodes that the dates do not name are taken to have those of most.
     """
@@ -90,4 +90,5 @@ def lives_of(dates: pd.DataFrame, from_h: float, n_nodes: int = 0) -> NodeLives:
         most = pd.Series(list(map(tuple, each.tolist()))).mode()[0]
         each = np.vstack([each, [most] * n_silent])
     names = (*dates["node"], *(f"silent-{number}" for number in range(n_silent)))
-    return NodeLives(names, *each.T)
+    born_h, enters_h, leaves_h = each.T
+    return names, (born_h, enters_h, leaves_h)

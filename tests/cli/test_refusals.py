@@ -1,0 +1,143 @@
+"""What can't be done ends in one error that says why, with exit code 2, and writes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.making import call, small_scenario
+
+KERNEL = """
+kernel:
+  {samples: 6000, most_rows: 50, dimension: 4, bottom: [8], top: [8], optimizer: adagrad,
+   rate: 0.05}
+"""
+SYNC = """\
+sync:
+  algorithm: shadow-easgd
+  threads: 4
+  batch: 100
+  iteration: 10 ms
+  dense_size: 1 MB
+  servers: 1
+  server_bandwidth: 8 Gbit/s
+"""
+FILES = {
+    "trained.yaml": small_scenario() + KERNEL,
+    "in-step.yaml": small_scenario() + SYNC,
+    "README.md": "# A project\n\nIt says, at length, what it is.\n",
+    "records.csv": "System,nodes,nodenumz,Prob Started,Down Time\n2,5,0,6/21/2005 10:54,6\n",
+    "log.csv": "node,start,end,cause\na,10,11,disk\nb,30,,gpu\na,45,46,disk\nb,60,61,disk\n",
+    "few.csv": "node,start,end\na,2025-01-01,2025-01-02\n",
+    "bad.csv": "\x00\x01",
+}
+HUGE, DIGITS = "1" + 30 * "0", 5000 * "1"
+MINE = ("init", "mine.yaml", "--nodes", "12", "--kind")
+TRACE = "cluster={emb_ps: 2}", "failures={kind: trace, format: tidy, file: log.csv, time_unit: h, "
+
+
+def varying(over: str, *more: str) -> tuple[str, ...]:
+    return ("sweep", "small.yaml", "--over", over, *more)
+
+
+def changed(*overrides: str, command: str = "run", file: str = "small.yaml") -> tuple[str, ...]:
+    return (command, file, *(word for one in overrides for word in ("--set", one)))
+
+
+REFUSED: list[tuple[tuple[str, ...], str]] = [
+    # run
+    *((("run", "small.yaml", "--out", out), "") for out in ("ring", "ring/sub", "small.yaml/sub")),
+    *((changed(f"prices.node_hour={price}"), "prices.node_hour")
+      for price in ("-1", "EUR", "3 EUR a month", "1e30")),
+    (changed("accuracy.curve=other.csv"), "accuracy.curve: `other.csv` is not there"),
+    *((("run", "small.yaml", "--replay", name), "median, p95, worst")
+      for name in ("often", "1e3", "1.5", "")),
+    *((changed(TRACE[0], f"{TRACE[1]}{keys}}}"), said) for keys, said in (
+        ("period: {from: 2000-01-01}", "failures.period.from: 2000-01-01 is no number"),
+        ("period: {from: 50, to: 20}", "failures.period.to: 20.0 does not lie after"),
+        ("period: {}", "failures.period.from: is missing"),
+        ("period: {from: soon}", "`soon` is no instant"),
+        ("cause: fan", "no outage has a cause with 'fan'; there are: disk, gpu"),
+        ("nodes: 1000000000000", "failures.nodes"),
+        ("repair: -1 h", "failures.repair"),
+    )),
+    # fit
+    *((("fit", "log.csv", "--time-unit", "h", *options), said) for options, said in (
+        (["--column", "start=end"], "end: the column 'end' stands for 'start' already"),
+        (["--period", "2262-04-12.."], "period: '2262-04-12' is no finite number"),
+        (["--nodes", "1000000000000"], "1,000,000,000,000 nodes can't be observed"),
+        (["--nodes", "0"], "0 nodes can't be observed"),
+        (["--repair", "soon"], "--repair: 'soon' is not a time"),
+        (["--repair", "-1 h"], "--repair: '-1 h' is no time from 0 on"),
+        (["--format", "infinitehbd", "--repair", "1 h"], "--repair: belongs to format `jsonl`, "),
+    )),
+    (("fit", "README.md"),
+     "README.md:3: can't be read as a CSV: Expected 1 fields in line 3, saw 3"),
+    (("fit", "records.csv"),
+     "these are LANL's records, of which `system` has to be said (--system 2)"),
+    # init
+    (("init", "mine.yaml", "--nodes", "12"), "--kind"),
+    (("init", "mine.yaml", "--from", "quikstart"), "'quikstart' is none of criteo-kaggle, "),
+    ((*MINE, "gpu"), "'gpu' is not one of"),
+    ((*MINE, "recommender", "--failures", "28 h", "--state", "6"), "--state: '6' has no unit"),
+    *(((*MINE, "recommender", "--failures", file), file)
+      for file in ("small.yaml", "few.csv", "bad.csv")),
+    # sync
+    *((("sync", "in-step.yaml", "--trainers", n), "--trainers: '")
+      for n in ("0", "5,many", DIGITS, "²")),
+    (("sync", "in-step.yaml", "--beside", "fr-easgd"),
+     "sync.every: is missing: fr-easgd synchronises"),
+    (("sync", "in-step.yaml", "--beside", "easgd:5"), "sync.algorithm: `easgd` should be"),
+    (("sync", "small.yaml"), "sync: is missing: say how the trainers stay in step"),
+    # systems
+    (("systems", "--explain", "gemni"), "did you mean `gemini`?"),
+    (("systems", "--explain", "gemini", "--set", "job.step=1 s"), "name a scenario"),
+    (("systems", "nowhere.yaml", "--list"), "nowhere.yaml: cannot be read"),
+    # train
+    *((changed(override, command="train", file="trained.yaml"), said) for override, said in (
+        ("kernel.clicks={file: nowhere.tsv}", "`nowhere.tsv` is not there"),
+        ("kernel.clicks={file: '${UNSET_HERE}/x'}", "does not begin with CPRSIM_"),
+        ("kernel.batch=3000", "larger than the test clicks"),
+        ("kernel.optimizer=lion", "kernel.optimizer"),
+        ("kernel.rate=0", "kernel.rate"),
+        ("recovery.cpr.sub_saves={fraction: 0.125}", "does not take it"),
+        ("recovery=[{strategy: cpr-mfu, target_pls: 0.1, sub_saves: {fraction: 0.3}}]", "whole"),
+        ("kernel.sampels=9000", "did you mean `samples`"),
+    )),
+    # reproduce
+    (("reproduce", "nonsense"), "'nonsense' is none of "),
+    (("reproduce", "--keep", "--effort", "quick"), "--keep keeps full runs on generated clicks"),
+    (("reproduce", "--clicks", "nowhere.tsv"), "nowhere.tsv is no file"),
+    # numbers that are none, or too large
+    *(((command, "small.yaml", "--replay", HUGE), "") for command in ("run", "train")),
+    *((("run", "small.yaml", "--seed", number), "") for number in (HUGE, DIGITS)),
+    (("run", "small.yaml", "--replications", HUGE), ""),
+    (varying("costs.save=1 s,2 s", "--workers", HUGE), ""),
+    *((varying(over), "") for over in (
+        f"simulation.replications=1:{HUGE}:lin3", "costs.save=1 s:1e308 h:log3",
+        "costs.save=1 s,1e308 h", "costs.²=1 s,2 s", f"costs.{150 * '1'}=1 s,2 s",
+    )),
+    *((("measure", "small.yaml", option, HUGE), "") for option in ("--seeds", "--workers")),
+    (("reproduce", "fleet", "--workers", HUGE), ""),
+    *((changed(override), "") for override in (
+        "recovery.²=1", "recovery.٣.interval=1 h", f"recovery.{DIGITS}.interval=1 h",
+        "simulation.seed=" + 401 * "9",
+    )),
+    (("validate", "small.yaml", "--x²"), ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), REFUSED, ids=[" ".join(words)[:60] for words, _ in REFUSED]
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(scenario, tmp_path, arguments, said) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    before = sorted(tmp_path.rglob("*"))
+    called = call(*arguments)
+    assert isinstance(called.exception, SystemExit), repr(called.exception)
+    assert called.exit_code == 2
+    assert called.stderr
+    assert said in called.stderr
+    assert "Traceback" not in called.output
+    assert sorted(tmp_path.rglob("*")) == before
