@@ -87,22 +87,14 @@ def warm_start(what: ProxyModel, fraction: float) -> ProxyTrainer:
     return trainer
 
 
-@dataclass(frozen=True, slots=True)
-class InStep:
-    """One run of a stand-in on several replicas."""
-
-    quality: Quality  # of the mean of all replicas at the end, on the test clicks
-    n_syncs: float  # per trainer
-
-
-def train_in_step(team: Team) -> InStep:
-    """Train the rest of the clicks, without failures."""
+def train_in_step(team: Team) -> tuple[Quality, float]:
+    """Train the rest without failures: the mean replica on the test clicks, syncs per trainer."""
     replicas, log = team.replicas(), team.log()
     replicas.train(log)
     synced = log.trainer[log.kind == SyncEvent.SYNCED]
     n_of_all = int(np.sum(synced == ALL))
     n_syncs = n_of_all + (len(synced) - n_of_all) / team.setting.n_trainers
-    return InStep(replicas.evaluate(team.what.test), n_syncs)
+    return replicas.evaluate(team.what.test), n_syncs
 
 
 # ----------------------------------------------------------------------------- with failures

@@ -102,24 +102,6 @@ class Tagged:
         )
 
 
-def inlined(name: str) -> Callable[[type[Record]], type[Record]]:
-    """Decorate a record whose file has the fields of its record `name` among its own."""
-
-    def flat(self: Any, write: Callable[[Any], Any]) -> Any:  # pydantic asks for a method
-        plain = write(self)
-        return {**plain.pop(name), **plain}
-
-    def mark(kind: Any) -> Any:
-        from pydantic import model_serializer, model_validator
-
-        nested: Any = classmethod(lambda _, plain: {**plain, name: plain})
-        kind.nested = model_validator(mode="before")(nested)
-        kind.flat = model_serializer(mode="wrap")(flat)
-        return kind
-
-    return mark
-
-
 # --------------------------------------------------------------------------- records
 
 

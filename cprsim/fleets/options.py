@@ -12,7 +12,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
 from cprsim.failures.sources import stream
-from cprsim.files import NOT_STORED, Number, decode, digest_of, encode, inlined
+from cprsim.files import NOT_STORED, Number, decode, digest_of, encode
 from cprsim.fleets.course import (
     STATISTICS,
     FleetCell,
@@ -227,7 +227,6 @@ def _histories(loaded: LoadedScenario, strategy: int) -> Iterator[_History]:
 # ------------------------------------------------------------------------------ the decision
 
 
-@inlined("sensitivity")
 @dataclass(frozen=True, slots=True)
 class FleetDecision:
     """The cheapest option, and the present one."""

@@ -25,10 +25,12 @@ from cprsim.plots.axes import (
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.records import Estimate
-from cprsim.results.metrics import FINISHED, Percentiles
+from cprsim.results.metrics import FINISHED
 from cprsim.results.words import count, hours, percent, saves
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cprsim.recovery.policy import Policy
     from cprsim.results.run import Result
 
@@ -113,16 +115,16 @@ def _below(policy: Policy, result: Result) -> list[str]:
     return lines
 
 
-def percentiles_figure(overheads: Mapping[str, Percentiles], *, what: str) -> Figure:
+def percentiles_figure(overheads: Mapping[str, pd.DataFrame], *, what: str) -> Figure:
     """A line per strategy with the band of its 95 % intervals, by overhead as a share."""
     lines = tuple(
         Series(
-            name, floats(one.percent), floats(100 * one.value), floats(100 * one.low),
-            floats(100 * one.high),
+            name, floats(one.index), floats(100 * one["value"]), floats(100 * one["low"]),
+            floats(100 * one["high"]),
         )
         for name, one in overheads.items()
     )  # fmt: skip
-    at = [one.at(READ_AT).mean for one in overheads.values()]
+    at = [float(one["value"][READ_AT]) for one in overheads.values()]
     x_label = "percentile of the replications [%]"
     panel = Panel("", x_label, OVERHEAD_LABEL, lines, y_log=axis_top(at) < max(at))
     title = f"Percentiles of the overhead: {what}"

@@ -41,7 +41,7 @@ from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import RESTART, Policy
-from cprsim.results.metrics import BESIDE, FINISHED, Percentiles, percentiles
+from cprsim.results.metrics import BESIDE, FINISHED, percentiles
 from cprsim.results.money import Billed, bills_in, cheapest_of
 from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.run import Result, judged_by, worth_seeing
@@ -351,7 +351,7 @@ def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]
     found = dict(overhead_percentiles(result))
     if not found:
         return [Words(["No strategy finished every replication: there is nothing to rank."])]
-    n = max(one.n for one in found.values())
+    n = max(of[FINISHED].n for of in result.spreads().values())
     table = Table(
         caption=(
             f"Overhead in % of useful time by percentile of {count(n, 'run')}, with its 95 % "
@@ -359,7 +359,7 @@ def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]
         ),
         columns=row_columns("strategy", *(f"P{percent_of}" for percent_of in SHOWN_PERCENT)),
         rows=[
-            [name, *(_percentile(one.at(percent_of)) for percent_of in SHOWN_PERCENT)]
+            [name, *(_percentile(one, percent_of) for percent_of in SHOWN_PERCENT)]
             for name, one in found.items()
         ],
     )
@@ -400,7 +400,7 @@ def _failures(name: str, lane: Lane) -> Iterator[list[str]]:
         ]
 
 
-def overhead_percentiles(result: Result) -> Iterator[tuple[str, Percentiles]]:
+def overhead_percentiles(result: Result) -> Iterator[tuple[str, pd.DataFrame]]:
     """Percentiles of the overhead by strategy, of those that finished every replication."""
     for name, rows in result.replications.groupby("strategy", sort=False, observed=True):
         if rows["finished"].all():
@@ -408,6 +408,7 @@ def overhead_percentiles(result: Result) -> Iterator[tuple[str, Percentiles]]:
             yield str(name), percentiles(overhead.to_numpy(np.float64))
 
 
-def _percentile(spread: Estimate) -> str:
-    mean, low, high = suited(*spread.times(100).triple)
+def _percentile(of: pd.DataFrame, percent_of: int) -> str:
+    ends = (float(100 * of[name][percent_of]) for name in ("value", "low", "high"))
+    mean, low, high = suited(*ends)
     return mean if low == high else f"{mean} ({low} to {high})"

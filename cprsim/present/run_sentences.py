@@ -186,8 +186,8 @@ def verdicts(result: Result) -> Iterator[str]:
     """What the numbers alone would not tell: warnings, jobs that do not finish, no saves."""
     yield from (f"Warning: {one}" for one in result.warnings)
     spreads = result.spreads()
-    for strategy in result.strategies:
-        policy, name = strategy.policy, strategy.policy.name
+    for policy in result.policies:
+        name = policy.name
         finished, overhead = spreads[name][FINISHED], spreads[name]["overhead_fraction"]
         if finished.mean == 0:
             yield (

@@ -317,29 +317,10 @@ def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 PERCENT: Ints = np.arange(1, 100)
 
 
-@dataclass(frozen=True, slots=True)
-class Percentiles:
-    """The percentiles 1 to 99 of a sample, each with its 95 % interval.
+def percentiles(values: Floats) -> pd.DataFrame:
+    """Percentiles 1 to 99 of independent values: columns value, low, high, by percent.
 
-    `value`, `low`, `high`: (99,), in the sample's unit; `low` or `high` is NaN where the sample is
-    too small to bound the percentile on that side.
-    """
-
-    percent: Ints
-    value: Floats
-    low: Floats
-    high: Floats
-    n: int
-
-    def at(self, percent: int) -> Estimate:
-        """One percentile; `mean` holds its value."""
-        i = percent - 1
-        return Estimate(float(self.value[i]), float(self.low[i]), float(self.high[i]), self.n)
-
-
-def percentiles(values: Floats) -> Percentiles:
-    """Percentiles of independent values.
-
+    `low` or `high` is NaN where the sample is too small to bound the percentile on that side.
     Values by linear interpolation. The interval is that of two order statistics, whose ranks are
     binomial: between ranks l and u lies the true percentile with a probability of at least 95 %,
     whatever the distribution (David and Nagaraja, Order Statistics, 2003, section 7.1).
@@ -350,4 +331,5 @@ def percentiles(values: Floats) -> Percentiles:
     bounded = np.concatenate([[np.nan], ordered, [np.nan]])
     tail = (1 - CONFIDENCE) / 2
     low, high = (np.asarray(stats.binom.ppf(at, n, share), np.int64) for at in (tail, 1 - tail))
-    return Percentiles(PERCENT, np.quantile(ordered, share), bounded[low], bounded[high + 1], n)
+    found = {"value": np.quantile(ordered, share), "low": bounded[low], "high": bounded[high + 1]}
+    return pd.DataFrame(found, index=PERCENT)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from cprsim.curves.choosing import curve_path
 from cprsim.experiments.assemble import Experiment
-from cprsim.files import NOT_STORED, OMITTED, inlined
+from cprsim.files import NOT_STORED, OMITTED
 from cprsim.files.units import SIZE
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
 from cprsim.recovery.intervals import ROUNDING, n_saves_due
@@ -70,15 +70,6 @@ def price_of(loaded: LoadedScenario) -> Price | None:
     return Price(mean_node_hour(prices, nodes), prices.label)
 
 
-@inlined("policy")
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """How one strategy of a result recovered, and whether it was given up."""
-
-    policy: Policy
-    gave_up: bool  # stopped early because no replication finished
-
-
 @dataclass(frozen=True, slots=True)
 class CurveUsed:
     """The staleness curve that priced the losses of a result."""
@@ -110,7 +101,7 @@ class Result:
     warnings: tuple[str, ...] = ()  # of `warnings_of`
     # of a node-hour, where the scenario says it
     price: Price | None = field(default=None, metadata=OMITTED)
-    strategies: tuple[Recovered, ...]
+    policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)
     manifest: Mapping[str, Any] = field(metadata=NOT_STORED)
     replications: pd.DataFrame = field(metadata=NOT_STORED)
@@ -131,11 +122,6 @@ class Result:
     def parts(self) -> tuple[str, ...]:
         """The parts of overhead that were told apart, in the order of tables."""
         return parts_among(self.summary["quantity"])
-
-    @property
-    def policies(self) -> tuple[Policy, ...]:
-        """The recovery policies in the scenario's order."""
-        return tuple(strategy.policy for strategy in self.strategies)
 
 
 def write_result(
@@ -168,7 +154,7 @@ def write_result(
             timeline_replication=replication,
             replay=target.identity.replay,
             curve=_keep_curve(folder, outcome, curve_path),
-            strategies=tuple(Recovered(one.policy, one.gave_up) for one in outcome.strategies),
+            policies=tuple(one.policy for one in outcome.strategies),
             path=folder,
             manifest={},
             replications=replication_rows(outcome),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.files import NOT_STORED, OMITTED, Endless, Number, inlined
+from cprsim.files import NOT_STORED, OMITTED, Endless, Number
 from cprsim.records import Estimate
 from cprsim.recovery.losses import Metric, strategy_key
 from cprsim.recovery.policy import Policy
@@ -33,7 +33,6 @@ from cprsim.selector.limit import Limit
 SELECTION = "selection.json"
 
 
-@inlined("policy")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """One strategy at one interval, as simulated; intervals of means are 95 % and two-sided."""

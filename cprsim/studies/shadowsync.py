@@ -125,14 +125,14 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
     runs = []
     for name, n in CASES:
         small = setting_of(work, name).with_trainers(n).stand_in(threads, what.plan.batch)
-        run = train_in_step(Team(what, small, start))
+        quality, n_syncs = train_in_step(Team(what, small, start))
         runs.append(
             {
                 "algorithm": name,
                 "trainers": n,
-                "auc": run.quality.auc,
-                "log_loss": run.quality.log_loss,
-                "syncs": run.n_syncs,
+                "auc": quality.auc,
+                "log_loss": quality.log_loss,
+                "syncs": n_syncs,
                 "gain": small.step_gain,
             }
         )

@@ -12,7 +12,7 @@ from cprsim.plots.run import overhead_figure
 from cprsim.plots.timeline import timeline_figure
 from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK
 from cprsim.results.metrics import METRICS
-from cprsim.results.run import Recovered, Result
+from cprsim.results.run import Result
 from tests.making import paper_policy
 
 FULL = paper_policy("full", ROLL_BACK, 5.0, "young")
@@ -83,7 +83,7 @@ def result(policies=(FULL, CPR), overheads=None, timeline=None):
         n_nodes=8,
         timeline_replication=0,
         replay=None,
-        strategies=tuple(Recovered(policy, False) for policy in policies),
+        policies=tuple(policies),
         replications=pd.DataFrame(),
         losses=pd.DataFrame(),
         timeline=(

@@ -97,11 +97,11 @@ def test_the_docs_define_every_metric_and_no_other():
 
 def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
     found = percentiles(np.arange(10.0))
-    assert np.isnan(found.at(99).high)
-    assert np.isnan(found.at(1).low)
-    assert found.at(50).mean == 4.5
-    assert found.at(50).low == 1.0  # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
-    assert found.at(50).high == 8.0
+    assert np.isnan(found.at[99, "high"])
+    assert np.isnan(found.at[1, "low"])
+    assert found.at[50, "value"] == 4.5
+    assert found.at[50, "low"] == 1.0  # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
+    assert found.at[50, "high"] == 8.0
 
 
 def test_the_interval_of_a_percentile_covers_it_as_often_as_it_says():
