@@ -302,13 +302,14 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
         yield f"{', '.join(one.label for one in some)}: {why}; not taken as the cheapest."
     known = (PAPER, NO_SERVERS)
-    if lacking := [name for name, why in comparison.left_out.items() if why not in known]:
-        yield (
+    lacking = [name for name, why in comparison.left_out.items() if why not in known]
+    assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []
+    if lacking:
+        assumed.append(
             f"Not compared: {_few(lacking)}. This job can't run them, or the scenario lacks an "
             "input of theirs: 'What can't run it' (-v) says which."
         )
-    if comparison.assumed:
-        yield f"Assumed: {' '.join(comparison.assumed)}"
+    yield " ".join(assumed)
 
     bare = [one.name for one in found if one.facts.how == FOUND and one.every == NEVER]
     if bare:
