@@ -200,7 +200,7 @@ def allows(requirement: Requirement, pins: dict[str, str]) -> bool:
 
 def test_files_that_the_architecture_names_are_there() -> None:
     text = page("docs/architecture.md")
-    named = set(re.findall(r"`((?:[\w-]+/)+[\w-]+\.py)`", text))
+    named = set(re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|md|yaml))`", text))
     assert len(named) > 40
     missing = [
         one

@@ -153,7 +153,7 @@ def rename_everything(result: Path) -> None:
     """Put the evil name for everything that has a name, and seal the folder again."""
     job = json.loads((result / "job.json").read_text("utf-8"))
     job["name"] = f"job {EVIL}"
-    for number, strategy in enumerate(job["strategies"]):
+    for number, strategy in enumerate(job["policies"]):
         strategy |= {"name": f"{EVIL} {number}", "interval_rule": EVIL}
     (result / "job.json").write_text(json.dumps(job), "utf-8")
     names = {old: f"{EVIL} {number}" for number, old in enumerate(("full", "partial", "cpr"))}
