@@ -34,6 +34,15 @@ UNDRAWING_PROGRAM = [
 SERVERS = Cluster((Role("emb_ps", 4, Holds.SHARD),))
 FREE = Costs(*[Constant(0.0)] * 4)
 Make = Callable[..., Experiment]
+PRICES = """\
+prices:
+  node_hour: {trainer: 2.57 USD, any: 0.83 USD}
+  storage_month: 0.023
+  storage_written: 0.0057
+  watts: {trainer: 713, any: 351}
+  kwh: 0.117
+  carbon_kg_per_kwh: 0.4
+"""
 
 
 def paper_policy(

@@ -33,21 +33,12 @@ from cprsim.present.html import whole
 from cprsim.present.terminal import text_of
 from tests.fleet.making import JOB, REST
 from tests.golden.numbers import written_log
-from tests.making import SCENARIOS, call, small_scenario, undrawing
+from tests.making import PRICES, SCENARIOS, call, small_scenario, undrawing
 from tests.present.outline import Outline
 
 EXAMPLES = SCENARIOS.parent / "docs" / "examples"
 EVIL = "<b>evil</b> | \x1b[31m"  # that no page and no terminal obeys
 SMALL = small_scenario(replications=30).replace("emb_ps: 4", "emb_ps: 4, shard_size: 50 GB")
-PRICES = """\
-prices:
-  node_hour: {trainer: 2.57 USD, any: 0.83 USD}
-  storage_month: 0.023
-  storage_written: 0.0057
-  watts: {trainer: 713, any: 351}
-  kwh: 0.117
-  carbon_kg_per_kwh: 0.4
-"""
 CURVE = EXAMPLES.parents[1] / "cprsim" / "curves" / "shipped" / "criteo-kaggle-linear.json"
 KEPT = EXAMPLES.parents[1] / "results" / "reproduction" / "shadowsync"
 KERNEL = "kernel: {samples: 3000, most_rows: 30, dimension: 4, bottom: [8], top: [8], batch: 50}\n"

@@ -18,17 +18,8 @@ from cprsim.scenario.reading import load_scenario
 from cprsim.selector.unknown import sensitivity_of
 from cprsim.sweeps.folder import load_sweep
 from tests.history.making import exported, write_events
-from tests.making import call
+from tests.making import PRICES, call
 
-PRICES = """\
-prices:
-  node_hour: {trainer: 2.57 USD, any: 0.83 USD}
-  storage_month: 0.023
-  storage_written: 0.0057
-  watts: {trainer: 713, any: 351}
-  kwh: 0.117
-  carbon_kg_per_kwh: 0.4
-"""
 SCENARIO = f"""\
 name: small
 job: {{useful: 20 h, step: 1 s}}
