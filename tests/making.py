@@ -27,9 +27,6 @@ SCENARIOS = Path(__file__).parents[1] / "scenarios"  # those that ship
 PATIENCE_S = 600  # with a process: a busy machine is slow, not wrong
 PROGRAM = [sys.executable, "-m", "cprsim.cli"]
 WITHOUT_FIGURES = "from cprsim.plots import save; save.save_figures = lambda *_, **__: []"
-UNDRAWING_PROGRAM = [
-    sys.executable, "-c", f"{WITHOUT_FIGURES}; from cprsim.cli import main; main()"
-]  # fmt: skip
 
 SERVERS = Cluster((Role("emb_ps", 4, Holds.SHARD),))
 FREE = Costs(*[Constant(0.0)] * 4)

@@ -261,7 +261,7 @@ def test_a_page_is_valid_escaped_and_shows_every_number(case: tuple[Case, Answer
         assert plain(whole(said)) in shown
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", [60, 120])
 @pytest.mark.parametrize("everything", [False, True])
 def test_a_terminal_is_never_too_narrow(
     case: tuple[Case, Answer], width: int, everything: bool

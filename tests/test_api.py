@@ -102,14 +102,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("sweep", {"scenario": "quickstart", "over": {"costs.save": 5}}, "over costs.save: .*bare"),
     ("sweep", {"scenario": "quickstart", "mode": "x"}, "mode: 'x' should be 'grid' or"),
     ("sweep", {"scenario": "quickstart", "over": {}, "precision": 5}, "precision: `500 %` is out"),
-    ("sweep", {"scenario": "quickstart", "over": {}, "replications": 3, "precision": 0.1},
-     "one of them"),
+    ("sweep", {"scenario": "quickstart", "replications": 3, "precision": 0.1}, "one of them"),
     ("select", {"scenario": "quickstart"}, "with one of max_auc_loss, max_log_loss, max_loss"),
     ("select", {"scenario": "quickstart", "max_loss": {"auc": 0.1, "ne": 0.1}}, "at most 1 item"),
     ("report", {}, "results: name at least one"),
     ("systems", {"scenario": "quickstart", "only": "full"}, "only: 'str' instances are not"),
     ("systems", {"overrides": {"job.useful": "3 h"}}, "name a scenario"),
-    ("systems", {"scenario": float("nan")}, "scenario: nan should be an instance of Scenario"),
     ("fit", {"log": "x", "repair": "soon"}, "repair: 'soon' is not a time: write"),
     ("measure", {"scenario": "quickstart", "budget": "600"}, "^budget: '600' has no unit"),
     ("measure", {"scenario": "quickstart", "precision": -0.2}, "^precision: must be positive"),
@@ -117,12 +115,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("validate", {}, "schema"),
     ("init", {"copy": "quikstart"}, r"^copy: 'quikstart' is none of"),
     ("init", {}, r"^name kind and nodes, or copy, or listed$"),
-    *((name, {key: number}, rf"{key}: {number} should be (greater|less) than")
-      for name, key, number in (
-        ("fleet", "workers", 0), ("fit", "bootstrap", -1), ("measure", "seeds", 2),
-        ("measure", "workers", 10**6), ("train", "replay", -1), ("backtest", "draws", 0),
-        ("calibrate", "nodes", 0),
-    )),
+    ("fleet", {"workers": 0}, "workers: 0 should be greater than"),
+    ("measure", {"workers": 10**6}, "workers: 1000000 should be less than"),
 ]  # fmt: skip
 
 

@@ -19,13 +19,8 @@ def test_the_interval_of_a_mean_is_students() -> None:
     assert found.triple == pytest.approx((VALUES.mean(), low, high))
     assert found.n == 4
     assert found.half_width == pytest.approx((high - low) / 2)
-
-
-def test_one_value_has_no_interval() -> None:
-    found = Estimate.of_mean(np.array([2.0]))
-    assert found.mean == 2.0
-    assert isnan(found.low)
-    assert not found.has_interval
+    single = Estimate.of_mean(np.array([2.0]))
+    assert (single.mean, isnan(single.low), single.has_interval) == (2.0, True, False)
 
 
 def test_the_interval_of_draws_lies_between_their_quantiles() -> None:

@@ -27,6 +27,8 @@ MACHINE_PATHS = re.compile(
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 HEADING = re.compile(r"^#+\s+(.+)$", re.MULTILINE)
+DIGEST = re.compile(r"results/[\w-]+-[0-9a-f]{10}\b")  # moves with every change of the code
+COG = re.compile(r"<!-- \[\[\[cog.*?\[\[\[end\]\]\]", re.DOTALL)  # renewed and checked
 
 
 @cache
@@ -137,6 +139,11 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
             elif anchor and anchor not in anchors(there.read_text("utf-8")):
                 lost.append(f"{path.relative_to(ROOT)}: no heading #{anchor} in {target or 'it'}")
     assert lost == []
+
+
+def test_no_document_names_a_folder_by_a_digest_that_the_next_change_moves() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    assert [path for path in pages if DIGEST.search(COG.sub("", path.read_text("utf-8")))] == []
 
 
 def test_links_lead_from_the_readme_to_every_document() -> None:

@@ -27,16 +27,13 @@ failures:
 
 @pytest.fixture
 def log(tmp_path):
-    """A made-up log of 20 nodes in 200 days: exponential times, each outage of 2 h."""
-    draw, begin, rows = random.Random(7), datetime(2025, 1, 1), []
-    for node in range(20):
-        at_h = draw.expovariate(1 / 600)
-        while at_h < 4800:
-            ends = (begin + timedelta(hours=hours) for hours in (at_h, at_h + 2))
-            rows.append(",".join([f"n{node}", *(f"{end:%Y-%m-%d %H:%M}" for end in ends)]))
-            at_h += 2 + draw.expovariate(1 / 600)
+    """A made-up log of 20 nodes in 200 days: about one failure of each in 600 h."""
+    draw, begin, rows = random.Random(7), datetime(2025, 1, 1), ["node,start,end"]
+    for number in range(160):
+        start = begin + timedelta(hours=draw.uniform(0, 4800))
+        rows.append(f"n{number % 20},{start},{start + timedelta(hours=2)}")
     path = tmp_path / "log.csv"
-    path.write_text("\n".join(["node,start,end", *rows]) + "\n", "utf-8")
+    path.write_text("\n".join(rows), "utf-8")
     return path
 
 
@@ -100,12 +97,11 @@ def test_the_schema_is_put_beside_it_once(cprsim, tmp_path) -> None:
     assert schema.read_text() == "mine"
 
 
-def test_a_shipped_scenario_copied_home_is_the_same_and_editors_find_its_schema(cprsim, tmp_path):
+def test_a_shipped_scenario_copied_home_is_the_same(cprsim, tmp_path) -> None:
     for names in ((), ("other.yaml",)):
         assert cprsim("init", "--from", "quickstart", *names).exit_code == 0
         copy = tmp_path / (*names, "quickstart.yaml")[0]
         assert copy.read_bytes() == (SCENARIOS / "quickstart.yaml").read_bytes()
-    assert (tmp_path / "scenario.schema.json").is_file()
 
 
 @pytest.mark.parametrize(
@@ -115,6 +111,8 @@ def test_a_shipped_scenario_copied_home_is_the_same_and_editors_find_its_schema(
 )  # fmt: skip
 def test_the_commands_to_go_on_with_are_of_the_scenario(cprsim, options, interval, other) -> None:
     called = cprsim("init", "mine.yaml", "--json", "--kind", *options)
-    said = [one["command"] for one in json.loads(called.stdout)["frames"]["commands"]]
-    assert f"cprsim sweep mine.yaml --over recovery.{interval}.interval='10 min:8 h:log6'" in said
-    assert {one.split()[1] for one in said} == {"run", "sweep", other, "fit", "report"}
+    commands = [row["command"] for row in json.loads(called.stdout)["frames"]["commands"]]
+    assert (
+        f"cprsim sweep mine.yaml --over recovery.{interval}.interval='10 min:8 h:log6'" in commands
+    )
+    assert {line.split()[1] for line in commands} == {"run", "sweep", other, "fit", "report"}

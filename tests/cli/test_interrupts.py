@@ -1,18 +1,15 @@
-"""Ctrl-C says what is kept and how to go on; the program may be called as a module."""
+"""Ctrl-C says what is kept and how to go on."""
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-import cprsim
 from tests.making import PATIENCE_S, PROGRAM
 from tests.measuring.conftest import SCENARIO as TRAINED
 
@@ -80,12 +77,3 @@ def test_what_is_finished_is_kept_and_counted_and_the_way_on_is_said(
     assert last.endswith(f". The same command goes on from there: {again}")
     assert not list(Path("results").glob("small-sweep-*"))
     assert not Path("c.json").exists()
-
-
-def test_the_program_may_be_called_as_a_module() -> None:
-    command = [sys.executable, "-m", "cprsim", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == f"cprsim {cprsim.__version__}\n"
-    wrong = subprocess.run([*command[:-1], "run", "no-such.yaml"], capture_output=True, text=True)
-    assert wrong.returncode == 2
-    assert re.match(r"(cprsim: )?no-such\.yaml", wrong.stderr)

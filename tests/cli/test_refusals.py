@@ -45,12 +45,10 @@ def changed(*overrides: str, command: str = "run", file: str = "small.yaml") -> 
 
 REFUSED: list[tuple[tuple[str, ...], str]] = [
     # run
-    *((("run", "small.yaml", "--out", out), "") for out in ("ring", "ring/sub", "small.yaml/sub")),
-    *((changed(f"prices.node_hour={price}"), "prices.node_hour")
-      for price in ("-1", "EUR", "3 EUR a month", "1e30")),
+    *((("run", "small.yaml", "--out", out), "") for out in ("ring", "small.yaml/sub")),
+    *((changed(f"prices.node_hour={price}"), "prices.node_hour") for price in ("-1", "1e30")),
     (changed("accuracy.curve=other.csv"), "accuracy.curve: `other.csv` is not there"),
-    *((("run", "small.yaml", "--replay", name), "median, p95, worst")
-      for name in ("often", "1e3", "1.5", "")),
+    (("run", "small.yaml", "--replay", "1.5"), "median, p95, worst"),
     *((changed(TRACE[0], f"{TRACE[1]}{keys}}}"), said) for keys, said in (
         ("period: {from: 2000-01-01}", "failures.period.from: 2000-01-01 is no number"),
         ("period: {from: 50, to: 20}", "failures.period.to: 20.0 does not lie after"),
@@ -82,8 +80,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     *(((*MINE, "recommender", "--failures", file), file)
       for file in ("small.yaml", "few.csv", "bad.csv")),
     # sync
-    *((("sync", "in-step.yaml", "--trainers", n), "--trainers: '")
-      for n in ("0", "5,many", DIGITS, "²")),
+    *((("sync", "in-step.yaml", "--trainers", n), "--trainers: '") for n in ("0", "5,many")),
     (("sync", "in-step.yaml", "--beside", "fr-easgd"),
      "sync.every: is missing: fr-easgd synchronises"),
     (("sync", "in-step.yaml", "--beside", "easgd:5"), "sync.algorithm: `easgd` should be"),

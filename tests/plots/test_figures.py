@@ -45,14 +45,11 @@ def test_the_timeline_explains_all_that_it_shows():
 
 
 def test_a_timeline_with_many_saves_and_failures_is_drawn(tmp_path):
-    rows = [(0.0, "started", "useful", 0.0, -1)]
-    for i in range(1, 800):
-        rows.append((i * 0.1, "save_started", "save", i * 0.1, -1))
-        rows.append((i * 0.1 + 0.01, "save_committed", "useful", i * 0.1, -1))
-        if i % 4 == 0:
-            rows.append((i * 0.1 + 0.02, "failed", "load", i * 0.1, 1))
-            rows.append((i * 0.1 + 0.02, "rolled_back", "load", i * 0.1, -1))
-            rows.append((i * 0.1 + 0.03, "resumed", "useful", i * 0.1, -1))
+    cycle = [
+        ("save_started", "save"), ("save_committed", "useful"), ("failed", "load"),
+        ("rolled_back", "load"), ("resumed", "useful"),
+    ]  # fmt: skip
+    rows = [(h + n / 10, *what, h, 1) for h in range(80) for n, what in enumerate(cycle)]
     rows.append((80.0, "stopped", "over", 80.0, -1))
     result = hand.result(policies=(hand.FULL,), timeline=hand.events(rows))
     assert len(save_figures(drawings(result), tmp_path)) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import matplotlib
@@ -27,17 +28,12 @@ def sweep_figures(result: SweepResult) -> dict[str, Figure]:
     return {name: draw() for name, draw in figures_of(result).items()}
 
 
-def overhead(strategy: str, interval_min: float, save_s: float) -> float:
-    """Full recovery's first-order form; partial recovery's grows with the save alone."""
-    if strategy == "partial":
-        return save_s / 400
-    return save_s / 60 / interval_min + interval_min / 2400
-
-
 def rows(axes, place, varied, names=("full", "partial")):
+    """Full recovery by its first-order form; partial recovery's grows with the save alone."""
     at = dict(zip([axis.column for axis in axes], place, strict=True))
-    numbers = {axis: at.get(axis.column) or VALUES[axis][1] for axis in (INTERVAL, SAVE)}
-    of = {name: overhead(name, numbers[INTERVAL], numbers[SAVE]) for name in names}
+    interval_min, save_s = (at.get(axis.column) or VALUES[axis][1] for axis in (INTERVAL, SAVE))
+    first_order = save_s / 60 / interval_min + interval_min / 2400
+    of = {name: save_s / 400 if name == "partial" else first_order for name in names}
     for name in names:
         yield {
             **at, "varied": varied, "strategy": name, "on_failure": "x", "save_interval_h": 1.0,
@@ -52,12 +48,8 @@ def rows(axes, place, varied, names=("full", "partial")):
 
 def swept(*axes: AxisColumn, mode: str = "grid", names=("full", "partial")) -> SweepResult:
     if mode == "grid":
-        grid = np.stack(np.meshgrid(*[range(len(VALUES[a])) for a in axes], indexing="ij"), -1)
-        where = [
-            [VALUES[a][i] for a, i in zip(axes, place, strict=True)]
-            for place in grid.reshape(-1, len(axes))
-        ]
-        found = [row for place in where for row in rows(axes, place, "all", names)]
+        places = product(*(VALUES[axis] for axis in axes))
+        found = [row for place in places for row in rows(axes, place, "all", names)]
     else:
         found = list(rows(axes, [None] * len(axes), "", names))
         for n, axis in enumerate(axes):
@@ -83,8 +75,6 @@ def unfinished(result: SweepResult) -> SweepResult:
     ("result", "names"),
     [
         (swept(INTERVAL), {"curves"}),
-        (swept(FAMILY), {"curves"}),
-        (swept(SAVE, INTERVAL), {"curves", "map"}),
         (unfinished(swept(SAVE, INTERVAL)), {"curves", "map"}),
         (swept(FAMILY, INTERVAL), {"curves"}),
         (swept(SAVE, INTERVAL, names=("full",)), {"curves"}),
@@ -137,7 +127,6 @@ def test_with_prices_a_tornado_in_money_stands_beside_that_of_the_overhead() -> 
     ("key", "words"),
     [
         ("costs.save", "cost of a save"),
-        ("recovery.interval", "save interval"),
         ("recovery.full.interval", "save interval of full"),
         ("recovery.gemini.options.remote_every", "remote every of gemini"),
         ("scopes.process.share", "share of process failures"),

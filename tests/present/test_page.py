@@ -9,17 +9,12 @@ import shutil
 import pytest
 
 import cprsim
-from cprsim.curves.curve_file import write_curve
 from cprsim.errors import ResultError, WriteError
 from cprsim.present.answer import Answer
 from cprsim.present.html import render
-from cprsim.present.kinds import answer_of
 from cprsim.present.run_sentences import answer
-from cprsim.recovery.losses import Metric
 from cprsim.results.run import load_result
 from cprsim.results.words import percent
-from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.response import Response
 from tests.making import small_scenario, undrawing
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -95,20 +90,3 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(run, tmp_path, monkeyp
     with pytest.raises(WriteError, match=f"^can't write {out}: No space left on device$"):
         run.report(out)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
-
-
-def test_the_page_of_a_curve_says_what_a_hundredth_of_the_samples_costs(tmp_path):
-    costs = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3, degrees=7)
-    path = tmp_path / "mine.json"
-    write_curve(
-        path, StalenessCurve("mine", (costs,), {"samples": 300_000}, "cprsim measure mine.yaml")
-    )
-    page = answer_of(path).document
-    assert page.title == "What stale shards cost in accuracy: mine"
-    fit, answer = page.answer
-    assert fit == "The curve is fit for use."
-    half = 2.364624 * 0.001 * 0.01  # Student's t of 7 degrees, 97.5 %
-    assert f"AUC loss 0.000200 ± {half:.6f}" in answer
-    text = html.unescape(render(page))
-    for said in ("weighted PLS", "kernel.samples", "300000", "cprsim measure mine.yaml"):
-        assert said in text
