@@ -42,27 +42,25 @@ def damaged(draw: st.DrawFn, files: list[Path]) -> tuple[str, str]:
     return path.name, "\n".join(lines)
 
 
-def require_taken_or_refused(*arguments: object) -> None:
-    done = call(*arguments)
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("validate", TEXTS),
+        ("fit --time-unit h", LOGS),
+        ("fit --format costs", LOGS),
+        ("calibrate", LOGS),
+        ("ledger", LOGS),
+    ],
+)
+@SETTINGS
+@given(st.data())
+def test_a_damaged_file_is_taken_or_refused(
+    command: str, files: list[Path], data: st.DataObject
+) -> None:
+    name, text = data.draw(damaged(files))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        path.write_text(text, "utf-8")
+        done = call(*command.split(), path)
     assert done.exit_code in (0, 2), done.output
     assert "Traceback" not in done.output
-
-
-@SETTINGS
-@given(damaged(TEXTS))
-def test_a_damaged_scenario(made: tuple[str, str]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, made[0])
-        path.write_text(made[1], "utf-8")
-        require_taken_or_refused("validate", path)
-
-
-@pytest.mark.parametrize("command", ["fit", "fit --format costs", "calibrate", "ledger"])
-@SETTINGS
-@given(damaged(LOGS))
-def test_a_damaged_log(command: str, made: tuple[str, str]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, made[0])
-        path.write_text(made[1], "utf-8")
-        units = ("--time-unit", "h") if command == "fit" else ()
-        require_taken_or_refused(*command.split(), path, *units)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
-import pytest
 import yaml
 
 import cprsim
@@ -22,31 +20,16 @@ def test_the_citation_names_this_version() -> None:
     assert citation["license"] == "Apache-2.0"
 
 
-@pytest.fixture
-def workflow() -> dict[str, Any]:
-    """What GitHub runs."""
-    return dict(yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text("utf-8")))
-
-
-def test_the_workflow_runs_the_commands_of_the_submission(workflow) -> None:
-    steps = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
+def test_github_runs_the_stages_of_ci_with_the_oldest_and_the_newest_python() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text("utf-8"))["jobs"]
+    steps = [step for job in jobs.values() for step in job["steps"]]
     script = (ROOT / ".ci" / "run").read_text("utf-8")
     stages = re.findall(r"^(?:make|\.ci/stage) (.*)$", script, re.MULTILINE)
-    wanted = {f"make {stage}" for stage in stages}
-    assert wanted
-    assert wanted <= set("\n".join(steps).splitlines())
-
-
-def test_the_workflow_names_its_actions_by_commit(workflow) -> None:
-    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
-    actions = [step["uses"] for step in steps if "uses" in step]
-    assert actions
-    assert [one for one in actions if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", one)] == []
-
-
-@pytest.mark.parametrize("job", ["wheel", "start"])
-def test_what_a_newcomer_does_is_tried_with_the_oldest_and_the_newest_python(workflow, job) -> None:
-    tried = workflow["jobs"][job]["strategy"]["matrix"]["python"]
+    assert stages
+    run = "\n".join(step.get("run", "") for step in steps).splitlines()
+    assert {f"make {stage}" for stage in stages} <= {*run}
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    named = [one.rpartition(" ")[2] for one in metadata["classifiers"] if " 3." in one]
-    assert [tried[0], tried[-1]] == [named[0], named[-1]]
+    named = [line.rpartition(" ")[2] for line in metadata["classifiers"] if " 3." in line]
+    for job in ("wheel", "start"):
+        tried = jobs[job]["strategy"]["matrix"]["python"]
+        assert [tried[0], tried[-1]] == [named[0], named[-1]]

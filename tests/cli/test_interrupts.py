@@ -16,14 +16,20 @@ from tests.measuring.conftest import SCENARIO as TRAINED
 pytestmark = pytest.mark.long
 
 
+SWEEP = (
+    "sweep small.yaml --over costs.load=1min:9min:lin12 --over costs.detect=1s:9s:lin10 "
+    "--replications 500"
+)
+
+
 def heeding_interrupts() -> None:
     """Tests that run in the background of a shell hand on that interrupts are ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def interrupted(arguments: list[object], begun) -> subprocess.CompletedProcess[str]:
+def interrupted(arguments: list[str], begun) -> subprocess.CompletedProcess[str]:
     """Call the program, and press Ctrl-C as a terminal does once it has begun."""
-    command = [*PROGRAM, *map(str, arguments)]
+    command = [*PROGRAM, *arguments]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -43,37 +49,30 @@ def interrupted(arguments: list[object], begun) -> subprocess.CompletedProcess[s
     return subprocess.CompletedProcess(command, running.returncode, out, err)
 
 
-@pytest.mark.parametrize(("command", "workers"), [("sweep", 1), ("sweep", 2), ("measure", 1)])
+@pytest.mark.parametrize(
+    ("arguments", "parts", "kept"),
+    [
+        (f"{SWEEP} --workers 1", "results/points/*/*.json", "{} of 120 points are finished and "),
+        (f"{SWEEP} --workers 2", "results/points/*/*.json", "{} of 120 points are finished and "),
+        ("measure trained.yaml --out c.json --seeds 200 --workers 1", "c.json.runs/seed-*.jsonl",
+         "{:,} finished training runs are kept in "),
+    ],
+)  # fmt: skip
 def test_what_is_finished_is_kept_and_counted_and_the_way_on_is_said(
-    scenario, command, workers
+    scenario, arguments, parts, kept
 ) -> None:
     Path("trained.yaml").write_text(TRAINED, "utf-8")
-    arguments, parts, said = {
-        "sweep": (
-            ["small.yaml", "--over", "costs.load=1min:9min:lin12", "--over",
-             "costs.detect=1s:9s:lin10", "--replications", 500],
-            "results/points/*/*.json",
-            "{} of 120 points are finished and kept in results/points",
-        ),
-        "measure": (
-            ["trained.yaml", "--out", "c.json", "--seeds", 200],
-            "c.json.runs/seed-*.jsonl",
-            "{:,} finished training runs are kept in ",
-        ),
-    }[command]  # fmt: skip
-    arguments = [command, *arguments, "--workers", workers]
 
     def n_finished() -> int:
         files = [path.read_bytes() for path in Path().glob(parts)]
-        return len(files) if command == "sweep" else sum(file.count(b"\n") for file in files)
+        return sum(file.count(b"\n") if parts.endswith("l") else 1 for file in files)
 
-    done = interrupted(arguments, lambda: n_finished() > 2)
+    done = interrupted(arguments.split(), lambda: n_finished() > 2)
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
     assert last.startswith("cprsim: interrupted; ")
-    assert said.format(n_finished()) in last
-    again = " ".join(["cprsim", *map(str, arguments)])
-    assert last.endswith(f". The same command goes on from there: {again}")
+    assert kept.format(n_finished()) in last
+    assert last.endswith(f". The same command goes on from there: cprsim {arguments}")
     assert not list(Path("results").glob("small-sweep-*"))
     assert not Path("c.json").exists()

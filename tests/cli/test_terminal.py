@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -15,16 +14,6 @@ EVIL = "\x1b[31mred\x1b]0;title\x07\x9b2J\u202edlrow[/b][bold]"
 SPELLED = EVIL.encode("unicode_escape").decode("ascii")  # as double-quoted YAML does
 
 
-# ------------------------------------------------------------------------- whole commands
-
-
-def hostile_log(folder: Path) -> Path:
-    path = folder / "log.csv"
-    rows = [f'"{EVIL}{i % 3}",{10 * i},{10 * i + 1 + i % 4},"cause {EVIL}"' for i in range(1, 40)]
-    path.write_text("node,start,end,cause\n" + "\n".join(rows) + "\n", "utf-8")
-    return path
-
-
 def assert_spelled_out(called) -> None:
     for text in (called.stdout, called.stderr):
         assert printable(text) == text
@@ -32,7 +21,9 @@ def assert_spelled_out(called) -> None:
 
 
 def test_names_of_nodes_causes_and_files_of_a_log(cprsim, tmp_path) -> None:
-    log = hostile_log(tmp_path).rename(tmp_path / f"{EVIL.replace('/', '')}\n# .csv")
+    rows = [f'"{EVIL}{i % 3}",{10 * i},{10 * i + 1 + i % 4},"cause {EVIL}"' for i in range(1, 40)]
+    log = tmp_path / f"{EVIL.replace('/', '')}\n# .csv"
+    log.write_text("\n".join(["node,start,end,cause", *rows]), "utf-8")
     few = ("--time-unit", "h", "--bootstrap", "0")
     called = cprsim("fit", log, *few, "-v")
     assert called.exit_code == 0, called.stderr

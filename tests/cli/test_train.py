@@ -24,12 +24,10 @@ def by_name(answer) -> dict[str, dict]:
 
 def write_clicks(path, n: int) -> None:
     rng = np.random.default_rng(0)
-    lines = []
-    for label in rng.integers(0, 2, n):
-        integers = map(str, rng.integers(0, 50, 13))
-        categories = (f"{value:08x}" for value in rng.integers(0, 9, 26))
-        lines.append("\t".join([str(label), *integers, *categories]) + "\n")
-    path.write_text("".join(lines))
+    with path.open("w") as file:
+        for label in rng.integers(0, 2, n):
+            categories = (f"{value:08x}" for value in rng.integers(0, 9, 26))
+            print(label, *rng.integers(0, 50, 13), *categories, sep="\t", file=file)
 
 
 def test_accuracy_stands_beside_overhead(trained, scenario):
@@ -81,8 +79,7 @@ def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(cprsim, trained, 
     log.write_text("".join([*lines[:7], "no click\n", *lines[7:]]))
     override = "kernel.clicks={file: clicks.tsv}"
     called = cprsim("train", scenario, "--set", override)
-    assert called.exit_code == 2
-    assert called.stderr == f"{log}:8: 1 fields between tabs, not 40\n"
+    assert (called.exit_code, called.stderr) == (2, f"{log}:8: 1 fields between tabs, not 40\n")
     answer = trained(["kernel.clicks={file: clicks.tsv, skip_bad: true}"])
     assert answer.values["skipped_lines"] == 1
     assert "Left out of the log: 1 bad line." in str(answer)

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -18,37 +17,26 @@ SOURCES = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.to
 MOST_BYTES = 3_000_000  # of either file
 
 
-def problems(dist: Path) -> Iterator[str]:
+def problems(dist: Path) -> list[str]:
     """What is wrong, one sentence each."""
     (wheel,), (source,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
-    for file in (wheel, source):
-        if file.stat().st_size > MOST_BYTES:
-            yield f"{file.name} has {file.stat().st_size} bytes, more than {MOST_BYTES}"
-    package = _tracked("cprsim")
+    listed = subprocess.run(["git", "ls-files", "cprsim"], cwd=ROOT, capture_output=True, text=True)
+    package = {name for name in listed.stdout.splitlines() if not name.endswith(".gitkeep")}
     with zipfile.ZipFile(wheel) as packed:
-        names = {name for name in packed.namelist() if ".dist-info/" not in name}
-    yield from _differences(wheel.name, names, package, exactly=True)
+        in_wheel = {name for name in packed.namelist() if ".dist-info/" not in name}
     with tarfile.open(source) as archive:
-        names = {member.name.partition("/")[2] for member in archive if member.isfile()}
-    yield from _differences(source.name, names, package | SOURCES, exactly=False)
-    yield from (f"{source.name}: holds {name}" for name in names if name.startswith("tests/"))
-
-
-def _tracked(folder: str) -> set[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    return {name for name in listed.splitlines() if not name.endswith(".gitkeep")}
-
-
-def _differences(name: str, found: set[str], wanted: set[str], *, exactly: bool) -> Iterator[str]:
-    yield from (f"{name}: lacks {missing}" for missing in sorted(wanted - found))
-    if exactly:
-        yield from (f"{name}: holds {more}" for more in sorted(found - wanted))
+        in_source = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    return [
+        *(f"{file.name} is larger than {MOST_BYTES} bytes"
+          for file in (wheel, source) if file.stat().st_size > MOST_BYTES),
+        *(f"{wheel.name}: lacks {name}" for name in sorted(package - in_wheel)),
+        *(f"{wheel.name}: holds {name}" for name in sorted(in_wheel - package)),
+        *(f"{source.name}: lacks {name}" for name in sorted((package | SOURCES) - in_source)),
+        *(f"{source.name}: holds {name}" for name in in_source if name.startswith("tests/")),
+    ]  # fmt: skip
 
 
 if __name__ == "__main__":
-    wrong = list(problems(Path(sys.argv[1])))
-    for one in wrong:
-        print(one, file=sys.stderr)
+    wrong = problems(Path(sys.argv[1]))
+    print("\n".join(wrong), file=sys.stderr)
     sys.exit(bool(wrong))

@@ -5,8 +5,8 @@ And what the repository keeps of the last full run, with the document that is ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -26,23 +26,15 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "results" / "reproduction"
 FOLDERS = sorted(path for path in KEPT.iterdir() if path.is_dir())
 
-CHART = Chart(
-    "title",
-    "what it is",
-    (
-        Panel("panel", "", "hours", (
-            series("save", "ab", (1.0, 2.0), kind="stack"),
-            series("lost", "ab", [StudyEstimate(1.0, 1.5, 2.5), StudyEstimate(2.0, 3.5, 4.5)],
-                   kind="stack"),
-            series("paper (recalled)", "ab", (2.1, 4.1), kind="paper"),
-        )),
-        Panel("panel", "nodes", "hours", (
-            series("ours", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2)),
-            series("steps", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2), kind="steps"),
-        ), (Band("paper (published)", 1.0, 1.5), Band("paper (secondary)", 1.2, 1.2, "x")),
-            x_log=True, y_log=True),
-    ),
-)  # fmt: skip
+STACK = series("lost", "ab", [StudyEstimate(1.0, 1.5, 2.5), StudyEstimate(2.0, 3.5, 4.5)],
+               kind="stack")  # fmt: skip
+STEPS = series("steps", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2), kind="steps")
+PAPER = series("paper (recalled)", "ab", (2.1, 4.1), kind="paper")
+BANDS = Band("paper (published)", 1.0, 1.5), Band("paper (secondary)", 1.2, 1.2, "x")
+CHART = Chart("title", "what it is", (
+    Panel("panel", "", "hours", (STACK, PAPER)),
+    Panel("panel", "nodes", "hours", (STEPS,), BANDS, x_log=True, y_log=True),
+))  # fmt: skip
 
 
 @pytest.fixture
@@ -55,31 +47,24 @@ def computed() -> list[str]:
 def work(computed: list[str], tmp_path: Path) -> Work:
     """Of a study with two parts, each of which reads an input of its own."""
 
-    def part(work: Work, name: str) -> Callable[[], float]:
-        def compute() -> float:
-            computed.append(name)
-            if name == "two" and (work.scenarios / "stop").exists():
-                raise KeyboardInterrupt
-            return float(work.files()[name].read_text("utf-8"))
-
-        return compute
+    def part(work: Work, name: str) -> float:
+        computed.append(name)
+        if name == "two" and (work.scenarios / "stop").exists():
+            raise KeyboardInterrupt
+        return float(work.files()[name].read_text("utf-8"))
 
     def make(work: Work) -> Summary:
         names = ("one", "two")
-        found = [work.each({name: part(work, name)})[name] for name in names]
+        found = [work.each({name: partial(part, work, name)})[name] for name in names]
         total = StudyEstimate(sum(found))
-        return work.study.summary(
-            {"sum": total, "n": StudyEstimate(2.0)},
-            {"parts": [dict(zip(names, map(str, found), strict=True))]},
-            *CHART.panels,
-            n=len(found),
-            more="",
-        )
+        table = {"parts": [dict(zip(names, map(str, found), strict=True))]}
+        ours = {"sum": total, "n": StudyEstimate(2.0)}
+        return work.study.summary(ours, table, *CHART.panels, n=len(found), more="")
 
     inputs = tmp_path / "inputs"
     inputs.mkdir()
-    (inputs / "one").write_text("1")
-    (inputs / "two").write_text("2")
+    for name, text in (("one", "1"), ("two", "2")):
+        (inputs / name).write_text(text)
     notes = ("A note.", "{n} parts.", "{more}")
     claims = {"sum": Target.of("sum", "", "3 h", "recalled")}
     study = Study(

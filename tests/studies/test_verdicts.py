@@ -32,9 +32,7 @@ def target(paper: str, mark: str, rests_on: str | list[str] = "", **more: Any) -
         ("10 %", "", (10.9, 10.7, 11.1), None),  # across the end
         ("10 %", "", (12.0, 11.1, 12.9), False),
         ("10 %", "", (8.0,), False),
-        ("10 %", "", (10.0, 5.0, 15.0), None),  # too noisy to tell
         ("10 %", "", (nan,), None),
-        ("10 %", "± 1 %", (10.0, 9.95, 10.05), True),
         ("10 %", "± 1 %", (10.05, 9.95, 10.15), None),
         ("10 %", "± 0.1 points", (10.25, 10.2, 10.3), False),
         ("10 %", "± 0.3 points", (10.25, 10.2, 10.3), True),
@@ -47,10 +45,8 @@ def target(paper: str, mark: str, rests_on: str | list[str] = "", **more: Any) -
         ("over 91 %", "", (91.5, 91.01, 92.0), True),
         ("over 91 %", "", (91.5, 90.9, 92.0), None),
         ("over 91 %", "", (91.0,), False),  # bounds have no slack
-        ("over 91 %", "", (90.0,), False),
         ("at most 4 %", "", (4.0,), True),
         ("at most 4 %", "a bound", (4.1,), False),
-        ("at most 4 %", "", (3.9, 3.7, 4.1), None),
     ],
 )
 def test_a_number_is_met_missed_or_open(
@@ -80,7 +76,6 @@ def test_words_need_a_test_and_a_recalled_or_derived_number_is_never_reproduced(
         (None, "", "open, interval across the end"),
         (True, FREE, "consistent, with 2 free inputs"),
         (False, FREE, "not consistent, with 2 free inputs"),
-        (True, ["a"], "consistent, with 1 free input"),
         (True, FITTED, "consistent, by construction"),
         (False, FITTED, "not consistent, though fitted to it"),
         (True, SET_UP_RECALLED, "consistent, set-up recalled"),
@@ -135,7 +130,6 @@ def test_the_catalogue_has_the_claims_that_are_kept(name: str) -> None:
         (StudyEstimate(0.1006, 0.10019, 0.10101), "0.101 ± 0.0004 h"),
         (StudyEstimate(0.92, 0.68, 0.98), "0.92 (0.68 to 0.98) h"),
         (StudyEstimate(exp(1)), "2.72 h"),
-        (StudyEstimate(0.1), "0.100 h"),
     ],
 )
 def test_numbers_have_the_digits_that_their_interval_leaves(
