@@ -30,7 +30,7 @@ from cprsim.present.document import (
     Words,
     row_columns,
 )
-from cprsim.present.html import whole
+from cprsim.present.html import typeset
 from cprsim.present.terminal import text_of
 from tests.fleet.making import JOB, REST
 from tests.golden.numbers import written_log
@@ -256,7 +256,7 @@ def test_a_page_is_valid_escaped_and_shows_every_number(case: tuple[Case, Answer
     assert not any("(docs/" in said for block in words for said in block.paragraphs)
     tables = [block for block in answer.document.blocks if isinstance(block, Table)]
     for said in (*answer.document.answer, *(cell for table in tables for cell in cells(table))):
-        assert plain(whole(said)) in shown
+        assert plain(typeset(said)) in shown
 
 
 @pytest.mark.parametrize("width", [60, 120])
@@ -265,7 +265,7 @@ def test_a_terminal_is_never_too_narrow(
     case: tuple[Case, Answer], width: int, everything: bool
 ) -> None:
     _, answer = case
-    shown = text_of(answer.document, whole=everything, width=width)
+    shown = text_of(answer.document, verbose=everything, width=width)
     listed = {
         line
         for block in answer.document.blocks

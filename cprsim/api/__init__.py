@@ -83,12 +83,12 @@ def _refusal(error: ValidationError, function: Callable[..., object]) -> str:
         name = at
         if isinstance(at, int):
             name = parameters[0 if variadic else min(at, len(parameters) - 1)].name
-        nearest = max(len(one["loc"]) for one in errors)  # alternative to what was meant
-        errors = [one for one in errors if len(one["loc"]) == nearest]
+        nearest = max(len(detail["loc"]) for detail in errors)  # alternative to what was meant
+        errors = [detail for detail in errors if len(detail["loc"]) == nearest]
         value = one_line(repr(errors[0]["input"]))
-        told = dict.fromkeys(
-            one["msg"].removeprefix(RIGHT) for one in errors if RIGHT in one["msg"]
+        expected = dict.fromkeys(
+            detail["msg"].removeprefix(RIGHT) for detail in errors if RIGHT in detail["msg"]
         )
-        right = f"{value} should be {' or '.join(told)}"
-        lines.append(f"{name}: {right if told else errors[0]['msg']}")
+        right = f"{value} should be {' or '.join(expected)}"
+        lines.append(f"{name}: {right if expected else errors[0]['msg']}")
     return "\n".join(lines)

@@ -101,7 +101,7 @@ def fleet(
     from cprsim.results.store import PointStore
     from cprsim.workers import Workers as Pool
 
-    pool, wanted = Pool(workers, "dask" if dask else "local", dask), _wanted(loaded, axes)
+    pool, cases = Pool(workers, "dask" if dask else "local", dask), _cases(loaded, axes)
     unknown_of(loaded, axes)  # refuses a wrong section before the work
     draw = drawing(folder, fleet_figures)
 
@@ -109,13 +109,15 @@ def fleet(
         store = PointStore(target.root)
         watch.keeps(lambda: f"finished histories are kept in {store.folder}")
         with watch.progress("histories") as on_progress:
-            options = run_options(loaded, wanted, pool, store, on_progress=on_progress)
+            options = run_options(loaded, cases, pool, store, on_progress=on_progress)
         with watch.progress("unknown inputs") as on_progress:
             decision = decide(loaded, options, axes, pool, store, on_progress)
         return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
 
-    one = kept(folder, loaded, load_fleet, simulated, identity=_identity(loaded, axes), alone=True)
-    return answer_of_fleet(one.made, **one.about())
+    stored = kept(
+        folder, loaded, load_fleet, simulated, identity=_identity(loaded, axes), alone=True
+    )
+    return answer_of_fleet(stored.made, **stored.about())
 
 
 def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
@@ -124,35 +126,35 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
     from cprsim.scenario.reading import said_axes
 
     axes: dict[str, Values] = {}
-    for name, said in said_axes(assignments(over)).items():
+    for name, written in said_axes(assignments(over)).items():
         key = SHORT.get(name, name)
         if key in axes:
             raise ParameterError(f"--over {one_line(name)}: is there twice")
         try:
-            axes[key] = values_along(said)
+            axes[key] = values_along(written)
         except ParameterError as error:
-            what = f"--over {one_line(name)}: {one_line(str(said))}"
-            raise ParameterError(f"{what} {error}") from None
+            option = f"--over {one_line(name)}: {one_line(str(written))}"
+            raise ParameterError(f"{option} {error}") from None
     return axes
 
 
-def _wanted(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
+def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
     """All strategies at the scenario's own values, then at those of the axes; all can start."""
     from cprsim.fleets.course import prepare
     from cprsim.fleets.options import points_of, varied
 
-    own, others = dict[str, Any](), []
+    own_values, others = dict[str, Any](), []
     for where in points_of(axes) if axes else []:
         scenario = varied(loaded, where)
         prepare(scenario)
         if scenario.scenario == loaded.scenario:
-            own = where
+            own_values = where
         else:
             others.append((where, scenario))
     prepare(loaded)
     return [
         (where, strategy)
-        for where, scenario in [(own, loaded), *others]
+        for where, scenario in [(own_values, loaded), *others]
         for strategy in range(len(scenario.scenario.recovery))
     ]
 
@@ -165,7 +167,7 @@ def _identity(loaded: LoadedScenario, axes: Axes) -> Identity:
     from cprsim.results.identity import file_digest, identity_of
 
     identity, section = identity_of(loaded, "fleet"), loaded.scenario.fleet
-    over = "".join(f"# --over {key}: {list(one.written)}\n" for key, one in axes.items())
+    over = "".join(f"# --over {key}: {list(values.written)}\n" for key, values in axes.items())
     inputs = dict(identity.inputs)
     if section is not None and section.table is not None:
         table = table_of(loaded, section.table)

@@ -73,16 +73,16 @@ def init(
     from cprsim.files import NAMES_SCHEMA, require_new, shipped_scenarios
     from cprsim.present.init import answer_of_first, answer_of_list, answer_of_written
 
-    there = shipped_scenarios()
+    shipped = shipped_scenarios()
     if listed:
-        return answer_of_list(there)
-    if copy is not None and copy not in there:
-        raise ParameterError(f"--from: {one_line(copy)!r} is none of {', '.join(there)}")
+        return answer_of_list(shipped)
+    if copy is not None and copy not in shipped:
+        raise ParameterError(f"--from: {one_line(copy)!r} is none of {', '.join(shipped)}")
     path = Path(file or ("scenario.yaml" if copy is None else f"{copy}.yaml"))
     if not force:
         require_new(path)
     if copy is not None:
-        files = _written(path, there[copy].read_text("utf-8"), force)
+        files = _written(path, shipped[copy].read_text("utf-8"), force)
         return answer_of_written(copy, f"{path} is a copy of {copy}, for you to change.", files)
     if kind is None or nodes is None:
         raise ParameterError("name --kind and --nodes, or --from, or --list")
@@ -91,7 +91,7 @@ def init(
 
     split = first.nodes_of(kind, str(nodes))
     rate, notes = _failing(failures.strip(), split["servers"] + split["trainers"])
-    known = first.Known(
+    facts = first.Known(
         kind,
         **split,
         **rate,
@@ -100,9 +100,9 @@ def init(
         storage_bytes_per_h=first.quantity("--storage", storage, first.STORAGE),
         length_h=first.quantity("--length", length, first.LENGTH),
     )
-    text = f"{NAMES_SCHEMA}\n{first.first_scenario(known, name_from(path))}"
+    text = f"{NAMES_SCHEMA}\n{first.first_scenario(facts, name_from(path))}"
     scenario = load_scenario(path, text=text).scenario
-    return answer_of_first(known, scenario, text, notes, _written(path, text, force))
+    return answer_of_first(facts, scenario, text, notes, _written(path, text, force))
 
 
 def _written(path: Path, text: str, force: bool) -> list[Path]:
@@ -129,8 +129,8 @@ def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], Sequence[str]]:
         fit_it = f"cprsim fit {shlex.quote(text)} --save failures.yaml"
         how = f"; '{fit_it}' has more options: name failures.yaml here" if is_log else ""
         raise ParameterError(f"--failures: {error}{how}") from None
-    said = f"# from {one_line(path.name)}: numbers and intervals are the fit's"
-    return {"fitted": f"{said}\n{section}"}, notes
+    comment = f"# from {one_line(path.name)}: numbers and intervals are the fit's"
+    return {"fitted": f"{comment}\n{section}"}, notes
 
 
 def _section_of(path: Path, n_nodes: int) -> tuple[str, Sequence[str]]:
@@ -140,8 +140,8 @@ def _section_of(path: Path, n_nodes: int) -> tuple[str, Sequence[str]]:
     from cprsim.scenario.yaml_text import dump_plain, read_yaml
 
     text = read_text(path)
-    found = read_yaml(text, path)[0]
-    section = found.get("failures") if isinstance(found, dict) and len(found) == 1 else None
+    data = read_yaml(text, path)[0]
+    section = data.get("failures") if isinstance(data, dict) and len(data) == 1 else None
     if not isinstance(section, dict):
         raise ParameterError(
             f"{path}: is no section 'failures' alone, as cprsim fit LOG --save FILE writes it"

@@ -104,7 +104,7 @@ def measure(
     from cprsim.results.folder import Kept, require_writable
     from cprsim.workers import Workers as Pool
 
-    design, named = design_of(strategies), tuple(map(Metric, metrics))
+    design, kinds = design_of(strategies), tuple(map(Metric, metrics))
     path = CURVES / f"{loaded.scenario.name}.json" if file is None else Path(file)
     if path.suffix.lower() != ".json":
         raise ParameterError(f"--out: {path}: the file of a curve ends in .json")
@@ -118,7 +118,7 @@ def measure(
         n_seeds=seeds,
         workers=Pool(workers, "dask" if dask else "local", dask),
         design=design,
-        metrics=named or None,
+        metrics=kinds or None,
     )
     require_allowed(loaded, allow_code, Path.cwd())
     watch.doing("training once, to say what can be expected")
@@ -189,8 +189,8 @@ def _trained(request: MeasureRequest, expected: Expected, path: Path) -> Measure
 
         def count() -> None:  # in the journals, which workers write
             while not over.wait(1.0):
-                done = n_finished(request.folder)
-                on_progress(done, max(done, n_runs))
+                n_done = n_finished(request.folder)
+                on_progress(n_done, max(n_done, n_runs))
 
         thread = Thread(target=count, daemon=True)
         thread.start()

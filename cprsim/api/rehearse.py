@@ -93,10 +93,10 @@ def rehearse(
             rehearsal = rehearsing.rehearse(experiment, proxy_model(loaded), names, repeat, journal)
 
     draw = drawing(folder, drawings_of_run)
-    if not any(one.is_valid for one in rehearsal.attempts):
+    if not any(attempt.is_valid for attempt in rehearsal.attempts):
         return answer_of_rehearse(rehearsal)
-    one = kept(
+    stored = kept(
         folder, loaded, load_result, lambda target: keeping.keep(target, rehearsal, draw),
         identity=keeping.identity(rehearsal, loaded),
     )  # fmt: skip
-    return answer_of_rehearse(rehearsal, one.made, **one.about())
+    return answer_of_rehearse(rehearsal, stored.made, **stored.about())

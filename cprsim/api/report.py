@@ -56,18 +56,20 @@ def report(
     ParameterError
         Two runs have no strategy in common.
     """
-    from cprsim.present.kinds import answer_of, together
+    from cprsim.present.kinds import answer_of, combined
     from cprsim.present.writing import draw_figures, write_page
 
-    answers = [one if hasattr(one, "document") else answer_of(Path(one)) for one in results]
-    answer = together(answers)
+    answers = [
+        result if hasattr(result, "document") else answer_of(Path(result)) for result in results
+    ]
+    answer = combined(answers)
     if figures is not None:
         watch.doing("drawing figures")
-        wanted = tuple(formats) or ("png", "svg")
+        suffixes = tuple(formats) or ("png", "svg")
         drawn = []
-        for one in answers:
-            prefix = f"{one.holds.path.resolve().stem}-"
-            drawn += draw_figures(one.document, Path(figures), prefix, wanted)
+        for source in answers:
+            prefix = f"{source.holds.path.resolve().stem}-"
+            drawn += draw_figures(source.document, Path(figures), prefix, suffixes)
         return answer.with_files(drawn)
     if out is None:
         return answer

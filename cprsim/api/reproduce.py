@@ -75,20 +75,22 @@ def reproduce(
         return answer_of_list(STUDIES.values())
     out, log = Path(folder), None if clicks is None else Path(clicks)
     chosen = [STUDIES[name] for name in names or STUDIES]
-    made: list[Reproduced] = []
+    results: list[Reproduced] = []
 
     def finished() -> str:
-        parts = f"the finished parts of {chosen[len(made)].name}"
-        return f"{len(made)} of {len(chosen)} results are finished and kept in {out}, and {parts}"
+        parts = f"the finished parts of {chosen[len(results)].name}"
+        return (
+            f"{len(results)} of {len(chosen)} results are finished and kept in {out}, and {parts}"
+        )
 
     watch.keeps(finished)
     for number, study in enumerate(chosen, 1):
         watch.doing(f"{study.name}, {number} of {len(chosen)}")
         of_clicks = log if study.trains else None
         work = Work(study, effort, SHIPPED, out, Pool(workers), of_clicks)
-        made.append(studies.reproduce(work))
+        results.append(studies.reproduce(work))
         if keep:
-            studies.record(made[-1], KEPT)
-    if len(made) == 1:
-        return answer_of_reproductions(made, folder=made[0].path)
-    return answer_of_reproductions(made, files=[one.path for one in made])
+            studies.record(results[-1], KEPT)
+    if len(results) == 1:
+        return answer_of_reproductions(results, folder=results[0].path)
+    return answer_of_reproductions(results, files=[result.path for result in results])

@@ -86,14 +86,14 @@ def run(
             replication=number or 0, price=price_of(loaded),
         )  # fmt: skip
 
-    def found(number: int | None) -> Kept[Result]:
+    def stored_run(number: int | None) -> Kept[Result]:
         return kept(folder, loaded, load_result, simulated, replay=number)
 
-    one = found(replay_number(replay, lambda: found(None).made))
-    return answer_of_run(one.made, **one.about())
+    stored = stored_run(replay_number(replay, lambda: stored_run(None).made))
+    return answer_of_run(stored.made, **stored.about())
 
 
-def replay_number(replay: int | str | None, whole: Callable[[], Result]) -> int | None:
+def replay_number(replay: int | str | None, all_replications: Callable[[], Result]) -> int | None:
     """The replication that ``--replay`` names; None where it was not given.
 
     Raises ParameterError: it is neither a number nor a name, or no replication finished.
@@ -104,13 +104,13 @@ def replay_number(replay: int | str | None, whole: Callable[[], Result]) -> int 
 
     text = str(replay).lower()
     if text in SHARES:
-        numbers = worth_seeing(whole())
+        numbers = worth_seeing(all_replications())
         if not numbers:
             raise ParameterError(f"--replay {replay}: no replication finished; name one by number")
         return numbers[text]
     if re.fullmatch(r"[+-]?\d{1,20}", text, re.ASCII) is None:
-        named = f"{one_line(text)!r} is neither a number nor one of {', '.join(SHARES)}"
-        raise ParameterError(f"--replay: {named}")
+        message = f"{one_line(text)!r} is neither a number nor one of {', '.join(SHARES)}"
+        raise ParameterError(f"--replay: {message}")
     number = int(text)
     if not 0 <= number <= MOST_REPLAYED:
         there_is_no = f"there is no {number}" if number < 0 else f"at most to {MOST_REPLAYED:,}"

@@ -163,10 +163,10 @@ def assignments(values: Mapping[str, Any] | Sequence[str]) -> list[str]:
     ]
 
 
-def shortcuts(section: str = "simulation", /, **said: Any) -> list[str]:
+def shortcuts(section: str = "simulation", /, **values: Any) -> list[str]:
     """Options that stand for a key of a section, as overrides; None says nothing."""
     return [
-        f"--{name} {section}.{name}={value}" for name, value in said.items() if value is not None
+        f"--{name} {section}.{name}={value}" for name, value in values.items() if value is not None
     ]
 
 
@@ -277,28 +277,32 @@ def with_fields_of(record: type, **helps: str) -> Callable[[Function], Function]
     types = get_type_hints(record)
     options = [
         inspect.Parameter(
-            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default,
-            annotation=Annotated[types[one.name], Shell(**one.metadata["shell"])],
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
+            annotation=Annotated[types[field.name], Shell(**field.metadata["shell"])],
         )
-        for one in fields(record)
+        for field in fields(record)
     ]  # fmt: skip
     entries = [
-        f"    {one.name} : {str(one.type).removesuffix(' | None')}, optional\n"
-        + indent(fill(helps.get(one.name, one.metadata["help"]), 92), " " * 8)
-        for one in fields(record)
+        f"    {field.name} : {str(field.type).removesuffix(' | None')}, optional\n"
+        + indent(fill(helps.get(field.name, field.metadata["help"]), 92), " " * 8)
+        for field in fields(record)
     ]
 
     def changed(function: Function) -> Function:
         signature = inspect.signature(function)
         first, *others = [
-            one for one in signature.parameters.values() if one.kind != one.VAR_KEYWORD
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind != parameter.VAR_KEYWORD
         ]
-        kept = signature.replace(parameters=[first, *options, *others])
-        vars(function)["__signature__"] = kept
-        function.__annotations__ |= {one.name: one.annotation for one in options}
-        said = "\n" + "\n".join(entries)  # in place of the one entry that pages on the site show
-        entry = r"\n    \*\*said :[^\n]*(?:\n {8}[^\n]*)+"
-        function.__doc__ = re.sub(entry, lambda _: said, function.__doc__ or "")
+        extended = signature.replace(parameters=[first, *options, *others])
+        vars(function)["__signature__"] = extended
+        function.__annotations__ |= {option.name: option.annotation for option in options}
+        described = "\n" + "\n".join(
+            entries
+        )  # in place of the one entry that pages on the site show
+        entry = r"\n    \*\*\w+ :[^\n]*(?:\n {8}[^\n]*)+"
+        function.__doc__ = re.sub(entry, lambda _: described, function.__doc__ or "")
         return function
 
     return changed

@@ -113,11 +113,11 @@ def sweep(
         with watch.progress("points") as on_progress:
             bodies, _ = run_points(points, store, pool, on_progress)
         if store.damaged:
-            which = ", ".join(map(str, store.damaged))
-            watch.warn(f"{count(len(store.damaged), 'damaged point')} computed anew: {which}")
+            names = ", ".join(map(str, store.damaged))
+            watch.warn(f"{count(len(store.damaged), 'damaged point')} computed anew: {names}")
         result = sweep_result(loaded, points, bodies)
         about = target.with_about(points=len(points))
         return write_sweep(about, result, drawing(folder, sweep_figures))
 
-    one = kept(folder, loaded, load_sweep, simulated, kind="sweep", alone=True)
-    return answer_of_sweep(one.made, **one.about())
+    stored = kept(folder, loaded, load_sweep, simulated, kind="sweep", alone=True)
+    return answer_of_sweep(stored.made, **stored.about())

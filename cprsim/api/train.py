@@ -61,23 +61,23 @@ def train(
 
     require_allowed(loaded, allow_code, Path.cwd())
     kernel = loaded.scenario.kernel
-    own = None if kernel is None or kernel.trainer is None else kernel
-    if own is not None and loaded.scenario.sync is not None:
+    own_trainer = None if kernel is None or kernel.trainer is None else kernel
+    if own_trainer is not None and loaded.scenario.sync is not None:
         message = "trains replicas of the built-in model; remove it, or kernel.trainer"
         raise ScenarioError.at(loaded.place("sync"), message, "sync")
     experiment = assemble(loaded)
     names = ["no failures", *(p.name for p in experiment.policies if p.leaves_stale)]
     with watch.progress("training") as on_progress:
 
-        def trained(run: str, done: int, n_samples: int) -> None:
-            on_progress(names.index(run) * n_samples + done, len(names) * n_samples)
+        def trained(run: str, n_done: int, n_samples: int) -> None:
+            on_progress(names.index(run) * n_samples + n_done, len(names) * n_samples)
 
-        if own is not None:
-            setting = own_setting(loaded, own.seed)
+        if own_trainer is not None:
+            setting = own_setting(loaded, own_trainer.seed)
             measured = measure(experiment, replay, setting, runs_of(experiment, setting, trained))
         else:
-            what = proxy_model(loaded)
-            team = None if loaded.scenario.sync is None else team_of(loaded, what)
-            runs = runs_of(experiment, what, trained, team)
-            measured = measure(experiment, replay, what, runs, team)
+            stand_in = proxy_model(loaded)
+            team = None if loaded.scenario.sync is None else team_of(loaded, stand_in)
+            runs = runs_of(experiment, stand_in, trained, team)
+            measured = measure(experiment, replay, stand_in, runs, team)
     return answer_of_train(measured, loaded.scenario.name, experiment.useful_h)

@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 from cprsim.api import COMMANDS
 from cprsim.api import __path__ as functions
 from cprsim.api.scenario import Shell
-from cprsim.cli.saying import complain, exit_codes, kept, pulse, say, say_json_text
+from cprsim.cli.saying import complain, exit_codes, keeps, pulse, say, say_json_text
 from cprsim.errors import watch
 from cprsim.version import __version__
 
@@ -44,44 +44,49 @@ class Docstring(NamedTuple):
 
 def docstring_of(function: Callable[..., object]) -> Docstring:
     """Its first sentence, what follows, and what it says of each parameter."""
-    text, _, rest = (inspect.getdoc(function) or "").partition("\n\nParameters\n----------\n")
+    text, _, sections = (inspect.getdoc(function) or "").partition("\n\nParameters\n----------\n")
     summary, _, body = text.partition("\n\n")
-    listed = rest.partition("\n\nReturns\n")[0].partition("\n\nRaises\n")[0]
-    found: dict[str, str] = {}
-    for names, said in re.findall(r"^(\S.*?) : .*\n((?:    .*\n?|\n)*)", listed + "\n", re.M):
+    listed = sections.partition("\n\nReturns\n")[0].partition("\n\nRaises\n")[0]
+    parameters: dict[str, str] = {}
+    for names, description in re.findall(
+        r"^(\S.*?) : .*\n((?:    .*\n?|\n)*)", listed + "\n", re.M
+    ):
         for name in names.split(", "):
-            found[name.lstrip("*")] = " ".join(said.split()).replace("``", "'")
-    return Docstring(summary, body, found)
+            parameters[name.lstrip("*")] = " ".join(description.split()).replace("``", "'")
+    return Docstring(summary, body, parameters)
 
 
 def command(function: Callable[..., Any]) -> Callable[..., None]:
     """The function for typer: it takes what the command line gives, and prints the answer."""
     words = docstring_of(function)
     parameters = list(inspect.signature(function).parameters.values())
-    options = [_parameter(function, one, words.parameters.get(one.name, "")) for one in parameters]
-    kept = any(one.name in ("folder", "out") for one in parameters)
-    own = [("as_json", Json, False), *([] if kept else [("page", Page, None)])]
+    options = [
+        _parameter(function, parameter, words.parameters.get(parameter.name, ""))
+        for parameter in parameters
+    ]
+    has_folder = any(parameter.name in ("folder", "out") for parameter in parameters)
+    added = [("as_json", Json, False), *([] if has_folder else [("page", Page, None)])]
     options += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-        for name, kind, default in own
+        for name, kind, default in added
     ]
 
-    def called(**given: Any) -> None:
-        as_json, page = given.pop("as_json"), given.pop("page", None)
+    def called(**arguments: Any) -> None:
+        as_json, page = arguments.pop("as_json"), arguments.pop("page", None)
         positional = [
             value
-            for one in parameters
-            if one.kind is one.VAR_POSITIONAL
-            for value in given.pop(one.name)
+            for parameter in parameters
+            if parameter.kind is parameter.VAR_POSITIONAL
+            for value in arguments.pop(parameter.name)
         ]
-        answer = function(*positional, **given)
+        answer = function(*positional, **arguments)
         _show(answer, as_json=as_json, page=page)
         if answer.exit_code:
             raise typer.Exit(answer.exit_code)
 
     called.__doc__ = f"{words.summary}\n\n{words.body}"
     vars(called)["__signature__"] = inspect.Signature(options)
-    called.__annotations__ = {one.name: one.annotation for one in options}
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     return called
 
 
@@ -96,7 +101,7 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
 
     width = get_terminal_size().columns if sys.stdout.isatty() else None
     document = answer.document
-    say(text_of(document, whole=pulse.verbose, width=width))
+    say(text_of(document, verbose=pulse.verbose, width=width))
     if answer.folder is not None:
         say(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
     for file in answer.files:
@@ -110,10 +115,10 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
 
 
 def _parameter(
-    function: Callable[..., object], one: inspect.Parameter, said: str
+    function: Callable[..., object], parameter: inspect.Parameter, description: str
 ) -> inspect.Parameter:
     """A parameter as typer reads it."""
-    annotation = one.annotation
+    annotation = parameter.annotation
     if isinstance(annotation, str):
         annotation = eval(annotation, function.__globals__)
     bounds, shell = [], Shell()
@@ -122,25 +127,25 @@ def _parameter(
             shell = extra
         else:
             bounds.append(extra)
-    kind = _kind(annotation, many=shell.many or one.kind is one.VAR_POSITIONAL)
-    default = one.default if shell.default is None else shell.default
+    kind = _kind(annotation, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)
+    default = parameter.default if shell.default is None else shell.default
     if shell.many and not isinstance(default, list):
         default = []
-    how: dict[str, Any] = {"help": shell.help or said, "metavar": shell.metavar or None}
+    how: dict[str, Any] = {"help": shell.help or description, "metavar": shell.metavar or None}
     if default is None or default == [] or default == "":
         how["show_default"] = False
     for bound in bounds:
         how |= {"min": bound.ge} if isinstance(bound, Ge) else {}
         how |= {"max": bound.le} if isinstance(bound, Le) else {}
-    if one.kind is not one.KEYWORD_ONLY and not shell.option:
-        required = one.default is one.empty
-        said_how: Any = typer.Argument(**how | {"show_default": not required})
+    if parameter.kind is not parameter.KEYWORD_ONLY and not shell.option:
+        required = parameter.default is parameter.empty
+        declared: Any = typer.Argument(**how | {"show_default": not required})
     else:
-        names = [shell.option] if shell.option else [f"--{one.name.replace('_', '-')}"]
-        said_how = typer.Option(*names, **how)
+        names = [shell.option] if shell.option else [f"--{parameter.name.replace('_', '-')}"]
+        declared = typer.Option(*names, **how)
     return inspect.Parameter(
-        one.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, said_how],
-        default=inspect.Parameter.empty if default is one.empty else default,
+        parameter.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, declared],
+        default=inspect.Parameter.empty if default is parameter.empty else default,
     )  # fmt: skip
 
 
@@ -150,25 +155,25 @@ def _extras(annotation: Any) -> Sequence[Any]:
         inner, *extras = get_args(annotation)
         return [*_extras(inner), *extras]
     if get_origin(annotation) in (Union, UnionType):
-        return [extra for one in get_args(annotation) for extra in _extras(one)]
+        return [extra for alternative in get_args(annotation) for extra in _extras(alternative)]
     return []
 
 
 def _kind(annotation: Any, *, many: bool) -> Any:
     """The type that the command line takes; of a sequence, that of its entries."""
     if many:
-        entries = [get_args(one)[0] for one in _types(annotation) if get_origin(one) is Sequence]
-        found: Any = _kind(entries[0] if entries else annotation, many=False)
-        if get_origin(found) is Literal:  # typer has no lists of them
-            names = [(one, one) for one in get_args(found)]
-            return list[StrEnum("Choice", names)]  # type: ignore[misc]
-        return list[found]
+        entries = [get_args(kind)[0] for kind in _types(annotation) if get_origin(kind) is Sequence]
+        entry: Any = _kind(entries[0] if entries else annotation, many=False)
+        if get_origin(entry) is Literal:  # typer has no lists of them
+            choices = [(choice, choice) for choice in get_args(entry)]
+            return list[StrEnum("Choice", choices)]  # type: ignore[misc]
+        return list[entry]
     types = _types(annotation)
     if bool in types:
         return bool
-    literal = [one for one in types if get_origin(one) is Literal]
-    found = literal[0] if literal else next((one for one in SIMPLE if one in types), str)
-    return found | None if NoneType in types else found
+    literal = [kind for kind in types if get_origin(kind) is Literal]
+    simple: Any = literal[0] if literal else next((kind for kind in SIMPLE if kind in types), str)
+    return simple | None if NoneType in types else simple
 
 
 def _types(annotation: Any) -> list[Any]:
@@ -176,11 +181,11 @@ def _types(annotation: Any) -> list[Any]:
     if get_origin(annotation) is Annotated:
         return _types(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
-        return [kind for one in get_args(annotation) for kind in _types(one)]
+        return [kind for alternative in get_args(annotation) for kind in _types(alternative)]
     return [annotation]
 
 
-OURS = ("-q", "--quiet", "-v", "--verbose")  # wherever they stand
+PROGRAM_OPTIONS = ("-q", "--quiet", "-v", "--verbose")  # wherever they stand
 
 
 class Guarded(TyperGroup):
@@ -189,8 +194,8 @@ class Guarded(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options of the program are understood after the command too."""
         end = args.index("--") if "--" in args else len(args)
-        ours = [one for one in args[:end] if one in OURS]
-        return super().parse_args(ctx, [*ours, *(one for one in args if one not in ours)])
+        options = [word for word in args[:end] if word in PROGRAM_OPTIONS]
+        return super().parse_args(ctx, [*options, *(word for word in args if word not in options)])
 
     def invoke(self, ctx: Any) -> Any:
         with exit_codes(), pulse.alive():
@@ -201,9 +206,9 @@ def show_the_work() -> None:
     """Have stderr show the work of this process: steps, bars, warnings, what is kept."""
     watch.doing, watch.progress = pulse.doing, pulse.progress
     watch.warn = lambda message: complain(f"cprsim: {message}")
-    watch.keeps = kept.append
+    watch.keeps = keeps.append
     watch.command = ["cprsim", *sys.argv[1:]]
-    kept.clear()
+    keeps.clear()
 
 
 # Plain help: the rich one takes twice as long to come.
@@ -218,8 +223,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
         say(f"cprsim {__version__}")
         raise typer.Exit
 
@@ -250,5 +255,5 @@ def cprsim_command(
 
 for _module in iter_modules(functions):
     import_module(f"cprsim.api.{_module.name}")  # a function registers as it is loaded
-for _name, _asked in COMMANDS.items():
-    app.command(_name)(command(_asked))
+for _name, _function in COMMANDS.items():
+    app.command(_name)(command(_function))

@@ -33,10 +33,10 @@ REFUSED = 1  # the exit code where the system refuses
 UNFORESEEN = 70  # the exit code: EX_SOFTWARE of sysexits.h
 
 
-def say(what: object) -> None:
+def say(message: object) -> None:
     """A line on stdout."""
     pulse.clear()
-    typer.echo(printable(str(what)))
+    typer.echo(printable(str(message)))
 
 
 def say_json_text(text: str) -> None:
@@ -45,10 +45,10 @@ def say_json_text(text: str) -> None:
     typer.echo(json_printable(text))
 
 
-def complain(what: object) -> None:
+def complain(message: object) -> None:
     """A line on stderr: what is wrong, or what the user should know."""
     pulse.clear()
-    typer.echo(printable(str(what)), err=True)
+    typer.echo(printable(str(message)), err=True)
 
 
 # --------------------------------------------------------------------------- what is being done
@@ -86,13 +86,13 @@ class Pulse:
             self.clear()
             self.quiet = self.verbose = False
 
-    def doing(self, what: str, how_far: Callable[[], str] = str) -> None:
+    def doing(self, step: str, how_far: Callable[[], str] = str) -> None:
         """Name what begins; with ``-v`` that is a line of its own."""
         with self._lock:
-            self._doing, self._how_far = what, how_far
+            self._doing, self._how_far = step, how_far
             if self.verbose:
                 self.clear()
-                self._write(f"{monotonic() - self._began:7.1f} s  {one_line(what)}\n")
+                self._write(f"{monotonic() - self._began:7.1f} s  {one_line(step)}\n")
 
     def clear(self) -> None:
         """Take the line away: something else is printed; it stays away for a moment."""
@@ -104,18 +104,18 @@ class Pulse:
     @contextmanager
     def progress(self, doing: str) -> Iterator[Progress]:
         """How far a step has come that is counted, and about how long it will take."""
-        began, done, total = monotonic(), 0, 0
+        began, n_done, total = monotonic(), 0, 0
 
         def tell(n: int, of: int) -> None:
-            nonlocal done, total
-            done, total = n, of
+            nonlocal n_done, total
+            n_done, total = n, of
 
         def how_far() -> str:
             if not total:
                 return ""
-            left_s = (monotonic() - began) * (total - done) / done if done else 0.0
+            left_s = (monotonic() - began) * (total - n_done) / n_done if n_done else 0.0
             left = f", about {_clock(left_s)} left" if left_s else ""
-            return f"{done:,} of {total:,}{left}"
+            return f"{n_done:,} of {total:,}{left}"
 
         self.doing(doing, how_far)
         yield tell
@@ -162,7 +162,7 @@ pulse = Pulse()  # of the process: there is one stderr
 # --------------------------------------------------------------------------- nobody is to blame
 
 
-kept: list[Callable[[], str]] = []  # the last one says what an interruption keeps
+keeps: list[Callable[[], str]] = []  # the last one says what an interruption keeps
 
 
 @contextmanager
@@ -181,10 +181,10 @@ def exit_codes() -> Iterator[None]:
         sys.exit(2)
     except KeyboardInterrupt:
         calm()
-        if kept:
+        if keeps:
             again = shlex.join(watch.command)
             complain(
-                f"cprsim: interrupted; {kept[-1]()}. The same command goes on from there: {again}"
+                f"cprsim: interrupted; {keeps[-1]()}. The same command goes on from there: {again}"
             )
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:

@@ -72,8 +72,8 @@ OTHER_LOOKS = tuple(_OF_SYSTEMS.values())  # like none of LOOKS: for parts that 
 
 def look_of(part: str) -> Look:
     """How a part of overhead is drawn; a part that is not listed is called by its name."""
-    other = OTHER_LOOKS[crc32(part.encode()) % len(OTHER_LOOKS)]
-    return (LOOKS | _OF_SYSTEMS).get(part, replace(other, label=part))
+    fallback = OTHER_LOOKS[crc32(part.encode()) % len(OTHER_LOOKS)]
+    return (LOOKS | _OF_SYSTEMS).get(part, replace(fallback, label=part))
 
 
 def stacked(parts: Iterable[str]) -> tuple[str, ...]:
@@ -206,8 +206,8 @@ WORDS_OF_SCOPE = {
 
 def words_of_key(key: str) -> str:
     """A key of a scenario in the field's words; a key that is not listed stays as it is."""
-    section, _, rest = key.partition(".")
-    strategy, _, option = rest.rpartition(".")
+    section, _, path = key.partition(".")
+    strategy, _, option = path.rpartition(".")
     if section == "recovery" and option in WORDS_OF_STRATEGY:
         of_strategy = f" of {strategy}" if strategy not in ("", "*") else ""
         return WORDS_OF_STRATEGY[option] + of_strategy
@@ -257,10 +257,10 @@ def percent_axis(axis: Axis) -> None:
     axis.set_major_formatter(lambda value, _: f"{round(100 * value, 9):g}")
 
 
-def log_scale(axes: Axes, which: str) -> None:
+def log_scale(axes: Axes, direction: str) -> None:
     """Make an axis logarithmic, with plain numbers at 1, 2 and 5 of each decade (or at 1 alone)."""
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    (axes.set_xscale if direction == "x" else axes.set_yscale)("log")
     low, high = axis.get_view_interval()
     digits = (1.0, 2.0, 5.0) if high < low * 10**MOST_DECADES else (1.0,)
     axis.set_major_locator(LogLocator(subs=digits))

@@ -71,11 +71,12 @@ class Chart:
 
 def merged(series: Iterable[Series]) -> tuple[Series, ...]:
     """The series, with those of equal values as one by all their labels."""
-    same: dict[str, list[Series]] = {}
-    for one in series:
-        same.setdefault(repr((one.x, one.y)), []).append(one)
+    groups: dict[str, list[Series]] = {}
+    for curve in series:
+        groups.setdefault(repr((curve.x, curve.y)), []).append(curve)
     return tuple(
-        replace(equal[0], label=", ".join(one.label for one in equal)) for equal in same.values()
+        replace(equal[0], label=", ".join(curve.label for curve in equal))
+        for equal in groups.values()
     )
 
 

@@ -60,8 +60,10 @@ BESIDE = 0.2  # how far right of a bar's middle a paper's value stands, in width
 
 def chart_figure(chart: Chart) -> Figure:
     """Draw a chart: its panels side by side under one title, at most three in a row."""
-    bars = [one for panel in chart.panels for one in panel.series if one.kind == "range"]
-    height_in = max(HEIGHT_IN, 2 + BAR_HEIGHT_IN * max((len(one.x) for one in bars), default=0))
+    bars = [series for panel in chart.panels for series in panel.series if series.kind == "range"]
+    height_in = max(
+        HEIGHT_IN, 2 + BAR_HEIGHT_IN * max((len(series.x) for series in bars), default=0)
+    )
     with style():
         figure, places = panels(len(chart.panels), (4.4, height_in))
         for axes, panel in zip(places, chart.panels, strict=True):
@@ -78,29 +80,31 @@ def chart_figure(chart: Chart) -> Figure:
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
-    names = list(dict.fromkeys(x for one in panel.series for x in one.x if isinstance(x, str)))
+    names = list(
+        dict.fromkeys(x for series in panel.series for x in series.x if isinstance(x, str))
+    )
     places: dict[str | float, int] = {name: place for place, name in enumerate(names)}
     bottom = np.zeros(len(names))
-    labels = list(dict.fromkeys(one.label for one in panel.series if one.kind in LINES))
-    fills, shown = _fills(panel), set()
+    labels = list(dict.fromkeys(series.label for series in panel.series if series.kind in LINES))
+    fills, labelled = _fills(panel), set()
     axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
-    for one in sorted(panel.series, key=lambda one: KINDS.index(one.kind)):
-        x = np.array([places.get(x, x) for x in one.x], dtype=np.float64)
-        if one.kind == "stack":
-            _stack(axes, one, x.astype(int), bottom, fills[one.label])
-        elif one.kind == "range":
-            _bars(axes, one, panel)
+    for series in sorted(panel.series, key=lambda series: KINDS.index(series.kind)):
+        x = np.array([places.get(x, x) for x in series.x], dtype=np.float64)
+        if series.kind == "stack":
+            _stack(axes, series, x.astype(int), bottom, fills[series.label])
+        elif series.kind == "range":
+            _bars(axes, series, panel)
             return
-        elif one.kind == "paper":  # the sign says what the values are
+        elif series.kind == "paper":  # the sign says what the values are
             sign, size = next(
-                (SIGNS[mark] for mark in SIGNS if mark in one.label), SIGNS[PUBLISHED]
+                (SIGNS[mark] for mark in SIGNS if mark in series.label), SIGNS[PUBLISHED]
             )
             x = x + BESIDE if names else x
-            axes.plot(x, one.y, label=one.label, marker=sign, ms=size, **PAPER)
+            axes.plot(x, series.y, label=series.label, marker=sign, ms=size, **PAPER)
         else:
-            look = line_of_many(labels.index(one.label), len(labels))
-            _series(axes, one, x, look, "_" if one.label in shown else one.label)
-            shown.add(one.label)
+            look = line_of_many(labels.index(series.label), len(labels))
+            _series(axes, series, x, look, "_" if series.label in labelled else series.label)
+            labelled.add(series.label)
     for band, dashes in zip(panel.bands, cycle(DASHES_OF_BANDS), strict=False):
         _band(axes, band, dashes)
     _dress(axes, panel, names)
@@ -111,46 +115,46 @@ def _fills(panel: Panel) -> dict[str, Look]:
 
     A stack without parts of overhead has the colours of lines.
     """
-    labels = [one.label for one in panel.series if one.kind == "stack"]
-    others = cycle(OTHER_LOOKS if any(label in LOOKS for label in labels) else LOOKS_OF_LINES)
-    return {label: LOOKS.get(label) or replace(next(others), label=label) for label in labels}
+    labels = [series.label for series in panel.series if series.kind == "stack"]
+    looks = cycle(OTHER_LOOKS if any(label in LOOKS for label in labels) else LOOKS_OF_LINES)
+    return {label: LOOKS.get(label) or replace(next(looks), label=label) for label in labels}
 
 
-def _stack(axes: Axes, one: Series, x: Ints, bottom: Floats, look: Look) -> None:
-    heights = np.where(np.isfinite(one.y), one.y, 0.0)  # what is left out is said
+def _stack(axes: Axes, series: Series, x: Ints, bottom: Floats, look: Look) -> None:
+    heights = np.where(np.isfinite(series.y), series.y, 0.0)  # what is left out is said
     axes.bar(x, heights, BAR_WIDTH, bottom[x], **look.fill(), label=look.label)
     bottom[x] += heights
-    if one.low:
-        ends = np.abs(np.array([one.low, one.high]) - bottom[x])
+    if series.low:
+        ends = np.abs(np.array([series.low, series.high]) - bottom[x])
         axes.errorbar(x, bottom[x], ends, fmt="none", color=INK, capsize=4, lw=1.1)
 
 
-def _series(axes: Axes, one: Series, x: Floats, look: Line, label: str) -> None:
+def _series(axes: Axes, series: Series, x: Floats, look: Line, label: str) -> None:
     colour, marker, dashes = look
-    many = one.kind == "steps" or (one.kind == "line" and len(x) > MOST_MARKERS)
+    many = series.kind == "steps" or (series.kind == "line" and len(x) > MOST_MARKERS)
     axes.plot(
-        x, one.y, color=colour, ls="none" if one.kind == "points" else dashes, lw=1.4,
+        x, series.y, color=colour, ls="none" if series.kind == "points" else dashes, lw=1.4,
         marker=None if many else marker, label=label, rasterized=len(x) > MOST_VECTORS,
         ms=float(np.clip(80 / sqrt(max(len(x), 1)), LEAST_DOT, MOST_DOT)),
-        drawstyle="steps-post" if one.kind == "steps" else "default",
+        drawstyle="steps-post" if series.kind == "steps" else "default",
     )  # fmt: skip
-    if one.low and many:
-        axes.fill_between(x, one.low, one.high, color=colour, alpha=0.2, lw=0)
-    elif one.low:
-        ends = np.abs(np.array([one.low, one.high]) - np.array(one.y))
-        axes.errorbar(x, one.y, ends, fmt="none", color=colour, capsize=2.5, lw=1.0)
+    if series.low and many:
+        axes.fill_between(x, series.low, series.high, color=colour, alpha=0.2, lw=0)
+    elif series.low:
+        ends = np.abs(np.array([series.low, series.high]) - np.array(series.y))
+        axes.errorbar(x, series.y, ends, fmt="none", color=colour, capsize=2.5, lw=1.0)
 
 
-def _bars(axes: Axes, one: Series, panel: Panel) -> None:
+def _bars(axes: Axes, series: Series, panel: Panel) -> None:
     """A bar along x for each name, the first on top; a line where all have the same y."""
-    low, high = np.array(one.low), np.array(one.high)
+    low, high = np.array(series.low), np.array(series.high)
     axes.use_sticky_edges = False  # bars end beside the border
-    axes.barh(range(len(one.x)), high - low, BAR_WIDTH, low, color=SERIES[5].colour)
-    axes.set_yticks(range(len(one.x)), [fold(str(name), 24) for name in one.x])
+    axes.barh(range(len(series.x)), high - low, BAR_WIDTH, low, color=SERIES[5].colour)
+    axes.set_yticks(range(len(series.x)), [fold(str(name), 24) for name in series.x])
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(one.x) - 0.5, -0.5)
-    for y in set(one.y):
-        axes.axvline(y, color=INK, lw=1.2, label=one.label)
+    axes.set_ylim(len(series.x) - 0.5, -0.5)
+    for y in set(series.y):
+        axes.axvline(y, color=INK, lw=1.2, label=series.label)
     axes.xaxis.grid(True)
     axes.set_xlabel(panel.y_label)
 
@@ -175,7 +179,7 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
         axes.set_xlim(*panel.x_range)
     if panel.x_log:
         log_scale(axes, "x")
-        values = sorted({x for one in panel.series for x in one.x if not isinstance(x, str)})
+        values = sorted({x for series in panel.series for x in series.x if not isinstance(x, str)})
         if len(values) <= MOST_TICKS:  # ticks at the values; powers of ten would say less
             axes.set_xticks(values, [f"{x:,.10g}" for x in values])
     if panel.y_log:
@@ -198,7 +202,7 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
 def _legend(axes: Axes, panel: Panel) -> None:
     """Stacked parts below lines and points; many lines get room above them."""
     handles, labels = axes.get_legend_handles_labels()
-    stacked = any(one.kind == "stack" for one in panel.series)
+    stacked = any(series.kind == "stack" for series in panel.series)
     if len(labels) >= MANY_LINES and not (panel.y_log or stacked):
         low, high = axes.get_ylim()
         axes.set_ylim(low, high + LEGEND_HEADROOM * (high - low))

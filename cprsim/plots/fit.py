@@ -57,10 +57,10 @@ def nodes_figure(fitted: Fitted) -> Figure:
 def _survival(lifetimes: Lifetimes, judged: tuple[Fit, ...]) -> Panel:
     curve = survival_curve(lifetimes)
     n_steps = len(curve.age_h)
-    shown = np.unique(np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(int))
-    age_h = np.append(curve.age_h[0] / 2, curve.age_h[shown])
-    survival = np.append(1.0, curve.survival[shown])
-    error = ROUNDED_Z_95 * np.append(0.0, curve.standard_error[shown])
+    steps = np.unique(np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(int))
+    age_h = np.append(curve.age_h[0] / 2, curve.age_h[steps])
+    survival = np.append(1.0, curve.survival[steps])
+    error = ROUNDED_Z_95 * np.append(0.0, curve.standard_error[steps])
     low, high = (floats(np.clip(survival + sign * error, 0, 1)) for sign in (-1, 1))
     observed = Series("Kaplan-Meier", floats(age_h), floats(survival), low, high, kind="steps")
     fits = _lines(lifetimes, judged, "survival")
@@ -82,23 +82,25 @@ def _hazard(lifetimes: Lifetimes, judged: tuple[Fit, ...]) -> Panel:
     label = "ends over time at risk"
     observed = Series(label, floats(middle), floats(rate), low, high, kind="points")
     fits = _lines(lifetimes, judged, "hazard_per_h")
-    seen = float(rate[rate > 0].min() / 5), float(rate.max() * 5)
+    y_range = float(rate[rate > 0].min() / 5), float(rate.max() * 5)
     series = (observed, *fits)
-    return Panel("Hazard", "age [h]", "hazard [1/h]", series, x_log=True, y_log=True, y_range=seen)
+    return Panel(
+        "Hazard", "age [h]", "hazard [1/h]", series, x_log=True, y_log=True, y_range=y_range
+    )
 
 
 def _quantiles(lifetimes: Lifetimes, judged: tuple[Fit, ...]) -> Panel:
     """Observed ages over those that each fit expects at the same survival."""
     curve = survival_curve(lifetimes)
     middle = (curve.before + curve.survival) / 2
-    shown = slice(None, None, max(1, ceil(len(middle) / N_QUANTILES)))
+    thinned = slice(None, None, max(1, ceil(len(middle) / N_QUANTILES)))
     ends = floats((curve.age_h[0], curve.age_h[-1]))
     fits = (
         Series(
-            _label(one), floats(one.distribution.quantile(1 - middle[shown])),
-            floats(curve.age_h[shown]), kind="points",
+            _label(fit), floats(fit.distribution.quantile(1 - middle[thinned])),
+            floats(curve.age_h[thinned]), kind="points",
         )
-        for one in judged
+        for fit in judged
     )  # fmt: skip
     return Panel(
         "Quantiles", "time expected by the fit [h]", "time observed [h]",
@@ -112,10 +114,10 @@ def _lines(lifetimes: Lifetimes, judged: tuple[Fit, ...], height: str) -> list[S
     ends_h = lifetimes.duration_h[lifetimes.observed]
     ages_h = np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
     return [
-        Series(_label(one), floats(ages_h), floats(getattr(one.distribution, height)(ages_h)))
-        for one in judged
+        Series(_label(fit), floats(ages_h), floats(getattr(fit.distribution, height)(ages_h)))
+        for fit in judged
     ]
 
 
-def _label(one: Fit) -> str:
-    return f"{one.family}, AIC {one.aic:.0f}"
+def _label(fit: Fit) -> str:
+    return f"{fit.family}, AIC {fit.aic:.0f}"

@@ -23,30 +23,32 @@ MOST_OPTIONS = 12  # side by side
 def fleet_figures(result: FleetResult) -> dict[str, Draw]:
     """The figures that suit the fleet, by name."""
     charts = {"fleet": _bars(result), "curve": _curve(result)}
-    return {name: partial(chart_figure, one) for name, one in charts.items() if one is not None}
+    return {
+        name: partial(chart_figure, chart) for name, chart in charts.items() if chart is not None
+    }
 
 
 def shown_options(result: FleetResult) -> list[FleetOption]:
     """Those of the scenario's own values, and the best."""
-    own = [one for one in result.options if one.where == result.options[0].where]
+    at_own_values = [option for option in result.options if option.where == result.options[0].where]
     best = result.option(result.decision.best)
-    return [*own, *([] if best in own else [best])][:MOST_OPTIONS]
+    return [*at_own_values, *([] if best in at_own_values else [best])][:MOST_OPTIONS]
 
 
 def _bars(result: FleetResult) -> Chart:
     """Percentiles of the overhead of each option, and its cost by part."""
     options, (scale, unit) = shown_options(result), _unit(result)
-    names = tuple(one.name for one in options)
+    names = tuple(option.name for option in options)
     overheads = (
-        Series(label, names, tuple(_percent(one, key) for one in options), kind="points")
+        Series(label, names, tuple(_percent(option, key) for option in options), kind="points")
         for key, label in OVERHEADS.items()
     )
-    costs = [result.parts(one) for one in options]
+    costs = [result.parts(option) for option in options]
     parts = dict.fromkeys(part for values in costs for part in values if part != USEFUL)
     stacks = (
-        Series(part, names, tuple(one.get(part, 0) / scale for one in costs), kind="stack")
+        Series(part, names, tuple(cost.get(part, 0) / scale for cost in costs), kind="stack")
         for part in parts
-        if any(one.get(part) for one in costs)
+        if any(cost.get(part) for cost in costs)
     )
     return Chart(
         f"Overhead and cost of each option: {result.name}",
@@ -58,8 +60,8 @@ def _bars(result: FleetResult) -> Chart:
     )
 
 
-def _percent(one: FleetOption, statistic: str) -> float:
-    return 100 * one.statistics[statistic].mean
+def _percent(option: FleetOption, statistic: str) -> float:
+    return 100 * option.statistics[statistic].mean
 
 
 def _unit(result: FleetResult) -> tuple[float, str]:
@@ -72,29 +74,31 @@ def _unit(result: FleetResult) -> tuple[float, str]:
 def _curve(result: FleetResult) -> Chart | None:
     """Cost and overhead over the first axis that is numbers, others at their first value."""
     numbers = {key: values_along(list(values)).numbers for key, values in result.axes.items()}
-    key = next((key for key, found in numbers.items() if found is not None), None)
+    key = next((key for key, axis_numbers in numbers.items() if axis_numbers is not None), None)
     if key is None:
         return None
     x_of = dict(zip(result.axes[key], numbers[key] or (), strict=True))
-    held = {k: values[0] for k, values in result.axes.items() if k != key}
+    fixed = {k: values[0] for k, values in result.axes.items() if k != key}
     scale, unit = _unit(result)
     cost, tail = [], []
-    for strategy in dict.fromkeys(one.strategy for one in result.options):
-        shown = {
-            one.where[key]: one
-            for one in result.options
-            if one.strategy == strategy and one.finished and held.items() <= dict(one.where).items()
-            and key in one.where
+    for strategy in dict.fromkeys(option.strategy for option in result.options):
+        by_value = {
+            option.where[key]: option
+            for option in result.options
+            if option.strategy == strategy and option.finished and key in option.where
+            and fixed.items() <= dict(option.where).items()
         }  # fmt: skip
-        options = [shown[value] for value in x_of if value in shown]
-        x = tuple(x for value, x in x_of.items() if value in shown)
-        cost.append(Series(strategy, x, tuple(one.cost / scale for one in options)))
-        tail.append(Series(strategy, x, tuple(_percent(one, "p90_fraction") for one in options)))
-    others = ", ".join(f"{words_of_key(k)} {v}" for k, v in held.items())
+        options = [by_value[value] for value in x_of if value in by_value]
+        x = tuple(x for value, x in x_of.items() if value in by_value)
+        cost.append(Series(strategy, x, tuple(option.cost / scale for option in options)))
+        tail.append(
+            Series(strategy, x, tuple(_percent(option, "p90_fraction") for option in options))
+        )
+    fixed_words = ", ".join(f"{words_of_key(k)} {v}" for k, v in fixed.items())
     along = words_of_key(key)
     return Chart(
         f"Cost and overhead over {along}: {result.name}",
-        f"At {others}." if others else "Useful work, failures and spares together.",
+        f"At {fixed_words}." if fixed_words else "Useful work, failures and spares together.",
         (
             Panel("Total cost", along, unit, tuple(cost), y_from_zero=False),
             Panel("Overhead that 90 % of the jobs stay below", along, OVERHEAD_LABEL, tuple(tail)),

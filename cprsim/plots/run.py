@@ -46,8 +46,12 @@ def overhead_figure(result: Result) -> Figure:
     Strategies with replications that did not finish have no bar but the share that finished.
     """
     spreads = [result.spreads()[policy.name] for policy in result.policies]
-    totals = [one["overhead_fraction"].mean for one in spreads]
-    parts = [part for part in stacked(result.parts) if any(one[part].mean > 0 for one in spreads)]
+    totals = [quantities["overhead_fraction"].mean for quantities in spreads]
+    parts = [
+        part
+        for part in stacked(result.parts)
+        if any(quantities[part].mean > 0 for quantities in spreads)
+    ]
     top = axis_top(totals)
     with style():
         width_in = max(LEAST_WIDTH_IN, 1.15 * len(spreads)) + 2.4
@@ -71,7 +75,7 @@ def overhead_figure(result: Result) -> Figure:
         axes.set_ylabel(OVERHEAD_LABEL)
         handles = [look_of(part).patch() for part in reversed(parts)]  # in the order of the stack
         axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
-        n = max(one[FINISHED].n for one in spreads)
+        n = max(quantities[FINISHED].n for quantities in spreads)
         cut = "; \N{UPWARDS ARROW}: beyond the axis" if any(x > top for x in totals) else ""
         caption = (
             f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; mean of "
@@ -115,19 +119,19 @@ def _below(policy: Policy, result: Result) -> list[str]:
     return lines
 
 
-def percentiles_figure(overheads: Mapping[str, pd.DataFrame], *, what: str) -> Figure:
+def percentiles_figure(overheads: Mapping[str, pd.DataFrame], *, run_name: str) -> Figure:
     """A line per strategy with the band of its 95 % intervals, by overhead as a share."""
     lines = tuple(
         Series(
-            name, floats(one.index), floats(100 * one["value"]), floats(100 * one["low"]),
-            floats(100 * one["high"]),
+            name, floats(frame.index), floats(100 * frame["value"]), floats(100 * frame["low"]),
+            floats(100 * frame["high"]),
         )
-        for name, one in overheads.items()
+        for name, frame in overheads.items()
     )  # fmt: skip
-    at = [float(one["value"][READ_AT]) for one in overheads.values()]
+    at = [float(frame["value"][READ_AT]) for frame in overheads.values()]
     x_label = "percentile of the replications [%]"
     panel = Panel("", x_label, OVERHEAD_LABEL, lines, y_log=axis_top(at) < max(at))
-    title = f"Percentiles of the overhead: {what}"
+    title = f"Percentiles of the overhead: {run_name}"
     return chart_figure(
         Chart(title, "share of replications with at most this overhead; bands: 95 %", (panel,))
     )

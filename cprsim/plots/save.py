@@ -55,10 +55,10 @@ def drawing(
 ) -> Callable[[Any], object]:
     """What draws the figures of something made into its path; nothing without a folder."""
 
-    def draw(made: Any) -> None:
+    def draw(result: Any) -> None:
         if folder is not None:
             watch.doing("drawing figures")
-            save_figures(figures(made), made.path)
+            save_figures(figures(result), result.path)
 
     return draw
 

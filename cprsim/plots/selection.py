@@ -37,37 +37,40 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     scale, unit = (1e4, " [10⁻⁴]") if limit.most < FINE else (1.0, "")
     most = scale * limit.most
     fronts = merged(
-        _points(strategy, [(scale * one.held, one) for one in front])
+        _points(strategy, [(scale * candidate.held, candidate) for candidate in front])
         for strategy, front in selection.front.items()
-        if any(one.policy.leaves_stale for one in front)
+        if any(candidate.policy.leaves_stale for candidate in front)
     )
     chosen = _chosen(selection, scale * selection.chosen.held)
-    lossless = [one for one in selection.best.values() if one and not one.policy.leaves_stale]
+    best = (candidate for candidate in selection.best.values() if candidate)
+    lossless = [candidate for candidate in best if not candidate.policy.leaves_stale]
     levels = {f"full recovery at its best ({selection.full.saving})": selection.full}
-    levels |= {f"{one.strategy} ({one.saving})": one for one in lossless}
+    levels |= {f"{system.strategy} ({system.saving})": system for system in lossless}
     bands = [
-        Band(label, 100 * one.overhead.mean, 100 * one.overhead.mean)
-        for label, one in levels.items()
-        if not isnan(one.overhead.mean)
+        Band(label, 100 * level.overhead.mean, 100 * level.overhead.mean)
+        for label, level in levels.items()
+        if not isnan(level.overhead.mean)
     ]
     bands.append(Band(f"limit ({limit.most:g})", most, most, "x"))
-    furthest = 1.05 * max((float(x) for one in fronts for x in one.x), default=1.0)
+    furthest = 1.05 * max((float(x) for front in fronts for x in front.x), default=1.0)
     words = f"{limit.words}, {100 * limit.confidence:g} % upper bound{unit}"
-    whole = Panel(
+    overview = Panel(
         "", words, OVERHEAD_LABEL, (*fronts, chosen), tuple(bands),
         x_range=(0.0, min(furthest, BEYOND_LIMIT * most) or furthest or 1.0),
         y_range=(0.0, full * ABOVE_FULL) if full > 0 else None,
     )  # fmt: skip
     left, right = (1 - AROUND) * most, (1 + AROUND) * most
     near = [
-        [y for x, y in zip(one.x, one.y, strict=True) if left <= float(x) <= right]
-        for one in fronts
+        [y for x, y in zip(front.x, front.y, strict=True) if left <= float(x) <= right]
+        for front in fronts
     ]
-    panels, shown = [whole], [y for heights in near for y in heights]
+    panels, heights_near = [overview], [y for heights in near for y in heights]
     if sum(map(bool, near)) > 1:  # more than one strategy to compare
-        room = 0.12 * (max(shown) - min(shown)) + 1e-9
-        ends = max(0.0, min(shown) - room), max(shown) + room
-        panels.append(replace(whole, title="Near the limit", x_range=(left, right), y_range=ends))
+        room = 0.12 * (max(heights_near) - min(heights_near)) + 1e-9
+        ends = max(0.0, min(heights_near) - room), max(heights_near) + room
+        panels.append(
+            replace(overview, title="Near the limit", x_range=(left, right), y_range=ends)
+        )
     title = f"Overhead over {limit.words}, by strategy and interval: {name}"
     return Chart(title, f"{caption}; a point per interval", tuple(panels))
 
@@ -76,35 +79,43 @@ def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
     """Full recovery and every recovery system a line."""
     full = selection.full.overhead.mean
     most = 2 * full * ABOVE_FULL if full > 0 else inf
-    every = [_place(one) for front in selection.front.values() for one in front]
+    every = [_place(candidate) for front in selection.front.values() for candidate in front]
     lines = []
     for strategy in dict.fromkeys([*selection.front, *selection.best]):
-        front, alone = selection.front.get(strategy, ()), selection.best.get(strategy)
+        front, single = selection.front.get(strategy, ()), selection.best.get(strategy)
         if front:
-            near = [(_place(one), one) for one in front if one.overhead.mean <= most]
+            near = [
+                (_place(candidate), candidate)
+                for candidate in front
+                if candidate.overhead.mean <= most
+            ]
             lines.append(replace(_points(strategy, near), kind="line"))
-        elif alone is not None:
-            ends = [(x, alone) for x in (BELOW_ONE, max(every, default=1.0))]
-            lines.append(replace(_points(f"{strategy} ({alone.saving})", ends), kind="line"))
+        elif single is not None:
+            ends = [(x, single) for x in (BELOW_ONE, max(every, default=1.0))]
+            lines.append(replace(_points(f"{strategy} ({single.saving})", ends), kind="line"))
     lines.append(replace(_chosen(selection, _place(selection.chosen)), kind="points"))
     panel = Panel("", "saves per job", OVERHEAD_LABEL, tuple(lines), x_log=True)
     caption += f"; at {BELOW_ONE:g}: without saves"
     return Chart(f"Overhead over the number of saves: {name}", caption, (panel,))
 
 
-def _place(one: Candidate) -> float:
-    return max(float(one.n_saves), BELOW_ONE)
+def _place(candidate: Candidate) -> float:
+    return max(float(candidate.n_saves), BELOW_ONE)
 
 
 def _chosen(selection: Selection, x: float) -> Series:
-    one = selection.chosen
-    label = f"chosen: {one.strategy}, {one.saving}"
-    return replace(_points(label, [(x, one)]), kind="paper")
+    candidate = selection.chosen
+    label = f"chosen: {candidate.strategy}, {candidate.saving}"
+    return replace(_points(label, [(x, candidate)]), kind="paper")
 
 
 def _points(label: str, points: Sequence[tuple[float, Candidate]]) -> Series:
     """Overhead of the candidates that finish, by rising x."""
-    finished = [(x, 100 * one.overhead.mean) for x, one in points if not isnan(one.overhead.mean)]
+    finished = [
+        (x, 100 * candidate.overhead.mean)
+        for x, candidate in points
+        if not isnan(candidate.overhead.mean)
+    ]
     ordered = sorted(finished, key=lambda point: point[0])
     x, y = floats(x for x, _ in ordered), floats(y for _, y in ordered)
     return Series(label, x, y, kind="points")

@@ -103,13 +103,13 @@ def curves(
         places = np.linspace(0, len(values) - 1, min(MOST_CURVES, len(values))).round()
         chosen = [values[int(place)] for place in places]
         vary = [name for name, mine in by_strategy.items() if mine["mean"].nunique() > 1]
-        shown = (vary or list(by_strategy))[:MOST_PANELS]
+        panelled = (vary or list(by_strategy))[:MOST_PANELS]
         panels = []
-        for name in shown:
+        for name in panelled:
             mine = by_strategy[name]
             lines = {value_text(v, second): mine[mine[second.column] == v] for v in chosen}
             panels.append(_panel(name, along, rows, lines, height))
-        left = [name for name in by_strategy if name not in shown]
+        left = [name for name in by_strategy if name not in panelled]
         left += [f"{axis_words(second)} {value_text(v, second)}" for v in values if v not in chosen]
         about = [f"a curve for each {axis_words(second)}", caption]
         about += [f"not shown: {', '.join(left)}"] if left else []
@@ -178,23 +178,23 @@ def _lowest(
     lines: Iterable[pd.DataFrame], along: AxisColumn, height: Height, *, flat: bool
 ) -> Series:
     """The minimum of each line; of a line without any other value where `flat`."""
-    shown = [one for one in lines if one["mean"].nunique() > (0 if flat else 1)]
-    best = [one.iloc[int(np.nanargmin(one["mean"].to_numpy()))] for one in shown]
-    x = floats(one[along.column] for one in best)
-    return Series("lowest", x, floats(height.scale * one["mean"] for one in best), kind="paper")
+    varying = [line for line in lines if line["mean"].nunique() > (0 if flat else 1)]
+    best = [line.iloc[int(np.nanargmin(line["mean"].to_numpy()))] for line in varying]
+    x = floats(row[along.column] for row in best)
+    return Series("lowest", x, floats(height.scale * row["mean"] for row in best), kind="paper")
 
 
 def _young(lines: Iterable[pd.DataFrame], along: AxisColumn, height: Height) -> Series:
     """Young's choice on each curve, between the points that were simulated."""
-    found = []
+    points = []
     for line in lines:
         finished = line[line["mean"].notna()]
         x = finished[along.column].to_numpy(np.float64)
         chosen = _on(along, line["young_h"].iloc[0])
         if len(x) > 1 and x.min() <= chosen <= x.max():
             mean = height.scale * finished["mean"].to_numpy(np.float64)
-            found.append((chosen, np.interp(np.log(chosen), np.log(x), mean)))
-    return Series("Young", floats(x for x, _ in found), floats(y for _, y in found), kind="paper")
+            points.append((chosen, np.interp(np.log(chosen), np.log(x), mean)))
+    return Series("Young", floats(x for x, _ in points), floats(y for _, y in points), kind="paper")
 
 
 def _on(along: AxisColumn, value_h: float) -> float:
@@ -231,8 +231,8 @@ def _map(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figure:
     }
     with style():
         figure, every = panels(len(grids), beside_in=1.6, sharey=True)
-        found = np.concatenate([z[np.isfinite(z)] for _, _, z in grids.values()])
-        far = max(float(np.abs(found).max(initial=0.0)), 1e-9)
+        differences = np.concatenate([z[np.isfinite(z)] for _, _, z in grids.values()])
+        far = max(float(np.abs(differences).max(initial=0.0)), 1e-9)
         norm = AsinhNorm(far / 20, -far, far)  # white at no difference, finer near it
         positive = [size for size in SIZES if far / 20 <= size <= far]
         ticks = [*(-size for size in reversed(positive)), 0.0, *positive]
@@ -241,17 +241,17 @@ def _map(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figure:
             meshes.append(_map_panel(axes, grid, norm, ticks))
             axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
             axes.set_xlabel(axis_label(across))
-            for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
+            for direction, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
                 if axis.logarithmic or is_wide(values):
-                    log_scale(axes, which)
+                    log_scale(axes, direction)
         every[0].set_ylabel(axis_label(up))
         bar = figure.colorbar(meshes[0], ax=every, shrink=0.85, ticks=ticks, format=_signed)
         bar.minorticks_off()
         bar.set_label("difference of overheads [percentage points]")
         handles: list[Artist] = []
-        if len(found) and found.min() < 0 < found.max():
+        if len(differences) and differences.min() < 0 < differences.max():
             handles.append(Line2D([], [], color=INK, lw=2.2, label="break-even"))
-        if len(found) and found.max() > 0:
+        if len(differences) and differences.max() > 0:
             text = f"{result.reference} costs less"
             handles.append(Patch(facecolor="none", edgecolor=INK, hatch="//", label=text))
         if handles:
@@ -297,7 +297,7 @@ def _map_panel(
         widths = [0.6 if level else 2.2 for level in inside]  # thick where both cost the same
         lines = axes.contour(x, y, z, inside, colors=INK, linewidths=widths, linestyles="solid")
         lines.set_path_effects(HALO)  # on dark ground, too
-        texts = axes.clabel(lines, [one for one in inside if one], fmt=_signed, fontsize=7)
+        texts = axes.clabel(lines, [level for level in inside if level], fmt=_signed, fontsize=7)
         for text in texts:
             text.set(path_effects=HALO, clip_on=False)
     if finite.max() > 0:
@@ -310,15 +310,17 @@ def _map_panel(
 
 
 def rows_on(
-    result: SweepResult, shown: Sequence[AxisColumn], quantity: str = OVERHEAD
+    result: SweepResult, axes_shown: Sequence[AxisColumn], quantity: str = OVERHEAD
 ) -> tuple[pd.DataFrame, str]:
     """Rows of a quantity with the other axes at their middle value, and the figure's caption."""
     rows, n = result.of(quantity), result.table["n"]
     low, high = int(n.min()), int(n.max())
-    each = count(high, "replication") if low == high else f"{low:,} to {count(high, 'replication')}"
-    words = [f"means of {each} at each point"]
+    replications = (
+        count(high, "replication") if low == high else f"{low:,} to {count(high, 'replication')}"
+    )
+    words = [f"means of {replications} at each point"]
     for axis in result.axes:
-        if axis not in shown and result.mode == "grid":
+        if axis not in axes_shown and result.mode == "grid":
             values = list(dict.fromkeys(rows[axis.column]))
             middle = values[len(values) // 2]
             rows = rows[rows[axis.column] == middle]

@@ -25,25 +25,31 @@ ROW_IN, BAR = 0.3, 0.62
 
 def systems_figure(comparison: Comparison) -> Figure:
     """A bar per system, the cheapest on top, with the 95 % interval of the total."""
-    found, result = comparison.standings, comparison.result
-    done = [one for one in found if one.finishes]
-    parts = [part for part in stacked(result.parts) if any(one.part(part) > 0 for one in done)]
-    edge = axis_top([max(one.overhead.high, one.overhead.mean) for one in done])
+    standings, result = comparison.standings, comparison.result
+    finishing = [standing for standing in standings if standing.finishes]
+    parts = [
+        part
+        for part in stacked(result.parts)
+        if any(standing.part(part) > 0 for standing in finishing)
+    ]
+    edge = axis_top([max(standing.overhead.high, standing.overhead.mean) for standing in finishing])
     with style():
-        figure = Figure(figsize=(8.0, 1.9 + ROW_IN * len(found)), layout="constrained")
+        figure = Figure(figsize=(8.0, 1.9 + ROW_IN * len(standings)), layout="constrained")
         axes = figure.add_subplot()
-        for y, one in enumerate(found):
+        for y, standing in enumerate(standings):
             left, half = 0.0, nan
-            for part in parts if one.finishes else ():
-                axes.barh(y, one.part(part), BAR, left, **look_of(part).fill())
-                left, half = left + one.part(part), one.overhead.half_width
+            for part in parts if standing.finishes else ():
+                axes.barh(y, standing.part(part), BAR, left, **look_of(part).fill())
+                left, half = left + standing.part(part), standing.overhead.half_width
             if half > 0 and left < edge:
                 axes.errorbar(left, y, xerr=half, color=INK, capsize=3, lw=1.1)
-            total = f" {one.percent}{' →' * (left > edge)}"
+            total = f" {standing.percent}{' →' * (left > edge)}"
             axes.text(1, y, total, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
         axes.set_xlim(0, edge)
-        axes.set_ylim(len(found) - 0.5, -0.5)
-        axes.set_yticks(range(len(found)), [printable(one.label) for one in found])
+        axes.set_ylim(len(standings) - 0.5, -0.5)
+        axes.set_yticks(
+            range(len(standings)), [printable(standing.label) for standing in standings]
+        )
         axes.tick_params(axis="y", length=0)
         percent_axis(axes.xaxis)
         axes.xaxis.grid(True)

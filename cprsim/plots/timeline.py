@@ -84,9 +84,9 @@ def timeline_figure(result: Result) -> Figure:
         size_in = (WIDTH_IN, (LANE_IN * len(lanes) + 0.75) * len(windows) + 1.1)
         figure = Figure(size_in, layout="constrained")
         panels = list(figure.subplots(len(windows), 1, squeeze=False)[:, 0])
-        for axes, shown in zip(panels, windows, strict=True):
-            _draw(axes, lanes, result, shown)
-        _whole(panels[0], lanes, result, end_h)
+        for axes, shown_window in zip(panels, windows, strict=True):
+            _draw(axes, lanes, result, shown_window)
+        _draw_ends(panels[0], lanes, result, end_h)
         if window is not None:
             panels[1].set_facecolor("#fffbec")
             panels[1].set_title("Close-up of the first failure", loc="left", fontsize=9)
@@ -113,7 +113,7 @@ def close_up(lanes: list[Lane], end_h: float) -> tuple[float, float] | None:
     return max(0.0, begin_h - width_h / 3), min(end_h, begin_h + width_h)
 
 
-def _whole(axes: Axes, lanes: list[Lane], result: Result, end_h: float) -> None:
+def _draw_ends(axes: Axes, lanes: list[Lane], result: Result, end_h: float) -> None:
     """Where the work would have ended, and how each lane ended; an arrow beyond the axis."""
     axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
     for y, lane in enumerate(reversed(lanes)):
@@ -130,8 +130,8 @@ def _draw(axes: Axes, lanes: list[Lane], result: Result, window: tuple[float, fl
     """All lanes within a window, the first on top."""
     axes.set_xlim(*window)
     axes.set_ylim(-0.32, len(lanes) - 0.2)
-    for i, (policy, whole) in enumerate(zip(result.policies, lanes, strict=True)):
-        y, lane = float(len(lanes) - 1 - i), visible(whole, window)
+    for i, (policy, full_lane) in enumerate(zip(result.policies, lanes, strict=True)):
+        y, lane = float(len(lanes) - 1 - i), visible(full_lane, window)
         _draw_strip(axes, y, lane, window)
         _draw_marks(axes, y, lane, window)
         every = saves(policy, result.useful_h)
@@ -153,7 +153,7 @@ def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     wide_h, hairline_h = (share * (window[1] - window[0]) for share in (WIDE, HAIRLINE))
     for activity in activities([lane]):
         look = look_of(activity)
-        hours_of = [(start, end - start) for start, end, what in lane.spans if what == activity]
+        hours_of = [(start, end - start) for start, end, kind in lane.spans if kind == activity]
         crowded = len(hours_of) * hairline_h > MOST_HAIRLINES * lane.end_h
         # saves have their ticks
         least_h = 0.0 if activity in ("useful", "save") or crowded else hairline_h
@@ -188,7 +188,7 @@ def _draw_marks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     ):
         axes.plot(instants_h, [height] * len(instants_h), zorder=6, **look)
     if len(lane.setbacks) > N_READABLE:
-        back = ((one.at_h, above, one.back_to_h, above) for one in lane.setbacks)
+        back = ((setback.at_h, above, setback.back_to_h, above) for setback in lane.setbacks)
         lines(back, colors=LOST, alpha=0.35)
         return
     per_h = 72 * (WIDTH_IN - NOT_LANES_IN) / (window[1] - window[0])  # points
@@ -216,7 +216,7 @@ def _legend(figure: Figure, lanes: list[Lane]) -> None:
         ("save abandoned", any(lane.abandoned_at_h for lane in lanes), ABANDONED),
     ]  # fmt: skip
     handles: list[Artist] = [look_of(activity).patch() for activity in activities(lanes)]
-    handles += [Line2D([], [], label=label, **look) for label, there, look in marks if there]
+    handles += [Line2D([], [], label=label, **look) for label, is_shown, look in marks if is_shown]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6))
 
 
@@ -259,7 +259,7 @@ def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane
             inside = inside[np.unique(bins, return_index=True)[1]]
         return tuple(inside.tolist())
 
-    beside = {max(start, low): (start, end) for start, end in lane.background
+    background = {max(start, low): (start, end) for start, end in lane.background
               if start < high and end > low}  # fmt: skip
     back_at_h = set(thinned(setback.at_h for setback in lane.setbacks))
     spans = tuple(span for span in lane.spans if span.start_h < high and span.end_h > low)
@@ -267,7 +267,7 @@ def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane
         lane,
         spans=spans if len(spans) <= n_bins else _longest(spans, window, n_bins),
         saved_at_h=thinned(lane.saved_at_h),
-        background=tuple(beside[at_h] for at_h in thinned(beside)),
+        background=tuple(background[at_h] for at_h in thinned(background)),
         abandoned_at_h=thinned(lane.abandoned_at_h),
         failed_at_h=thinned(lane.failed_at_h),
         setbacks=tuple(setback for setback in lane.setbacks if setback.at_h in back_at_h),
@@ -293,7 +293,9 @@ def _spans(events: pd.DataFrame) -> tuple[Span, ...]:
     starts = events[events["activity"] != events["activity"].shift()]
     ends = [*starts["at_h"].iloc[1:], events["at_h"].iloc[-1]]
     stretches = zip(starts["at_h"], ends, starts["activity"], strict=True)
-    return tuple(Span(float(x), float(end), str(what)) for x, end, what in stretches if end > x)
+    return tuple(
+        Span(float(x), float(end), str(activity)) for x, end, activity in stretches if end > x
+    )
 
 
 def _background(events: pd.DataFrame) -> tuple[tuple[float, float], ...]:

@@ -65,7 +65,7 @@ class Answer:
     @property
     def figures(self) -> dict[str, Figure]:
         """All figures by name, drawn anew; a notebook shows each as an image."""
-        return {one.name: _drawn(one) for one in self.document.pictures}
+        return {picture.name: _drawn(picture) for picture in self.document.pictures}
 
     def figure(self, name: str | None = None) -> Figure:
         """One figure by its name; without a name the first.
@@ -84,16 +84,16 @@ class Answer:
         ParameterError
             There is none of that name, or none at all.
         """
-        there = {one.name: one for one in self.document.pictures}
-        name = next(iter(there), "") if name is None else name
-        if name not in there:
-            known = ", ".join(there) or "none"
-            raise ParameterError(f"there is no figure {name!r}; there are: {known}")
-        return _drawn(there[name])
+        pictures = {picture.name: picture for picture in self.document.pictures}
+        name = next(iter(pictures), "") if name is None else name
+        if name not in pictures:
+            names = ", ".join(pictures) or "none"
+            raise ParameterError(f"there is no figure {name!r}; there are: {names}")
+        return _drawn(pictures[name])
 
     def to_json(self) -> str:
         """One JSON object; numbers that there are not are null."""
-        said = {
+        content = {
             "format": FORMAT,
             "kind": self.kind,
             "name": self.name,
@@ -102,7 +102,7 @@ class Answer:
             "values": dict(self.values),
             "frames": {name: _records(frame) for name, frame in self.frames.items()},
         }
-        return json.dumps(_plain(said), allow_nan=False, ensure_ascii=False, indent=1)
+        return json.dumps(_plain(content), allow_nan=False, ensure_ascii=False, indent=1)
 
     def report(self, file: str | Path, *, title: str | None = None) -> Path:
         """Write all of it as one page; a file of that name is replaced.
@@ -151,14 +151,14 @@ class Answer:
         from cprsim.plots.save import save_figures
         from cprsim.results.folder import damage, publishing, read_manifest, seal
 
-        made = self.folder or (self.holds and self.holds.path)
-        if made is None or made.is_file():
+        source = self.folder or (self.holds and self.holds.path)
+        if source is None or source.is_file():
             raise ParameterError(f"a {self.kind} has no results folder: report() or to_json()")
-        final = Path(folder) / made.name
+        final = Path(folder) / source.name
         if final.exists() and damage(final) is None:
             return final
         with publishing(final) as new:
-            shutil.copytree(made, new, dirs_exist_ok=True)
+            shutil.copytree(source, new, dirs_exist_ok=True)
             if self.folder is None:  # figures are drawn where they are kept
                 save_figures(self.document.drawings, new)
                 seal(new, read_manifest(new))
@@ -195,9 +195,9 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def _plain(value: Any) -> Any:
     """As JSON has it."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-        return [_plain(one) for one in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, float | np.floating):
         return float(value) if isfinite(value) else None
     if isinstance(value, np.generic):

@@ -16,7 +16,9 @@ MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
 
 def chart_blocks(chart: Chart, name: str) -> list[Block]:
     """The figure, what its numbers are, and a table for each panel."""
-    panels = "; ".join(f"{one.title}: {one.y_label} over {one.x_label}" for one in chart.panels)
+    panels = "; ".join(
+        f"{panel.title}: {panel.y_label} over {panel.x_label}" for panel in chart.panels
+    )
     alternative = f"{chart.subtitle} {panels}. The numbers stand in the tables below."
     picture = Picture(chart.title, alternative, lambda: chart_figure(chart), name)
     return [picture, Words([chart.subtitle]), *map(_table, chart.panels)]
@@ -27,10 +29,10 @@ def _table(panel: Panel) -> Table:
     step = max(1, ceil(len(rows) / MOST_ROWS))
     cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
     bands = [
-        [one.label, "all along", NO_NUMBER, ends(one.low, one.high)]
-        if one.low < one.high
-        else [one.label, "all along", significant(one.low), NO_NUMBER]
-        for one in panel.bands
+        [band.label, "all along", NO_NUMBER, ends(band.low, band.high)]
+        if band.low < band.high
+        else [band.label, "all along", significant(band.low), NO_NUMBER]
+        for band in panel.bands
     ]
     headings = "series", panel.x_label or "case", panel.y_label or "value", "95 % interval"
     return Table(
@@ -39,10 +41,12 @@ def _table(panel: Panel) -> Table:
 
 
 def _rows(panel: Panel) -> Iterator[list[str]]:
-    for one in panel.series:
-        none = (nan,) * len(one.y)
-        for x, *values in zip(one.x, one.y, one.low or none, one.high or none, strict=True):
+    for series in panel.series:
+        none = (nan,) * len(series.y)
+        for x, *values in zip(
+            series.x, series.y, series.low or none, series.high or none, strict=True
+        ):
             value, low, high = suited(*values)
-            shown = x if isinstance(x, str) else significant(x)
+            x_text = x if isinstance(x, str) else significant(x)
             interval = NO_NUMBER if low == high else f"{low} to {high}"
-            yield [one.label, shown, value, interval]
+            yield [series.label, x_text, value, interval]

@@ -42,7 +42,7 @@ MOST_INPUTS = 3  # named among the remarks; a table has all
 
 
 def answer_of_several(
-    answers: Sequence[Answer], inputs: Sequence[Mapping[str, str]], made: Sequence[Result]
+    answers: Sequence[Answer], inputs: Sequence[Mapping[str, str]], results: Sequence[Result]
 ) -> Answer:
     """What several results say together.
 
@@ -50,18 +50,18 @@ def answer_of_several(
     ----------
     answers : of each result
     inputs : what went into each, by key
-    made : the runs in them; empty where any is no run
+    results : the runs in them; empty where any is no run
 
     Raises ParameterError: there are more than letters, or two runs have no strategy in common.
     """
     if len(answers) > len(LETTERS):
         raise ParameterError(f"a report compares at most {len(LETTERS)} results")
     by_letter = dict(zip(LETTERS, answers, strict=False))
-    runs = dict(zip(LETTERS, made, strict=False))
+    runs = dict(zip(LETTERS, results, strict=False))
     others = {letter: run for letter, run in runs.items() if letter != "A"}
     frames = {"inputs": different(dict(zip(by_letter, inputs, strict=True)))}
     values = {
-        "results": {letter: str(one.folder) for letter, one in by_letter.items()},
+        "results": {letter: str(answer.folder) for letter, answer in by_letter.items()},
         "paired": {letter: same_failures(runs["A"], run) for letter, run in others.items()},
         "curve_errors": {letter: shared_errors(runs["A"], run) for letter, run in others.items()},
     }
@@ -88,16 +88,16 @@ def different(inputs: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
 
     The seed is told once. Where a result has no scenario, the keys of those that have do not count.
     """
-    left_out = set() if all("name" in one for one in inputs.values()) else {NO_NUMBER}
+    left_out = set() if all("name" in values for values in inputs.values()) else {NO_NUMBER}
     rows = {
-        key: [one.get(key, NO_NUMBER) for one in inputs.values()]
-        for key in dict.fromkeys(key for one in inputs.values() for key in one)
+        key: [values.get(key, NO_NUMBER) for values in inputs.values()]
+        for key in dict.fromkeys(key for values in inputs.values() for key in values)
     }
     differ = {key for key, row in rows.items() if len({*row} - left_out) > 1}
     if "simulation.seed" in differ:
         differ.discard("seed")
-    found = [[key, *row] for key, row in rows.items() if key in differ]
-    return pd.DataFrame(found, columns=["key", *inputs])
+    differing = [[key, *row] for key, row in rows.items() if key in differ]
+    return pd.DataFrame(differing, columns=["key", *inputs])
 
 
 def _document(
@@ -107,15 +107,15 @@ def _document(
     values: Mapping[str, Any],
 ) -> Document:
     rows: list[list[str]] = frames["inputs"].to_numpy().tolist()
-    same = "All inputs are the same: scenario, seed, replications, files and versions."
-    named = "; ".join(f"{key}: {', '.join(values)}" for key, *values in rows[:MOST_INPUTS])
+    unchanged = "All inputs are the same: scenario, seed, replications, files and versions."
+    listed = "; ".join(f"{key}: {', '.join(values)}" for key, *values in rows[:MOST_INPUTS])
     more = f"; and {len(rows) - MOST_INPUTS} more" if len(rows) > MOST_INPUTS else ""
     caption = f"What is not the same in all; {NO_NUMBER} where there is none"
     document = Document(
         title=f"{count(len(answers), 'result')} compared",
         question="What do these results say?",
-        answer=[f"{letter}: {one.document.answer[0]}" for letter, one in answers.items()],
-        remarks=[f"Inputs that differ: {named}{more}." if rows else same],
+        answer=[f"{letter}: {answer.document.answer[0]}" for letter, answer in answers.items()],
+        remarks=[f"Inputs that differ: {listed}{more}." if rows else unchanged],
         sections=[
             Section(
                 "In what the inputs differ",
@@ -123,8 +123,8 @@ def _document(
             )
         ],
         parts=[
-            replace(one.document, title=f"{letter}: {one.document.title}")
-            for letter, one in answers.items()
+            replace(answer.document, title=f"{letter}: {answer.document.title}")
+            for letter, answer in answers.items()
         ],
     )
     if not runs:
@@ -138,13 +138,13 @@ def _document(
         remarks=[
             *(f"{letter} - A: {HOW[is_so]}." for letter, is_so in values["paired"].items()),
             *document.remarks,
-            *(said for errors in values["curve_errors"].values() for said in errors),
-            ", ".join(f"{letter} is {one.holds.path}" for letter, one in answers.items()),
+            *(sentence for errors in values["curve_errors"].values() for sentence in errors),
+            ", ".join(f"{letter} is {answer.holds.path}" for letter, answer in answers.items()),
         ],
         sections=[
             Section(
                 "Differences from A",
-                [differences_table(one, str(letter)) for letter, one in by_result],
+                [differences_table(table, str(letter)) for letter, table in by_result],
             ),
             Section(
                 "What it costs in all",
@@ -176,7 +176,7 @@ def _cheapest(runs: Mapping[str, Result]) -> str:
 
 def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Table:
     of_overhead = differences[differences["quantity"] == OVERHEAD]
-    more = {(one["result"], one["strategy"]): _of(one) for one in records_of(of_overhead)}
+    more = {(row["result"], row["strategy"]): _of(row) for row in records_of(of_overhead)}
     rows = []
     for letter, run in runs.items():
         for policy in run.policies:
@@ -194,8 +194,8 @@ def _of(row: Mapping[str, Any]) -> Estimate:
     return Estimate(row["difference"], row["difference_low"], row["difference_high"])
 
 
-def _percent(one: Estimate) -> str:
-    return with_interval(100 * one.mean, 100 * one.half_width)
+def _percent(estimate: Estimate) -> str:
+    return with_interval(100 * estimate.mean, 100 * estimate.half_width)
 
 
 def _money_table(bills: pd.DataFrame) -> Table:
@@ -212,19 +212,19 @@ def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
     Quantities that are zero in both are left out.
     """
     parts = parts_among(table["quantity"])
-    known = {*LABELS, *parts, *further_losses(table["quantity"].unique())}
+    quantities = {*LABELS, *parts, *further_losses(table["quantity"].unique())}
     rows = []
-    for one in records_of(table):
-        quantity, a, b = one["quantity"], one["a"], one["b"]
-        if quantity not in known or a == b == 0:
+    for row in records_of(table):
+        quantity, a, b = row["quantity"], row["a"], row["b"]
+        if quantity not in quantities or a == b == 0:
             continue
         in_percent = quantity in (OVERHEAD, *parts)
         scale = 100 if in_percent else 1e4 if has_measured_error(quantity) else 1
-        found = _of(one).times(scale)
-        half = found.half_width
+        estimate = _of(row).times(scale)
+        half = estimate.half_width
         means = [suited(x, x - half, x + half)[0] for x in (scale * a, scale * b)]
-        difference = with_interval(found.mean, half)
-        rows.append([one["strategy"], _label(quantity), *means, difference])
+        difference = with_interval(estimate.mean, half)
+        rows.append([row["strategy"], _label(quantity), *means, difference])
     columns = [*word_columns("strategy", "quantity"), *number_columns("A", letter, f"{letter} - A")]
     return Table("", columns, rows, grouped=True)
 

@@ -39,12 +39,12 @@ EQUAL, OFTEN = ", equal bytes", ", small tables with every sub-save: more bytes"
 
 def answer_of_curve(curve: StalenessCurve, **about: Any) -> Answer:
     """The answer that the file of a curve holds."""
-    held = pd.DataFrame(_held_out(curve))
+    held_out = pd.DataFrame(_held_out(curve))
     frames = {
         "strategies": _strategies(curve),
         "losses": pd.concat(map(_losses, curve.responses), ignore_index=True),
         "weights": pd.concat(map(_weights, curve.responses), ignore_index=True),
-        **({"held_out": held} if len(held) else {}),
+        **({"held_out": held_out} if len(held_out) else {}),
     }
     return Answer(
         "curve",
@@ -67,8 +67,8 @@ def answer_of_curve(curve: StalenessCurve, **about: Any) -> Answer:
 
 def inputs_of_curve(curve: StalenessCurve) -> dict[str, str]:
     """What was trained and what made the file, key by key."""
-    made = {**curve.manifest, "kernel": curve.kernel, "command": curve.command or None}
-    return dict(flat(made, ""))
+    inputs = {**curve.manifest, "kernel": curve.kernel, "command": curve.command or None}
+    return dict(flat(inputs, ""))
 
 
 # ------------------------------------------------------------------------------ frames
@@ -79,69 +79,75 @@ def _strategies(curve: StalenessCurve) -> pd.DataFrame:
     written = {WHOLE: 1.0, **shares} if shares else {}
     frame = pd.DataFrame(
         {
-            "strategy": one.strategy,
-            "metric": one.metric.value,
-            "by": one.by,
-            **_slope(one).columns("loss_per_pls"),
-            "intercept": one.intercept,
-            "interval_share": one.interval_share,
-            "most_pls": one.most_pls,
-            "n_seeds": int(one.degrees) + 1 if isfinite(one.degrees) else None,
-            "bytes_over_partial": written.get(one.strategy, nan),
+            "strategy": response.strategy,
+            "metric": response.metric.value,
+            "by": response.by,
+            **_slope(response).columns("loss_per_pls"),
+            "intercept": response.intercept,
+            "interval_share": response.interval_share,
+            "most_pls": response.most_pls,
+            "n_seeds": int(response.degrees) + 1 if isfinite(response.degrees) else None,
+            "bytes_over_partial": written.get(response.strategy, nan),
         }
-        for one in curve.responses
+        for response in curve.responses
     )
-    whole = frame[frame["strategy"] == WHOLE].set_index("metric")["loss_per_pls"]
-    frame["over_partial"] = frame["loss_per_pls"] / frame["metric"].map(whole[whole != 0])
+    partial_slope = frame[frame["strategy"] == WHOLE].set_index("metric")["loss_per_pls"]
+    frame["over_partial"] = frame["loss_per_pls"] / frame["metric"].map(
+        partial_slope[partial_slope != 0]
+    )
     return frame
 
 
-def _slope(one: Response) -> Estimate:
+def _slope(response: Response) -> Estimate:
     """The loss at the largest PLS that was measured over that PLS, without the intercept."""
-    loss, half = float(one.loss[-1]), _quantile(one) * float(one.standard_error[-1])
-    return Estimate(loss, loss - half, loss + half).times(1 / one.most_pls)
+    loss, half = float(response.loss[-1]), _quantile(response) * float(response.standard_error[-1])
+    return Estimate(loss, loss - half, loss + half).times(1 / response.most_pls)
 
 
-def _losses(one: Response) -> pd.DataFrame:
-    portions = np.array(sorted({*(PORTIONS if one.by == BY_PLS else ()), *floats(one.pls)}))
-    named = dict(zip(("loss", "loss_low", "loss_high"), _loss_at(one, portions), strict=True))
-    known = {"strategy": one.strategy, "metric": one.metric.value, "pls": portions}
-    return pd.DataFrame({**known, **named, "extrapolated": portions > one.most_pls})
+def _losses(response: Response) -> pd.DataFrame:
+    portions = np.array(
+        sorted({*(PORTIONS if response.by == BY_PLS else ()), *floats(response.pls)})
+    )
+    losses = dict(zip(("loss", "loss_low", "loss_high"), _loss_at(response, portions), strict=True))
+    labels = {"strategy": response.strategy, "metric": response.metric.value, "pls": portions}
+    return pd.DataFrame({**labels, **losses, "extrapolated": portions > response.most_pls})
 
 
-def _loss_at(one: Response, pls: Floats) -> tuple[Floats, Floats, Floats]:
+def _loss_at(response: Response, pls: Floats) -> tuple[Floats, Floats, Floats]:
     """Loss at each weighted PLS, and the ends of its 95 % interval."""
-    loss, error = one.predict(pls)
-    half = _quantile(one) * error
+    loss, error = response.predict(pls)
+    half = _quantile(response) * error
     return loss, loss - half, loss + half
 
 
-def _quantile(one: Response) -> float:
-    known = stats.t(one.degrees) if isfinite(one.degrees) else stats.norm
-    return float(known.ppf(HIGH))
+def _quantile(response: Response) -> float:
+    distribution = stats.t(response.degrees) if isfinite(response.degrees) else stats.norm
+    return float(distribution.ppf(HIGH))
 
 
-def _weights(one: Response) -> pd.DataFrame:
+def _weights(response: Response) -> pd.DataFrame:
     """How much a lost sample counts; the logarithm is linear between these shares of the job."""
-    known = {"strategy": one.strategy, "metric": one.metric.value}
-    return pd.DataFrame({**known, "at_fraction": one.weight.at, "weight": one.weight.weight})
+    labels = {"strategy": response.strategy, "metric": response.metric.value}
+    return pd.DataFrame(
+        {**labels, "at_fraction": response.weight.at, "weight": response.weight.weight}
+    )
 
 
 def _held_out(curve: StalenessCurve) -> Iterator[dict[str, Any]]:
     """Runs that took no part in the fit, over what the fit predicts."""
     for metric in curve.metrics:
-        for one in curve.checks.get(metric.value, {}).get("held_out", ()):
-            ratio = SeedMean(**one["measured_over_predicted"])
+        for check in curve.checks.get(metric.value, {}).get("held_out", ()):
+            ratio = SeedMean(**check["measured_over_predicted"])
             low, high = (ratio.mean + sign * ratio.half_width for sign in (-1, 1))
             yield {
-                "strategy": one["strategy"],
+                "strategy": check["strategy"],
                 "metric": metric.value,
-                "n_failures": one["n_failures"],
-                "pls": one["pls"],
-                "loss": one["measured"],
+                "n_failures": check["n_failures"],
+                "pls": check["pls"],
+                "loss": check["measured"],
                 **Estimate(ratio.mean, low, high).columns("measured_over_predicted"),
                 "standard_error": ratio.standard_error,
-                "prediction": one["verdict"],
+                "prediction": check["verdict"],
             }
 
 
@@ -155,7 +161,7 @@ def _document(curve: StalenessCurve, frames: Mapping[str, pd.DataFrame]) -> Docu
         lambda: chart_figure(_chart(curve)),
         name="staleness",
     )
-    held = [frames["held_out"]] if "held_out" in frames else []
+    held_out = [frames["held_out"]] if "held_out" in frames else []
     trained = [("identity of what was trained", str(curve.identity))]
     fitness = [] if curve.kernel is None else ["The curve is fit for use."]
     if curve.unfit:
@@ -169,7 +175,7 @@ def _document(curve: StalenessCurve, frames: Mapping[str, pd.DataFrame]) -> Docu
         remarks=list(_remarks(curve)),
         sections=[
             Section("Loss over PLS", [picture]),
-            Section("How far it holds", [_histories(one) for one in held]),
+            Section("How far it holds", [_histories(frame) for frame in held_out]),
             Section(
                 "What was measured",
                 [Facts([*trained, *inputs_of_curve(curve).items()])] if curve.kernel else [],
@@ -202,10 +208,10 @@ def _table(strategies: pd.DataFrame) -> Table:
         [Column("loss", is_number=False),
          *row_columns("strategy", "per PLS", "over partial", "bytes over partial")],
         [
-            [Metric(one["metric"]).loss_label, one["strategy"],
-             with_interval(one["loss_per_pls"], one["loss_per_pls_high"] - one["loss_per_pls"]),
-             significant(one["over_partial"]), significant(one["bytes_over_partial"])]
-            for one in strategies.to_dict("records")
+            [Metric(row["metric"]).loss_label, row["strategy"],
+             with_interval(row["loss_per_pls"], row["loss_per_pls_high"] - row["loss_per_pls"]),
+             significant(row["over_partial"]), significant(row["bytes_over_partial"])]
+            for row in strategies.to_dict("records")
         ],
         grouped=True,
     )  # fmt: skip
@@ -216,10 +222,10 @@ def _remarks(curve: StalenessCurve) -> Iterator[str]:
     for metric, why in curve.unfit_metrics.items():
         yield f"No limit of {metric.label} is taken: {'; '.join(why)}."
     lost = [
-        f"{with_ends(loss.mean, *loss.interval())} of {one.metric.label}"
-        for one in curve.responses
-        if one.strategy == WHOLE and curve.kernel is not None
-        for loss in [typical_loss(one)]
+        f"{with_ends(loss.mean, *loss.interval())} of {response.metric.label}"
+        for response in curve.responses
+        if response.strategy == WHOLE and curve.kernel is not None
+        for loss in [typical_loss(response)]
     ]
     if lost:
         yield (
@@ -228,7 +234,7 @@ def _remarks(curve: StalenessCurve) -> Iterator[str]:
         )
 
 
-def _histories(held: pd.DataFrame) -> Table:
+def _histories(held_out: pd.DataFrame) -> Table:
     over = "measured_over_predicted"
     return Table(
         "Losses of runs held out of the fit, over what the other seeds' fit predicts (a prediction "
@@ -237,10 +243,10 @@ def _histories(held: pd.DataFrame) -> Table:
         [Column("strategy", is_number=False), Column("metric", is_number=False),
          *row_columns("prediction", "failures", "PLS", "loss", "over predicted", "95 %")],
         [
-            [one["strategy"], Metric(one["metric"]).label, one["prediction"],
-             str(one["n_failures"]), portion(one["pls"]), f"{one['loss']:.5f}",
-             significant(one[over]), ends(one[f"{over}_low"], one[f"{over}_high"])]
-            for one in held.to_dict("records")
+            [row["strategy"], Metric(row["metric"]).label, row["prediction"],
+             str(row["n_failures"]), portion(row["pls"]), f"{row['loss']:.5f}",
+             significant(row[over]), ends(row[f"{over}_low"], row[f"{over}_high"])]
+            for row in held_out.to_dict("records")
         ],
     )  # fmt: skip
 
@@ -248,17 +254,19 @@ def _histories(held: pd.DataFrame) -> Table:
 def _chart(curve: StalenessCurve) -> Chart:
     panels = []
     for metric in curve.metrics:
-        ours = [one for one in curve.responses if one.metric == metric]
-        often = {one.strategy for one in ours if one.strategy.endswith(MORE_BYTES)}
-        groups = {"": ours}
+        responses = [response for response in curve.responses if response.metric == metric]
+        often = {
+            response.strategy for response in responses if response.strategy.endswith(MORE_BYTES)
+        }
+        groups = {"": responses}
         if often:
             groups = {
-                EQUAL: [one for one in ours if one.strategy not in often],
-                OFTEN: [one for one in ours if one.strategy in often | {WHOLE}],
+                EQUAL: [response for response in responses if response.strategy not in often],
+                OFTEN: [response for response in responses if response.strategy in often | {WHOLE}],
             }
         label = f"{metric.loss_label}{' [nats]' if metric == Metric.LOG_LOSS else ''}"
-        for what, some in groups.items():
-            title, lines = f"{metric.loss_label}{what}", tuple(map(_line, some))
+        for suffix, some in groups.items():
+            title, lines = f"{metric.loss_label}{suffix}", tuple(map(_line, some))
             panels.append(Panel(title, "weighted PLS, portion of samples", label, lines))
     return Chart(
         f"Accuracy lost over the portion of lost samples: {curve.name}",
@@ -267,6 +275,6 @@ def _chart(curve: StalenessCurve) -> Chart:
     )
 
 
-def _line(one: Response) -> Series:
-    y, low, high = map(floats, _loss_at(one, one.pls))
-    return Series(one.strategy, floats(one.pls), y, low, high)
+def _line(response: Response) -> Series:
+    y, low, high = map(floats, _loss_at(response, response.pls))
+    return Series(response.strategy, floats(response.pls), y, low, high)

@@ -108,7 +108,9 @@ class Section:
     blocks: Sequence[Block]
 
     def __post_init__(self) -> None:
-        filled = [one for one in self.blocks if not isinstance(one, Words) or one.paragraphs]
+        filled = [
+            block for block in self.blocks if not isinstance(block, Words) or block.paragraphs
+        ]
         object.__setattr__(self, "blocks", filled)
 
 
@@ -128,8 +130,8 @@ class Document:
     parts: Sequence[Document] = ()  # of the results that it compares
 
     def __post_init__(self) -> None:
-        said = [section for section in self.sections if section.blocks]
-        object.__setattr__(self, "sections", said)
+        filled = [section for section in self.sections if section.blocks]
+        object.__setattr__(self, "sections", filled)
 
     @property
     def main(self) -> list[Block]:
@@ -150,4 +152,4 @@ class Document:
     @property
     def drawings(self) -> dict[str, Callable[[], Figure]]:
         """What draws each figure, by the name of its file."""
-        return {one.name: one.draw for one in self.pictures}
+        return {picture.name: picture.draw for picture in self.pictures}

@@ -27,8 +27,8 @@ MOST_ROWS = 200
 
 def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
     """The answer that a results folder of a fleet holds."""
-    decision, found = result.decision, result.decision.sensitivity
-    further = {"spares": pd.DataFrame(result.knees), "unknown": pd.DataFrame(found.flips)}
+    decision, sensitivity = result.decision, result.decision.sensitivity
+    optional = {"spares": pd.DataFrame(result.knees), "unknown": pd.DataFrame(sensitivity.flips)}
     return Answer(
         "fleet",
         result.name,
@@ -36,7 +36,7 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
         frames={
             "options": options_frame(result),
             "parts": parts_frame(result),
-            **{name: frame for name, frame in further.items() if len(frame)},
+            **{name: frame for name, frame in optional.items() if len(frame)},
         },
         values={
             "best": decision.best,
@@ -44,7 +44,11 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
             "saves_per_month": _saves(result).by_name,
             "currency": result.currency,
             "n_left_out": decision.n_left_out,
-            "joint_draws": {"n": found.n_draws, "share": found.share, "others": found.others},
+            "joint_draws": {
+                "n": sensitivity.n_draws,
+                "share": sensitivity.share,
+                "others": sensitivity.others,
+            },
             "n_jobs": result.n_jobs,
             "n_kinds": result.n_kinds,
             "window_h": result.window_h,
@@ -83,7 +87,9 @@ def _document(result: FleetResult) -> Document:
 
 def _options(result: FleetResult) -> Table:
     """A row for each option: overheads, waiting, use, and what a month costs."""
-    uses = any(not isnan(one.statistics["utilisation_fraction"].mean) for one in result.options)
+    uses = any(
+        not isnan(option.statistics["utilisation_fraction"].mean) for option in result.options
+    )
     columns = {
         "P90, %": ("p90_fraction", 100),
         "queued, h": ("queued_h", 1),
@@ -91,13 +97,13 @@ def _options(result: FleetResult) -> Table:
         **({"used, %": ("utilisation_fraction", 100)} if uses else {}),
     }
     rows = []
-    for one in result.options[:MOST_ROWS]:
-        overhead = one.statistics["overhead_fraction"].times(100)
+    for option in result.options[:MOST_ROWS]:
+        overhead = option.statistics["overhead_fraction"].times(100)
         cells = [with_interval(overhead.mean, overhead.half_width)]
-        cells += [significant(n * one.statistics[name].mean) for name, n in columns.values()]
-        if not one.finished:
+        cells += [significant(n * option.statistics[name].mean) for name, n in columns.values()]
+        if not option.finished:
             cells = ["not all finish", *[NO_NUMBER] * len(columns)]
-        rows.append([one.name, *cells, _amount(result, one.cost)])
+        rows.append([option.name, *cells, _amount(result, option.cost)])
     shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
     times = f", {result.histories:,} histories" if result.histories > 1 else ""
     return Table(
@@ -112,7 +118,7 @@ def _options(result: FleetResult) -> Table:
 def _costs(result: FleetResult) -> Table:
     """The parts of the cost by option, their total, and that of a job."""
     options = shown_options(result)
-    columns = [result.parts(one) for one in options]
+    columns = [result.parts(option) for option in options]
     totals = [sum(column.values()) for column in columns]
     n_per_month = result.n_jobs * HOURS_PER_MONTH / result.window_h
     amounts = {
@@ -120,12 +126,14 @@ def _costs(result: FleetResult) -> Table:
         for part in dict.fromkeys(part for column in columns for part in column)
         if part == USEFUL or any(column.get(part) for column in columns)
     } | {"total": totals, "per job": [total / n_per_month for total in totals]}
-    rows = [[part, *(_amount(result, one) for one in of)] for part, of in amounts.items()]
+    rows = [[part, *(_amount(result, option) for option in of)] for part, of in amounts.items()]
     for heading, name in (("MWh", "energy_kwh"), ("t of CO2", "carbon_kg")):
-        cells = [significant(getattr(one, name) / 1000) for one in options]
+        cells = [significant(getattr(option, name) / 1000) for option in options]
         rows += [[heading, *cells]] if NO_NUMBER not in cells else []
     return Table(
-        f"A {MONTH}, in {_unit(result)}", row_columns("", *(one.name for one in options)), rows
+        f"A {MONTH}, in {_unit(result)}",
+        row_columns("", *(option.name for option in options)),
+        rows,
     )
 
 
@@ -162,32 +170,32 @@ def _advice(result: FleetResult) -> str:
 
 def _cautions(result: FleetResult) -> list[str]:
     """What the recommendation does to accuracy, and which options it leaves aside."""
-    best, said = result.option(result.decision.best), []
+    best, cautions = result.option(result.decision.best), []
     if best.statistics["pls"].mean > 0:
-        said.append(f"It leaves shards stale: {_pls(best)}; the scenario says what it may.")
-    for one in result.options:
-        if one.finished and one.cost < best.cost and one.statistics["pls"].mean > 0:
-            said.append(
-                f"{one.name} costs less, {_amount(result, one.cost)} {_unit(result)} per {MONTH}, "
-                f"and leaves shards stale: {_pls(one)}. It is not recommended, as 'target_pls' of "
-                "its entry does not say how much you accept."
+        cautions.append(f"It leaves shards stale: {_pls(best)}; the scenario says what it may.")
+    for option in result.options:
+        if option.finished and option.cost < best.cost and option.statistics["pls"].mean > 0:
+            cautions.append(
+                f"{option.name} costs less, {_amount(result, option.cost)} {_unit(result)} per "
+                f"{MONTH}, and leaves shards stale: {_pls(option)}. It is not recommended, as "
+                "'target_pls' of its entry does not say how much you accept."
             )
     if n := result.decision.n_left_out:
-        said.append(f"Left out: {count(n, 'option')} under which not all jobs finish.")
-    return said
+        cautions.append(f"Left out: {count(n, 'option')} under which not all jobs finish.")
+    return cautions
 
 
-def _pls(one: FleetOption) -> str:
-    return f"a job's PLS is {significant(100 * one.statistics['pls'].mean)} % on average"
+def _pls(option: FleetOption) -> str:
+    return f"a job's PLS is {significant(100 * option.statistics['pls'].mean)} % on average"
 
 
 def _spares(result: FleetResult) -> list[str]:
     """How many spares are enough for each strategy."""
-    said = []
+    enough = []
     for knee in result.knees:
         waits = "at none of these numbers does nobody wait"
         if knee.nobody_waits is not None:
             waits = f"from {knee.nobody_waits:g} on no job waits for one"
         most = "the most that was tried: more may be cheaper yet; " if knee.at_end else ""
-        said.append(f"{knee.strategy} {knee.cheapest:g} ({most}{waits})")
-    return [f"Spares that are cheapest in all: {', '.join(said)}."] if said else []
+        enough.append(f"{knee.strategy} {knee.cheapest:g} ({most}{waits})")
+    return [f"Spares that are cheapest in all: {', '.join(enough)}."] if enough else []

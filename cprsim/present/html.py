@@ -36,13 +36,13 @@ def fragment(document: Document, blocks: Sequence[Block] | None = None) -> str:
     """Title, answer, table, remarks and first figure, for a notebook; figures are images."""
     if blocks is None:
         blocks = [*document.main, *document.pictures[:1]]
-    shown = _template("fragment.html").render(
+    text = _template("fragment.html").render(
         document=document,
         blocks_shown=blocks,
         number=lambda: next(_NUMBERS),
         image=lambda picture: inline(picture, "png"),
     )
-    return printable(shown)
+    return printable(text)
 
 
 _NUMBERS = count(1)  # of all fragments of this process: their names are in one page
@@ -57,11 +57,11 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["whole"] = whole
+    environment.filters["typeset"] = typeset
     return environment.get_template(name)
 
 
-def whole(text: str) -> Markup:
+def typeset(text: str) -> Markup:
     """The text escaped: numbers stay with their units, and what stands in backticks is code."""
     escaped = str(escape(_NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))))
     return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # escaped before

@@ -21,13 +21,13 @@ from cprsim.scenario.schema import Scenario
 
 
 def answer_of_first(
-    known: Known, scenario: Scenario, text: str, notes: Sequence[str], files: Sequence[Path]
+    facts: Known, scenario: Scenario, text: str, notes: Sequence[str], files: Sequence[Path]
 ) -> Answer:
     """A scenario that was written, and the commands to go on with."""
-    file, today = shlex.quote(str(files[0])), "today" if known.interval_h else "full"
+    file, today = shlex.quote(str(files[0])), "today" if facts.interval_h else "full"
     choose = (
         ("Which recovery system costs least?", f"systems {file}")
-        if known.kind == LLM
+        if facts.kind == LLM
         else ("Which strategy and interval, if 5 % of the samples may be lost?",
               f"select {file} --target-pls 0.05")
     )  # fmt: skip
@@ -43,7 +43,7 @@ def answer_of_first(
             ("How does that depend on the interval between saves?",
              f"sweep {file} --over recovery.{today}.interval='10 min:8 h:log6'"),
             choose,
-            *([] if known.fitted else [fit]),
+            *([] if facts.fitted else [fit]),
             ("One page of a result, by the folder that run names?", "report RESULT"),
         ],
         n_assumed=n,
@@ -52,17 +52,17 @@ def answer_of_first(
 
 
 def answer_of_written(
-    name: str, said: str, files: Sequence[Path], remarks: Sequence[str] = (),
+    name: str, sentence: str, files: Sequence[Path], remarks: Sequence[str] = (),
     commands: Sequence[tuple[str, str]] = (), **values: Any,
 ) -> Answer:  # fmt: skip
     """A scenario that was written, what is said of it, and commands by their questions."""
-    shown = [(question, f"cprsim {command}") for question, command in commands]
-    listing = ListingBlock("", "\n".join(f"# {question}\n{command}" for question, command in shown))
+    rows = [(question, f"cprsim {command}") for question, command in commands]
+    listing = ListingBlock("", "\n".join(f"# {question}\n{command}" for question, command in rows))
     document = Document(
-        f"Written: {name}", "Which scenario was written?", [said],
-        table=listing if shown else None, remarks=remarks,
+        f"Written: {name}", "Which scenario was written?", [sentence],
+        table=listing if rows else None, remarks=remarks,
     )  # fmt: skip
-    frames = {"commands": pd.DataFrame(shown, columns=["question", "command"])}
+    frames = {"commands": pd.DataFrame(rows, columns=["question", "command"])}
     return Answer("init", name, lambda: document, frames, values, files=files)
 
 
@@ -74,7 +74,7 @@ def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
     )
     rows = [
         *(["scenario", *words] for words in shipped[["name", "about"]].to_numpy().tolist()),
-        *(["failure rate", one.name, _rate(one)] for one in PRESETS.values()),
+        *(["failure rate", preset.name, _rate(preset)] for preset in PRESETS.values()),
     ]
     document = Document(
         "What comes with cprsim",
@@ -86,6 +86,7 @@ def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
     return Answer("init", "what is shipped", lambda: document, frames=frames)
 
 
-def _rate(one: FailurePreset) -> str:
-    shape = "" if one.shape is None else f", shape {one.shape:.3g}"
-    return f"{one.family}, mean {hours(one.mean_h)}{shape}, per {one.of} ({one.mark}; {one.source})"
+def _rate(preset: FailurePreset) -> str:
+    shape = "" if preset.shape is None else f", shape {preset.shape:.3g}"
+    times = f"{preset.family}, mean {hours(preset.mean_h)}{shape}, per {preset.of}"
+    return f"{times} ({preset.mark}; {preset.source})"

@@ -72,28 +72,30 @@ def answer_of(path: Path) -> Answer:
     if len(inside) == 1 and not (path / MANIFEST).exists():
         path = inside[0]
     kind = kind_of(path)
-    one = Kept(kind.load(path), path, path, found_again=True)
-    return kind.answer(one.made, **one.about())
+    stored = Kept(kind.load(path), path, path, found_again=True)
+    return kind.answer(stored.made, **stored.about())
 
 
-def together(answers: Sequence[Answer]) -> Answer:
+def combined(answers: Sequence[Answer]) -> Answer:
     """One answer for all of them. Raises ParameterError, see `answer_of_several`."""
     if not answers:
         raise ParameterError("results: name at least one")
     if len(answers) == 1:
         return answers[0]
-    if strange := [one.kind for one in answers if one.kind not in KINDS]:
+    if strange := [answer.kind for answer in answers if answer.kind not in KINDS]:
         raise ParameterError(f"results: a {strange[0]} has no results folder to compare")
-    kinds = [KINDS[one.kind] for one in answers]
-    made, paths = [one.holds.made for one in answers], [one.holds.path for one in answers]
-    inputs = [kind.inputs(one) for kind, one in zip(kinds, made, strict=True)]
+    kinds = [KINDS[answer.kind] for answer in answers]
+    results = [answer.holds.made for answer in answers]
+    paths = [answer.holds.path for answer in answers]
+    inputs = [kind.inputs(result) for kind, result in zip(kinds, results, strict=True)]
     runs = [load_result(path) for path in paths if (path / JOB).is_file()]
-    answer = answer_of_several(answers, inputs, runs if len(runs) == len(paths) else [])
+    compared = answer_of_several(answers, inputs, runs if len(runs) == len(paths) else [])
     overview = kinds[0].overview
     if overview is None or any(kind is not kinds[0] for kind in kinds):
-        return answer
+        return compared
     return replace(
-        answer, tells=lambda: replace(overview(made), parts=[one.document for one in answers])
+        compared,
+        tells=lambda: replace(overview(results), parts=[answer.document for answer in answers]),
     )
 
 
@@ -108,5 +110,5 @@ def kind_of(path: Path) -> ResultKind:
     if (path / WHOSE).is_file():
         curve = path.name.removesuffix(".runs")
         raise ResultError(f"{path} holds the single runs of a measurement: name its curve, {curve}")
-    there = (kind for kind in KINDS.values() if kind.file and (path / kind.file).is_file())
-    return next(there, KINDS["run" if path.is_dir() else "curve"])
+    kinds = (kind for kind in KINDS.values() if kind.file and (path / kind.file).is_file())
+    return next(kinds, KINDS["run" if path.is_dir() else "curve"])

@@ -27,8 +27,8 @@ Place = Callable[[Picture], str]  # the address of a figure
 def render(document: Document, place: Place, title: str | None = None) -> str:
     """The document as one text."""
     parts = [f"# {_text(title or document.title)}", *_body(document, 2, place)]
-    for one in document.parts:
-        parts += [f"## {_text(one.title)}", *_body(one, 3, place)]
+    for part in document.parts:
+        parts += [f"## {_text(part.title)}", *_body(part, 3, place)]
     return printable("\n\n".join(parts) + "\n")
 
 
@@ -57,7 +57,7 @@ def _block(block: Block, place: Place) -> Iterator[str]:
                 yield _paragraph(block.caption)
             yield table(block)
         case Facts(entries):
-            yield "\n".join(f"- {_text(term)}: {_text(what)}" for term, what in entries)
+            yield "\n".join(f"- {_text(term)}: {_text(meaning)}" for term, meaning in entries)
         case ListingBlock(caption, text):
             yield f"{_paragraph(caption)}:"
             yield fenced(text)
@@ -99,8 +99,8 @@ def _paragraph(text: str) -> str:
     return _BEGINS_A_BLOCK.sub(_escaped_beginning, _text(text))
 
 
-def _escaped_beginning(found: re.Match[str]) -> str:
-    beginning = found[0]
+def _escaped_beginning(match: re.Match[str]) -> str:
+    beginning = match[0]
     return f"{beginning}\\" if beginning.isdecimal() else f"\\{beginning}"
 
 

@@ -16,18 +16,18 @@ WORK = "730.5 h of work"  # useful work of a month; more of the cluster's hours
 
 def unit_of(bills: Bills) -> str:
     """The label of the amounts, in words where there is none."""
-    return next((one.job.currency for one in bills.values()), "") or "units of the prices"
+    return next((billed.job.currency for billed in bills.values()), "") or "units of the prices"
 
 
 def bills_frame(bills: Bills) -> pd.DataFrame:
     """A row per strategy and part: what a job and a month of useful work (730.5 h) cost."""
     rows = []
-    for name, one in bills.items():
-        job = {**one.job.cents, "total": one.job.total_cents}
-        month = {**one.month.cents, "total": one.month.total_cents}
+    for name, billed in bills.items():
+        job = {**billed.job.cents, "total": billed.job.total_cents}
+        month = {**billed.month.cents, "total": billed.month.total_cents}
         rows += [
             {"strategy": name, "part": part, "job_cost": job.get(part, 0) / 100,
-             "month_cost": cents / 100, "currency": one.job.currency}
+             "month_cost": cents / 100, "currency": billed.job.currency}
             for part, cents in month.items()
         ]  # fmt: skip
     return pd.DataFrame(rows)
@@ -41,11 +41,11 @@ def money_section(result: Result) -> list[Table]:
 
 def money_table(bills: Bills, of: str = "a job") -> Table:
     """A row per strategy, the cheapest first, those that do not compare last."""
-    compared, months = comparable(bills), {name: one.month for name, one in bills.items()}
+    compared, months = comparable(bills), {name: billed.month for name, billed in bills.items()}
     order = sorted(bills, key=lambda name: (name not in compared, months[name].total_cents))
-    parts = dict.fromkeys(part for one in bills.values() for part in one.job.cents)
+    parts = dict.fromkeys(part for billed in bills.values() for part in billed.job.cents)
     cells = {part: [_cell(bills[name].job, part) for name in order] for part in parts}
-    columns = {part: shown for part, shown in cells.items() if set(shown) != {"0.00"}}
+    columns = {part: costs for part, costs in cells.items() if set(costs) != {"0.00"}}
     columns["total"] = [shown(bills[name].job.total_cents, "") for name in order]
     columns[f"per {WORK}"] = [shown(months[name].total_cents, "") for name in order]
     for heading, attribute in (("kWh", "energy_kwh"), ("kg of CO2", "carbon_kg")):
@@ -75,9 +75,9 @@ def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
     """Which strategy is the cheapest in all, and what it saves per month beside the next."""
     compared = comparable(bills)
     first, *others = sorted(compared, key=lambda name: bills[name].month.total_cents)
-    counted = "" if all(ACCURACY in one.job.cents for one in compared.values()) else "not "
+    counted = "" if all(ACCURACY in billed.job.cents for billed in compared.values()) else "not "
     least = bills[first].month
-    said = (
+    sentence = (
         f"Cheapest in all, accuracy {counted}counted: {first}, "
         f"{shown(least.total_cents, least.currency)} per {WORK}"
     )
@@ -86,18 +86,18 @@ def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
         by_part = {part: cents - least.cents.get(part, 0) for part, cents in more.cents.items()}
         part = max(by_part, key=lambda part: by_part[part])
         costs = f"costs {_more(more, least)} more"
-        said += (
+        sentence += (
             f"; {by_overhead}, which is recommended, {costs}"
             if part == OVERHEAD
             else f". By overhead it is {by_overhead}, which {costs} per {WORK}: "
             f"{part} alone costs {shown(by_part[part], least.currency)} more"
         )
     elif others:
-        said += f"; {others[0]} costs {_more(bills[others[0]].month, least)} more"
+        sentence += f"; {others[0]} costs {_more(bills[others[0]].month, least)} more"
     unpriced = ", ".join(name for name in bills if name not in compared)
     if unpriced:
-        said += f". Not compared in money: {unpriced}, whose loss of accuracy is {UNPRICED}"
-    return f"{said}."
+        sentence += f". Not compared in money: {unpriced}, whose loss of accuracy is {UNPRICED}"
+    return f"{sentence}."
 
 
 def _more(bill: Bill, least: Bill) -> str:

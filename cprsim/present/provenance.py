@@ -14,14 +14,14 @@ from cprsim.present.document import Facts, ListingBlock, Section, Table, row_col
 def origin(
     manifest: Mapping[str, Any],
     folder: Path,
-    what: str = "as it was read",
+    note: str = "as it was read",
     scenarios: Iterable[str] = ("scenario.yaml",),
 ) -> list[Section]:
     """The last sections of every document of a results folder.
 
     Raises ResultError: a file can't be read.
     """
-    listings = [_listing(folder / name, what) for name in scenarios]
+    listings = [_listing(folder / name, note) for name in scenarios]
     files = manifest.get("files") or {}
     table = Table(
         "Files of the results folder",
@@ -51,15 +51,15 @@ def _facts(manifest: Mapping[str, Any], folder: Path) -> list[tuple[str, str]]:
         "libraries": _listed(manifest.get("libraries") or {}),
         **{f"input {name}": digest for name, digest in (manifest.get("inputs") or {}).items()},
     }
-    return [(term, str(what)) for term, what in entries.items() if what not in (None, "")]
+    return [(term, str(value)) for term, value in entries.items() if value not in (None, "")]
 
 
 def _listed(entries: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in entries.items())
 
 
-def _listing(path: Path, what: str) -> ListingBlock:
+def _listing(path: Path, note: str) -> ListingBlock:
     try:
-        return ListingBlock(f"{path.name}, {what}", path.read_text("utf-8"))
+        return ListingBlock(f"{path.name}, {note}", path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ResultError(f"{path} can't be read: {error}") from error

@@ -20,26 +20,27 @@ from cprsim.results.words import count, portion, significant
 
 def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **about: Any) -> Answer:
     """A rehearsal, and its valid runs as a result; None: no run was valid."""
-    attempts = [one.plain() for one in rehearsal.attempts]
-    which = ("strategy", "trace", "attempt")
+    attempts = [attempt.plain() for attempt in rehearsal.attempts]
+    keys = ("strategy", "trace", "attempt")
     return Answer(
         "rehearse",
         rehearsal.experiment.scenario.name,
         lambda: _document(rehearsal, result),
         frames={
             "quantities": _quantities(
-                ({"strategy": one.name}, rehearsal.verdict(one)) for one in rehearsal.policies
+                ({"strategy": policy.name}, rehearsal.verdict(policy))
+                for policy in rehearsal.policies
             ),
             "attempts": pd.DataFrame(
                 [
-                    {key: one[key] for key in (*which, "orders_sha256", "too_busy")}
-                    | {"valid": one["too_busy"] is None, **one["load"], **one["replay"]}
-                    for one in attempts
+                    {key: row[key] for key in (*keys, "orders_sha256", "too_busy")}
+                    | {"valid": row["too_busy"] is None, **row["load"], **row["replay"]}
+                    for row in attempts
                 ]
             ),
             "attempt_quantities": _quantities(
-                ({key: one[key] for key in which}, attempt.lines)
-                for one, attempt in zip(attempts, rehearsal.attempts, strict=True)
+                ({key: row[key] for key in keys}, attempt.lines)
+                for row, attempt in zip(attempts, rehearsal.attempts, strict=True)
             ),
         },
         values={
@@ -98,20 +99,20 @@ def _verdict(rehearsal: Rehearsal) -> str:
 
 
 def _errors(rehearsal: Rehearsal) -> list[str]:
-    found = [
+    errors = [
         f"{policy.name} {100 * line.error_fraction:+.1f} %"
         for policy in rehearsal.policies
         for line in rehearsal.verdict(policy)
         if line.name == OVERHEAD and line.error_fraction is not None
     ]
-    return [f"Measured beside predicted overhead: {', '.join(found)}."] if found else []
+    return [f"Measured beside predicted overhead: {', '.join(errors)}."] if errors else []
 
 
 def _table(rehearsal: Rehearsal) -> Table:
     rows: list[list[str]] = []
     for name, lines in ((policy.name, rehearsal.verdict(policy)) for policy in rehearsal.policies):
         rows += [[name, *_cells(line)] for line in lines] or [[name, "no valid run", *[""] * 4]]
-    n_valid = sum(one.is_valid for one in rehearsal.attempts)
+    n_valid = sum(attempt.is_valid for attempt in rehearsal.attempts)
     return Table(
         f"Seconds in each part, and PLS: predicted, and measured in {count(n_valid, 'valid run')}",
         [
@@ -134,11 +135,11 @@ def _cells(line: ComparedQuantity) -> list[str]:
 
 def _remarks(rehearsal: Rehearsal) -> Iterator[str]:
     """What the table does not say, the most important first."""
-    for one in rehearsal.disagreeing:
-        yield f"{_named(one)} differs from its replay: {_differences(one)}."
-    for one in rehearsal.attempts:
-        if not one.is_valid:
-            yield f"{_named(one)} is not valid: {one.load.too_busy}."
+    for attempt in rehearsal.disagreeing:
+        yield f"{_label(attempt)} differs from its replay: {_differences(attempt)}."
+    for attempt in rehearsal.attempts:
+        if not attempt.is_valid:
+            yield f"{_label(attempt)} is not valid: {attempt.load.too_busy}."
     costs = rehearsal.calibration
     yield (
         f"Calibrated without failures: a whole save stalls {costs.stall_s:.3f} s (its bytes alone "
@@ -149,13 +150,13 @@ def _remarks(rehearsal: Rehearsal) -> Iterator[str]:
     yield f"Written before the first run: SHA-256 {rehearsal.digest}."
 
 
-def _differences(one: Attempt) -> str:
-    of = one.replayed
+def _differences(attempt: Attempt) -> str:
+    of = attempt.replayed
     differences = [] if of.equal_bits else ["not the same bits"]
     if of.bytes_saved != of.bytes_of_replay:
         differences.append(f"{of.bytes_saved:,} bytes saved and {of.bytes_of_replay:,}")
     return "; ".join(differences)
 
 
-def _named(one: Attempt) -> str:
-    return f"{one.planned.policy.name}, trace {one.planned.trace}, attempt {one.number}"
+def _label(attempt: Attempt) -> str:
+    return f"{attempt.planned.policy.name}, trace {attempt.planned.trace}, attempt {attempt.number}"

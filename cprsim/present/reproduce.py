@@ -24,36 +24,36 @@ MARKS = (
     "published: in the paper's abstract or poster; secondary: in a text that quotes it; derived: "
     "by arithmetic from these; recalled: remembered, not checked"
 )
-FINDINGS = [one for one in Finding if one is not Finding.NOTHING]
+FINDINGS = [finding for finding in Finding if finding is not Finding.NOTHING]
 
 
 def answer_of_list(studies: Iterable[Study]) -> Answer:
     """The results that can be made again."""
-    rows = [[one.name, one.shows] for one in studies]
-    said = f"There are {len(rows)} results to make again."
+    rows = [[study.name, study.shows] for study in studies]
+    sentence = f"There are {len(rows)} results to make again."
     table = Table("", word_columns("name", "what it shows"), rows)
-    document = Document("Results of papers", "What can be made again?", [said], table=table)
+    document = Document("Results of papers", "What can be made again?", [sentence], table=table)
     frame = pd.DataFrame(rows, columns=["name", "shows"])
     return Answer("studies", "results of papers", lambda: document, {"studies": frame})
 
 
-def answer_of_reproductions(made: Sequence[Reproduced], **about: Any) -> Answer:
+def answer_of_reproductions(results: Sequence[Reproduced], **about: Any) -> Answer:
     """One reproduced result, or several."""
-    several = len(made) > 1
-    claims = [_claim(one.name, row) for one in made for row in one.summary.rows]
+    several = len(results) > 1
+    claims = [_claim(result.name, row) for result in results for row in result.summary.rows]
     return Answer(
         "reproduction",
-        count(len(made), "result") if several else made[0].name,
+        count(len(results), "result") if several else results[0].name,
         lambda: (
-            replace(overview_of_reproductions(made), parts=[*map(_document, made)])
+            replace(overview_of_reproductions(results), parts=[*map(_document, results)])
             if several
-            else _document(made[0])
+            else _document(results[0])
         ),
         frames={
             "claims": pd.DataFrame(claims),
-            "charts": pd.DataFrame([point for one in made for point in _points(one)]),
+            "charts": pd.DataFrame([point for result in results for point in _points(result)]),
         },
-        values={"tables": {one.name: _tables(one) for one in made}},
+        values={"tables": {result.name: _tables(result) for result in results}},
         **about,
     )
 
@@ -75,35 +75,37 @@ def _claim(name: str, row: Claim) -> dict[str, Any]:
     }
 
 
-def _points(made: Reproduced) -> Iterator[dict[str, Any]]:
+def _points(result: Reproduced) -> Iterator[dict[str, Any]]:
     """What the figures of a result show."""
-    for chart in made.summary.charts:
+    for chart in result.summary.charts:
         for panel in chart.panels:
-            axes = {"result": made.name, "chart": chart.title, "panel": panel.title}
-            for one in panel.series:
-                none = (nan,) * len(one.y)
-                points = zip(one.x, one.y, one.low or none, one.high or none, strict=True)
+            axes = {"result": result.name, "chart": chart.title, "panel": panel.title}
+            for series in panel.series:
+                none = (nan,) * len(series.y)
+                points = zip(
+                    series.x, series.y, series.low or none, series.high or none, strict=True
+                )
                 for x, y, low, high in points:
-                    yield axes | {"series": one.label, "x": x, "y": y, "low": low, "high": high}
+                    yield axes | {"series": series.label, "x": x, "y": y, "low": low, "high": high}
             for band in panel.bands:
                 yield axes | {"series": band.label, "low": band.low, "high": band.high}
 
 
-def _tables(made: Reproduced) -> dict[str, list[dict[str, str]]]:
+def _tables(result: Reproduced) -> dict[str, list[dict[str, str]]]:
     return {
-        one.title: [dict(zip(one.headings, row, strict=True)) for row in one.rows]
-        for one in made.summary.listings
+        listing.title: [dict(zip(listing.headings, row, strict=True)) for row in listing.rows]
+        for listing in result.summary.listings
     }
 
 
 # ------------------------------------------------------------------------------ documents
 
 
-def _document(made: Reproduced) -> Document:
+def _document(result: Reproduced) -> Document:
     """Everything about one reproduced result. Raises ResultError for an unreadable file."""
-    summary = made.summary
+    summary = result.summary
     assumed = [f"{row.quantity}: {'; '.join(row.free)}." for row in summary.rows if row.free]
-    inputs = sorted(path.name for path in made.path.glob("*.yaml"))
+    inputs = sorted(path.name for path in result.path.glob("*.yaml"))
     return Document(
         title=summary.title,
         question=summary.question,
@@ -114,28 +116,28 @@ def _document(made: Reproduced) -> Document:
             *(Section(chart.title, chart_blocks(chart, "figure")) for chart in summary.charts),
             Section("Tables", [*map(_table, summary.listings)]),
             Section("Inputs that we assumed", [Words(assumed)]),
-            *origin(read_manifest(made.path), made.path, scenarios=inputs),
+            *origin(read_manifest(result.path), result.path, scenarios=inputs),
         ],
     )
 
 
-def overview_of_reproductions(made: Sequence[Reproduced]) -> Document:
+def overview_of_reproductions(results: Sequence[Reproduced]) -> Document:
     """All comparisons of several reproduced results in one table."""
-    rows = [row for one in made for row in one.summary.rows]
+    rows = [row for result in results for row in result.summary.rows]
     verdicts = Table(
         f"Quantities that the paper has a number for, by result. {MARKS}.",
         word_columns("result", *COLUMNS),
-        [[one.name, *_cells(row)] for one in made for row in _judged(one.summary.rows)],
+        [[result.name, *_cells(row)] for result in results for row in _judged(result.summary.rows)],
         grouped=True,
     )
     return Document(
-        title=f"A paper's results again: {count(len(made), 'result')}",
+        title=f"A paper's results again: {count(len(results), 'result')}",
         question="Which results of the paper come out again, and which do not?",
         answer=[_tally(rows)],
         table=Table(
             "Comparisons by result and finding",
             row_columns("result", *map(str, FINDINGS)),
-            [[one.name, *_counts(one)] for one in made],
+            [[result.name, *_counts(result)] for result in results],
         ),
         remarks=_misses(rows),
         sections=[Section("All verdicts", [verdicts])],
@@ -144,11 +146,11 @@ def overview_of_reproductions(made: Sequence[Reproduced]) -> Document:
 
 def _tally(rows: Sequence[Claim]) -> str:
     """How many comparisons came to which verdict, limits included, the most frequent first."""
-    found = Counter(str(row.verdict) for row in _judged(rows))
-    if not found:
+    verdicts = Counter(str(row.verdict) for row in _judged(rows))
+    if not verdicts:
         return "The paper has no number to compare with."
-    parts = "; ".join(f"{n} {verdict}" for verdict, n in found.most_common())
-    return f"Of {count(found.total(), 'comparison')} with the paper: {parts}."
+    parts = "; ".join(f"{n} {verdict}" for verdict, n in verdicts.most_common())
+    return f"Of {count(verdicts.total(), 'comparison')} with the paper: {parts}."
 
 
 def _judged(rows: Sequence[Claim]) -> list[Claim]:
@@ -164,10 +166,10 @@ def _misses(rows: Sequence[Claim]) -> list[str]:
     ]
 
 
-def _counts(made: Reproduced) -> list[str]:
+def _counts(result: Reproduced) -> list[str]:
     """How many comparisons came to each finding."""
-    found = Counter(row.verdict.finding for row in made.summary.rows)
-    return [str(found[finding] or "") for finding in FINDINGS]
+    findings = Counter(row.verdict.finding for row in result.summary.rows)
+    return [str(findings[finding] or "") for finding in FINDINGS]
 
 
 def _comparisons(rows: Sequence[Claim]) -> Table:
@@ -185,6 +187,6 @@ def _cells(row: Claim) -> tuple[str, ...]:
 def _table(listing: Listing) -> Table:
     """A further table; a name that is empty is that of the row above."""
     rows: list[list[str]] = []
-    for first, *rest in listing.rows:
-        rows.append([first or (rows[-1][0] if rows else NO_NUMBER), *rest])
+    for first, *cells in listing.rows:
+        rows.append([first or (rows[-1][0] if rows else NO_NUMBER), *cells])
     return Table(listing.title, word_columns(*listing.headings), rows)

@@ -106,13 +106,19 @@ def strategies_frame(result: Result) -> pd.DataFrame:
     """A row per strategy: its policy, and each quantity with its interval."""
     bills, spreads = bills_in(result), result.spreads()
     return pd.DataFrame(
-        [_row(one, result, spreads[one.name], bills.get(one.name)) for one in result.policies]
+        [
+            _row(policy, result, spreads[policy.name], bills.get(policy.name))
+            for policy in result.policies
+        ]
     )
 
 
 def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) -> dict[str, Any]:
     price, parts = result.price, result.parts
-    named = {f"{name}_fraction" if name in parts else name: one for name, one in spreads.items()}
+    quantities = {
+        f"{name}_fraction" if name in parts else name: estimate
+        for name, estimate in spreads.items()
+    }
     return {
         "strategy": policy.name,
         "interval_h": policy.interval_h,
@@ -122,7 +128,7 @@ def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) 
         "extra_nodes": policy.tax.nodes,
         "extra_memory_fraction": policy.tax.memory,
         "replications": spreads[FINISHED].n,
-        **{k: v for name, one in named.items() for k, v in one.columns(name).items()},
+        **{k: v for name, of in quantities.items() for k, v in of.columns(name).items()},
         **(spreads["overhead_node_h"].times(price.node_hour).columns("overhead_cost")
            if price else {}),
         **({} if bill is None or bill.energy_kwh is None
@@ -132,28 +138,28 @@ def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) 
 
 def document_of_run(result: Result) -> Document:
     """Everything about one run. Raises ResultError for an unreadable file."""
-    found, pictures = answer(result), pictures_of_run(result)
-    whole = result.replay is None
+    sentences, pictures = answer(result), pictures_of_run(result)
+    is_whole = result.replay is None
     return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
-        answer=found[:1],
+        answer=sentences[:1],
         table=costs_table(result),
         remarks=[
             *assumed_limits(result),
             *verdicts(result),
-            *found[1:],
+            *sentences[1:],
             *money_sentences(result),
             *(f"Log: {note}." for note in result.log_notes),
             *decisions(result),
-            *(savings(result) if whole else []),
+            *(savings(result) if is_whole else []),
             *accuracy_sentences(result),
-            *(_replications_to_replay(result) if whole else []),
+            *(_replications_to_replay(result) if is_whole else []),
         ],
         sections=[
-            Section("Why", [*([pictures["overhead"]] if whole else []), parts_table(result)]),
+            Section("Why", [*([pictures["overhead"]] if is_whole else []), parts_table(result)]),
             Section("What it costs in all", money_section(result)),
-            Section("How bad a run can get", _badness(result, pictures) if whole else []),
+            Section("How bad a run can get", _badness(result, pictures) if is_whole else []),
             Section("One course of the job", [pictures["timeline"], *_course(result)]),
             *origin(result.manifest, result.path, AS_RUN),
         ],
@@ -165,8 +171,8 @@ def _replications_to_replay(result: Result) -> list[str]:
     numbers = worth_seeing(result)
     if len(set(numbers.values())) < len(numbers):
         return []
-    named = ", ".join(f"{number} ({what})" for what, number in numbers.items())
-    return [f"Worth a look with --replay N, by the overhead of {judged_by(result)}: {named}."]
+    listed = ", ".join(f"{number} ({share})" for share, number in numbers.items())
+    return [f"Worth a look with --replay N, by the overhead of {judged_by(result)}: {listed}."]
 
 
 # ------------------------------------------------------------------------------ tables
@@ -201,7 +207,7 @@ def costs_table(result: Result) -> Table:
             stale, Column("PLS"),
             lambda policy, of: portion(of["pls"].mean) if policy.leaves_stale else NO_NUMBER,
         ),
-        *((knows_loss(result, one), loss_column(one), _loss(one)) for one in losses),
+        *((knows_loss(result, loss), loss_column(loss), _loss(loss)) for loss in losses),
         (True, Column("cost, node-h"), lambda _, of: _mean(of["overhead_node_h"])),
         *(
             (all(name in of for of in spreads.values()), Column(name.replace("_", " ")),
@@ -212,36 +218,37 @@ def costs_table(result: Result) -> Table:
     if price is not None:
         cost = partial(_priced, node_hour=price.node_hour)
         columns.append((True, Column(f"cost, {price.currency or 'money'}"), cost))
-    shown = [(column, cell) for is_shown, column, cell in columns if is_shown]
+    columns_shown = [(column, cell) for is_shown, column, cell in columns if is_shown]
     return Table(
         caption=_caption(result),
-        columns=[column for column, _ in shown],
-        rows=[[cell(one, spreads[one.name]) for _, cell in shown] for one in policies],
+        columns=[column for column, _ in columns_shown],
+        rows=[[cell(policy, spreads[policy.name]) for _, cell in columns_shown]
+              for policy in policies],
     )  # fmt: skip
 
 
 def _caption(result: Result) -> str:
     n = max(of[FINISHED].n for of in result.spreads().values())
-    what = (
+    averaged = (
         f"this is replication {result.replay} alone"
         if result.replay is not None
         else f"means of {count(n, 'replication')}, ± half of the 95 % interval"
     )
     return (
         f"{result.name}: {hours(result.useful_h)} of useful work on "
-        f"{count(result.n_nodes, 'node')}; {what}. Overhead is (wall - useful) / useful time."
+        f"{count(result.n_nodes, 'node')}; {averaged}. Overhead is (wall - useful) / useful time."
     )
 
 
 def parts_table(result: Result) -> Table:
     """A row per strategy: the parts of overhead that cost anything, in % of useful time."""
     spreads = result.spreads()
-    shown = parts_shown(result)
+    parts = parts_shown(result)
     return Table(
         caption="The overhead in hours, and what it consists of, in % of useful time",
-        columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in shown)),
+        columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
         rows=[
-            [name, _mean(of["overhead_h"]), *(_share(of[part]) for part in shown)]
+            [name, _mean(of["overhead_h"]), *(_share(of[part]) for part in parts)]
             for name, of in spreads.items()
         ],
     )
@@ -263,8 +270,8 @@ def _every(policy: Policy, _: Spreads, useful_h: float) -> str:
         return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
     if n_saves_due(policy.interval_h, useful_h):
         return f"{every(policy)}, {policy.interval_rule}"
-    what = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else "no saves"
-    return f"{what} ({hours(policy.interval_h)}, {policy.interval_rule})"
+    saved = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else "no saves"
+    return f"{saved} ({hours(policy.interval_h)}, {policy.interval_rule})"
 
 
 def _overhead(_: Policy, of: Spreads) -> str:
@@ -274,14 +281,14 @@ def _overhead(_: Policy, of: Spreads) -> str:
     return with_interval(100 * overhead.mean, 100 * overhead.half_width)
 
 
-def _share(one: Estimate) -> str:
-    if 100 * one.half_width < 0.005:  # narrower than the digits that are shown
-        return percent_number(one.mean)
-    return with_interval(100 * one.mean, 100 * one.half_width)
+def _share(estimate: Estimate) -> str:
+    if 100 * estimate.half_width < 0.005:  # narrower than the digits that are shown
+        return percent_number(estimate.mean)
+    return with_interval(100 * estimate.mean, 100 * estimate.half_width)
 
 
-def _mean(one: Estimate) -> str:
-    return with_interval(one.mean, one.half_width)
+def _mean(estimate: Estimate) -> str:
+    return with_interval(estimate.mean, estimate.half_width)
 
 
 def _priced(_: Policy, of: Spreads, node_hour: float) -> str:
@@ -313,7 +320,7 @@ def _fixed(value: float) -> str:
 
 def pictures_of_run(result: Result) -> dict[str, Picture]:
     """Its figures by name; one replication alone has no means and no percentiles."""
-    found = dict(overhead_percentiles(result)) if result.replay is None else {}
+    by_strategy = dict(overhead_percentiles(result)) if result.replay is None else {}
     pictures = [
         Picture(
             f"Replication {result.timeline_replication} along its wall time, a lane per strategy",
@@ -323,12 +330,12 @@ def pictures_of_run(result: Result) -> dict[str, Picture]:
             "timeline",
         )
     ]
-    if found:
+    if by_strategy:
         pictures.insert(0, Picture(
             "Overhead over the percentile of the runs",
             "A line per strategy: overhead in percent of useful time over the percentile of the "
             "runs, with bands of the 95 % intervals. The table below has the numbers.",
-            lambda: percentiles_figure(found, what=result.name),
+            lambda: percentiles_figure(by_strategy, run_name=result.name),
             "percentiles",
         ))  # fmt: skip
     if result.replay is None:
@@ -339,17 +346,17 @@ def pictures_of_run(result: Result) -> dict[str, Picture]:
             lambda: overhead_figure(result),
             "overhead",
         ))  # fmt: skip
-    return {one.name: one for one in pictures}
+    return {picture.name: picture for picture in pictures}
 
 
 def drawings_of_run(result: Result) -> dict[str, Callable[[], Figure]]:
     """What draws the figures of its folder."""
-    return {name: one.draw for name, one in pictures_of_run(result).items()}
+    return {name: picture.draw for name, picture in pictures_of_run(result).items()}
 
 
 def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]:
-    found = dict(overhead_percentiles(result))
-    if not found:
+    by_strategy = dict(overhead_percentiles(result))
+    if not by_strategy:
         return [Words(["No strategy finished every replication: there is nothing to rank."])]
     n = max(of[FINISHED].n for of in result.spreads().values())
     table = Table(
@@ -359,8 +366,8 @@ def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]
         ),
         columns=row_columns("strategy", *(f"P{percent_of}" for percent_of in SHOWN_PERCENT)),
         rows=[
-            [name, *(_percentile(one, percent_of) for percent_of in SHOWN_PERCENT)]
-            for name, one in found.items()
+            [name, *(_percentile(frame, percent_of) for percent_of in SHOWN_PERCENT)]
+            for name, frame in by_strategy.items()
         ],
     )
     return [pictures["percentiles"], table]

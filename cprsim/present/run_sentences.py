@@ -58,23 +58,23 @@ def question(result: Result) -> str:
 def answer(result: Result) -> list[str]:
     """The answer first, then what has to be known with it."""
     spreads = result.spreads()
-    done = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean == 1]
-    if not done:
+    finishing = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean == 1]
+    if not finishing:
         return ["No strategy reliably gets this job done."]
-    best = min(done, key=lambda policy: spreads[policy.name]["overhead_fraction"].mean)
-    plain = _plain_full(done)
-    what = f"{best.name} ({WHAT_FAILURES_DO[best.on_failure]}; {_saving(best, result.useful_h)})"
+    best = min(finishing, key=lambda policy: spreads[policy.name]["overhead_fraction"].mean)
+    plain = _plain_full(finishing)
+    choice = f"{best.name} ({WHAT_FAILURES_DO[best.on_failure]}; {_saving(best, result.useful_h)})"
     cost = _cost(spreads[best.name])
-    said = f"Use {what}: it costs least, {cost}."
+    sentence = f"Use {choice}: it costs least, {cost}."
     if len(result.policies) == 1:
-        said = f"With {what}, failures and saves cost {cost}."
+        sentence = f"With {choice}, failures and saves cost {cost}."
     if plain is not None and plain is not best:
         saving = _saving(plain, result.useful_h)
-        said = (
+        sentence = (
             f"Under full recovery ({plain.name}, {saving}), failures and saves cost "
-            f"{_cost(spreads[plain.name])}. {said}"
+            f"{_cost(spreads[plain.name])}. {sentence}"
         )
-    return [said, *_ties(result, best, done), *_staleness(best, spreads[best.name], plain)]
+    return [sentence, *_ties(result, best, finishing), *_staleness(best, spreads[best.name], plain)]
 
 
 def _plain_full(policies: Sequence[Policy]) -> Policy | None:
@@ -99,13 +99,13 @@ def _saving(policy: Policy, useful_h: float) -> str:
     return "never saving" if "no saves" in every else f"saving {every}"
 
 
-def _ties(result: Result, best: Policy, done: list[Policy]) -> Iterator[str]:
+def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str]:
     """Strategies whose overhead these replications can't tell from the best one's."""
-    if len(done) < 2:
+    if len(finishing) < 2:
         return
     table = differences(result.replications, result.n_nodes, best.name)
     rows = records_of(table[table["quantity"] == "overhead_fraction"])
-    names = {policy.name for policy in done}
+    names = {policy.name for policy in finishing}
     tied = [str(r["strategy"]) for r in rows if r["strategy"] in names and not r["low"] > 0]
     if tied:
         yield (
@@ -135,7 +135,7 @@ def _staleness(best: Policy, spreads: dict[str, Estimate], plain: Policy | None)
 def assumed_limits(result: Result) -> Iterator[str]:
     """Which limits nobody has accepted yet, and what they cost in accuracy, as far as is known."""
     entries = stored_scenario(result.path).get("recovery", ())
-    guessed = {one["name"]: one["target_pls"] for one in entries if one.get("assumed")}
+    guessed = {entry["name"]: entry["target_pls"] for entry in entries if entry.get("assumed")}
     for policy in result.policies:
         if policy.name in guessed and policy.leaves_stale:
             yield (
@@ -147,12 +147,16 @@ def assumed_limits(result: Result) -> Iterator[str]:
 
 def _its_price(policy: Policy, result: Result) -> str:
     """What a strategy loses: by the curve that applies, or else by the shipped ones."""
-    known = result.spreads()[policy.name]["auc_loss"]
-    if not isnan(known.mean):
-        return f"It costs {with_ends(*known.triple)} of AUC."
+    loss = result.spreads()[policy.name]["auc_loss"]
+    if not isnan(loss.mean):
+        return f"It costs {with_ends(*loss.triple)} of AUC."
     rows = result.replications[result.replications["strategy"] == policy.name]
     responses = (curve.of(strategy_key(policy) or WHOLE, Metric.AUC) for curve in fit_curves())
-    losses = [float(one.predict(rows["pls_net"].to_numpy())[0].mean()) for one in responses if one]
+    losses = [
+        float(response.predict(rows["pls_net"].to_numpy())[0].mean())
+        for response in responses
+        if response
+    ]
     return (
         f"By the shipped curves, the nearest there are, it costs {min(losses):.2g} to "
         f"{max(losses):.2g} of AUC; they were measured on small models, not on yours."
@@ -164,19 +168,20 @@ def decisions(result: Result) -> Iterator[str]:
     for policy in result.policies:
         if (decision := policy.decision) is None:
             continue
-        whole = replace(policy, interval_h=decision.full_interval_h, sub_saves=None)
+        at_full = replace(policy, interval_h=decision.full_interval_h, sub_saves=None)
         full = (
             f"full recovery costs {percent(decision.full_overhead_fraction)} of useful time, "
-            f"{_saving(whole, result.useful_h)}"
+            f"{_saving(at_full, result.useful_h)}"
         )
         if decision.partial_overhead_fraction == inf:
             why = f"as no stale shard is allowed. By the first-order formulas, {full}."
             yield f"{policy.name} falls back to full recovery, {why}"
             continue
-        there = replace(policy, interval_h=decision.partial_interval_h)
+        at_partial = replace(policy, interval_h=decision.partial_interval_h)
         partial = (
             f"partial recovery costs {percent(decision.partial_overhead_fraction)} of useful time, "
-            f"{_saving(there, result.useful_h)}, at an expected PLS of {decision.expected_pls:.3g}"
+            f"{_saving(at_partial, result.useful_h)}, at an expected PLS of "
+            f"{decision.expected_pls:.3g}"
         )
         chose = "chose partial" if decision.chosen == "partial" else "falls back to full"
         yield f"{policy.name} {chose} recovery. By the first-order formulas, {partial}; {full}."
@@ -184,7 +189,7 @@ def decisions(result: Result) -> Iterator[str]:
 
 def verdicts(result: Result) -> Iterator[str]:
     """What the numbers alone would not tell: warnings, jobs that do not finish, no saves."""
-    yield from (f"Warning: {one}" for one in result.warnings)
+    yield from (f"Warning: {warning}" for warning in result.warnings)
     spreads = result.spreads()
     for policy in result.policies:
         name = policy.name
@@ -204,16 +209,16 @@ def verdicts(result: Result) -> Iterator[str]:
             )
         elif policy.interval_h < inf and not n_saves_due(policy.interval_h, result.useful_h):
             yield _no_whole_save(policy, result.useful_h)
-        pls, decision, wanted = spreads[name]["pls"], policy.decision, result.precision_fraction
+        pls, decision, precision = spreads[name]["pls"], policy.decision, result.precision_fraction
         if decision and policy.on_failure == RELOAD and pls.low > 1.25 * decision.expected_pls:
             yield (
                 f"{name} loses more than its formula expects: PLS {pls.mean:.3g} where "
                 f"{decision.expected_pls:.3g} was expected."
             )
-        if wanted is not None and overhead.half_width > 1.01 * wanted * overhead.mean:
+        if precision is not None and overhead.half_width > 1.01 * precision * overhead.mean:
             yield (
                 f"{name}: the overhead is known to {percent(overhead.half_width / overhead.mean)} "
-                f"of its mean, not to the {percent(wanted)} asked for: "
+                f"of its mean, not to the {percent(precision)} asked for: "
                 f"{count(overhead.n, 'replication')} were the most allowed."
             )
 
@@ -256,15 +261,17 @@ def accuracy_sentences(result: Result) -> list[str]:
     used = result.curve
     if not stale or used is None:
         return [HOW_TO] if any(policy.leaves_stale for policy in stale) else []
-    said = priced_by(used.name, used.origin, used.notes, used.unpriced, shown=knows_loss(result))
+    sentences = priced_by(
+        used.name, used.origin, used.notes, used.unpriced, shown=knows_loss(result)
+    )
     for policy in stale:
-        found = result.spreads()[policy.name]
-        if found[FINISHED].mean == 1 and found["beyond_measured"].mean > 0:
-            said.append(
-                f"{policy.name}: {percent(found['beyond_measured'].mean)} of its jobs lose more "
+        spreads = result.spreads()[policy.name]
+        if spreads[FINISHED].mean == 1 and spreads["beyond_measured"].mean > 0:
+            sentences.append(
+                f"{policy.name}: {percent(spreads['beyond_measured'].mean)} of its jobs lose more "
                 "than was measured; their loss is extrapolated."
             )
-    return said
+    return sentences
 
 
 def knows_loss(result: Result, quantity: str = "auc_loss") -> bool:

@@ -78,17 +78,17 @@ def points_frame(result: SweepResult) -> pd.DataFrame:
     table = result.table.set_axis(numbers, axis="index")
     overhead = table[table["quantity"] == OVERHEAD].rename(columns={"n": "replications"})
     about = ["strategy", "save_interval_h", "interval_rule", "replications"]
-    found = [overhead[[*where, *about]]]
-    quantities = [str(one) for one in table["quantity"].unique()]
-    parts = parts_among(one for one in quantities if not one.startswith("cost_"))
+    frames = [overhead[[*where, *about]]]
+    quantities = [str(quantity) for quantity in table["quantity"].unique()]
+    parts = parts_among(quantity for quantity in quantities if not quantity.startswith("cost_"))
     for quantity in quantities:
         name = f"{quantity}_fraction" if quantity in parts else quantity.replace(" ", "_")
         ends = ["mean", "low", "high"][: 1 if " " in quantity else 3]  # parts of costs have none
         rows = table.loc[table["quantity"] == quantity, ends]
-        found.append(rows.set_axis(_ends(name)[: len(ends)], axis="columns"))
+        frames.append(rows.set_axis(_ends(name)[: len(ends)], axis="columns"))
     differences = overhead[_ends("difference")]
-    found.append(differences.set_axis(_ends("difference_fraction"), axis="columns"))
-    points: pd.DataFrame = pd.concat(found, axis="columns")
+    frames.append(differences.set_axis(_ends("difference_fraction"), axis="columns"))
+    points: pd.DataFrame = pd.concat(frames, axis="columns")
     by = OVERHEAD if result.currency is None else COST_MONTH
     best = points[points[by].notna()].groupby(where, sort=False, dropna=False)[by].idxmin()
     return points.assign(cheapest=points.index.isin(best))
@@ -117,8 +117,8 @@ def strategies_frame(points: pd.DataFrame) -> pd.DataFrame:
 def _extremes(points: pd.DataFrame) -> dict[str, tuple[Row, Row]]:
     """The points at which the overhead of each strategy is lowest, and highest."""
     finished = points[points[OVERHEAD].notna()].groupby("strategy", sort=False)[OVERHEAD]
-    both = [records_of(points.loc[at]) for at in (finished.idxmin(), finished.idxmax())]
-    return {low["strategy"]: (low, high) for low, high in zip(*both, strict=True)}
+    ends = [records_of(points.loc[at]) for at in (finished.idxmin(), finished.idxmax())]
+    return {low["strategy"]: (low, high) for low, high in zip(*ends, strict=True)}
 
 
 # ------------------------------------------------------------------------------ the document
@@ -138,7 +138,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
         answer=_answer(result, points, touches),
         table=tables[0] if is_small else _extremes_table(result, points, touches),
         remarks=[
-            *(f"Warning: {one}" for one in result.warnings),
+            *(f"Warning: {warning}" for warning in result.warnings),
             *_against(result, points),
             *result.accuracy,
         ],
@@ -157,14 +157,14 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
 
 
 def _touches(result: SweepResult) -> Touches:
-    found: dict[str, set[str]] = {name: set() for name in result.strategies}
+    touched: dict[str, set[str]] = {name: set() for name in result.strategies}
     for axis in result.axes:
         rows = result.table[result.table[axis.column].notna() | (result.table[VARIED] == "")]
-        others = [one.column for one in result.axes if one is not axis]
+        others = [another.column for another in result.axes if another is not axis]
         means = rows.groupby(["strategy", "quantity", *others], dropna=False)["mean"]
         for name, most in means.nunique(dropna=False).groupby("strategy").max().items():
-            found[str(name)] |= {axis.column} if most > 1 else set()
-    return found
+            touched[str(name)] |= {axis.column} if most > 1 else set()
+    return touched
 
 
 def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list[str]:
@@ -172,9 +172,9 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
     counts = points.loc[points["cheapest"], "strategy"].value_counts()
     if counts.empty:
         return ["At no point does every replication of any strategy finish."]
-    what = "Least overhead" if result.currency is None else "Cheapest"
+    least = "Least overhead" if result.currency is None else "Cheapest"
     parts = (f"{name} at {n:,} of {count(result.n_points, 'point')}" for name, n in counts.items())
-    shares = [f"{what}: {'; '.join(parts)}."] if len(result.strategies) > 1 else []
+    shares = [f"{least}: {'; '.join(parts)}."] if len(result.strategies) > 1 else []
     best = result.cheapest
     if best is not None:
         at = _at(best, result, touches[best["strategy"]])
@@ -182,40 +182,40 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
         counted = "" if len(result.of(f"{COST_MONTH} {ACCURACY}")) else ", accuracy not counted"
         in_all = f"Cheapest in all{counted}: {best['strategy']}{at}, {amount} for {MONTH}."
         return [*shares, in_all]
-    each = [
+    lowest_of_each = [
         f"{name} {_cell(lowest, OVERHEAD)} %{_at(lowest, result, touches[name])}"
         for name, (lowest, _) in _extremes(points).items()
     ]
-    return [*shares, f"Lowest overhead of each: {'; '.join(each)}."]
+    return [*shares, f"Lowest overhead of each: {'; '.join(lowest_of_each)}."]
 
 
 def _against(result: SweepResult, points: pd.DataFrame) -> list[str]:
     """Who costs less than the reference with 95 % confidence, and at how many points."""
-    said = [
-        f"{one['strategy']} at {one['n_less']:,} of {one['n_points']:,} points"
-        + (f", more at {one['n_more']:,}" if one["n_more"] else "")
-        for one in records_of(strategies_frame(points))
-        if one["strategy"] != result.reference
+    counts = [
+        f"{row['strategy']} at {row['n_less']:,} of {row['n_points']:,} points"
+        + (f", more at {row['n_more']:,}" if row["n_more"] else "")
+        for row in records_of(strategies_frame(points))
+        if row["strategy"] != result.reference
     ]
     less = f"Less overhead than {result.reference}, with 95 % confidence"
-    return [f"{less}: {'; '.join(said)}."] if said else []
+    return [f"{less}: {'; '.join(counts)}."] if counts else []
 
 
 def _at(row: Row, result: SweepResult, columns: set[str]) -> str:
     """The values of some axes at a point: ``at mtbf 14 h, interval 38.7 h``."""
-    said = [
+    values = [
         f"{name} {value_text(row[axis.column], axis)}"
         for axis, name in zip(result.axes, _short_names(result), strict=True)
         if axis.column in columns and axis.key in row[VARIED].split()
     ]
-    return f" at {', '.join(said)}" if said else ""
+    return f" at {', '.join(values)}" if values else ""
 
 
 def _short_names(result: SweepResult) -> list[str]:
     """The last part of each axis' key, or the whole key where two would be the same."""
     last = [axis.key.rpartition(".")[2] for axis in result.axes]
-    both = zip(result.axes, last, strict=True)
-    return [name if last.count(name) == 1 else axis.key for axis, name in both]
+    pairs = zip(result.axes, last, strict=True)
+    return [name if last.count(name) == 1 else axis.key for axis, name in pairs]
 
 
 # ------------------------------------------------------------------------------ tables
@@ -223,11 +223,11 @@ def _short_names(result: SweepResult) -> list[str]:
 
 def _caption(result: SweepResult) -> str:
     low, high = result.table["n"].min(), result.table["n"].max()
-    each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
+    replications = f"{high:,}" if low == high else f"{low:,} to {high:,}"
     return (
         f"{result.name}: {hours(result.useful_h)} of useful work, "
-        f"{count(result.n_points, 'point')}, {each} replications each. Overhead in % of useful "
-        f"time, ± half of the 95 % interval."
+        f"{count(result.n_points, 'point')}, {replications} replications each. Overhead in % of "
+        f"useful time, ± half of the 95 % interval."
         f"{'' if result.mode == 'grid' else ' Own: as the scenario says.'}"
     )
 
@@ -239,14 +239,14 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
     """
     is_grid = result.mode == "grid"
     values = {axis.column: list(points[axis.column].dropna().unique()) for axis in result.axes}
-    rest = len(points), "any" if is_grid else "own"
+    untouched = len(points), "any" if is_grid else "own"
     rows: dict[tuple[tuple[int, str], ...], dict[str, Row]] = {}
     for row in records_of(points):
         place = tuple(
-            (values[one.column].index(row[one.column]), value_text(row[one.column], one))
-            if one.column in touches[row["strategy"]] and one.key in row[VARIED].split()
-            else rest
-            for one in result.axes
+            (values[axis.column].index(row[axis.column]), value_text(row[axis.column], axis))
+            if axis.column in touches[row["strategy"]] and axis.key in row[VARIED].split()
+            else untouched
+            for axis in result.axes
         )
         rows.setdefault(place, {}).setdefault(row["strategy"], row)
     captions = {OVERHEAD: _caption(result)}
@@ -260,7 +260,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
             [
                 [
                     *(text for _, text in place),
-                    *(_cell(of[one], name) if one in of else "" for one in result.strategies),
+                    *(_cell(of[who], name) if who in of else "" for who in result.strategies),
                 ]
                 for place, of in sorted(rows.items(), key=lambda item: item[0])[:MOST_ROWS]
             ],
@@ -272,15 +272,15 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
 
 def _cell(row: Row, quantity: str) -> str:
     scale = {OVERHEAD: 100.0, COST_MONTH: 1.0}.get(quantity, 1e4)  # losses in ten-thousandths
-    one = Estimate(*(row[end] for end in _ends(quantity))).times(scale)
-    return with_interval(one.mean, one.half_width)
+    estimate = Estimate(*(row[end] for end in _ends(quantity))).times(scale)
+    return with_interval(estimate.mean, estimate.half_width)
 
 
 def _extremes_table(result: SweepResult, points: pd.DataFrame, touches: Touches) -> Table:
     """A row per strategy: its lowest and its highest overhead, and where they are."""
     rows = {name: [name, NO_NUMBER, "not all finish at any point"] for name in result.strategies}
-    for name, both in _extremes(points).items():
-        at = [(_cell(one, OVERHEAD), _at(one, result, touches[name])[4:]) for one in both]
+    for name, extremes in _extremes(points).items():
+        at = [(_cell(row, OVERHEAD), _at(row, result, touches[name])[4:]) for row in extremes]
         rows[name] = [name, *at[0], *at[1]] if touches[name] else [name, at[0][0], "any point"]
     return Table(
         _caption(result),

@@ -19,35 +19,37 @@ MOST_REMARKS = 3
 BETWEEN = "  "  # columns
 
 
-def text_of(document: Document, *, whole: bool = False, width: int | None = None) -> str:
+def text_of(document: Document, *, verbose: bool = False, width: int | None = None) -> str:
     """Answer, table and first remarks, or all but the figures; width is that of a terminal."""
-    if whole:
-        headed = [(Words([one.heading.upper()]), *one.blocks) for one in document.sections]
-        shown = [*document.main, *(block for blocks in headed for block in blocks)]
+    if verbose:
+        headed = [
+            (Words([section.heading.upper()]), *section.blocks) for section in document.sections
+        ]
+        blocks = [*document.main, *(block for part in headed for block in part)]
     else:
         table = [] if document.table is None else [document.table]
-        shown = [*table, Words(document.remarks[:MOST_REMARKS])]
-    return text_of_blocks([Words(document.answer), *shown], width)
+        blocks = [*table, Words(document.remarks[:MOST_REMARKS])]
+    return text_of_blocks([Words(document.answer), *blocks], width)
 
 
 def text_of_blocks(blocks: Sequence[Block], width: int | None = None) -> str:
     """Blocks with a blank line between them; pictures are left out."""
-    shown = ("\n".join(_lines(block, width)) for block in blocks)
-    return "\n\n".join(filter(None, shown))
+    texts = ("\n".join(_lines(block, width)) for block in blocks)
+    return "\n\n".join(filter(None, texts))
 
 
 def _lines(block: Block, width: int | None) -> Iterator[str]:
     match block:
         case Words(paragraphs):
-            for one in paragraphs:
-                yield from _folded(printable(one), width)
+            for paragraph in paragraphs:
+                yield from _folded(printable(paragraph), width)
         case Table():
             if block.caption:
                 yield from [*_folded(printable(block.caption), width), ""]
             yield from _table(block, width)
         case Facts(entries):
-            for term, what in entries:
-                yield from _folded(printable(f"{term}  {what}"), width)
+            for term, meaning in entries:
+                yield from _folded(printable(f"{term}  {meaning}"), width)
         case ListingBlock(_, text):
             yield printable(text.rstrip("\n"))
 
@@ -60,33 +62,33 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
     """The table, or the tables that stand for it where it is too wide."""
     n_naming = 2 if table.grouped else 1
     rows = [[printable(str(cell)) for cell in row] for row in table.rows]
-    least, wanted = [], []  # widths
+    least, widest = [], []  # widths
     for column, *cells in zip(table.columns, *rows, strict=True):
         heading = [column.heading] if width is None else column.heading.split()
         words = [word for text in (column.heading, *cells) for word in text.split()]
         if column.is_number:
-            wanted.append(max(map(len, [*heading, *cells]), default=0))
-            least.append(wanted[-1])
+            widest.append(max(map(len, [*heading, *cells]), default=0))
+            least.append(widest[-1])
         else:
-            wanted.append(max(map(len, [column.heading, *cells])))
+            widest.append(max(map(len, [column.heading, *cells])))
             least.append(min(max(map(len, words), default=0), LONGEST))
-    parts, beside = [[*range(n_naming)]], len(BETWEEN)
+    parts, gap = [[*range(n_naming)]], len(BETWEEN)
     for place in range(n_naming, len(table.columns)):
-        narrowest = sum(least[at] + beside for at in [*parts[-1], place]) - beside
+        narrowest = sum(least[at] + gap for at in [*parts[-1], place]) - gap
         if width is not None and narrowest > width and len(parts[-1]) > n_naming:
             parts.append([*range(n_naming)])
         parts[-1].append(place)
     for number, places in enumerate(parts):
         if number:
             yield ""
-        room = max(0, (width or WIDEST) - sum(least[at] + beside for at in places) + beside)
+        room = max(0, (width or WIDEST) - sum(least[at] + gap for at in places) + gap)
         widths = {}
-        for at in sorted(places, key=lambda at: wanted[at]):  # the narrowest have it first
-            widths[at] = min(wanted[at], least[at] + room)
+        for at in sorted(places, key=lambda at: widest[at]):  # the narrowest have it first
+            widths[at] = min(widest[at], least[at] + room)
             room -= widths[at] - least[at]
         widths = {at: widths[at] for at in places}
         yield from _row([column.heading for column in table.columns], table, widths)
-        yield "─" * (sum(widths.values()) + beside * (len(places) - 1))
+        yield "─" * (sum(widths.values()) + gap * (len(places) - 1))
         previous = None
         for row in rows:
             again = table.grouped and row[0] == previous
@@ -100,8 +102,8 @@ def _row(cells: Sequence[str], table: Table, widths: dict[int, int]) -> Iterator
     """The lines of a row."""
     folded = [wrap(cells[at], width, break_on_hyphens=False) for at, width in widths.items()]
     for line in zip_longest(*folded, fillvalue=""):
-        shown = (
+        padded = (
             text.rjust(width) if table.columns[at].is_number else text.ljust(width)
             for text, (at, width) in zip(line, widths.items(), strict=True)
         )
-        yield BETWEEN.join(shown).rstrip()
+        yield BETWEEN.join(padded).rstrip()

@@ -20,15 +20,15 @@ from cprsim.results.words import count, percent_number, saves
 
 def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> Answer:
     """What the failures of one replication did to a model."""
-    what, whole = measured.stand_in, measured.whole
+    stand_in, baseline = measured.stand_in, measured.whole
     runs = {
-        "no failures": whole.curve,
-        **{one.policy.name: new.curve for one, new in _anew(measured)},
+        "no failures": baseline.curve,
+        **{strategy.policy.name: new.curve for strategy, new in _anew(measured)},
     }
     lost = pd.DataFrame(
-        {"strategy": one.policy.name, "iterations": iterations}
-        for one in measured.strategies
-        for iterations in one.lost_iterations
+        {"strategy": strategy.policy.name, "iterations": iterations}
+        for strategy in measured.strategies
+        for iterations in strategy.lost_iterations
     )
     return Answer(
         "train",
@@ -40,10 +40,10 @@ def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> An
         },
         values={
             "replication": measured.replication,
-            "stand_in": str(what),
-            "skipped_lines": what.n_skipped,
-            "teacher": what.teacher and _plain(what.teacher),
-            "no_failures": _plain(whole.quality),
+            "stand_in": str(stand_in),
+            "skipped_lines": stand_in.n_skipped,
+            "teacher": stand_in.teacher and _plain(stand_in.teacher),
+            "no_failures": _plain(baseline.quality),
         },
         rows={
             "losses": pd.concat(
@@ -57,15 +57,19 @@ def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> An
     )
 
 
-def _row(one: StrategyAccuracy) -> dict[str, Any]:
+def _row(strategy: StrategyAccuracy) -> dict[str, Any]:
     return {
-        "strategy": one.policy.name,
-        "finished": one.trained is not None,
-        "overhead_fraction": one.overhead_fraction if one.trained else None,
-        "pls": one.pls,
-        **(_plain(one.trained.quality) if one.trained else {"auc": None, "log_loss": None}),
-        "bytes_written": one.bytes_written,
-        "tracker_memory_fraction": one.tracker_fraction,
+        "strategy": strategy.policy.name,
+        "finished": strategy.trained is not None,
+        "overhead_fraction": strategy.overhead_fraction if strategy.trained else None,
+        "pls": strategy.pls,
+        **(
+            _plain(strategy.trained.quality)
+            if strategy.trained
+            else {"auc": None, "log_loss": None}
+        ),
+        "bytes_written": strategy.bytes_written,
+        "tracker_memory_fraction": strategy.tracker_fraction,
     }
 
 
@@ -75,8 +79,8 @@ def _plain(quality: Quality) -> dict[str, float]:
 
 def _anew(measured: TrainingOutcome) -> list[tuple[StrategyAccuracy, Trained]]:
     """Strategies whose failures were trained; the others end as the run without failures."""
-    return [(one, one.trained) for one in measured.strategies
-            if one.trained is not None and one.bytes_written is not None]  # fmt: skip
+    return [(strategy, strategy.trained) for strategy in measured.strategies
+            if strategy.trained is not None and strategy.bytes_written is not None]  # fmt: skip
 
 
 # ------------------------------------------------------------------------------ the document
@@ -100,33 +104,35 @@ def _document(measured: TrainingOutcome, name: str, useful_h: float) -> Document
 
 
 def _answer(measured: TrainingOutcome) -> str:
-    whole = measured.whole.quality.auc
-    changes = [(one.trained.quality.auc - whole, one.policy.name)
-               for one in measured.strategies if one.trained is not None]  # fmt: skip
-    change, worst = min(changes, default=(0.0, ""), key=lambda one: one[0])
-    said = f"With the failures of replication {measured.replication}"
+    baseline_auc = measured.whole.quality.auc
+    changes = [(strategy.trained.quality.auc - baseline_auc, strategy.policy.name)
+               for strategy in measured.strategies if strategy.trained is not None]  # fmt: skip
+    change, worst = min(changes, default=(0.0, ""), key=lambda change: change[0])
+    prefix = f"With the failures of replication {measured.replication}"
     if change >= 0:
-        return f"{said} no strategy ends below the test AUC without failures, {whole:.4f}."
+        return f"{prefix} no strategy ends below the test AUC without failures, {baseline_auc:.4f}."
     return (
-        f"{said} {worst} ends at the lowest test AUC, {whole + change:.4f}: {change:+.5f} against "
-        f"{whole:.4f} without failures."
+        f"{prefix} {worst} ends at the lowest test AUC, {baseline_auc + change:.4f}: {change:+.5f} "
+        f"against {baseline_auc:.4f} without failures."
     )
 
 
 def _table(measured: TrainingOutcome, useful_h: float) -> Table:
     """A row for the run without failures, and one per strategy."""
-    whole = measured.whole.quality
-    rows = [["no failures", "", "", "", f"{whole.auc:.4f}", "", f"{whole.log_loss:.4f}", "", ""]]
-    for one in measured.strategies:
-        name, every = one.policy.name, saves(one.policy, useful_h)
-        if one.trained is None:
+    baseline = measured.whole.quality
+    rows = [
+        ["no failures", "", "", "", f"{baseline.auc:.4f}", "", f"{baseline.log_loss:.4f}", "", ""]
+    ]
+    for strategy in measured.strategies:
+        name, every = strategy.policy.name, saves(strategy.policy, useful_h)
+        if strategy.trained is None:
             rows.append([name, every, "did not finish", *[NO_NUMBER] * 6])
             continue
-        quality, n_bytes = one.trained.quality, one.bytes_written
+        quality, n_bytes = strategy.trained.quality, strategy.bytes_written
         rows.append([
-            name, every, percent_number(one.overhead_fraction), f"{one.pls:.4f}",
-            f"{quality.auc:.4f}", f"{quality.auc - whole.auc:+.5f}",
-            f"{quality.log_loss:.4f}", f"{quality.log_loss - whole.log_loss:+.5f}",
+            name, every, percent_number(strategy.overhead_fraction), f"{strategy.pls:.4f}",
+            f"{quality.auc:.4f}", f"{quality.auc - baseline.auc:+.5f}",
+            f"{quality.log_loss:.4f}", f"{quality.log_loss - baseline.log_loss:+.5f}",
             NO_NUMBER if n_bytes is None else f"{n_bytes / 1e6:.1f}",
         ])  # fmt: skip
     return Table(
@@ -141,35 +147,42 @@ def _table(measured: TrainingOutcome, useful_h: float) -> Table:
 
 def _remarks(measured: TrainingOutcome) -> Iterator[str]:
     """What has to be said with the numbers."""
-    what, team = measured.stand_in, measured.team
-    if what.n_skipped:
-        yield f"Left out of the log: {count(what.n_skipped, 'bad line')}."
+    stand_in, team = measured.stand_in, measured.team
+    if stand_in.n_skipped:
+        yield f"Left out of the log: {count(stand_in.n_skipped, 'bad line')}."
     yield "One run per strategy: differences this small vary from seed to seed."
-    yield f"Accuracy was measured on {what.measured_on}."
+    yield f"Accuracy was measured on {stand_in.measured_on}."
     if team is not None:
         yield (
             f"{team.setting.n_trainers} replicas in step by {team.setting.name}, "
             f"{team.setting.n_threads} threads each, train the last {team.n_trained:,} clicks from "
             f"the model of one trainer; step gain {team.setting.step_gain:.2f}."
         )
-    if what.teacher is not None:
+    if stand_in.teacher is not None:
         yield (
-            f"The clicks come from a planted teacher, whose own AUC is {what.teacher.auc:.4f} and "
-            f"log-loss {what.teacher.log_loss:.4f}: no model can do better."
+            f"The clicks come from a planted teacher, whose own AUC is {stand_in.teacher.auc:.4f} "
+            f"and log-loss {stand_in.teacher.log_loss:.4f}: no model can do better."
         )
 
 
 def _chart(measured: TrainingOutcome, name: str) -> Chart:
     """Loss over samples, and beside it what each strategy adds to it, which is far smaller."""
-    whole = measured.whole.curve
-    same = [one.policy.name for one in measured.strategies if one.trained is measured.whole]
-    without, x = ", ".join(["no failures", *same]), floats(whole.position / 1e3)
-    losses = [Series(without, x, floats(whole.loss))]
+    baseline = measured.whole.curve
+    unchanged = [
+        strategy.policy.name
+        for strategy in measured.strategies
+        if strategy.trained is measured.whole
+    ]
+    without, x = ", ".join(["no failures", *unchanged]), floats(baseline.position / 1e3)
+    losses = [Series(without, x, floats(baseline.loss))]
     added = [Series(without, x, (0.0,) * len(x))]
-    for one, new in _anew(measured):
-        curve, label = new.curve, one.policy.name
-        x, lost_at = floats(curve.position / 1e3), one.reverted_at * whole.position[-1] / 1e3
-        for series, y in ((losses, curve.loss), (added, curve.loss - whole.loss)):
+    for strategy, new in _anew(measured):
+        curve, label = new.curve, strategy.policy.name
+        x, lost_at = (
+            floats(curve.position / 1e3),
+            strategy.reverted_at * baseline.position[-1] / 1e3,
+        )
+        for series, y in ((losses, curve.loss), (added, curve.loss - baseline.loss)):
             marks = floats(np.interp(lost_at, x, y))
             series += [Series(label, x, floats(y))]
             series += [Series(label, floats(lost_at), marks, kind="points")]
@@ -180,5 +193,5 @@ def _chart(measured: TrainingOutcome, name: str) -> Chart:
             ("Added by failures", "added [nats]", added),
         )
     )
-    said = f"Replication {measured.replication}; marks: failed shards go back."
-    return Chart(f"Training loss, and what failures add: {name}", said, tuple(panels))
+    subtitle = f"Replication {measured.replication}; marks: failed shards go back."
+    return Chart(f"Training loss, and what failures add: {name}", subtitle, tuple(panels))

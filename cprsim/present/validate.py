@@ -19,21 +19,24 @@ def answer_of_checked(
     name: str, scenario: Scenario | None, warnings: Sequence[str], problems: Sequence[Problem]
 ) -> Answer:
     """A scenario that can run, or None and each problem with its file and line."""
-    rows = [(str(one.place.file), one.place.line, one.key, one.message) for one in problems]
+    rows = [
+        (str(problem.place.file), problem.place.line, problem.key, problem.message)
+        for problem in problems
+    ]
     frame = pd.DataFrame(rows, columns=["file", "line", "key", "message"], dtype=object)
     values: dict[str, Any] = {"valid": scenario is not None}
-    said = count(len(problems), "problem")
+    verdict = count(len(problems), "problem")
     if scenario is not None:
         values |= {
-            "strategies": [one.name for one in scenario.recovery], "warnings": list(warnings),
+            "strategies": [entry.name for entry in scenario.recovery], "warnings": list(warnings),
         }  # fmt: skip
-        said = f"ok ({scenario.name}: {', '.join(values['strategies'])})"
+        verdict = f"ok ({scenario.name}: {', '.join(values['strategies'])})"
     document = Document(
         f"Checked: {name}",
         "Is this a scenario?",
-        [f"{name}: {said}"],
+        [f"{name}: {verdict}"],
         table=ListingBlock("What is wrong", "\n".join(map(str, problems))) if problems else None,
-        remarks=[f"Warning: {one}" for one in warnings],
+        remarks=[f"Warning: {warning}" for warning in warnings],
     )
     of = name if scenario is None else scenario.name
     return Answer("validate", of, lambda: document, {"problems": frame}, values,

@@ -53,7 +53,7 @@ def clicks_of(work: Work) -> str:
     return "generated clicks" if work.clicks is None else work.clicks.name
 
 
-def shown(strategy: str) -> str:
+def label_of(strategy: str) -> str:
     """A strategy as people call it."""
     name = SHOWN[strategy.removesuffix(MORE_BYTES)]
     return f"{name}, small tables often" if strategy.endswith(MORE_BYTES) else name
@@ -107,9 +107,9 @@ def accuracy(work: Work) -> Summary:
         for name in SAVINGS
         for metric in ("pls", *LOST)
     }
-    whole = lost.get_group("partial")["auc"].to_numpy()
+    of_partial = lost.get_group("partial")["auc"].to_numpy()
     saved = {  # paired differences: the same failures, so most of the noise cancels
-        name: StudyEstimate.of_mean(whole - lost.get_group(name)["auc"].to_numpy())
+        name: StudyEstimate.of_mean(of_partial - lost.get_group(name)["auc"].to_numpy())
         for name in SAVINGS[1:]
     }
     twin = {metric: np.mean([seed["twin"][metric] for seed in seeds]) for metric in LOST}
@@ -117,9 +117,9 @@ def accuracy(work: Work) -> Summary:
     no_loss = {label: f"of {twin[metric]:.5f}: 0" for metric, label in LOST.items()}
     rows = [{"strategy": "no failures, full recovery"} | no_loss | {gain: ""}]
     rows += [
-        {"strategy": shown(name)}
-        | {label: mean[name, metric].shown() for metric, label in LOST.items()}
-        | {gain: saved[name].shown() if name in saved else ""}
+        {"strategy": label_of(name)}
+        | {label: mean[name, metric].text() for metric, label in LOST.items()}
+        | {gain: saved[name].text() if name in saved else ""}
         for name in SAVINGS
     ]
 
@@ -129,17 +129,17 @@ def accuracy(work: Work) -> Summary:
                    [mean[name + suffix, metric] for name in names], kind="points")
             for suffix, label, names in (
                 ("", "equal bytes", list(SHOWN)),
-                (MORE_BYTES, "small tables often", [one for one in SHOWN if one in PRIORITY]),
+                (MORE_BYTES, "small tables often", [name for name in SHOWN if name in PRIORITY]),
             )
         )  # fmt: skip
         return Panel(LOST[metric], "", f"{LOST[metric]}{unit}", tuple(lines))
 
     return work.study.summary(
         {
-            **{f"AUC that {shown(name)} saves against whole saves":
-               Tested(saved[name].above(0), saved[name].shown()) for name in ASKED},
+            **{f"AUC that {label_of(name)} saves against whole saves":
+               Tested(saved[name].above(0), saved[name].text()) for name in ASKED},
             "PLS of these failures": mean["partial", "pls"],
-            **{f"{label}: {shown(name)}": mean[name, metric]
+            **{f"{label}: {label_of(name)}": mean[name, metric]
                for metric, label in LOST.items() for name in SAVINGS},
         },
         {"By strategy:": rows},
@@ -153,7 +153,7 @@ def accuracy(work: Work) -> Summary:
 def _two_failures(work: Work, samples: int | None, seed: int) -> dict[str, Any]:
     rng = stream(seed, 0, "reproduce/accuracy")
     at = np.sort(rng.random(2)).tolist()
-    failures = tuple(ShardFailure(one, (int(rng.integers(N_SERVERS)),)) for one in at)
+    failures = tuple(ShardFailure(instant, (int(rng.integers(N_SERVERS)),)) for instant in at)
     trials = [Trial(Saving(name, INTERVAL), failures) for name in SAVINGS]
     return lost_by(setting_of(work, seed, samples), trials)
 
@@ -173,16 +173,18 @@ def pls_accuracy(work: Work) -> Summary:
     """Train fresh seeds with more and less PLS, and measure the shipped curve anew."""
     n_seeds, histories = work.pick((4, HISTORIES[1:3]), (8, HISTORIES), (20, HISTORIES))
     seeds = work.per_seed(partial(_histories, work, histories), n_seeds, FIRST_SEED)
-    has_curve = work.clicks is None and work.study.found()
+    has_curve = work.clicks is None and work.study.data_files()
     curve = read_curve(shipped_path(CURVE)) if has_curve else None
     measured = () if curve is None else curve.responses
-    responses = {one.strategy: one for one in measured if one.metric == Metric.AUC}
+    responses = {
+        response.strategy: response for response in measured if response.metric == Metric.AUC
+    }
     anew = _measured_anew(work, work.pick(0, 6, 20))
     trials = pd.DataFrame(
-        [{"seed": n, **one} for n, seed in enumerate(seeds) for one in seed["trials"]]
+        [{"seed": n, **trial} for n, seed in enumerate(seeds) for trial in seed["trials"]]
     )
     by_strategy = trials.groupby("strategy")
-    points = {name: one[["pls_net", "auc"]].to_numpy().T for name, one in by_strategy}
+    points = {name: rows[["pls_net", "auc"]].to_numpy().T for name, rows in by_strategy}
     # Lines through 0: each twin lost nothing.
     products = trials.assign(xy=trials.pls_net * trials.auc, xx=trials.pls_net**2)
     sums = products.groupby(["strategy", "seed"])[["xy", "xx"]].sum()
@@ -193,15 +195,17 @@ def pls_accuracy(work: Work) -> Summary:
     )
     flatter = [ratios[name].below(1) for name in ORDERED]
     in_order = Tested(None if None in flatter else all(flatter), "see the slopes")
-    beside: dict[str, Ours] = {}
+    comparisons: dict[str, Ours] = {}
     for name in ("partial", "mfu") if responses else ():
         mine = trials[trials.strategy == name].groupby("seed")
-        over = [over_prediction(one.to_dict("records"), responses[name]) for _, one in mine]
-        what = "fresh runs over the shipped curve's prediction"
-        beside[f"{what}, {shown(name)}"] = StudyEstimate.of_mean(over)
+        over = [over_prediction(rows.to_dict("records"), responses[name]) for _, rows in mine]
+        quantity = "fresh runs over the shipped curve's prediction"
+        comparisons[f"{quantity}, {label_of(name)}"] = StudyEstimate.of_mean(over)
         if anew is not None:
-            what = "single failures measured anew over the shipped curve's"
-            beside[f"{what}, {shown(name)}"] = over_shipped(anew.results, name, responses[name])
+            quantity = "single failures measured anew over the shipped curve's"
+            comparisons[f"{quantity}, {label_of(name)}"] = over_shipped(
+                anew.results, name, responses[name]
+            )
 
     def cells(name: str) -> dict[str, str]:
         """Slopes of the curve measured anew and of the shipped one, with their standard errors."""
@@ -210,8 +214,8 @@ def pls_accuracy(work: Work) -> Summary:
             fitted = anew.fitted[Metric.AUC].slope(name)
             of_anew = f"{fitted.mean:.4f} ({fitted.standard_error:.4f})"
         if responses:
-            one = responses[name]
-            ends = (x[-1] / one.most_pls for x in (one.loss, one.standard_error))
+            response = responses[name]
+            ends = (x[-1] / response.most_pls for x in (response.loss, response.standard_error))
             of_shipped = "{:.4f} ({:.4f})".format(*ends)
         return {
             "measured anew, per weighted PLS (standard error)": of_anew,
@@ -222,7 +226,7 @@ def pls_accuracy(work: Work) -> Summary:
         ends = np.array([0.0, float(points["partial"][0].max())])
         drawn: list[Series] = []
         for name in names:
-            label, per_pls = shown(name), slope[name].mean
+            label, per_pls = label_of(name), slope[name].mean
             drawn.append(series(f"{label}, runs", *points[name], kind="points"))
             drawn.append(series(f"{label}: {per_pls:.4f} per PLS", ends, per_pls * ends))
         return Panel(title, "PLS (net)", "AUC lost", tuple(drawn))
@@ -233,13 +237,14 @@ def pls_accuracy(work: Work) -> Summary:
             "a line describes it": linear(*points["partial"]),
             "order of the slopes": in_order,
             "AUC lost per PLS, whole saves": slope["partial"],
-            **{f"slope of {shown(name)} over that of whole saves": ratios[name]
+            **{f"slope of {label_of(name)} over that of whole saves": ratios[name]
                for name in STRATEGIES[1:]},
-            **beside,
+            **comparisons,
         },
         {
             "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):": (
-                {"strategy": shown(name), "fresh runs, per PLS": slope[name].shown(), **cells(name)}
+                {"strategy": label_of(name), "fresh runs, per PLS": slope[name].text()}
+                | cells(name)
                 for name in STRATEGIES
             )
         },
@@ -259,10 +264,10 @@ def pls_accuracy(work: Work) -> Summary:
 
 def _histories(work: Work, histories: Iterable[tuple[int, int, float]], seed: int) -> Losses:
     trials = []
-    for n_failures, together, interval in histories:
+    for n_failures, n_together, interval in histories:
         rng = stream(seed, n_failures, "reproduce/pls-accuracy")
         failures = tuple(
-            ShardFailure(at, tuple(sorted(rng.choice(N_SERVERS, together, False).tolist())))
+            ShardFailure(at, tuple(sorted(rng.choice(N_SERVERS, n_together, False).tolist())))
             for at in np.sort(rng.random(n_failures)).tolist()
         )
         trials += [Trial(Saving(name, interval), failures) for name in STRATEGIES]
@@ -300,8 +305,8 @@ def linear(pls: Floats, lost: Floats) -> Tested:
     at = float(pls.max())
     half = 100 * ROUNDED_Z_95 * float(np.sqrt(covariance[1, 1])) * at / abs(slope)
     adds = StudyEstimate.around(100 * bend * at / slope, half)
-    met = False if abs(adds.mean) > half else True if half <= TELLS_BEND else None
-    return Tested(met, f"a square term adds {adds.shown('%')} at PLS {at:.2f}")
+    is_linear = False if abs(adds.mean) > half else True if half <= TELLS_BEND else None
+    return Tested(is_linear, f"a square term adds {adds.text('%')} at PLS {at:.2f}")
 
 
 def over_shipped(
@@ -316,7 +321,7 @@ def over_shipped(
          for trial, quality in seed.quality.items() if trial.saving.strategy == strategy]
         for seed in results if seed.twin is not None
     ]  # fmt: skip
-    ratios = np.array([over_prediction(one, response) for one in of_seeds])
+    ratios = np.array([over_prediction(trials, response) for trials in of_seeds])
     mean, n = float(ratios.mean()), len(ratios)
     of_slope = float(response.standard_error[-1] / response.loss[-1])
     deviation = float(np.hypot(ratios.std(ddof=1) / sqrt(n), mean * of_slope))
@@ -382,8 +387,8 @@ def production_loss(work: Work) -> Summary:
         {
             "By strategy:": (
                 {"strategy": label}
-                | {heading: mean[name, key].shown() for key, heading in QUANTITIES.items()}
-                | {"log-loss per PLS": per_pls(name).shown()}
+                | {heading: mean[name, key].text() for key, heading in QUANTITIES.items()}
+                | {"log-loss per PLS": per_pls(name).text()}
                 for name, label in AT_SCALE.items()
             )
         },
@@ -391,8 +396,8 @@ def production_loss(work: Work) -> Summary:
         n_seeds=n_seeds,
         slope=slope,
         pls=ADDED / slope,
-        pls_then=mean["cpr-0.05", "pls"].shown(),
-        added_then=mean["cpr-0.05", "log_loss"].shown(),
+        pls_then=mean["cpr-0.05", "pls"].text(),
+        added_then=mean["cpr-0.05", "log_loss"].text(),
     )  # fmt: skip
 
 
@@ -400,20 +405,23 @@ def _at_scale(work: Work, samples: int, seed: int) -> dict[str, Any]:
     """One replication's failures on one seed's clicks."""
     overrides = [f"kernel.samples={samples}", f"kernel.seed={seed}", *work.clicks_overrides()]
     loaded = work.scenario(PRODUCTION, [*work.study.cases["stand-in"], *overrides])
-    experiment, what = assemble(loaded), proxy_model(loaded)
-    train = runs_of(experiment, what, lambda run, done, to_do: None)
-    measured = measure_replication(experiment, seed, what, train)
-    whole = measured.whole
-    found: dict[str, Any] = {"position": _some(whole.curve.position), "": _some(whole.curve.loss)}
-    for one in measured.strategies:
-        assert one.trained is not None, "the production job finishes"
-        found[one.policy.name] = {
-            "log_loss": one.trained.quality.log_loss - whole.quality.log_loss,
-            "auc": whole.quality.auc - one.trained.quality.auc,
-            "pls": one.pls,
-            "curve": _some(one.trained.curve.loss),
+    experiment, stand_in = assemble(loaded), proxy_model(loaded)
+    train = runs_of(experiment, stand_in, lambda run, done, to_do: None)
+    measured = measure_replication(experiment, seed, stand_in, train)
+    baseline = measured.whole
+    outcome: dict[str, Any] = {
+        "position": _some(baseline.curve.position),
+        "": _some(baseline.curve.loss),
+    }
+    for strategy in measured.strategies:
+        assert strategy.trained is not None, "the production job finishes"
+        outcome[strategy.policy.name] = {
+            "log_loss": strategy.trained.quality.log_loss - baseline.quality.log_loss,
+            "auc": baseline.quality.auc - strategy.trained.quality.auc,
+            "pls": strategy.pls,
+            "curve": _some(strategy.trained.curve.loss),
         }
-    return found
+    return outcome
 
 
 def _some(values: Any) -> list[float]:
@@ -423,18 +431,18 @@ def _some(values: Any) -> list[float]:
 
 
 def _curves(first: dict[str, Any], added: list[StudyEstimate]) -> tuple[Panel, ...]:
-    position, whole = np.array(first["position"]), np.array(first[""])
+    position, baseline = np.array(first["position"]), np.array(first[""])
     late = position > SETTLED * position[-1]
     x, x_label = position[late] / 1e3, "thousand samples"
     curves = {AT_SCALE[name]: np.array(first[name]["curve"]) for name in IN_CURVES}
-    losses = (curves | {"no failures": whole}).items()
+    losses = (curves | {"no failures": baseline}).items()
     names = [*AT_SCALE.values()]
     paper = series(f"paper: {ADDED} (published)", names, [ADDED] * len(names), kind="paper")
     return (
         Panel("Training loss", x_label, "loss, nats",
               tuple(series(label, x, loss[late]) for label, loss in losses), y_from_zero=False),
         Panel("Added by failures", x_label, "loss added, nats",
-              tuple(series(label, x, (y - whole)[late]) for label, y in curves.items())),
+              tuple(series(label, x, (y - baseline)[late]) for label, y in curves.items())),
         Panel("At the end, on held-out clicks", "", "log-loss added, nats",
               (series("stand-in", names, added, kind="points"), paper)),
     )  # fmt: skip

@@ -30,7 +30,11 @@ class StudyEstimate(Estimate):
 
     def over(self, other: StudyEstimate) -> StudyEstimate:
         """The ratio of two independent estimates, its interval to first order."""
-        widths = [(one.ends[1] - one.ends[0]) / 2 / one.mean for one in (self, other) if one.mean]
+        widths = [
+            (estimate.ends[1] - estimate.ends[0]) / 2 / estimate.mean
+            for estimate in (self, other)
+            if estimate.mean
+        ]
         ratio = self.mean / other.mean
         return StudyEstimate.around(ratio, ratio * float(sum(width**2 for width in widths) ** 0.5))
 
@@ -43,7 +47,7 @@ class StudyEstimate(Estimate):
         is_above = self.above(bound)
         return None if is_above is None else not is_above
 
-    def shown(self, unit: str = "") -> str:
+    def text(self, unit: str = "") -> str:
         """``8.36 ± 0.05 %``; the ends where the interval is not symmetric.
 
         Small values have two significant digits of the interval, at most three of their own.
@@ -58,12 +62,12 @@ class StudyEstimate(Estimate):
             text = f"{{:.{digits}f}}".format
             width = text(half) if text(half).strip("0.") else f"{half:.1g}"
         if is_exact:
-            shown = text(value)
+            formatted = text(value)
         elif abs((high - value) - (value - low)) < 0.02 * (high - low):
-            shown = f"{text(value)} ± {width}" if width else with_interval(value, half)
+            formatted = f"{text(value)} ± {width}" if width else with_interval(value, half)
         else:
-            shown = f"{text(value)} ({text(low)} to {text(high)})"
-        return f"{shown} {unit}".rstrip()
+            formatted = f"{text(value)} ({text(low)} to {text(high)})"
+        return f"{formatted} {unit}".rstrip()
 
 
 def series(
@@ -73,7 +77,7 @@ def series(
     """A series of a figure over numbers or names; of estimates with their intervals."""
     heights = [*y]
     if isinstance(heights[0], StudyEstimate):
-        low, high = zip(*(one.ends for one in heights), strict=True)
-        heights = [one.mean for one in heights]
-    over = tuple(one if isinstance(one, str) else float(one) for one in x)
+        low, high = zip(*(height.ends for height in heights), strict=True)
+        heights = [height.mean for height in heights]
+    over = tuple(place if isinstance(place, str) else float(place) for place in x)
     return Series(label, over, floats(heights), floats(low), floats(high), kind)

@@ -44,25 +44,25 @@ def failure_analysis(work: Work) -> Summary:
     mtbf_h = {n_nodes: _mtbf_h(_job_of(work, n_nodes)) for n_nodes in NODES}
     useful_h = assemble(work.scenario(SCENARIO)).useful_h
 
-    def together(hours: Iterable[Sequence[float]]) -> Lifetimes:
+    def joined(hours: Iterable[Sequence[float]]) -> Lifetimes:
         times_h = np.concatenate(list(hours))
         return lifetimes_of(times_h, times_h < useful_h)
 
-    lifetimes = [together(draw.values()) for draw in draws]
-    fits = [gamma_fit(one) for one in lifetimes]
-    of_logs = {TITLES[name]: gamma_fit(_gaps(work, name)) for name in work.study.found()}
+    lifetimes = [joined(draw.values()) for draw in draws]
+    fits = [gamma_fit(times) for times in lifetimes]
+    of_logs = {TITLES[name]: gamma_fit(_gaps(work, name)) for name in work.study.data_files()}
     fitted = {
-        **{f"jobs, draw {number}": one for number, one in enumerate(fits, start=1)},
-        **{f"jobs of {n} nodes": gamma_fit(together(draw[n] for draw in draws)) for n in draws[0]},
-        **{f"{name}: gaps": one for name, one in of_logs.items()},
+        **{f"jobs, draw {number}": numbers for number, numbers in enumerate(fits, start=1)},
+        **{f"jobs of {n} nodes": gamma_fit(joined(draw[n] for draw in draws)) for n in draws[0]},
+        **{f"{name}: gaps": numbers for name, numbers in of_logs.items()},
     }
     return work.study.summary(
         _quantities(fits, lifetimes, mtbf_h, of_logs),
         {
             "Gamma fits:": (
                 {"times": name}
-                | {heading: f"{x:{DIGITS.get(heading, '.2f')}}" for heading, x in one.items()}
-                for name, one in fitted.items()
+                | {heading: f"{x:{DIGITS.get(heading, '.2f')}}" for heading, x in numbers.items()}
+                for name, numbers in fitted.items()
             )
         },
         *_panels(lifetimes[0], fits[0], mtbf_h),
@@ -93,10 +93,10 @@ def _quantities(
     of_logs: Mapping[str, GammaFit],
 ) -> dict[str, Ours]:
     def mean(heading: str) -> StudyEstimate:
-        return StudyEstimate.of_mean([one[heading] for one in fits])
+        return StudyEstimate.of_mean([numbers[heading] for numbers in fits])
 
     # the hazard in the first two hours over that from ten hours on, draw by draw
-    rates = [hazards(one, np.array([0.0, 2.0, 10.0, 100.0]))[0] for one in lifetimes]
+    rates = [hazards(times, np.array([0.0, 2.0, 10.0, 100.0]))[0] for times in lifetimes]
     ratio = StudyEstimate.of_mean([early / late for early, _, late in rates])
     slope = np.polyfit([log(n) for n in mtbf_h], np.log(list(mtbf_h.values())), 1)[0]
     return {
@@ -106,7 +106,7 @@ def _quantities(
         "median time to failure": mean("median, h"),
         "MTBF of jobs of 25 to 400 nodes": [*map(StudyEstimate, mtbf_h.values())],
         "hazard": Tested(
-            ratio.above(1), f"{ratio.shown('times')} as high from 0 to 2 h as from 10 h on"
+            ratio.above(1), f"{ratio.text('times')} as high from 0 to 2 h as from 10 h on"
         ),
         "slope of log MTBF over log nodes": Tested(
             bool(abs(slope + 1) < TOLERANCE), f"{slope:.2f}"

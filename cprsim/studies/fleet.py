@@ -92,15 +92,15 @@ def fleet(work: Work) -> Summary:
     """Simulate the fleet as fixed, and under each of the other assumptions."""
     loaded = {title: work.scenario(SCENARIO, sets) for title, sets in work.study.cases.items()}
     n_fixed, n_others = work.pick((340, 34), (1700, 340), (17_000, 1700))
-    found = {
-        title: _costs(work, title, one, n_fixed if title == AS_FIXED else n_others)
-        for title, one in loaded.items()
+    by_assumption = {
+        title: _costs(work, title, scenario, n_fixed if title == AS_FIXED else n_others)
+        for title, scenario in loaded.items()
     }
-    fixed, section = found[AS_FIXED], fleet_of(loaded[AS_FIXED])
-    others = {title: jobs for title, jobs in found.items() if title != AS_FIXED}
+    fixed, section = by_assumption[AS_FIXED], fleet_of(loaded[AS_FIXED])
+    others = {title: jobs for title, jobs in by_assumption.items() if title != AS_FIXED}
     n_jobs, claims = section.jobs or 0, work.study.claims
-    with_tail = _met(others, claims["full recovery, overhead: P90"], statistic=P90)
-    with_mean = _met(others, claims["full recovery, overhead: mean"])
+    with_tail = _agreeing(others, claims["full recovery, overhead: P90"], statistic=P90)
+    with_mean = _agreeing(others, claims["full recovery, overhead: mean"])
     years = claims["machine-years lost"]
     assumed = years.free
     splits = [
@@ -128,11 +128,11 @@ def fleet(work: Work) -> Summary:
             "The same fleet under other assumptions, one change at a time, fixed beforehand but "
             "for the last ones; overheads in %:": (
                 {"assumption": title}
-                | {f"full: {name}": number(jobs, "full", statistic).shown()
+                | {f"full: {name}": number(jobs, "full", statistic).text()
                    for name, statistic in STATISTICS.items()}
-                | {"machine-years": number(jobs, of="machine_years").shown(),
-                   "CPR: mean": number(jobs, "cpr").shown()}
-                for title, jobs in found.items()
+                | {"machine-years": number(jobs, of="machine_years").text(),
+                   "CPR: mean": number(jobs, "cpr").text()}
+                for title, jobs in by_assumption.items()
             ),
         },
         bars(fixed),
@@ -145,7 +145,7 @@ def fleet(work: Work) -> Summary:
         with_mean="; ".join(x for title, x in with_mean.items() if title in with_tail) or "none",
         needed_h=YEARS * HOURS_PER_YEAR / n_jobs / 0.125,
         node_h=float(fixed["full"]["node_h"].mean()),
-        with_years="; ".join(_met(others, years, of="machine_years").values()) or "none",
+        with_years="; ".join(_agreeing(others, years, of="machine_years").values()) or "none",
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def _costs(work: Work, title: str, loaded: LoadedScenario, n_kinds: int) -> Jobs
         f"{title}, {n_kinds} kinds, from {first}": partial(_some, loaded, n_kinds, first)
         for first in range(0, n_kinds, N_TOGETHER)
     }
-    pieces = [*work.each(parts).values()]
+    pieces = [*work.compute(parts).values()]
     return {
         strategy: {name: np.concatenate([piece[strategy][name] for piece in pieces]) for name in of}
         for strategy, of in pieces[0].items()
@@ -164,9 +164,9 @@ def _costs(work: Work, title: str, loaded: LoadedScenario, n_kinds: int) -> Jobs
 
 def _some(fleet: LoadedScenario, n_kinds: int, first: int) -> dict[str, dict[str, list[Any]]]:
     n_jobs = fleet_of(fleet).jobs or 0
-    each = min(n_jobs // n_kinds, MOST_OF_A_KIND)
-    fleet = fleet.varied({"simulation.replications": each}, fleet.place)
-    found: dict[str, dict[str, list[Any]]] = {strategy: {} for strategy in STRATEGIES}
+    n_each = min(n_jobs // n_kinds, MOST_OF_A_KIND)
+    fleet = fleet.varied({"simulation.replications": n_each}, fleet.place)
+    collected: dict[str, dict[str, list[Any]]] = {strategy: {} for strategy in STRATEGIES}
     kinds = drawn_kinds(fleet, n_kinds)[first : first + N_TOGETHER]
     for number, kind in enumerate(kinds, start=first):
         experiment = assemble(scenario_of(fleet, kind, number))
@@ -179,17 +179,17 @@ def _some(fleet: LoadedScenario, n_kinds: int, first: int) -> dict[str, dict[str
                 "node_h": n_nodes * useful_h,
             } | {part: 100 * mine[f"{part}_h"] / useful_h for part in PARTS}
             for name, values in columns.items():
-                found[str(strategy)].setdefault(name, []).append(values.tolist())
-    return found
+                collected[str(strategy)].setdefault(name, []).append(values.tolist())
+    return collected
 
 
-def _met(others: Mapping[str, Jobs], target: Target, **of: Any) -> dict[str, str]:
+def _agreeing(others: Mapping[str, Jobs], target: Target, **of: Any) -> dict[str, str]:
     """The other assumptions under which a number of the paper is met, or may be, with ours."""
     numbers = {title: number(jobs, **of) for title, jobs in others.items()}
     return {
-        title: f"{title} ({one.shown(target.unit)})"
-        for title, one in numbers.items()
-        if target.met_by(one) is not False
+        title: f"{title} ({estimate.text(target.unit)})"
+        for title, estimate in numbers.items()
+        if target.met_by(estimate) is not False
     }
 
 

@@ -43,8 +43,8 @@ class Simulated:
 
     def __getitem__(self, key: tuple[str, str]) -> StudyEstimate:
         strategy, quantity = key
-        found = self.values[strategy][quantity]
-        mean, low, high = (nan if value is None else value for value in found)
+        triple = self.values[strategy][quantity]
+        mean, low, high = (nan if value is None else value for value in triple)
         return StudyEstimate(mean, low, high)
 
     def percent(self, strategy: str, quantity: str = "overhead_fraction") -> StudyEstimate:
@@ -61,7 +61,7 @@ class Simulated:
 
     def cells(self, strategies: Labels) -> dict[str, str]:
         """The overheads of strategies, by their labels."""
-        return {f"{label}, %": self.percent(name).shown() for name, label in strategies.items()}
+        return {f"{label}, %": self.percent(name).text() for name, label in strategies.items()}
 
     def chosen(self, form: str, label: str, pls: str) -> dict[str, str]:
         """T_save in hours, whether CPR went back to full recovery, and the PLS."""
@@ -87,7 +87,7 @@ def simulate_cases(
 ) -> dict[Case, Simulated]:
     """Simulate one of the study's scenarios under the overrides of each case."""
     parts = {case: partial(_simulated, work, scenario, sets) for case, sets in cases.items()}
-    return {case: Simulated(values) for case, values in work.each(parts).items()}
+    return {case: Simulated(values) for case, values in work.compute(parts).items()}
 
 
 def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
@@ -110,7 +110,7 @@ def overheads_over(
 ) -> Panel:
     """A panel with the overhead of some strategies, by their labels, over an input."""
     lines = tuple(
-        series(label, cases, [one.percent(name) for one in cases.values()])
+        series(label, cases, [simulated.percent(name) for simulated in cases.values()])
         for name, label in strategies.items()
     )
     return Panel(title, x_label, OVERHEAD, lines, **scales)
@@ -135,7 +135,7 @@ def fig_overheads(work: Work) -> Summary:
     Counted is what the formula misses where the job is no whole number of intervals; other failures
     also strike saves and recoveries.
     """
-    ours: dict[str, Ours] = {}
+    estimates: dict[str, Ours] = {}
     rows, panels = [], []
     for name, title in TITLES.items():
         file = f"{name}.yaml"
@@ -143,11 +143,11 @@ def fig_overheads(work: Work) -> Summary:
         injected, exponential = simulate_cases(work, file, cases).values()
         reported = {}
         for strategy in PAPERS:
-            what = f"{title}: {IN_EMULATION[strategy]}, overhead"
-            ours[what] = injected.percent(strategy)
-            reported[strategy] = work.study.claims[what]
-        ours[f"{title}: CPR with whole saves, overhead"] = injected.percent("cpr")
-        ours[f"{title}: removed by CPR-MFU"] = injected.removed_percent("cpr-mfu")
+            quantity = f"{title}: {IN_EMULATION[strategy]}, overhead"
+            estimates[quantity] = injected.percent(strategy)
+            reported[strategy] = work.study.claims[quantity]
+        estimates[f"{title}: CPR with whole saves, overhead"] = injected.percent("cpr")
+        estimates[f"{title}: removed by CPR-MFU"] = injected.removed_percent("cpr-mfu")
         experiment = assemble(work.scenario(file))
         formulas = {policy.name: by_formula(experiment, policy) for policy in experiment.policies}
         rows += [
@@ -157,8 +157,8 @@ def fig_overheads(work: Work) -> Summary:
                 "paper, %": str(reported.get(strategy, "")),
                 "first order, %": f"{100 * formulas[strategy][0]:.2f}",
                 "counted, %": f"{100 * formulas[strategy][1]:.2f}",
-                "simulated, %": injected.percent(strategy).shown(),
-                "exponential, wall, %": exponential.percent(strategy).shown(),
+                "simulated, %": injected.percent(strategy).text(),
+                "exponential, wall, %": exponential.percent(strategy).text(),
             }
             for strategy in IN_EMULATION
         ]
@@ -166,11 +166,13 @@ def fig_overheads(work: Work) -> Summary:
             series(f"paper ({mark})", [IN_EMULATION[strategy] for strategy in marked],
                    [reported[strategy].low for strategy in marked], kind="paper")
             for mark in ("published", "recalled")
-            for marked in [[key for key, one in reported.items() if one.mark == mark]]
+            for marked in [[key for key, target in reported.items() if target.mark == mark]]
         ]  # fmt: skip
         drawn = (*injected.stack(IN_EMULATION), *papers)
         panels.append(Panel(f"Criteo {title}", "", OVERHEAD, drawn))
-    return work.study.summary(ours, {"The same in detail, in % of useful time:": rows}, *panels)
+    return work.study.summary(
+        estimates, {"The same in detail, in % of useful time:": rows}, *panels
+    )
 
 
 def by_formula(experiment: Experiment, policy: Policy) -> tuple[float, float]:
@@ -209,13 +211,13 @@ COMPARED = FULL | PARTIAL | OF_FORMS
 def sensitivity(work: Work) -> Summary:
     """Run the emulation on Kaggle over failures, servers failing together, and targets."""
     runs: dict[str, dict[float, Simulated]] = {}
-    for case, one in simulate_cases(work, KAGGLE, work.study.cases).items():
+    for case, simulated in simulate_cases(work, KAGGLE, work.study.cases).items():
         of, _, value = case.rpartition(" ")
-        runs.setdefault(of, {})[float(value)] = one
-    shares = {100 * k / N_EMB_PS: one for k, one in runs["servers"].items()}
+        runs.setdefault(of, {})[float(value)] = simulated
+    shares = {100 * k / N_EMB_PS: simulated for k, simulated in runs["servers"].items()}
     failing = "servers failing, %"
     by_form = [
-        series(label, shares, [one[form, "pls"] for one in shares.values()])
+        series(label, shares, [simulated[form, "pls"] for simulated in shares.values()])
         for form, label in OF_FORMS.items()
     ]
     formula = series("k times the target (derived)", shares, [USUAL * k for k in TOGETHER],
@@ -230,10 +232,10 @@ def sensitivity(work: Work) -> Summary:
         {
             title: [
                 {heading: f"{value:g}"}
-                | one.cells(COMPARED)
-                | one.chosen("cpr", "divided", "divided: PLS")
-                | one.chosen("cpr-undivided", "undivided", "undivided: PLS")
-                for value, one in runs[heading].items()
+                | simulated.cells(COMPARED)
+                | simulated.chosen("cpr", "divided", "divided: PLS")
+                | simulated.chosen("cpr-undivided", "undivided", "undivided: PLS")
+                for value, simulated in runs[heading].items()
             ]
             for title, heading in (
                 ("Over the number of failures:", "failures"),
@@ -253,12 +255,12 @@ def sensitivity(work: Work) -> Summary:
 
 def _over_failures(few: Simulated, many: Simulated) -> dict[str, Ours]:
     form = "cpr-undivided"
-    before, after = (one.removed_percent(form) for one in (few, many))
-    before_h, after_h = (one[form, "save_interval_h"].mean for one in (few, many))
+    before, after = (simulated.removed_percent(form) for simulated in (few, many))
+    before_h, after_h = (simulated[form, "save_interval_h"].mean for simulated in (few, many))
     chose = "partial" if many[form, "chose_partial"].mean else "full"
     return {
         "removed by CPR at 40 failures against 2": Tested(
-            after.ends[1] < before.ends[0], f"{after.shown('%')} against {before.shown('%')}"
+            after.ends[1] < before.ends[0], f"{after.text('%')} against {before.text('%')}"
         ),
         "what CPR does at 40 failures": Tested(
             after_h < before_h or chose == "full",
@@ -267,9 +269,9 @@ def _over_failures(few: Simulated, many: Simulated) -> dict[str, Ours]:
     }
 
 
-def _pls(form: str, together: int) -> str:
+def _pls(form: str, n_together: int) -> str:
     """The PLS that the formula says: the target, or k times it where the interval is undivided."""
-    return f"PLS, {100 * together / N_EMB_PS:g} % of the servers failing, {OF_FORMS[form]}"
+    return f"PLS, {100 * n_together / N_EMB_PS:g} % of the servers failing, {OF_FORMS[form]}"
 
 
 # --------------------------------------------------------------------------- more nodes
@@ -304,22 +306,22 @@ def scalability(work: Work) -> Summary:
     simulated = simulate_cases(work, KAGGLE, cases)
     runs = {kind: {n: simulated[kind, n] for n in NODES} for kind in FAILURES}
     cpr, full = (
-        {kind: [one.percent(name) for one in runs[kind].values()] for kind in runs}
+        {kind: [case.percent(name) for case in runs[kind].values()] for kind in runs}
         for name in ("cpr", "full")
     )
     # of the partial strategy, which adds next to no wall time
-    failures = [one["cpr", "failures"].mean / one["cpr", "wall_h"].mean
-                for one in runs[LINEAR].values()]  # fmt: skip
+    failures = [case["cpr", "failures"].mean / case["cpr", "wall_h"].mean
+                for case in runs[LINEAR].values()]  # fmt: skip
     slope = -np.polyfit([log(n) for n in NODES], np.log(failures), 1)[0]
     grows = all(less.ends[1] < more.ends[0] for less, more in pairwise(full[LINEAR]))
 
     def from_to(values: Sequence[StudyEstimate]) -> str:
-        return f"{values[0].shown('%')} to {values[-1].shown('%')} from {FEWEST} to {MOST} nodes"
+        return f"{values[0].text('%')} to {values[-1].text('%')} from {FEWEST} to {MOST} nodes"
 
     def stays(values: Sequence[StudyEstimate]) -> Tested:
         """Its overhead at most nodes is within a tenth of that at fewest."""
-        met = values[-1].ends[0] <= (1 + TOLERANCE) * values[0].ends[1]
-        return Tested(met, from_to(values))
+        is_met = values[-1].ends[0] <= (1 + TOLERANCE) * values[0].ends[1]
+        return Tested(is_met, from_to(values))
 
     return work.study.summary(
         {
@@ -332,15 +334,15 @@ def scalability(work: Work) -> Summary:
         },
         {
             f"{kind[0].upper()}{kind[1:]}:": (
-                {"nodes": str(n), "failures per job": f"{one['cpr', 'failures'].mean:.2f}"}
-                | one.cells(SCALED)
-                | one.chosen("cpr", "CPR", "PLS")
-                for n, one in over_nodes.items()
+                {"nodes": str(n), "failures per job": f"{case['cpr', 'failures'].mean:.2f}"}
+                | case.cells(SCALED)
+                | case.chosen("cpr", "CPR", "PLS")
+                for n, case in over_nodes.items()
             )
             for kind, over_nodes in runs.items()
         },
-        *(overheads_over(kind, "embedding servers", one, SCALED, x_log=True, y_log=True)
-          for kind, one in runs.items()),
+        *(overheads_over(kind, "embedding servers", cases, SCALED, x_log=True, y_log=True)
+          for kind, cases in runs.items()),
     )  # fmt: skip
 
 
@@ -398,10 +400,10 @@ def production(work: Work) -> Summary:
     }
     removed = {case: simulated[case[:2]].removed_percent(case[2]) for case in by_formula}
     over_91 = work.study.claims["overhead removed by CPR"]
-    met = {case: over_91.met_by(share) for case, share in removed.items()}
+    met_by_case = {case: over_91.met_by(share) for case, share in removed.items()}
     reached = [
         f"{storage}, O_res {minutes} min, {FORMS[form]}"
-        for (storage, minutes, form), is_met in met.items()
+        for (storage, minutes, form), is_met in met_by_case.items()
         if is_met
     ]
     by_reschedule = tuple(
@@ -426,7 +428,7 @@ def production(work: Work) -> Summary:
                     "PLS": f"{simulated[storage, minutes][form, 'pls'].mean:.3f}",
                     "removed, first order": f"{100 * share:.1f} %",
                     "removed, simulated": f"{removed[storage, minutes, form].mean:.1f} %",
-                    "over 91 %": IN_WORDS[met[storage, minutes, form]],
+                    "over 91 %": IN_WORDS[met_by_case[storage, minutes, form]],
                 }
                 for (storage, minutes, form), share in by_formula.items()
             )

@@ -64,8 +64,10 @@ Curves = Mapping[tuple[str, int], pd.DataFrame]  # of forms over trainers, see `
 
 def shadowsync(work: Work) -> Summary:
     """Throughput over trainers and servers, and the quality of a stand-in, seed by seed."""
-    found = work.each({form: partial(of_form, work, *form) for form in FORMS})
-    curves = {form: pd.DataFrame(columns).set_index("trainers") for form, columns in found.items()}
+    of_forms = work.compute({form: partial(of_form, work, *form) for form in FORMS})
+    curves = {
+        form: pd.DataFrame(columns).set_index("trainers") for form, columns in of_forms.items()
+    }
     seeds = work.per_seed(partial(quality_of_a_seed, work), work.pick(1, 5, 20))
     # (algorithm, trainers), quantity: of each seed
     runs = pd.concat({n: pd.DataFrame(seed["runs"]) for n, seed in enumerate(seeds)})
@@ -108,10 +110,10 @@ def of_form(work: Work, name: str, n_servers: int) -> dict[str, list[float]]:
     points = over_trainers(fitted, counts)
     return {
         "trainers": list(counts),
-        "eps": [one.simulated.samples_per_h / SECONDS for one in points],
-        "gap": [one.simulated.gap for one in points],
-        "eps model": [one.model.samples_per_h / SECONDS for one in points],
-        "elp": [one.setting.elp for one in points],
+        "eps": [point.simulated.samples_per_h / SECONDS for point in points],
+        "gap": [point.simulated.gap for point in points],
+        "eps model": [point.model.samples_per_h / SECONDS for point in points],
+        "elp": [point.setting.elp for point in points],
     }
 
 
@@ -120,12 +122,12 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
     loaded = work.scenario(SCENARIO, [f"kernel.seed={seed}"])
     section = loaded.scenario.sync
     assert section is not None, "the scenario has trainers in step"
-    what, threads = proxy_model(loaded), section.stand_in.threads
-    start = warm_start(what, section.stand_in.warm_start_fraction)
+    stand_in, threads = proxy_model(loaded), section.stand_in.threads
+    start = warm_start(stand_in, section.stand_in.warm_start_fraction)
     runs = []
     for name, n in CASES:
-        small = setting_of(work, name).with_trainers(n).stand_in(threads, what.plan.batch)
-        quality, n_syncs = train_in_step(Team(what, small, start))
+        small = setting_of(work, name).with_trainers(n).stand_in(threads, stand_in.plan.batch)
+        quality, n_syncs = train_in_step(Team(stand_in, small, start))
         runs.append(
             {
                 "algorithm": name,
@@ -136,19 +138,19 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
                 "gain": small.step_gain,
             }
         )
-    whole = setting_of(work, "S-EASGD")
-    small = whole.stand_in(threads, what.plan.batch)
+    full_setting = setting_of(work, "S-EASGD")
+    small = full_setting.stand_in(threads, stand_in.plan.batch)
     start.run()  # last: one trainer alone trains the rest
-    alone = start.evaluate(what.test)
+    single = start.evaluate(stand_in.test)
     return {
         "runs": runs,
-        "stands for": small.stands_for(whole) * len(what.train),
-        "auc": alone.auc,
-        "log_loss": alone.log_loss,
+        "stands for": small.stands_for(full_setting) * len(stand_in.train),
+        "auc": single.auc,
+        "log_loss": single.log_loss,
     }
 
 
-def shown(loss: StudyEstimate) -> str:
+def in_1e4(loss: StudyEstimate) -> str:
     """In 1e-4, with its interval where there are several seeds."""
     interval = f" ± {1e4 * loss.half_width:.1f}" if loss.has_interval else ", one seed"
     return f"{1e4 * loss.mean:.1f}{interval}"
@@ -164,16 +166,16 @@ def detectable(loss: StudyEstimate) -> float:
 
 def no_worse(losses: Sequence[StudyEstimate]) -> bool | None:
     """Whether no loss is beyond `NO_WORSE`: all intervals below it, some above it, or open."""
-    if all(one.high <= NO_WORSE for one in losses):
+    if all(loss.high <= NO_WORSE for loss in losses):
         return True
-    return False if any(one.low > NO_WORSE for one in losses) else None
+    return False if any(loss.low > NO_WORSE for loss in losses) else None
 
 
 def _of_throughput(work: Work, curves: Curves) -> dict[str, Ours]:
     eps = curves["FR-EASGD-5", 2].eps
     first, last = eps.index[0], eps.index[-1]
     # Where the line through the first point meets the height of the last one.
-    ours: dict[str, Ours] = {
+    estimates: dict[str, Ours] = {
         "FR-EASGD-5, 2 sync servers": StudyEstimate(eps[last] / (eps[first] / first))
     }
     for (name, n_servers), how in {
@@ -181,7 +183,7 @@ def _of_throughput(work: Work, curves: Curves) -> dict[str, Ours]:
     }.items():  # fmt: skip
         eps = curves[name, n_servers].eps
         share = eps[last] / eps[first] * first / last
-        ours[f"{name}, {n_servers} sync servers{how}"] = Tested(
+        estimates[f"{name}, {n_servers} sync servers{how}"] = Tested(
             bool(share > 1 - LINEAR_WITHIN), f"{100 * share:.1f} % of linear at {last} trainers"
         )
     gaps = [curves["S-EASGD", servers].gap for servers in SERVERS]
@@ -190,7 +192,7 @@ def _of_throughput(work: Work, curves: Curves) -> dict[str, Ours]:
     ratio = gaps[0][last] / gaps[1][last]
     elp = StudyEstimate(float(curves["S-EASGD", 2].elp[20]))
     claimed = work.study.claims["ELP of 20 trainers"]
-    return ours | {
+    return estimates | {
         "sync gap of S-EASGD over trainers": Tested(
             abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on"
         ),
@@ -202,29 +204,29 @@ def _of_throughput(work: Work, curves: Curves) -> dict[str, Ours]:
 
 
 def _of_quality(quality: pd.DataFrame, n_seeds: int) -> dict[str, Ours]:
-    ours: dict[str, Ours] = {}
-    for shadow, other in PAIRS:
-        losses = [*losses_of(quality, shadow, other).values()]
+    estimates: dict[str, Ours] = {}
+    for shadow, foreground in PAIRS:
+        losses = [*losses_of(quality, shadow, foreground).values()]
         worst = max(losses, key=lambda one: one.high)
-        ours[f"{shadow} against {other}"] = Tested(
-            no_worse(losses), f"loses {shown(worst)} x 1e-4 AUC at worst; seeds: {n_seeds}"
+        estimates[f"{shadow} against {foreground}"] = Tested(
+            no_worse(losses), f"loses {in_1e4(worst)} x 1e-4 AUC at worst; seeds: {n_seeds}"
         )
     most = max(N_QUALITY)
-    for shadow, other in PAIRS[2:]:  # what is said to get worse
-        last = losses_of(quality, shadow, other)[most]
-        ours[f"{other} against {shadow}"] = Tested(
-            last.below(0), f"gains {shown(last)} x 1e-4 AUC at {most}"
+    for shadow, foreground in PAIRS[2:]:  # what is said to get worse
+        last = losses_of(quality, shadow, foreground)[most]
+        estimates[f"{foreground} against {shadow}"] = Tested(
+            last.below(0), f"gains {in_1e4(last)} x 1e-4 AUC at {most}"
         )
-    return ours
+    return estimates
 
 
-def losses_of(quality: pd.DataFrame, shadow: str, other: str) -> dict[int, StudyEstimate]:
+def losses_of(quality: pd.DataFrame, shadow: str, foreground: str) -> dict[int, StudyEstimate]:
     """AUC that the shadow form loses to the other, by trainers."""
 
     def auc(name: str, n: int) -> Floats:
         return np.asarray(quality.auc.loc[[(name, n)]])
 
-    return {n: StudyEstimate.of_mean(auc(other, n) - auc(shadow, n)) for n in N_QUALITY}
+    return {n: StudyEstimate.of_mean(auc(foreground, n) - auc(shadow, n)) for n in N_QUALITY}
 
 
 def _tables(
@@ -237,28 +239,28 @@ def _tables(
         "Thousand examples per second by trainers (algorithm, sync servers): simulated, and "
         "the load model in brackets:": [
             {"trainers": str(n), "ELP": f"{first.elp[n]:,}"}
-            | {f"{name}, {on}": f"{one.eps[n] / 1e3:.1f} ({one['eps model'][n] / 1e3:.1f})"
-               for (name, on), one in curves.items()}
+            | {f"{name}, {on}": f"{curve.eps[n] / 1e3:.1f} ({curve['eps model'][n] / 1e3:.1f})"
+               for (name, on), curve in curves.items()}
             for n in first.index
         ],
         "Sync gap, iterations of a trainer between two of its synchronisations, simulated:": [
             {"trainers": str(n)}
-            | {f"{name}, {on}": f"{one.gap[n]:.2f}" for (name, on), one in curves.items()}
+            | {f"{name}, {on}": f"{curve.gap[n]:.2f}" for (name, on), curve in curves.items()}
             for n in first.index
         ],
         f"AUC that shadow forms lose to their foreground forms, in 1e-4, over {len(seeds)} paired "
         "seeds (95 % interval; what 8 of 10 such experiments would find):": [
             {
                 "shadow": shadow,
-                "foreground": other,
+                "foreground": foreground,
                 "trainers": str(n),
-                "loses": shown(loss),
+                "loses": in_1e4(loss),
                 "smallest detectable":
                     f"{1e4 * detectable(loss):.1f}" if loss.has_interval else NO_NUMBER,
                 "within 5": in_words[no_worse([loss])],
             }
-            for shadow, other in PAIRS
-            for n, loss in losses_of(quality, shadow, other).items()
+            for shadow, foreground in PAIRS
+            for n, loss in losses_of(quality, shadow, foreground).items()
         ],
         f"Quality on the test clicks, mean over seeds; one trainer alone: AUC {auc:.4f}, log-loss "
         f"{log_loss:.4f}:": [

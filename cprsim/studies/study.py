@@ -102,7 +102,7 @@ class Study:
         targets = {key: Target.of(key, **row) for key, row in rows.items()}
         return cls(name, make, claims=targets, **texts)
 
-    def found(self) -> dict[str, Path]:
+    def data_files(self) -> dict[str, Path]:
         """Its data by name; empty unless all are there."""
         folders = (PACKAGE, Path(os.environ.get(DATA, "")))
         paths = {
@@ -115,7 +115,7 @@ class Study:
 
     def summary(
         self,
-        ours: Mapping[str, Ours],
+        estimates: Mapping[str, Ours],
         tables: Mapping[str, Iterable[Mapping[str, str]]],
         *panels: Panel,
         **words: Any,
@@ -124,16 +124,19 @@ class Study:
 
         A name without a target has nothing to compare with; empty notes are left out.
         """
-        claims = (self.claims.get(name, Target(name)).claim(one) for name, one in ours.items())
+        claims = (
+            self.claims.get(name, Target(name)).claim(estimate)
+            for name, estimate in estimates.items()
+        )
         listings = (
             Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
             for title, rows in ((title, [*rows]) for title, rows in tables.items())
         )
         texts = (self.question, self.chart_shows, *self.notes)
         question, shows, *notes = (text.format(**words) for text in texts)
-        said = tuple(filter(None, notes))
+        filled = tuple(filter(None, notes))
         charts = (Chart(self.chart, shows, panels),) if panels else ()
-        return Summary(self.title, question, tuple(claims), tuple(listings), said, charts)
+        return Summary(self.title, question, tuple(claims), tuple(listings), filled, charts)
 
 
 @dataclass(frozen=True)
@@ -175,18 +178,24 @@ class Work:
         for path in files.values():
             if not path.is_file():
                 raise ParameterError(f"'{self.study.name}' reads {path}, which is not there")
-        return files | self.study.found() | ({} if self.clicks is None else {"clicks": self.clicks})
+        return (
+            files
+            | self.study.data_files()
+            | ({} if self.clicks is None else {"clicks": self.clicks})
+        )
 
-    def each(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
+    def compute(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
         """What the parts compute (JSON), by their names; those that are new run in parallel."""
-        named = [Part(str(name), self.digest(name), compute) for name, compute in parts.items()]
-        bodies, _ = PointStore(self.out).each(named, _computed, _tasks, self.workers)
+        named_parts = [
+            Part(str(name), self.digest(name), compute) for name, compute in parts.items()
+        ]
+        bodies, _ = PointStore(self.out).each(named_parts, _computed, _tasks, self.workers)
         return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
 
     def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:
         """The outcomes of one part for each of n seeds."""
         seeds = range(first, first + n)
-        return [*self.each({f"seed {seed}": partial(compute, seed) for seed in seeds}).values()]
+        return [*self.compute({f"seed {seed}": partial(compute, seed) for seed in seeds}).values()]
 
     def digest(self, part: Hashable) -> str:
         """Of all that decides a part."""
@@ -204,7 +213,7 @@ class Part(NamedTuple):
 
 
 def _tasks(parts: Sequence[Part]) -> list[Task]:
-    return [Task(one.name, [one.digest], one.compute) for one in parts]
+    return [Task(part.name, [part.digest], part.compute) for part in parts]
 
 
 def _computed(compute: Callable[[], Any]) -> list[dict[str, Any]]:
@@ -236,8 +245,8 @@ def reproduce(work: Work) -> Reproduced:
     """
     study, files = work.study, work.files()
     digests = {name: file_digest(path) for name, path in files.items()}
-    said = study.title, study.question, study.chart, study.chart_shows, repr(study.claims)
-    digests[CATALOGUE.name] = digest_of([*said, *study.notes])
+    texts = study.title, study.question, study.chart, study.chart_shows, repr(study.claims)
+    digests[CATALOGUE.name] = digest_of([*texts, *study.notes])
     identity = Identity(study.name, work.effort, digests)
     final = work.out / identity.folder_name
 
@@ -273,8 +282,8 @@ def read_reproduced(folder: Path) -> Reproduced:
     return Reproduced(name, folder, read_record(Summary, folder / SUMMARY, "a reproduced result"))
 
 
-def record(made: Reproduced, kept: Path) -> None:
+def record(reproduced: Reproduced, destination: Path) -> None:
     """Keep a finished folder in `kept` under its plain name, in the place of the one before."""
-    shutil.rmtree(kept / made.name, ignore_errors=True)
-    with publishing(kept / made.name) as folder:
-        shutil.copytree(made.path, folder, dirs_exist_ok=True)
+    shutil.rmtree(destination / reproduced.name, ignore_errors=True)
+    with publishing(destination / reproduced.name) as folder:
+        shutil.copytree(reproduced.path, folder, dirs_exist_ok=True)

@@ -74,10 +74,10 @@ NODE = Scope("node", Reach.NODE, COSTS.detect)
 
 def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     """A job of simple numbers: what is compared hangs on none of them."""
-    own = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
+    costs = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
     job = JobFacts(
         useful_h=64.0, cluster=Cluster((Role("node", n_nodes, Holds.SHARD),)), role="node",
-        scopes=(PROCESS,), mtbf_h=20.0, costs=replace(COSTS, **own), step_h=STEP_H,
+        scopes=(PROCESS,), mtbf_h=20.0, costs=replace(COSTS, **costs), step_h=STEP_H,
         state_bytes=1.0, node_bytes_per_h=4.0, replicas=n_nodes,
     )  # fmt: skip
     return replace(job, **changes)
@@ -87,7 +87,7 @@ NO_FAILURES = GivenFailures(((),))
 
 
 def poisson(
-    job: JobFacts, n: int, name: str, *rates_per_h: float, until_h: float = 0.0, together: int = 1
+    job: JobFacts, n: int, name: str, *rates_per_h: float, until_h: float = 0.0, n_together: int = 1
 ) -> ScopedFailures:
     """Failures of each scope at its rate up to an instant, each of slots drawn at random."""
     rng, total, until_h = stream(SEED, 0, name), sum(rates_per_h), until_h or job.useful_h
@@ -98,12 +98,12 @@ def poisson(
     at_h = at_h[np.lexsort((at_h, row))]
     scope = rng.choice(len(rates_per_h), n_failures, p=np.array(rates_per_h) / total)
     n_nodes = job.cluster.n_nodes
-    if together == 1:
+    if n_together == 1:
         slot = rng.integers(0, n_nodes, n_failures)
     else:
-        slot = np.argsort(rng.random((n_failures, n_nodes)), axis=1)[:, :together].reshape(-1)
+        slot = np.argsort(rng.random((n_failures, n_nodes)), axis=1)[:, :n_together].reshape(-1)
     first = np.concatenate([[0], np.cumsum(counts)])[None, :]
-    first_slot, back_h = together * np.arange(n_failures + 1), np.zeros(together * n_failures)
+    first_slot, back_h = n_together * np.arange(n_failures + 1), np.zeros(n_together * n_failures)
     strikes = inf, first, at_h, scope.astype(np.int64), first_slot, slot.astype(np.int64), back_h
     return ScopedFailures(ScopedStrikes(*strikes))
 
@@ -118,8 +118,8 @@ def costs_of(
 ) -> CostBreakdown:
     """Where the hours of all replications went, under a policy or a system's with its options."""
     if isinstance(policy, str):
-        known = SYSTEMS[policy]
-        policy = known.plan(job, options, policy)
+        system = SYSTEMS[policy]
+        policy = system.plan(job, options, policy)
     require_legal(policy, job.cluster, job.scopes)
     simulated = SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, policy, horizon_h)
     n = failures.n_replications
@@ -189,7 +189,7 @@ def gemini_wasted(n: int) -> Estimates:
         state_bytes=530e9 * 12.0 / 16.0, node_bytes_per_h=400e9 / 8.0 * 3600.0,
         storage=Storage(20e9 / 8.0 * 3600.0),
     )  # fmt: skip
-    failures = poisson(job, n, "gemini/wasted", 0.02, together=16)
+    failures = poisson(job, n, "gemini/wasted", 0.02, n_together=16)
     costs = costs_of(job, "gemini", failures, remote_every=0.01)
     minutes = 60.0 * (costs.hours_of("lost") + costs.hours_of("load"))
     return {
@@ -340,8 +340,10 @@ def hsdp(n: int) -> Estimates:
     evenly = [ScopedFailure(k * between_h, (k % 64,), 0, (0.0,)) for k in range(1, n_evenly)]
     estimates, window_h = {}, n_evenly * between_h
     for minutes in (10, 3):
-        one = costs(minutes, window_h, GivenFailures([evenly]), Clock.WALL, window_h)
-        estimates[f"hsdp stall {minutes}"] = StudyEstimate(float(one.useful_h[0] / one.wall_h[0]))
+        breakdown = costs(minutes, window_h, GivenFailures([evenly]), Clock.WALL, window_h)
+        estimates[f"hsdp stall {minutes}"] = StudyEstimate(
+            float(breakdown.useful_h[0] / breakdown.wall_h[0])
+        )
     estimates["hsdp stall 3 published"] = estimates["hsdp stall 3"]
     for clock in (Clock.WALL, Clock.UPTIME):
         failures = poisson(nodes, n, f"hsdp/{clock}", 1 / between_h, until_h=40.0)
@@ -367,15 +369,15 @@ def mu(n_groups: int, copies: int) -> float:
     return float(gamma(1.0 / copies) / copies * n_groups ** (1.0 - 1.0 / copies))
 
 
-def _distinct(rng: np.random.Generator, rows: int, below: int, each: int) -> Ints:
+def _distinct(rng: np.random.Generator, rows: int, below: int, n_each: int) -> Ints:
     """Different numbers in each row, (rows, each)."""
-    drawn = rng.integers(0, below, (rows, each))
+    drawn = rng.integers(0, below, (rows, n_each))
     while True:
         in_order = np.sort(drawn, axis=1)
         again = (in_order[:, 1:] == in_order[:, :-1]).any(axis=1)
         if not again.any():
             return drawn
-        drawn[again] = rng.integers(0, below, (int(again.sum()), each))
+        drawn[again] = rng.integers(0, below, (int(again.sum()), n_each))
 
 
 # --------------------------------------------------------------------------- levels
@@ -416,8 +418,8 @@ def goodput(work: Work) -> Estimates:
     replications = f"simulation.replications={work.pick(200, 1_000, 4_000)}"
     cases = {name: [*sets, replications] for name, sets in work.study.cases.items()}
     simulated = simulate_cases(work, "goodput.yaml", cases)
-    found = {name: one.percent("full", "ettr") for name, one in simulated.items()}
-    return found | {f"{name} expected": one for name, one in found.items()}
+    shares = {name: case.percent("full", "ettr") for name, case in simulated.items()}
+    return shares | {f"{name} expected": share for name, share in shares.items()}
 
 
 GAPS_MIN = {"6 h": 360.0, "3 h": 180.0, "1 h": 60.0, "30 min": 30.0, "10 min": 10.02}
@@ -436,8 +438,8 @@ def elastic(table: Path, trace: Path) -> Estimates:
     def per_s(name: str, window_h: float, lost: Lost, *more: float, **of: Any) -> StudyEstimate:
         speeds = (*rows[f"{name}_samples_per_s"].tolist(), *more)
         job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
-        given = GivenFailures((lost,))
-        costs = costs_of(job, name, given, Clock.WALL, window_h, throughput=speeds, **of)
+        failures = GivenFailures((lost,))
+        costs = costs_of(job, name, failures, Clock.WALL, window_h, throughput=speeds, **of)
         return StudyEstimate(float(costs.useful_h[0] * speeds[0] / costs.wall_h[0]))
 
     began_h, lost = absences(zip(at_h, came["what"] == "add", came["name"], strict=True), MOST, 1)
@@ -455,11 +457,11 @@ def elastic(table: Path, trace: Path) -> Estimates:
 
 def _elastic_job(n_nodes: int, useful_h: float, step_h: float, **changes: Any) -> JobFacts:
     """Failures are noticed at once, and nodes go to work as they come."""
-    own: Options = {"save_stall": Constant(VARUNA_STALL_S / 3600.0)} | changes
+    options: Options = {"save_stall": Constant(VARUNA_STALL_S / 3600.0)} | changes
     return facts(
         n_nodes, useful_h=useful_h, scopes=(replace(NODE, detect=STILL),), reschedule=STILL,
         load=STILL, save_background=None, step_h=step_h,
-        cluster=Cluster((Role("node", n_nodes, Holds.SHARD),), n_spares=0), **own,
+        cluster=Cluster((Role("node", n_nodes, Holds.SHARD),), n_spares=0), **options,
     )  # fmt: skip
 
 
@@ -475,19 +477,19 @@ def absences(instances: Instances, n_nodes: int, n_needed: int) -> tuple[float, 
     Nodes that are not there yet are lost at its beginning.
     """
     absent = dict.fromkeys(range(n_nodes), 0.0)  # slots; the first to be lost gets the first node
-    there: dict[Any, tuple[float, int, float]] = {}
+    present: dict[Any, tuple[float, int, float]] = {}
     gaps = []  # lost at, slot, back at
     for at_h, comes, name in instances:
         if comes:
             _, slot = min((lost_h, slot) for slot, lost_h in absent.items())
-            there[name] = absent.pop(slot), slot, at_h + READY_H
+            present[name] = absent.pop(slot), slot, at_h + READY_H
         else:
-            lost_h, slot, back_h = there.pop(name)
+            lost_h, slot, back_h = present.pop(name)
             if back_h < at_h:  # else it never worked
                 gaps.append((lost_h, slot, back_h))
                 lost_h = at_h
             absent[slot] = lost_h
-    gaps += [*there.values(), *((lost_h, slot, inf) for slot, lost_h in absent.items())]
+    gaps += [*present.values(), *((lost_h, slot, inf) for slot, lost_h in absent.items())]
     began_h = sorted(back_h for lost_h, _, back_h in gaps if lost_h == 0.0)[n_needed - 1]
     lost: dict[float, dict[int, float]] = {}
     for lost_h, slot, back_h in sorted(gaps, key=lambda gap: gap[1]):
@@ -529,22 +531,22 @@ def market(p: float, n_nodes: int, rng: np.random.Generator) -> Iterator[tuple[f
     """
     p_comes = rng.random(24)
     n_seen = int(rng.binomial(n_nodes, p_comes[0]))
-    there = dict.fromkeys(range(n_seen))
-    yield from ((0.0, True, name) for name in there)
+    present = dict.fromkeys(range(n_seen))
+    yield from ((0.0, True, name) for name in present)
     for hour in range(72):
-        going = [(hour + rng.random(), False, name) for name in there if rng.random() < p]
-        n_asked = rng.binomial(n_nodes - len(there) + len(going), p_comes[hour % 24])
+        going = [(hour + rng.random(), False, name) for name in present if rng.random() < p]
+        n_asked = rng.binomial(n_nodes - len(present) + len(going), p_comes[hour % 24])
         events = [*going, *((hour + rng.random(), True, -1) for _ in range(n_asked))]
         heapify(events)
         while events:
             at_h, comes, name = heappop(events)
             if not comes:
-                del there[name]
-            elif len(there) == n_nodes:
+                del present[name]
+            elif len(present) == n_nodes:
                 continue
             else:
                 name, n_seen = n_seen, n_seen + 1
-                there[name] = None
+                present[name] = None
                 goes_h = hour + rng.random()
                 if goes_h > at_h and rng.random() < p:
                     heappush(events, (goes_h, False, name))
@@ -575,21 +577,21 @@ def systems(work: Work) -> Summary:
     parts = {
         part.__name__: partial(_plain, part, work.pick(*sizes)) for part, sizes in PARTS.items()
     }
-    files = work.study.found()
+    files = work.study.data_files()
     if files:
         parts["elastic"] = partial(_plain, elastic, *files.values())
-    ours = goodput(work)
-    for outcome in work.each(parts).values():
-        ours |= {name: StudyEstimate(*ends) for name, ends in outcome.items()}
+    estimates = goodput(work)
+    for outcome in work.compute(parts).values():
+        estimates |= {name: StudyEstimate(*ends) for name, ends in outcome.items()}
     left_out = (
         f"Oobleck and Varuna are left out: {DATA} names no folder with "
         f"{' and '.join(work.study.data.values())}, of Oobleck's public artifact."
     )
     return work.study.summary(
         {
-            name: without_noise(target, ours[name])
+            name: without_noise(target, estimates[name])
             for name, target in work.study.claims.items()
-            if name in ours
+            if name in estimates
         },
         {
             "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, "
@@ -610,13 +612,13 @@ def systems(work: Work) -> Summary:
 
 def _plain(part: Callable[..., Estimates], *of: Any) -> dict[str, tuple[float, float, float]]:
     """What a part gives, as JSON can hold it."""
-    return {name: (one.mean, *one.ends) for name, one in part(*of).items()}
+    return {name: (estimate.mean, *estimate.ends) for name, estimate in part(*of).items()}
 
 
-def without_noise(target: Target, ours: StudyEstimate) -> Ours:
+def without_noise(target: Target, estimate: StudyEstimate) -> Ours:
     """In five digits, where the interval has no width."""
-    low, high = ours.ends
-    if high - low > ROUNDING * max(1.0, abs(ours.mean)):
-        return ours
-    value = 0.0 if abs(ours.mean) < ROUNDING else ours.mean
-    return Tested(target.met_by(ours), f"{value:.5g} {target.unit}".rstrip(), ours)
+    low, high = estimate.ends
+    if high - low > ROUNDING * max(1.0, abs(estimate.mean)):
+        return estimate
+    value = 0.0 if abs(estimate.mean) < ROUNDING else estimate.mean
+    return Tested(target.met_by(estimate), f"{value:.5g} {target.unit}".rstrip(), estimate)

@@ -41,8 +41,8 @@ def trackers(work: Work) -> Summary:
     sizes = work.pick(few, more, (*more, 10_000_000))
     n_clicks = work.pick(40_960, 163_840, 1_024_000)  # eight times a number of batches
     timed = {f"time, {name}, {max(sizes)} rows": partial(_times, name, sizes) for name in SHOWN}
-    found = work.each({"memory": _memory, "bytes": partial(_bytes, n_clicks), **timed})
-    memory, written, *of_each = found.values()
+    outcomes = work.compute({"memory": _memory, "bytes": partial(_bytes, n_clicks), **timed})
+    memory, written, *of_each = outcomes.values()
     times: Times = dict(zip(SHOWN, of_each, strict=True))
     added = (series(SHOWN[name], map(float, of), of.values()) for name, of in memory.items())
     paper = series("paper (recalled)", (16, 128, 16, 128, 16), (6.25, 0.78, 0.78, 0.097, 100.0),
@@ -57,8 +57,8 @@ def trackers(work: Work) -> Summary:
         {
             "Milliseconds to choose the rows of one sub-save, median of 5:": (
                 {"tracker": SHOWN[name]}
-                | {f"{int(n):,} rows": f"{1e3 * float(np.median(taken)):.3g}"
-                   for n, taken in of.items()}
+                | {f"{int(n):,} rows": f"{1e3 * float(np.median(seconds)):.3g}"
+                   for n, seconds in of.items()}
                 for name, of in times.items()
             )
         },
@@ -70,28 +70,30 @@ def trackers(work: Work) -> Summary:
 
 
 def _quantities(memory: By, written: Mapping[str, float], times: Times) -> dict[str, Ours]:
-    ours: dict[str, Ours] = {}
+    estimates: dict[str, Ours] = {}
     for name, ends in MEMORY.items():
-        found = min(memory[name].values()), max(memory[name].values())
-        met = all(abs(x - paper) <= TOLERANCE * paper for x, paper in zip(found, ends, strict=True))
-        shown = Tested(met, "{:.3g} to {:.3g} %".format(*found))
-        ours[f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats"] = (
-            StudyEstimate(found[0]) if ends[0] == ends[1] else shown
+        extremes = min(memory[name].values()), max(memory[name].values())
+        is_met = all(
+            abs(x - paper) <= TOLERANCE * paper for x, paper in zip(extremes, ends, strict=True)
+        )
+        tested = Tested(is_met, "{:.3g} to {:.3g} %".format(*extremes))
+        estimates[f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats"] = (
+            StudyEstimate(extremes[0]) if ends[0] == ends[1] else tested
         )
     for name in MEMORY:
         slope = _slope(times[name])
-        ours[f"{SHOWN[name]}: slope of log time to choose over log rows"] = Tested(
+        estimates[f"{SHOWN[name]}: slope of log time to choose over log rows"] = Tested(
             slope.below(STRICTEST), f"{slope.mean:.2f} ± {slope.half_width:.2f}"
         )
     for name, percent in written.items():
-        ours[f"{SHOWN[name]}: bytes per T_save over those of a whole save"] = Tested(
+        estimates[f"{SHOWN[name]}: bytes per T_save over those of a whole save"] = Tested(
             percent <= 100 * (1 + TOLERANCE), f"{percent:.1f} %"
         )
     for name, shape in LARGE.items():
         rows = sum(shape.tables.rows[table] for table in shape.tables.largest(N_LARGE))
         share = StudyEstimate(100 * rows / shape.tables.n_rows)
-        ours[f"{name}: rows in the 7 largest tables"] = share
-    return ours
+        estimates[f"{name}: rows in the 7 largest tables"] = share
+    return estimates
 
 
 def _tracked(layout: TableLayout, table: Array, n_large: int) -> Tracked:
@@ -142,21 +144,21 @@ def _bytes(n_clicks: int) -> dict[str, float]:
     for name in SHOWN:
         trainer = ProxyTrainer(shape, clicks, TrainingPlan(128, 0.1))
         shards = Shards(shape.tables, N_SERVERS)
-        whole = Saver(trainer, shards)
-        whole.save()
+        whole_saver = Saver(trainer, shards)
+        whole_saver.save()
         saver = Saver(trainer, shards, SubSaves(name, FRACTION, n_large_tables=N_LARGE))
         n_parts = round(1 / FRACTION)
         for part in range(1, n_parts + 1):
             trainer.run(part * n_clicks // n_parts)
             saver.save(ends_interval=part == n_parts)
-        percent[name] = 100 * saver.bytes_written / whole.bytes_written
+        percent[name] = 100 * saver.bytes_written / whole_saver.bytes_written
     return percent
 
 
 def _slope(times: Mapping[str, Sequence[float]]) -> StudyEstimate:
     """Slope of log time over log rows, for the larger tables, and its standard error doubled."""
-    large = {int(n): taken for n, taken in times.items() if int(n) >= 200_000 or len(times) < 3}
-    x = np.log(np.repeat(list(large), [len(taken) for taken in large.values()]))
+    large = {int(n): seconds for n, seconds in times.items() if int(n) >= 200_000 or len(times) < 3}
+    x = np.log(np.repeat(list(large), [len(seconds) for seconds in large.values()]))
     y = np.log(np.concatenate(list(large.values())))
     (slope, _), covariance = np.polyfit(x, y, 1, cov=True)
     return StudyEstimate.around(float(slope), 2 * float(np.sqrt(covariance[0, 0])))

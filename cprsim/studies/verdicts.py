@@ -89,7 +89,7 @@ class Tested(NamedTuple):
     """Ours in words, judged by a test of its own; with the number behind it where there is one."""
 
     met: bool | None  # None: open
-    shown: str
+    text: str
     estimate: StudyEstimate = StudyEstimate(nan)
 
 
@@ -142,10 +142,10 @@ class Target:
             free, limit = tuple(rests_on), f"with {count(len(rests_on), 'free input')}"
         quantity = f"{quantity} ({within})" if within else quantity
         target = cls(quantity, says or paper, mark, limit=limit, free=free, decides=not undecided)
-        found = SAID.fullmatch(paper)
-        if found is None:
+        match = SAID.fullmatch(paper)
+        if match is None:
             return target
-        bound, first, last, unit = found.groups(default="")
+        bound, first, last, unit = match.groups(default="")
         low, high = (float(end.replace(",", "")) for end in (first, last or first))
         if bound:
             low, high = (low, inf) if bound == "over " else (-inf, high)
@@ -161,61 +161,61 @@ class Target:
     def __str__(self) -> str:
         return f"{self.text} ({self.mark})"
 
-    def claim(self, ours: Ours) -> Claim:
+    def claim(self, estimate: Ours) -> Claim:
         """Ours beside it, judged."""
-        if isinstance(ours, StudyEstimate):
-            ours = Tested(self.met_by(ours), ours.shown(self.unit), ours)
-        if isinstance(ours, Tested):
-            tested, verdict = ours, self.judge(ours.met)
+        if isinstance(estimate, StudyEstimate):
+            estimate = Tested(self.met_by(estimate), estimate.text(self.unit), estimate)
+        if isinstance(estimate, Tested):
+            tested, verdict = estimate, self.judge(estimate.met)
         else:
-            verdict = self.judge_cases([self.met_by(one) for one in ours])
-            means = [one.mean for one in ours]
-            both = StudyEstimate(nan, min(means), max(means))
-            shown = " to ".join(StudyEstimate(end).shown() for end in both.ends)
-            tested = Tested(None, f"{shown} {self.unit}".rstrip(), both)
+            verdict = self.judge_cases([self.met_by(case) for case in estimate])
+            means = [case.mean for case in estimate]
+            extremes = StudyEstimate(nan, min(means), max(means))
+            span = " to ".join(StudyEstimate(end).text() for end in extremes.ends)
+            tested = Tested(None, f"{span} {self.unit}".rstrip(), extremes)
         return Claim(
-            self.quantity, self.text, self.mark, tested.shown, self.unit,
+            self.quantity, self.text, self.mark, tested.text, self.unit,
             *tested.estimate.triple, verdict, self.free,
         )  # fmt: skip
 
-    def met_by(self, ours: StudyEstimate) -> bool | None:
+    def met_by(self, estimate: StudyEstimate) -> bool | None:
         """Whether ours meets the number, by rule 1; None where it is open, or there is none.
 
         Raises ParameterError for a statement in words: it needs a test of its own.
         """
-        low, high = ours.ends
+        low, high = estimate.ends
         if not self.text or isnan(low) or isnan(high):
             return None
         if (self.low, self.high) == (-inf, inf):
             raise ParameterError(f"{self.text!r} has no number to compare with")
         if self.in_errors:
             error = (high - low) / (2.0 * Z_95)
-            return bool(abs(ours.mean - self.low) <= STANDARD_ERRORS * error)
+            return bool(abs(estimate.mean - self.low) <= STANDARD_ERRORS * error)
         least, most = self.least, self.most
         if most == inf:  # `over` excludes the bound, `at most` includes it
             return True if low > least else False if high <= least else None
         inside, outside = least <= low and high <= most, high < least or low > most
         return True if inside else False if outside else None
 
-    def judge(self, met: bool | None) -> Verdict:
+    def judge(self, is_met: bool | None) -> Verdict:
         """What it is worth that ours meets it, or misses it (rules 2, 3, 5 and 6)."""
         if not self.text:
             return Verdict(Finding.NOTHING)
         if not self.decides:
             return Verdict(Finding.OPEN, f"can't be told: assumed {', '.join(self.free)}")
-        if met is None:
+        if is_met is None:
             return Verdict(Finding.OPEN, "interval across the end")
         is_known = self.mark in KNOWN
         limit = "" if self.limit == SET_UP_RECALLED and not is_known else self.limit
         strict = is_known and not limit
-        if met:
+        if is_met:
             return Verdict(Finding.REPRODUCED if strict else Finding.CONSISTENT, limit)
         missed = Finding.NOT_REPRODUCED if strict else Finding.NOT_CONSISTENT
         return Verdict(missed, "though fitted to it" if limit == FITTED else limit)
 
-    def judge_cases(self, met: Sequence[bool | None]) -> Verdict:
+    def judge_cases(self, cases: Sequence[bool | None]) -> Verdict:
         """The verdict where free inputs are run over a range (rule 4)."""
-        n = sum(case is True for case in met)
-        missed = Finding.OPEN if None in met else Finding.NOT_CONSISTENT
-        limit = f"in {n} of {len(met)} cases, {self.limit}".rstrip(", ")
+        n = sum(case is True for case in cases)
+        missed = Finding.OPEN if None in cases else Finding.NOT_CONSISTENT
+        limit = f"in {n} of {len(cases)} cases, {self.limit}".rstrip(", ")
         return Verdict(Finding.CONSISTENT if n else missed, limit)

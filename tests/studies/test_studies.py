@@ -138,7 +138,7 @@ def test_a_detectable_difference_is_wider_than_the_interval_and_one_seed_has_non
     assert loss.half_width < shadowsync.detectable(loss) < 2 * loss.half_width
     one_seed = StudyEstimate.of_mean([1e-4])
     assert isnan(shadowsync.detectable(one_seed))
-    assert shadowsync.shown(one_seed) == "1.0, one seed"
+    assert shadowsync.in_1e4(one_seed) == "1.0, one seed"
     fine, wide, bad = (
         StudyEstimate.around(*one) for one in ((1e-4, 3e-4), (1e-4, 9e-4), (9e-4, 3e-4))
     )
@@ -173,7 +173,9 @@ def test_a_quick_run_fills_every_target_and_misses_none(tmp_path: Path) -> None:
     study = STUDIES["systems"]
     summary: Summary = study.make(quick("systems", tmp_path))
     targets = [
-        name for name in study.claims if study.found() or not name.startswith(("oobleck", "varuna"))
+        name
+        for name in study.claims
+        if study.data_files() or not name.startswith(("oobleck", "varuna"))
     ]
     assert len(summary.rows) == len(targets)
     for name, row in zip(targets, summary.rows, strict=True):
@@ -186,4 +188,4 @@ def test_a_quick_run_fills_every_target_and_misses_none(tmp_path: Path) -> None:
         if not name.startswith(noisy):
             assert (finding is Finding.OPEN) == bool(row.free), name
     left_out = "Oobleck and Varuna are left out" in summary.notes[-1]
-    assert left_out == (not study.found())
+    assert left_out == (not study.data_files())

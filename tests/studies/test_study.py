@@ -55,7 +55,7 @@ def work(computed: list[str], tmp_path: Path) -> Work:
 
     def make(work: Work) -> Summary:
         names = ("one", "two")
-        found = [work.each({name: partial(part, work, name)})[name] for name in names]
+        found = [work.compute({name: partial(part, work, name)})[name] for name in names]
         total = StudyEstimate(sum(found))
         table = {"parts": [dict(zip(names, map(str, found), strict=True))]}
         ours = {"sum": total, "n": StudyEstimate(2.0)}

@@ -135,4 +135,4 @@ def test_the_catalogue_has_the_claims_that_are_kept(name: str) -> None:
 def test_numbers_have_the_digits_that_their_interval_leaves(
     ours: StudyEstimate, shown: str
 ) -> None:
-    assert ours.shown("h") == shown
+    assert ours.text("h") == shown
