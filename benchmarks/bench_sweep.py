@@ -60,7 +60,7 @@ def measured(command: list[str], doing: str) -> dict[str, object]:
         scenario = Path(folder) / "bench.yaml"
         scenario.write_text(SCENARIO, "utf-8")
         done = subprocess.run(
-            [sys.executable, "-m", "cprsim.cli", "sweep", str(scenario), *command,
+            [sys.executable, "-m", "cprsim", "sweep", str(scenario), *command,
              "--json", "--out", folder],
             check=True, capture_output=True, text=True,
         )  # fmt: skip

@@ -25,7 +25,7 @@ from cprsim.workers import Workers
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"  # those that ship
 PATIENCE_S = 600  # with a process: a busy machine is slow, not wrong
-PROGRAM = [sys.executable, "-m", "cprsim.cli"]
+PROGRAM = [sys.executable, "-m", "cprsim"]
 WITHOUT_FIGURES = "from cprsim.plots import save; save.save_figures = lambda *_, **__: []"
 
 SERVERS = Cluster((Role("emb_ps", 4, Holds.SHARD),))

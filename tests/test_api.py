@@ -52,14 +52,14 @@ def test_the_public_names_are_held() -> None:
 @pytest.mark.parametrize("name", sorted(name for name in NAMES if name.islower()))
 def test_a_function_says_what_it_takes_returns_and_raises(name: str) -> None:
     function = getattr(cprsim, name)
-    said = docstring_of(function)
+    summary, *_ = docstring_of(function)
     assert all(
         f"\n\n{part}\n---" in (inspect.getdoc(function) or "") for part in ("Returns", "Raises")
     )
     parameters = inspect.signature(function).parameters
     documented = (inspect.getdoc(function) or "").partition("Parameters")[2].partition("Returns")[0]
     assert [one for one in parameters if one not in documented] == []
-    assert len(said.summary) <= 66  # a line of 80 columns beside its name
+    assert len(summary) <= 66  # a line of 80 columns beside its name
 
 
 # --------------------------------------------------------------------------- scenarios

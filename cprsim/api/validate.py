@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cprsim.api import command
 from cprsim.api.scenario import Overrides, ScenarioLike, source_of
@@ -12,6 +14,7 @@ from cprsim.errors import CprsimError, InputError, ParameterError, Place, Proble
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
     from cprsim.scenario.reading import LoadedScenario
+    from cprsim.scenario.schema import Scenario as Settings
 
 
 @command
@@ -38,12 +41,8 @@ def validate(
     ParameterError
         Neither a scenario nor the schema was asked for.
     """
-    from cprsim.present.validate import answer_of_checked, answer_of_schema
-
     if schema:
-        from cprsim.scenario.schema import json_schema
-
-        return answer_of_schema(json_schema())
+        return _answer_of_schema()
     if scenario is None:
         raise ParameterError("scenario: name one, or ask for the --schema")
     source = source_of(scenario, overrides)
@@ -51,12 +50,56 @@ def validate(
     name = str(scenario if is_named else source.path)
     try:
         loaded = source.read()
-        return answer_of_checked(name, loaded.scenario, _warnings(loaded), ())
+        return _answer(name, loaded.scenario, _warnings(loaded), ())
     except InputError as error:
         problems = error.problems
     except CprsimError as error:
         problems = (Problem(Place(name), "", str(error)),)
-    return answer_of_checked(name, None, (), problems)
+    return _answer(name, None, (), problems)
+
+
+def _answer(
+    name: str, scenario: Settings | None, warnings: Sequence[str], problems: Sequence[Problem]
+) -> Answer:
+    """A scenario that can run, or None and each problem with its file and line."""
+    import pandas as pd
+
+    from cprsim.present.answer import Answer
+    from cprsim.present.document import Document, ListingBlock
+    from cprsim.results.words import count
+
+    rows = [
+        (str(problem.place.file), problem.place.line, problem.key, problem.message)
+        for problem in problems
+    ]
+    frame = pd.DataFrame(rows, columns=["file", "line", "key", "message"], dtype=object)
+    values: dict[str, Any] = {"valid": scenario is not None}
+    verdict, about = count(len(problems), "problem"), name
+    if scenario is not None:
+        strategies, about = [entry.name for entry in scenario.recovery], scenario.name
+        values |= {"strategies": strategies, "warnings": list(warnings)}
+        verdict = f"ok ({about}: {', '.join(strategies)})"
+    document = Document(
+        f"Checked: {name}",
+        "Is this a scenario?",
+        [f"{name}: {verdict}"],
+        table=ListingBlock("What is wrong", "\n".join(map(str, problems))) if problems else None,
+        remarks=[f"Warning: {warning}" for warning in warnings],
+    )
+    frames, exit_code = {"problems": frame}, 2 if problems else 0
+    return Answer("validate", about, lambda: document, frames, values, exit_code=exit_code)
+
+
+def _answer_of_schema() -> Answer:
+    """Every key with its meaning and unit, for editors: in a pipe, nothing but the schema."""
+    from cprsim.present.answer import Answer
+    from cprsim.present.document import Document, ListingBlock
+    from cprsim.scenario.schema import json_schema
+
+    schema = json_schema()
+    listing = ListingBlock("JSON Schema", json.dumps(schema, indent=2, ensure_ascii=False))
+    document = Document("The JSON Schema of scenarios", "Which keys are there?", [], table=listing)
+    return Answer("validate", "schema", lambda: document, values={"schema": schema})
 
 
 def _warnings(loaded: LoadedScenario) -> tuple[str, ...]:

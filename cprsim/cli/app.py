@@ -13,7 +13,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from shutil import get_terminal_size
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from annotated_types import Ge, Le
@@ -34,16 +34,8 @@ Page = Annotated[
 ]
 
 
-class Docstring(NamedTuple):
-    """What a numpydoc docstring says."""
-
-    summary: str
-    body: str
-    parameters: dict[str, str]
-
-
-def docstring_of(function: Callable[..., object]) -> Docstring:
-    """Its first sentence, what follows, and what it says of each parameter."""
+def docstring_of(function: Callable[..., object]) -> tuple[str, str, dict[str, str]]:
+    """First sentence of a numpydoc docstring, what follows, and the texts of the parameters."""
     text, _, sections = (inspect.getdoc(function) or "").partition("\n\nParameters\n----------\n")
     summary, _, body = text.partition("\n\n")
     listed = sections.partition("\n\nReturns\n")[0].partition("\n\nRaises\n")[0]
@@ -53,16 +45,15 @@ def docstring_of(function: Callable[..., object]) -> Docstring:
     ):
         for name in names.split(", "):
             parameters[name.lstrip("*")] = " ".join(description.split()).replace("``", "'")
-    return Docstring(summary, body, parameters)
+    return summary, body, parameters
 
 
 def command(function: Callable[..., Any]) -> Callable[..., None]:
     """The function for typer: it takes what the command line gives, and prints the answer."""
-    words = docstring_of(function)
+    summary, body, texts = docstring_of(function)
     parameters = list(inspect.signature(function).parameters.values())
     options = [
-        _parameter(function, parameter, words.parameters.get(parameter.name, ""))
-        for parameter in parameters
+        _parameter(function, parameter, texts.get(parameter.name, "")) for parameter in parameters
     ]
     has_folder = any(parameter.name in ("folder", "out") for parameter in parameters)
     added = [("as_json", Json, False), *([] if has_folder else [("page", Page, None)])]
@@ -84,7 +75,7 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
         if answer.exit_code:
             raise typer.Exit(answer.exit_code)
 
-    called.__doc__ = f"{words.summary}\n\n{words.body}"
+    called.__doc__ = f"{summary}\n\n{body}"
     vars(called)["__signature__"] = inspect.Signature(options)
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     return called

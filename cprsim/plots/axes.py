@@ -151,7 +151,6 @@ def style() -> Iterator[None]:
 
 OVERHEAD_LABEL = "overhead, % of useful time"
 TITLE_POINTS, CAPTION_POINTS = 10.5, 8.0
-LINE_SPACING = 1.25
 # a bar of more than this share of useful time that is so many times the next is cut, so that the
 # others can be read
 CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 0.3, 5.0

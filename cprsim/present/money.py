@@ -65,12 +65,6 @@ def _cell(bill: Bill, part: str) -> str:
     return UNPRICED if unknown else shown(bill.cents.get(part, 0), "")
 
 
-def money_sentences(result: Result) -> list[str]:
-    """Which strategy is the cheapest in all, where its scenario has prices."""
-    bills = bills_in(result)
-    return [cheapest(bills)] if bills else []
-
-
 def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
     """Which strategy is the cheapest in all, and what it saves per month beside the next."""
     compared = comparable(bills)

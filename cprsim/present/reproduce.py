@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import nan
+from math import ceil, nan
 from typing import Any
 
 import pandas as pd
 
+from cprsim.plots.chart import Chart, Panel
+from cprsim.plots.draw_chart import chart_figure
 from cprsim.present.answer import Answer
-from cprsim.present.charts import chart_blocks
-from cprsim.present.document import Document, Section, Table, Words, row_columns, word_columns
+from cprsim.present.document import (
+    Block,
+    Document,
+    Picture,
+    Section,
+    Table,
+    Words,
+    row_columns,
+    word_columns,
+)
 from cprsim.present.provenance import origin
 from cprsim.records import NO_NUMBER
 from cprsim.results.folder import read_manifest
-from cprsim.results.words import count
+from cprsim.results.words import count, ends, significant, suited
 from cprsim.studies.study import COLUMNS, Listing, Reproduced, Study
 from cprsim.studies.verdicts import Claim, Finding
 
@@ -24,6 +34,7 @@ MARKS = (
     "published: in the paper's abstract or poster; secondary: in a text that quotes it; derived: "
     "by arithmetic from these; recalled: remembered, not checked"
 )
+MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
 FINDINGS = [finding for finding in Finding if finding is not Finding.NOTHING]
 
 
@@ -80,15 +91,19 @@ def _points(result: Reproduced) -> Iterator[dict[str, Any]]:
     for chart in result.summary.charts:
         for panel in chart.panels:
             axes = {"result": result.name, "chart": chart.title, "panel": panel.title}
-            for series in panel.series:
-                none = (nan,) * len(series.y)
-                points = zip(
-                    series.x, series.y, series.low or none, series.high or none, strict=True
-                )
-                for x, y, low, high in points:
-                    yield axes | {"series": series.label, "x": x, "y": y, "low": low, "high": high}
+            for label, x, y, low, high in _drawn(panel):
+                yield axes | {"series": label, "x": x, "y": y, "low": low, "high": high}
             for band in panel.bands:
                 yield axes | {"series": band.label, "low": band.low, "high": band.high}
+
+
+def _drawn(panel: Panel) -> Iterator[tuple[Any, ...]]:
+    """Each point of a panel: label of its series, x, y and the ends of its interval."""
+    for series in panel.series:
+        none = (nan,) * len(series.y)
+        points = zip(series.x, series.y, series.low or none, series.high or none, strict=True)
+        for point in points:
+            yield series.label, *point
 
 
 def _tables(result: Reproduced) -> dict[str, list[dict[str, str]]]:
@@ -113,12 +128,44 @@ def _document(result: Reproduced) -> Document:
         table=_comparisons(summary.rows) if summary.rows else None,
         remarks=[*_misses(summary.rows), *summary.notes],
         sections=[
-            *(Section(chart.title, chart_blocks(chart, "figure")) for chart in summary.charts),
+            *(Section(chart.title, _chart_blocks(chart)) for chart in summary.charts),
             Section("Tables", [*map(_table, summary.listings)]),
             Section("Inputs that we assumed", [Words(assumed)]),
             *origin(read_manifest(result.path), result.path, scenarios=inputs),
         ],
     )
+
+
+def _chart_blocks(chart: Chart) -> list[Block]:
+    """The figure, what its numbers are, and a table for each panel."""
+    panels = "; ".join(
+        f"{panel.title}: {panel.y_label} over {panel.x_label}" for panel in chart.panels
+    )
+    alternative = f"{chart.subtitle} {panels}. The numbers stand in the tables below."
+    picture = Picture(chart.title, alternative, lambda: chart_figure(chart), "figure")
+    return [picture, Words([chart.subtitle]), *map(_panel_table, chart.panels)]
+
+
+def _panel_table(panel: Panel) -> Table:
+    rows = [_point_cells(*point) for point in _drawn(panel)]
+    step = max(1, ceil(len(rows) / MOST_ROWS))
+    cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
+    bands = [
+        [band.label, "all along", NO_NUMBER, ends(band.low, band.high)]
+        if band.low < band.high
+        else [band.label, "all along", significant(band.low), NO_NUMBER]
+        for band in panel.bands
+    ]
+    headings = "series", panel.x_label or "case", panel.y_label or "value", "95 % interval"
+    return Table(
+        f"{panel.title or panel.y_label}{cut}", row_columns(*headings), [*rows[::step], *bands]
+    )
+
+
+def _point_cells(label: str, x: float | str, *of_y: float) -> list[str]:
+    value, low, high = suited(*of_y)
+    interval = NO_NUMBER if low == high else f"{low} to {high}"
+    return [label, x if isinstance(x, str) else significant(x), value, interval]
 
 
 def overview_of_reproductions(results: Sequence[Reproduced]) -> Document:

@@ -25,7 +25,7 @@ from cprsim.present.document import (
     row_columns,
     word_columns,
 )
-from cprsim.present.money import bills_frame, money_section, money_sentences
+from cprsim.present.money import bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.run_sentences import (
     accuracy_sentences,
@@ -139,7 +139,7 @@ def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) 
 def document_of_run(result: Result) -> Document:
     """Everything about one run. Raises ResultError for an unreadable file."""
     sentences, pictures = answer(result), pictures_of_run(result)
-    is_whole = result.replay is None
+    is_whole, bills = result.replay is None, bills_in(result)
     return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
@@ -149,7 +149,7 @@ def document_of_run(result: Result) -> Document:
             *assumed_limits(result),
             *verdicts(result),
             *sentences[1:],
-            *money_sentences(result),
+            *([cheapest(bills)] if bills else []),
             *(f"Log: {note}." for note in result.log_notes),
             *decisions(result),
             *(savings(result) if is_whole else []),

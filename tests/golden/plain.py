@@ -134,11 +134,7 @@ def differences(stored: Any, found: Any, at: str = "", relative: float = RELATIV
         count = Counter(map(str, stored)), Counter(map(str, found))
         gone, new = sorted(count[0] - count[1]), sorted(count[1] - count[0])
         return [f"{at}: {len(gone)} gone {gone[:5]}, {len(new)} new {new[:5]}"]
-    return [] if _is_same(stored, found, relative) else [f"{at}: {stored!r} -> {found!r}"]
-
-
-def _is_same(stored: Any, found: Any, relative: float) -> bool:
-    both = (stored, found)
-    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in both):
-        return isclose(stored, found, rel_tol=relative, abs_tol=NOTHING)
-    return bool(stored == found)
+    numbers = all(type(value) in (int, float) for value in (stored, found))
+    if numbers and isclose(stored, found, rel_tol=relative, abs_tol=NOTHING):
+        return []
+    return [] if stored == found else [f"{at}: {stored!r} -> {found!r}"]

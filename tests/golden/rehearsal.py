@@ -31,41 +31,27 @@ KEPT = ROOT / "tests" / "rehearsal" / "kept"
 TRACES = 3
 
 
-class Plan:
-    """Orders and predictions of the shipped rehearsal, with little to train."""
-
-    def __init__(self) -> None:
-        loaded = load_scenario(SCENARIOS / "rehearsal.yaml", ["kernel.samples=20000"])
-        self.job, self.what = assemble(loaded), material_of(proxy_model(loaded))
-        self.speeds = speeds_of(self.job, self.what)
-        self.policies = policies_to_rehearse(self.job, ())
-
-    def orders(self, policy: Any, trace: int) -> Any:
-        """What a run is to do: saves due, kills, speeds."""
-        kills, _ = kills_of(self.job, trace, self.speeds)
-        return orders_of(self.job, policy, self.what, kills)
-
-    def verdict(self, policy: Any) -> Any:
-        """A kept run beside its prediction: each quantity, and what is off."""
-        calibration = decode(RunCalibration, kept("before.json")["calibration"])
-        run = log_from(kept(f"{policy.name}-0-1.json")["log"])
-        measured = folded(run, self.job.useful_h, self.job.cluster.n_emb_ps)
-        orders = self.orders(policy, 0)
-        predicted = predict(self.job, policy, orders, calibration, self.what, 0)
-        return [asdict(one) for one in compared(quantities(predicted), quantities(measured))]
-
-
 def kept(name: str) -> Any:
     return json.loads((KEPT / name).read_text("utf-8"))
 
 
 def quick() -> Golden:
-    plan = Plan()
-    for policy in plan.policies:
-        for trace in range(TRACES):
-            yield f"orders {policy.name} {trace}", plan.orders(policy, trace).plain()
+    """Of the shipped rehearsal, with little to train; a kept run beside its prediction."""
+    loaded = load_scenario(SCENARIOS / "rehearsal.yaml", ["kernel.samples=20000"])
+    job, material = assemble(loaded), material_of(proxy_model(loaded))
+    calibration = decode(RunCalibration, kept("before.json")["calibration"])
+    for policy in policies_to_rehearse(job, ()):
+        orders = [
+            orders_of(job, policy, material, kills_of(job, trace, speeds_of(job, material))[0])
+            for trace in range(TRACES)
+        ]
+        for trace, ordered in enumerate(orders):
+            yield f"orders {policy.name} {trace}", ordered.plain()
         if Path(KEPT, f"{policy.name}-0-1.json").exists():
-            yield f"verdict {policy.name}", plan.verdict(policy)
+            run = log_from(kept(f"{policy.name}-0-1.json")["log"])
+            measured = quantities(folded(run, job.useful_h, job.cluster.n_emb_ps))
+            predicted = quantities(predict(job, policy, orders[0], calibration, material, 0))
+            yield f"verdict {policy.name}", [asdict(one) for one in compared(predicted, measured)]
     for path in sorted(ROOT.glob("results/rehearsal/*.json")):
         found = json.loads(path.read_text("utf-8"))
         for name, one in found["strategies"].items():

@@ -1,5 +1,0 @@
-"""``python -m cprsim.cli``: the same as ``cprsim``."""
-
-from cprsim.cli import main
-
-main()
