@@ -56,8 +56,10 @@ def report(
     ParameterError
         Two runs have no strategy in common.
     """
+    from cprsim.files import writes
+    from cprsim.plots.save import save_figures
     from cprsim.present.kinds import answer_of, combined
-    from cprsim.present.writing import draw_figures, write_page
+    from cprsim.present.writing import write_page
 
     answers = [
         result if hasattr(result, "document") else answer_of(Path(result)) for result in results
@@ -65,11 +67,15 @@ def report(
     answer = combined(answers)
     if figures is not None:
         watch.doing("drawing figures")
-        suffixes = tuple(formats) or ("png", "svg")
-        drawn = []
-        for source in answers:
-            prefix = f"{source.holds.path.resolve().stem}-"
-            drawn += draw_figures(source.document, Path(figures), prefix, suffixes)
+        folder, drawn = Path(figures), list[Path]()
+        with writes(f"to {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            for source in answers:
+                named = {
+                    f"{source.holds.path.resolve().stem}-{name}": draw
+                    for name, draw in source.document.drawings.items()
+                }
+                drawn += save_figures(named, folder, formats or ("png", "svg"))
         return answer.with_files(drawn)
     if out is None:
         return answer

@@ -35,17 +35,13 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "sv
 
 
 def save_figures(
-    figures: Mapping[str, Draw],
-    folder: Path,
-    *,
-    prefix: str = "",
-    formats: Sequence[str] = ("png", "svg"),
+    figures: Mapping[str, Draw], folder: Path, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
     """Draw figures into a folder that is there, each under its name; the paths."""
     return [
         path
         for name, draw in figures.items()
-        for path in save_figure(draw(), folder / f"{prefix}{name}", formats)
+        for path in save_figure(draw(), folder / name, formats)
     ]
 
 

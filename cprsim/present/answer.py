@@ -100,7 +100,7 @@ class Answer:
             "folder": self.folder,
             "files": list(self.files),
             "values": dict(self.values),
-            "frames": {name: _records(frame) for name, frame in self.frames.items()},
+            "frames": {name: frame.to_dict("records") for name, frame in self.frames.items()},
         }
         return json.dumps(_plain(content), allow_nan=False, ensure_ascii=False, indent=1)
 
@@ -186,10 +186,6 @@ def _drawn(picture: Picture) -> Figure:
     from cprsim.plots.save import displayed
 
     return displayed(picture.draw())
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False)]
 
 
 def _plain(value: Any) -> Any:

@@ -25,7 +25,7 @@ def render(document: Document, title: str | None = None) -> str:
     page = _template("page.html").render(
         document=document,
         title=title or document.title,
-        style=_part("page.css"),
+        style=Markup((files("cprsim.present") / "templates" / "page.css").read_text("utf-8")),
         number=lambda: next(numbers),
         image=lambda picture: inline(picture, "svg"),
     )
@@ -65,12 +65,6 @@ def typeset(text: str) -> Markup:
     """The text escaped: numbers stay with their units, and what stands in backticks is code."""
     escaped = str(escape(_NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))))
     return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # escaped before
-
-
-def _part(name: str) -> Markup:
-    """A part of the package that goes into the page as it is."""
-    text = (files("cprsim.present") / "templates" / name).read_text("utf-8")
-    return Markup(text)  # our own file
 
 
 def inline(picture: Picture, format: str) -> Markup:

@@ -13,7 +13,6 @@ from cprsim.present.document import (
     Facts,
     ListingBlock,
     Picture,
-    Section,
     Table,
     Words,
 )
@@ -21,7 +20,7 @@ from cprsim.present.document import (
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 _BEGINS_A_BLOCK = re.compile(r"^(#|\+(?= )|-(?= )|\d+(?=[.)] ))")
 
-Place = Callable[[Picture], str]  # the address of a figure
+Place = Callable[[Picture], str]  # the path of a figure
 
 
 def render(document: Document, place: Place, title: str | None = None) -> str:
@@ -40,12 +39,8 @@ def _body(document: Document, level: int, place: Place) -> Iterator[str]:
         yield from _block(block, place)
     for section in document.sections:
         yield f"{'#' * level} {_text(section.heading)}"
-        yield from _section(section, place)
-
-
-def _section(section: Section, place: Place) -> Iterator[str]:
-    for block in section.blocks:
-        yield from _block(block, place)
+        for block in section.blocks:
+            yield from _block(block, place)
 
 
 def _block(block: Block, place: Place) -> Iterator[str]:
@@ -61,12 +56,9 @@ def _block(block: Block, place: Place) -> Iterator[str]:
         case ListingBlock(caption, text):
             yield f"{_paragraph(caption)}:"
             yield fenced(text)
-        case Picture():
-            yield _picture(block, place)
-
-
-def _picture(picture: Picture, place: Place) -> str:
-    return f"{_paragraph(picture.caption)}:\n\n![{_text(picture.alternative)}]({place(picture)})"
+        case Picture(caption, alternative):
+            yield f"{_paragraph(caption)}:"
+            yield f"![{_text(alternative)}]({quote(place(block))})"
 
 
 def table(block: Table) -> str:
@@ -107,8 +99,3 @@ def _escaped_beginning(match: re.Match[str]) -> str:
 def _text(text: str) -> str:
     """One line in which nothing is markup."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
-
-
-def address(path: str) -> str:
-    """A relative path as the target of a link, whatever characters it has."""
-    return quote(path)

@@ -243,7 +243,7 @@ def _caption(result: Result) -> str:
 def parts_table(result: Result) -> Table:
     """A row per strategy: the parts of overhead that cost anything, in % of useful time."""
     spreads = result.spreads()
-    parts = parts_shown(result)
+    parts = [part for part in result.parts if any(of[part].mean > 0 for of in spreads.values())]
     return Table(
         caption="The overhead in hours, and what it consists of, in % of useful time",
         columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
@@ -252,12 +252,6 @@ def parts_table(result: Result) -> Table:
             for name, of in spreads.items()
         ],
     )
-
-
-def parts_shown(result: Result) -> list[str]:
-    """The parts of overhead that cost anything under any strategy."""
-    spreads = result.spreads().values()
-    return [part for part in result.parts if any(of[part].mean > 0 for of in spreads)]
 
 
 def _words(heading: str, cell: Cell) -> tuple[Column, Cell]:

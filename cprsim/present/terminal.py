@@ -29,12 +29,7 @@ def text_of(document: Document, *, verbose: bool = False, width: int | None = No
     else:
         table = [] if document.table is None else [document.table]
         blocks = [*table, Words(document.remarks[:MOST_REMARKS])]
-    return text_of_blocks([Words(document.answer), *blocks], width)
-
-
-def text_of_blocks(blocks: Sequence[Block], width: int | None = None) -> str:
-    """Blocks with a blank line between them; pictures are left out."""
-    texts = ("\n".join(_lines(block, width)) for block in blocks)
+    texts = ("\n".join(_lines(block, width)) for block in (Words(document.answer), *blocks))
     return "\n\n".join(filter(None, texts))
 
 

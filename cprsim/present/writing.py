@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cprsim.errors import ResultError
 from cprsim.files import write_whole, writes
-from cprsim.plots.save import save_figure, save_figures
+from cprsim.plots.save import save_figure
 from cprsim.present import html, markdown
 from cprsim.present.document import Document, Picture
-
-
-def draw_figures(
-    document: Document, folder: Path, prefix: str, formats: Sequence[str]
-) -> list[Path]:
-    """Each figure of a document, in a folder that is made where it is missing."""
-    with writes(f"to {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        return save_figures(document.drawings, folder, prefix=prefix, formats=formats)
 
 
 def write_page(document: Document, path: Path, title: str | None = None) -> list[Path]:
@@ -50,7 +40,7 @@ def _write_markdown(document: Document, path: Path, title: str | None) -> list[P
         def place(picture: Picture) -> str:
             stem = Path(unfinished) / f"figure-{len(drawn) + 1}"
             drawn.extend(save_figure(picture.draw(), stem, ("png",)))
-            return markdown.address(f"{folder.name}/{drawn[-1].name}")
+            return f"{folder.name}/{drawn[-1].name}"
 
         text = markdown.render(document, place, title)
         if drawn:

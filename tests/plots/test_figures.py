@@ -8,12 +8,12 @@ import sys
 import matplotlib
 import pytest
 
+import cprsim
 from cprsim.plots.axes import axis_top
-from cprsim.plots.run import overhead_figure
-from cprsim.plots.save import save_figures
+from cprsim.plots.save import bytes_of, save_figure
 from cprsim.plots.timeline import timeline_figure
+from tests.making import small_scenario
 from tests.plots import conftest as hand
-from tests.plots.conftest import drawings
 
 
 def texts(figure):
@@ -28,11 +28,12 @@ def test_a_bar_that_dwarfs_the_others_is_cut():
     assert axis_top([0.0]) > 0
 
 
-def test_what_never_finished_and_what_costs_nothing_is_drawn():
-    figure = overhead_figure(hand.result(overheads={**hand.OVERHEADS, "full": None}))
-    assert "no replication\nfinished" in texts(figure)
-    overheads = {"full": {}, "cpr_loose $x$": {}}
-    assert "0 %" in texts(overhead_figure(hand.result(overheads=overheads)))
+@pytest.mark.parametrize(
+    ("mtbf", "text"), [("1 min", "no replication\nfinished"), ("100000 d", "0 %")]
+)
+def test_what_never_finished_and_what_costs_nothing_is_drawn(mtbf, text):
+    run = cprsim.run(small_scenario("none", mtbf=mtbf, replications=2))
+    assert text in texts(run.figure("overhead"))
 
 
 def test_the_timeline_explains_all_that_it_shows():
@@ -51,21 +52,15 @@ def test_a_timeline_with_many_saves_and_failures_is_drawn(tmp_path):
     ]  # fmt: skip
     rows = [(h + n / 10, *what, h, 1) for h in range(80) for n, what in enumerate(cycle)]
     rows.append((80.0, "stopped", "over", 80.0, -1))
-    result = hand.result(policies=(hand.FULL,), timeline=hand.events(rows))
-    assert len(save_figures(drawings(result), tmp_path)) == 4
-    assert "80 h,\nnot finished" in texts(timeline_figure(result))
+    figure = timeline_figure(hand.result((hand.FULL,), hand.events(rows)))
+    assert len(save_figure(figure, tmp_path / "timeline")) == 2
+    assert "80 h,\nnot finished" in texts(figure)
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_the_same_figure_is_the_same_bytes(tmp_path, suffix):
-    folders = (tmp_path / "one", tmp_path / "two")
-    for folder in folders:
-        folder.mkdir()
-        save_figures(drawings(hand.result()), folder, formats=[suffix])
-    one, two = (sorted(folder.iterdir()) for folder in folders)
-    assert len(one) == 2
-    assert [path.name for path in one] == [path.name for path in two]
-    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+def test_the_same_figure_is_the_same_bytes(suffix):
+    one, two = (bytes_of(timeline_figure(hand.result()), suffix) for _ in range(2))
+    assert one == two
 
 
 def test_plots_need_no_display_and_no_pyplot():

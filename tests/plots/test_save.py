@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from cprsim.plots.axes import fold, style
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.save import bytes_of, save_figure, save_figures
+from cprsim.plots.save import bytes_of, save_figure
+from cprsim.plots.timeline import timeline_figure
 from tests.plots import conftest as hand
 from tests.plots import test_sweep_figures as sweeps
-from tests.plots.conftest import drawings
 
 NO_FORMULA = r"$x_{\alpha$"  # matplotlib ends in an error where it takes this for mathematics
 NAMES = (NO_FORMULA, "$a$", r"\$b\$", "$", "a_b^c", "x$y$z")
@@ -63,9 +63,8 @@ def test_controls_are_spelled_out_so_that_an_svg_can_be_read() -> None:
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_runs_sweeps_and_charts_with_dollars_in_names_are_drawn(tmp_path, monkeypatch) -> None:
     named = replace(hand.CPR, name="cpr " + NO_FORMULA)
-    events = hand.events(hand.FULL_EVENTS).assign(strategy=named.name)
-    result = hand.result(policies=(named,), timeline=events, overheads={named.name: {"save": 0.1}})
-    save_figures(drawings(result), tmp_path)
+    events = hand.events(hand.FULL_EVENTS, named.name)
+    save_figure(timeline_figure(hand.result((named,), events)), tmp_path / "timeline")
     monkeypatch.setitem(sweeps.VALUES, sweeps.FAMILY, [NO_FORMULA, "$a$"])
     for axes, mode in (((sweeps.FAMILY, sweeps.SAVE), "grid"),
                        ((sweeps.SAVE, sweeps.FAMILY), "one-at-a-time")):  # fmt: skip
