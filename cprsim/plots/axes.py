@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -19,7 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
 from cprsim.errors import printable
@@ -31,41 +29,34 @@ FAINT = "#8a8a8a"
 CAPTION = "#555555"  # small print under a title
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+Look = dict[str, Any]
+"""Keywords of a filled area and of its entry in a legend; the hatch has the edge's colour."""
+
+
+def filled(label: str, colour: str, hatch: str = "") -> Look:
     """How an activity of the job is drawn and called."""
-
-    label: str
-    colour: str
-    hatch: str = ""
-
-    def patch(self) -> Patch:
-        """Its entry in a legend."""
-        return Patch(**self.fill(), label=self.label)
-
-    def fill(self) -> dict[str, Any]:
-        """Keywords of a filled area: the hatch is drawn in the edge's colour, white."""
-        return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": "white", "linewidth": 0}
+    edge = {"edgecolor": "white", "linewidth": 0}
+    return {"label": label, "facecolor": colour, "hatch": hatch, **edge}
 
 
 # keyed by the parts of overhead and the lower-case names of records.Activity, in stacking order
 LOOKS = {
-    "useful": Look("useful work", "#e3e6e8"),
-    "save": Look("save", "#0072b2"),
-    "load": Look("load", "#56b4e9", "////"),
-    "lost": Look(PART_LABELS["lost"], "#d55e00", "xxx"),
-    "detect": Look("detect", "#4a4a4a", "||||"),
-    "wait": Look(PART_LABELS["wait"], "#cc79a7", "----"),
+    "useful": filled("useful work", "#e3e6e8"),
+    "save": filled("save", "#0072b2"),
+    "load": filled("load", "#56b4e9", "////"),
+    "lost": filled(PART_LABELS["lost"], "#d55e00", "xxx"),
+    "detect": filled("detect", "#4a4a4a", "||||"),
+    "wait": filled(PART_LABELS["wait"], "#cc79a7", "----"),
     # no dots or circles: matplotlib spells each one out, a quarter of a megabyte in an SVG
-    "reschedule": Look("reschedule", "#e69f00", "+++"),
+    "reschedule": filled("reschedule", "#e69f00", "+++"),
 }
 # parts that recovery systems add
 _OF_SYSTEMS = {
-    "rebuild": Look("rebuild", "#009e73", "\\\\\\\\"),
-    "regroup": Look("regroup", "#f0e442", "//"),
-    "replay": Look("replay", "#8c6bb1", "--"),
-    "degraded": Look("degraded", "#999999", "xx"),
-    "tax": Look("tax", "#b0a070", "||"),
+    "rebuild": filled("rebuild", "#009e73", "\\\\\\\\"),
+    "regroup": filled("regroup", "#f0e442", "//"),
+    "replay": filled("replay", "#8c6bb1", "--"),
+    "degraded": filled("degraded", "#999999", "xx"),
+    "tax": filled("tax", "#b0a070", "||"),
 }
 OTHER_LOOKS = tuple(_OF_SYSTEMS.values())  # like none of LOOKS: for parts that nothing here names
 
@@ -73,7 +64,7 @@ OTHER_LOOKS = tuple(_OF_SYSTEMS.values())  # like none of LOOKS: for parts that 
 def look_of(part: str) -> Look:
     """How a part of overhead is drawn; a part that is not listed is called by its name."""
     fallback = OTHER_LOOKS[crc32(part.encode()) % len(OTHER_LOOKS)]
-    return (LOOKS | _OF_SYSTEMS).get(part, replace(fallback, label=part))
+    return (LOOKS | _OF_SYSTEMS).get(part, fallback | {"label": part})
 
 
 def stacked(parts: Iterable[str]) -> tuple[str, ...]:

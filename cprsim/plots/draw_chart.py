@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import cycle
 from math import sqrt
 from textwrap import fill
@@ -22,6 +21,7 @@ from cprsim.plots.axes import (
     SERIES,
     Line,
     Look,
+    filled,
     fold,
     line_of_many,
     log_scale,
@@ -34,7 +34,7 @@ from cprsim.records import Floats, Ints
 
 HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
 LOOKS_OF_LINES = [
-    Look("", line.colour, hatch) for line, hatch in zip(SERIES, HATCHES, strict=False)
+    filled("", line.colour, hatch) for line, hatch in zip(SERIES, HATCHES, strict=False)
 ]
 HEIGHT_IN, BAR_HEIGHT_IN = 4.0, 0.5  # of a panel; of a bar along x with its name
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
@@ -117,12 +117,12 @@ def _fills(panel: Panel) -> dict[str, Look]:
     """
     labels = [series.label for series in panel.series if series.kind == "stack"]
     looks = cycle(OTHER_LOOKS if any(label in LOOKS for label in labels) else LOOKS_OF_LINES)
-    return {label: LOOKS.get(label) or replace(next(looks), label=label) for label in labels}
+    return {label: LOOKS.get(label) or next(looks) | {"label": label} for label in labels}
 
 
 def _stack(axes: Axes, series: Series, x: Ints, bottom: Floats, look: Look) -> None:
     heights = np.where(np.isfinite(series.y), series.y, 0.0)  # what is left out is said
-    axes.bar(x, heights, BAR_WIDTH, bottom[x], **look.fill(), label=look.label)
+    axes.bar(x, heights, BAR_WIDTH, bottom[x], **look)
     bottom[x] += heights
     if series.low:
         ends = np.abs(np.array([series.low, series.high]) - bottom[x])

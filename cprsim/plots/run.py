@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from cprsim.plots.axes import (
     FAINT,
@@ -73,7 +74,7 @@ def overhead_figure(result: Result) -> Figure:
         percent_axis(axes.yaxis)
         axes.yaxis.grid(True)
         axes.set_ylabel(OVERHEAD_LABEL)
-        handles = [look_of(part).patch() for part in reversed(parts)]  # in the order of the stack
+        handles = [Patch(**look_of(part)) for part in reversed(parts)]  # in the order of the stack
         axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
         n = max(quantities[FINISHED].n for quantities in spreads)
         cut = "; \N{UPWARDS ARROW}: beyond the axis" if any(x > top for x in totals) else ""
@@ -92,7 +93,7 @@ def _bar(
     for part in parts:
         height = spreads[part].mean
         if height > 0:  # NaN: a part that only other systems have
-            axes.bar(x, height, BAR_WIDTH, bottom, **look_of(part).fill())
+            axes.bar(x, height, BAR_WIDTH, bottom, **look_of(part))
             visible = min(bottom + height, top) - bottom
             if visible > 0.055 * top:
                 axes.text(

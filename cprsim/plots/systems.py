@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import nan
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from cprsim.errors import printable
 from cprsim.plots.axes import (
@@ -39,7 +40,7 @@ def systems_figure(comparison: Comparison) -> Figure:
         for y, standing in enumerate(standings):
             left, half = 0.0, nan
             for part in parts if standing.finishes else ():
-                axes.barh(y, standing.part(part), BAR, left, **look_of(part).fill())
+                axes.barh(y, standing.part(part), BAR, left, **look_of(part))
                 left, half = left + standing.part(part), standing.overhead.half_width
             if half > 0 and left < edge:
                 axes.errorbar(left, y, xerr=half, color=INK, capsize=3, lw=1.1)
@@ -54,7 +55,7 @@ def systems_figure(comparison: Comparison) -> Figure:
         percent_axis(axes.xaxis)
         axes.xaxis.grid(True)
         axes.set_xlabel(OVERHEAD_LABEL)
-        handles = [look_of(part).patch() for part in parts]
+        handles = [Patch(**look_of(part)) for part in parts]
         figure.legend(handles=handles, loc="outside lower left", ncols=5, fontsize=8)
         n = int(result.replications["replication"].nunique())
         caption = (

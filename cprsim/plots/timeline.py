@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
 
 from cprsim.plots.axes import CAPTION, FAINT, INK, LOOKS, look_of, stacked, style, title_figure
 from cprsim.results.words import hours, percent, saves
@@ -34,7 +34,7 @@ CUT_ABOVE_TIMES = 4.0  # a lane so many times as long as the next is cut, to let
 ENDS_OF_SAVES = ("save_committed", "save_abandoned")
 N_READABLE = 60  # marks of one kind in a lane that still stand apart
 SHARE_OF_CLOSE_UP = 0.12  # of the whole time: a wider close-up would show nothing new
-LOST, SAVE = LOOKS["lost"].colour, LOOKS["save"].colour
+LOST, SAVE = LOOKS["lost"]["facecolor"], LOOKS["save"]["facecolor"]
 FAILED: dict[str, Any] = {
     "ls": "", "marker": "v", "ms": 6.5, "color": INK, "mec": "white", "mew": 0.4
 }  # fmt: skip
@@ -159,9 +159,9 @@ def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
         least_h = 0.0 if activity in ("useful", "save") or crowded else hairline_h
         wide = [(start, width) for start, width in hours_of if width >= wide_h]
         thin = [(start, max(width, least_h)) for start, width in hours_of if width < wide_h]
-        for parts, hatch in ((wide, look.hatch), (thin, "")):
+        for parts, hatch in ((wide, look["hatch"]), (thin, "")):
             if parts:
-                fill = look.fill() | {"hatch": hatch}
+                fill = look | {"hatch": hatch}
                 # snapping to whole pixels would make some of many short spans wider than others
                 axes.broken_barh(parts, (y + bottom, top - bottom), zorder=2, snap=False, **fill)
     strip = Rectangle((0, y + bottom), lane.end_h, top - bottom, fill=False, ec=FAINT, lw=0.6)
@@ -215,7 +215,7 @@ def _legend(figure: Figure, lanes: list[Lane]) -> None:
          {"color": SAVE, "lw": 2, "alpha": 0.45}),
         ("save abandoned", any(lane.abandoned_at_h for lane in lanes), ABANDONED),
     ]  # fmt: skip
-    handles: list[Artist] = [look_of(activity).patch() for activity in activities(lanes)]
+    handles: list[Artist] = [Patch(**look_of(activity)) for activity in activities(lanes)]
     handles += [Line2D([], [], label=label, **look) for label, is_shown, look in marks if is_shown]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6))
 

@@ -132,11 +132,21 @@ def test_a_run_that_was_cut_off_goes_on_unless_a_part_is_damaged_or_of_other_cod
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_what_is_kept_is_whole_and_of_a_full_run(folder: Path) -> None:
-    manifest, made = read_manifest(folder), read_reproduced(folder)
+def test_what_is_kept_is_whole_of_a_full_run_and_of_the_claims_of_the_catalogue(
+    folder: Path,
+) -> None:
+    """Each claim once, as it was judged: the same paper's word, mark, unit and inputs."""
+    manifest, made, study = read_manifest(folder), read_reproduced(folder), STUDIES[folder.name]
     assert (manifest["name"], manifest["effort"]) == (folder.name, "full")
     assert len(made.figures) == len(made.summary.charts)
+    assert made.summary.title == study.title
+    targets = {target.quantity: target for target in study.claims.values()}
+    assert len(targets) == len(study.claims)
+    assert targets.keys() <= {row.quantity for row in made.summary.rows}
     for row in made.summary.rows:
+        target = targets.get(row.quantity, Target(row.quantity))
+        claimed = (target.text, target.mark, target.unit, target.free)
+        assert claimed == (row.paper, row.mark, row.unit, row.free), row.quantity
         if row.mark in ("recalled", "derived"):  # no such number is called reproduced
             assert "reproduced" not in str(row.verdict)
         if row.free:

@@ -10,12 +10,9 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.records import Z_95
-from cprsim.studies import STUDIES
 from cprsim.studies.estimates import StudyEstimate
-from cprsim.studies.study import read_reproduced
 from cprsim.studies.systems import without_noise
 from cprsim.studies.verdicts import FITTED, SET_UP_RECALLED, Finding, Target
-from tests.making import SCENARIOS
 
 FREE = ["a", "b"]
 
@@ -105,20 +102,6 @@ def test_a_target_shows_its_tolerance_and_what_is_undecided() -> None:
     row = near.claim(without_noise(near, StudyEstimate(10.0)))
     assert (row.quantity, row.ours, row.free) == ("what (± 1 %)", "10 %", ("a link",))
     assert str(row.verdict) == "open, can't be told: assumed a link"
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_the_catalogue_has_the_claims_that_are_kept(name: str) -> None:
-    """Each once, as it was judged: the same paper's word, mark, unit and inputs."""
-    kept = read_reproduced(SCENARIOS.parent / "results" / "reproduction" / name).summary
-    targets = {one.quantity: one for one in STUDIES[name].claims.values()}
-    assert len(targets) == len(STUDIES[name].claims)
-    assert targets.keys() <= {row.quantity for row in kept.rows}
-    assert STUDIES[name].title == kept.title
-    for row in kept.rows:
-        one = targets.get(row.quantity, Target(row.quantity))
-        said = (one.text, one.mark, one.unit, one.free)
-        assert said == (row.paper, row.mark, row.unit, row.free), row.quantity
 
 
 @pytest.mark.parametrize(
