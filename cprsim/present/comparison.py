@@ -13,6 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, Section, Table, number_columns, word_columns
 from cprsim.present.money import WORK, bills_frame
+from cprsim.present.run import loss_heading
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.losses import Metric
@@ -230,6 +231,7 @@ def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
 
 
 def _label(quantity: str) -> str:
-    metric = Metric.of_quantity(quantity)
-    loss = f"  {part_label(quantity)}" if metric is None else f"{metric.label} loss, ×10⁻⁴"
-    return LABELS.get(quantity, loss)
+    if quantity in LABELS:
+        return LABELS[quantity]
+    is_loss = Metric.of_quantity(quantity) is not None
+    return loss_heading(quantity) if is_loss else f"  {part_label(quantity)}"

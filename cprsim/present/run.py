@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +73,6 @@ PLACED = frozenset({
 """Metrics with a column of their own in a table, or in frames alone."""
 
 Spreads = Mapping[str, Estimate]
-Cell = Callable[[Policy, Spreads], str]
 
 
 def answer_of_run(result: Result, **about: Any) -> Answer:
@@ -180,51 +178,48 @@ def _replications_to_replay(result: Result) -> list[str]:
 
 def costs_table(result: Result) -> Table:
     """A row per strategy: overhead, failures, ETTR, PLS, cost; columns that say nothing go."""
-    spreads, policies, price = result.spreads(), result.policies, result.price
-    stale = any(policy.leaves_stale for policy in policies)
+    policies, price = result.policies, result.price
+    spreads = [result.spreads()[policy.name] for policy in policies]
 
-    def of(name: str) -> list[Estimate]:
-        return [spreads[policy.name][name] for policy in policies]
+    def means(name: str) -> list[float]:
+        return [of[name].mean for of in spreads]
 
-    paid = any(a.mean < b.mean for a, b in zip(of("ettr_paid"), of("ettr"), strict=True))
-    losses = ["auc_loss", *further_losses(result.replications)] if stale else []
-    columns: list[tuple[bool, Column, Cell]] = [
-        (True, *_words("strategy", lambda policy, _: policy.name)),
-        (True, *_words("saves every", partial(_every, useful_h=result.useful_h))),
-        (True, Column("overhead, %"), _overhead),
-        (True, Column("failures"), lambda _, of: significant(of["failures"].mean)),
-        (True, Column("ETTR"), lambda _, of: _fixed(of["ettr"].mean)),
-        (paid, Column("ETTR paid"), lambda _, of: _fixed(of["ettr_paid"].mean)),
-        (
-            any(policy.tax.nodes for policy in policies),
-            Column("extra nodes"), lambda policy, _: significant(policy.tax.nodes),
-        ),
-        (
-            any(policy.tax.memory for policy in policies),
-            Column("memory, + % of state"), lambda policy, _: percent_number(policy.tax.memory),
-        ),
-        (
-            stale, Column("PLS"),
-            lambda policy, of: portion(of["pls"].mean) if policy.leaves_stale else NO_NUMBER,
-        ),
-        *((knows_loss(result, loss), loss_column(loss), _loss(loss)) for loss in losses),
-        (True, Column("cost, node-h"), lambda _, of: _mean(of["overhead_node_h"])),
-        *(
-            (all(name in of for of in spreads.values()), Column(name.replace("_", " ")),
-             _added(name))
-            for name in BESIDE if name not in PLACED
-        ),
-    ]  # fmt: skip
+    columns = {
+        "overhead, %": [_overhead(of) for of in spreads],
+        "failures": [significant(mean) for mean in means("failures")],
+        "ETTR": [_fixed(mean) for mean in means("ettr")],
+    }
+    if any(paid < ettr for paid, ettr in zip(means("ettr_paid"), means("ettr"), strict=True)):
+        columns["ETTR paid"] = [_fixed(mean) for mean in means("ettr_paid")]
+    if any(policy.tax.nodes for policy in policies):
+        columns["extra nodes"] = [significant(policy.tax.nodes) for policy in policies]
+    if any(policy.tax.memory for policy in policies):
+        columns["memory, + % of state"] = [percent_number(policy.tax.memory) for policy in policies]
+    if any(policy.leaves_stale for policy in policies):
+        columns["PLS"] = [
+            portion(mean) if policy.leaves_stale else NO_NUMBER
+            for policy, mean in zip(policies, means("pls"), strict=True)
+        ]
+        for loss in ("auc_loss", *further_losses(result.replications)):
+            if knows_loss(result, loss):
+                losses = (of[loss] for of in spreads)
+                columns[loss_heading(loss)] = [
+                    ten_thousandths(lost.mean, lost.half_width) for lost in losses
+                ]
+    columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in spreads]
+    for name in BESIDE:
+        if name not in PLACED and all(name in of for of in spreads):
+            columns[name.replace("_", " ")] = [significant(mean) for mean in means(name)]
     if price is not None:
-        cost = partial(_priced, node_hour=price.node_hour)
-        columns.append((True, Column(f"cost, {price.currency or 'money'}"), cost))
-    columns_shown = [(column, cell) for is_shown, column, cell in columns if is_shown]
+        costs = (of["overhead_node_h"].times(price.node_hour) for of in spreads)
+        columns[f"cost, {price.currency or 'money'}"] = [_mean(cost) for cost in costs]
+    names = [policy.name for policy in policies]
+    intervals = [_every(policy, result.useful_h) for policy in policies]
     return Table(
-        caption=_caption(result),
-        columns=[column for column, _ in columns_shown],
-        rows=[[cell(policy, spreads[policy.name]) for _, cell in columns_shown]
-              for policy in policies],
-    )  # fmt: skip
+        _caption(result),
+        [*word_columns("strategy", "saves every"), *map(Column, columns)],
+        [*zip(names, intervals, *columns.values(), strict=True)],
+    )
 
 
 def _caption(result: Result) -> str:
@@ -254,11 +249,7 @@ def parts_table(result: Result) -> Table:
     )
 
 
-def _words(heading: str, cell: Cell) -> tuple[Column, Cell]:
-    return word_columns(heading)[0], cell
-
-
-def _every(policy: Policy, _: Spreads, useful_h: float) -> str:
+def _every(policy: Policy, useful_h: float) -> str:
     if policy.interval_h == inf:
         never = policy.on_failure == RESTART
         return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
@@ -268,7 +259,7 @@ def _every(policy: Policy, _: Spreads, useful_h: float) -> str:
     return f"{saved} ({hours(policy.interval_h)}, {policy.interval_rule})"
 
 
-def _overhead(_: Policy, of: Spreads) -> str:
+def _overhead(of: Spreads) -> str:
     overhead = of["overhead_fraction"]
     if isnan(overhead.mean):
         return f"{percent(of[FINISHED].mean)} done"
@@ -285,24 +276,11 @@ def _mean(estimate: Estimate) -> str:
     return with_interval(estimate.mean, estimate.half_width)
 
 
-def _priced(_: Policy, of: Spreads, node_hour: float) -> str:
-    return _mean(of["overhead_node_h"].times(node_hour))
-
-
-def _added(name: str) -> Cell:
-    """Of a metric that this file says nothing of."""
-    return lambda _, of: significant(of[name].mean)
-
-
-def loss_column(quantity: str) -> Column:
+def loss_heading(quantity: str) -> str:
     """Of the loss in one metric, in ten-thousandths."""
     metric = Metric.of_quantity(quantity)
     assert metric is not None, quantity
-    return Column(f"{metric.label} loss, ×10⁻⁴")
-
-
-def _loss(quantity: str) -> Cell:
-    return lambda _, of: ten_thousandths(of[quantity].mean, of[quantity].half_width)
+    return f"{metric.label} loss, ×10⁻⁴"
 
 
 def _fixed(value: float) -> str:
@@ -314,32 +292,31 @@ def _fixed(value: float) -> str:
 
 def pictures_of_run(result: Result) -> dict[str, Picture]:
     """Its figures by name; one replication alone has no means and no percentiles."""
-    by_strategy = dict(overhead_percentiles(result)) if result.replay is None else {}
-    pictures = [
-        Picture(
-            f"Replication {result.timeline_replication} along its wall time, a lane per strategy",
-            "A lane per strategy over wall time: useful work, saves, failures, recoveries and work "
-            "done again; below, the first failure from close up. The table below has the numbers.",
-            lambda: timeline_figure(result),
-            "timeline",
-        )
-    ]
-    if by_strategy:
-        pictures.insert(0, Picture(
-            "Overhead over the percentile of the runs",
-            "A line per strategy: overhead in percent of useful time over the percentile of the "
-            "runs, with bands of the 95 % intervals. The table below has the numbers.",
-            lambda: percentiles_figure(by_strategy, run_name=result.name),
-            "percentiles",
-        ))  # fmt: skip
+    pictures = []
     if result.replay is None:
-        pictures.insert(0, Picture(
+        pictures.append(Picture(
             "Overhead by strategy and cause",
             "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
             "with the 95 % interval of the total. The table below has the numbers.",
             lambda: overhead_figure(result),
             "overhead",
         ))  # fmt: skip
+    by_strategy = dict(overhead_percentiles(result)) if result.replay is None else {}
+    if by_strategy:
+        pictures.append(Picture(
+            "Overhead over the percentile of the runs",
+            "A line per strategy: overhead in percent of useful time over the percentile of the "
+            "runs, with bands of the 95 % intervals. The table below has the numbers.",
+            lambda: percentiles_figure(by_strategy, run_name=result.name),
+            "percentiles",
+        ))  # fmt: skip
+    pictures.append(Picture(
+        f"Replication {result.timeline_replication} along its wall time, a lane per strategy",
+        "A lane per strategy over wall time: useful work, saves, failures, recoveries and work "
+        "done again; below, the first failure from close up. The table below has the numbers.",
+        lambda: timeline_figure(result),
+        "timeline",
+    ))  # fmt: skip
     return {picture.name: picture for picture in pictures}
 
 

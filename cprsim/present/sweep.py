@@ -19,7 +19,7 @@ from cprsim.present.document import (
     word_columns,
 )
 from cprsim.present.provenance import origin
-from cprsim.present.run import loss_column
+from cprsim.present.run import loss_heading
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.folder import read_manifest
 from cprsim.results.metrics import OVERHEAD, parts_among, records_of
@@ -251,7 +251,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
         rows.setdefault(place, {}).setdefault(row["strategy"], row)
     captions = {OVERHEAD: _caption(result)}
     captions |= {} if result.currency is None else {COST_MONTH: f"{result.currency} for {MONTH}"}
-    captions |= {loss: loss_column(loss).heading for loss in result.losses}
+    captions |= {loss: loss_heading(loss) for loss in result.losses}
     left = f" The first {MOST_ROWS} of {len(rows):,} rows; all are in sweep.csv."
     return [
         Table(
