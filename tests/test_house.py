@@ -14,8 +14,11 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import cprsim
 
 ROOT = Path(__file__).parent.parent
 LARGEST_BYTES = 600_000
@@ -201,3 +204,25 @@ def test_files_that_the_architecture_names_are_there() -> None:
         if not any((ROOT / at / one).is_file() for at in ("cprsim", ""))
     ]
     assert not missing
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = yaml.safe_load(page("CITATION.cff"))
+    assert citation["version"] == cprsim.__version__
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert citation["license"] == "Apache-2.0"
+
+
+def test_github_runs_the_stages_of_ci_with_the_oldest_and_the_newest_python() -> None:
+    jobs = yaml.safe_load(page(".github/workflows/ci.yml"))["jobs"]
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    script = page(".ci/run")
+    stages = re.findall(r"^(?:make|\.ci/stage) (.*)$", script, re.MULTILINE)
+    assert stages
+    run = "\n".join(step.get("run", "") for step in steps).splitlines()
+    assert {f"make {stage}" for stage in stages} <= {*run}
+    metadata = tomllib.loads(page("pyproject.toml"))["project"]
+    named = [line.rpartition(" ")[2] for line in metadata["classifiers"] if " 3." in line]
+    for job in ("wheel", "start"):
+        tried = jobs[job]["strategy"]["matrix"]["python"]
+        assert [tried[0], tried[-1]] == [named[0], named[-1]]

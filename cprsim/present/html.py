@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
 from importlib.resources import files
 from itertools import count
 
@@ -13,7 +12,7 @@ from markupsafe import Markup, escape
 
 from cprsim.errors import printable
 from cprsim.plots.save import bytes_of
-from cprsim.present.document import Block, Document, Picture
+from cprsim.present.document import Document, Picture
 
 _CODE = re.compile(r"`([^`]+)`")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
@@ -32,13 +31,11 @@ def render(document: Document, title: str | None = None) -> str:
     return printable(page)
 
 
-def fragment(document: Document, blocks: Sequence[Block] | None = None) -> str:
+def fragment(document: Document) -> str:
     """Title, answer, table, remarks and first figure, for a notebook; figures are images."""
-    if blocks is None:
-        blocks = [*document.main, *document.pictures[:1]]
     text = _template("fragment.html").render(
         document=document,
-        blocks_shown=blocks,
+        blocks_shown=[*document.main, *document.pictures[:1]],
         number=lambda: next(_NUMBERS),
         image=lambda picture: inline(picture, "png"),
     )

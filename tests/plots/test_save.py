@@ -15,7 +15,7 @@ from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import bytes_of, save_figure
 from cprsim.plots.timeline import timeline_figure
-from tests.plots import conftest as hand
+from tests.plots import test_figures as hand
 from tests.plots import test_sweep_figures as sweeps
 
 NO_FORMULA = r"$x_{\alpha$"  # matplotlib ends in an error where it takes this for mathematics
