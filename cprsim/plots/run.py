@@ -1,9 +1,9 @@
-"""The figures of a run: its overhead by part, as in the CPR paper, and by percentile."""
+"""Overhead by part, as in the CPR paper, of a run or of many systems; and by percentile."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isnan
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from cprsim.errors import printable
 from cprsim.plots.axes import (
     FAINT,
     INK,
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
 
     from cprsim.recovery.policy import Policy
     from cprsim.results.run import Result
+    from cprsim.systems_compared.comparison import Comparison
 
 BAR_WIDTH = 0.58
+ROW_IN, SYSTEM_BAR = 0.3, 0.62  # of a figure with a row per system
 NOTE = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}
 READ_AT = 95  # the percentile by which the scale of all is chosen
 LEAST_WIDTH_IN = 4.6  # that the texts need however few bars there are
@@ -136,3 +139,46 @@ def percentiles_figure(overheads: Mapping[str, pd.DataFrame], *, run_name: str) 
     return chart_figure(
         Chart(title, "share of replications with at most this overhead; bands: 95 %", (panel,))
     )
+
+
+def systems_figure(comparison: Comparison) -> Figure:
+    """A bar per system, the cheapest on top, with the 95 % interval of the total."""
+    standings, result = comparison.standings, comparison.result
+    finishing = [standing for standing in standings if standing.finishes]
+    parts = [
+        part
+        for part in stacked(result.parts)
+        if any(standing.part(part) > 0 for standing in finishing)
+    ]
+    edge = axis_top([max(standing.overhead.high, standing.overhead.mean) for standing in finishing])
+    with style():
+        figure = Figure(figsize=(8.0, 1.9 + ROW_IN * len(standings)), layout="constrained")
+        axes = figure.add_subplot()
+        for y, standing in enumerate(standings):
+            left, half = 0.0, nan
+            for part in parts if standing.finishes else ():
+                axes.barh(y, standing.part(part), SYSTEM_BAR, left, **look_of(part))
+                left, half = left + standing.part(part), standing.overhead.half_width
+            if half > 0 and left < edge:
+                axes.errorbar(left, y, xerr=half, color=INK, capsize=3, lw=1.1)
+            total = f" {standing.percent}{' →' * (left > edge)}"
+            axes.text(1, y, total, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
+        axes.set_xlim(0, edge)
+        axes.set_ylim(len(standings) - 0.5, -0.5)
+        axes.set_yticks(
+            range(len(standings)), [printable(standing.label) for standing in standings]
+        )
+        axes.tick_params(axis="y", length=0)
+        percent_axis(axes.xaxis)
+        axes.xaxis.grid(True)
+        axes.set_xlabel(OVERHEAD_LABEL)
+        handles = [Patch(**look_of(part)) for part in parts]
+        figure.legend(handles=handles, loc="outside lower left", ncols=5, fontsize=8)
+        n = int(result.replications["replication"].nunique())
+        caption = (
+            f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; "
+            f"{comparison.intervals}; mean of {count(n, 'replication')}, in % of useful "
+            "time; error bars: 95 %"
+        )
+        title_figure(figure, f"Overhead by system: {comparison.name}", caption)
+    return figure

@@ -265,8 +265,8 @@ def _chart(curve: StalenessCurve) -> Chart:
                 OFTEN: [response for response in responses if response.strategy in often | {WHOLE}],
             }
         label = f"{metric.loss_label}{' [nats]' if metric == Metric.LOG_LOSS else ''}"
-        for suffix, some in groups.items():
-            title, lines = f"{metric.loss_label}{suffix}", tuple(map(_line, some))
+        for suffix, group in groups.items():
+            title, lines = f"{metric.loss_label}{suffix}", tuple(map(_line, group))
             panels.append(Panel(title, "weighted PLS, portion of samples", label, lines))
     return Chart(
         f"Accuracy lost over the portion of lost samples: {curve.name}",

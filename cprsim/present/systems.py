@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.plots.systems import systems_figure
+from cprsim.plots.run import systems_figure
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
     Column,

@@ -410,8 +410,8 @@ def _at_scale(work: Work, samples: int, seed: int) -> dict[str, Any]:
     measured = measure_replication(experiment, seed, stand_in, train)
     baseline = measured.whole
     outcome: dict[str, Any] = {
-        "position": _some(baseline.curve.position),
-        "": _some(baseline.curve.loss),
+        "position": _thinned(baseline.curve.position),
+        "": _thinned(baseline.curve.loss),
     }
     for strategy in measured.strategies:
         assert strategy.trained is not None, "the production job finishes"
@@ -419,12 +419,12 @@ def _at_scale(work: Work, samples: int, seed: int) -> dict[str, Any]:
             "log_loss": strategy.trained.quality.log_loss - baseline.quality.log_loss,
             "auc": baseline.quality.auc - strategy.trained.quality.auc,
             "pls": strategy.pls,
-            "curve": _some(strategy.trained.curve.loss),
+            "curve": _thinned(strategy.trained.curve.loss),
         }
     return outcome
 
 
-def _some(values: Any) -> list[float]:
+def _thinned(values: Any) -> list[float]:
     """At most `N_SHOWN` points of a curve, each the mean of those around it."""
     pieces = np.array_split(np.asarray(values, dtype=np.float64), min(N_SHOWN, len(values)))
     return [float(piece.mean()) for piece in pieces]

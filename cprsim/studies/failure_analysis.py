@@ -170,8 +170,8 @@ def _panels(
     gamma = Gamma.from_mean(fitted["mean, h"], fitted["shape"])
     label = f"gamma, shape {fitted['shape']:.2f}"
     curve = survival_curve(lifetimes)
-    some = np.unique(np.linspace(0, len(curve.age_h) - 1, N_SHOWN).astype(int))
-    ages = curve.age_h[some]
+    shown = np.unique(np.linspace(0, len(curve.age_h) - 1, N_SHOWN).astype(int))
+    ages = curve.age_h[shown]
     borders = np.array([0.0, 0.5, 1, 2, 4, 7, 11, 16, 24, 40, 70, 100])
     middle = (borders[:-1] + borders[1:]) / 2
 
@@ -181,7 +181,7 @@ def _panels(
 
     return (
         Panel("Survival", "hours", "share of jobs that last longer", (
-            jobs(ages, curve.survival[some], curve.standard_error[some], "steps"),
+            jobs(ages, curve.survival[shown], curve.standard_error[shown], "steps"),
             series(label, ages, gamma.survival(ages)),
         )),
         Panel("Hazard", "hours", "failures per hour", (

@@ -84,8 +84,8 @@ def split(jobs: Jobs, strategy: str, low: float, high: float) -> dict[str, float
     """Mean parts of overhead, in percent, of the jobs between two ranks of overhead."""
     mine = pd.DataFrame({name: values.ravel() for name, values in jobs[strategy].items()})
     ranked = mine.sort_values("overhead", kind="stable")
-    some = ranked.iloc[int(low * len(mine)) : int(np.ceil(high * len(mine)))]
-    return {part: float(some[part].mean()) for part in PARTS}
+    between = ranked.iloc[int(low * len(mine)) : int(np.ceil(high * len(mine)))]
+    return {part: float(between[part].mean()) for part in PARTS}
 
 
 def fleet(work: Work) -> Summary:
@@ -152,7 +152,7 @@ def fleet(work: Work) -> Summary:
 def _costs(work: Work, title: str, loaded: LoadedScenario, n_kinds: int) -> Jobs:
     """Simulate a fleet, `N_TOGETHER` kinds of jobs at a time."""
     parts = {
-        f"{title}, {n_kinds} kinds, from {first}": partial(_some, loaded, n_kinds, first)
+        f"{title}, {n_kinds} kinds, from {first}": partial(_jobs_of_kinds, loaded, n_kinds, first)
         for first in range(0, n_kinds, N_TOGETHER)
     }
     pieces = [*work.compute(parts).values()]
@@ -162,7 +162,9 @@ def _costs(work: Work, title: str, loaded: LoadedScenario, n_kinds: int) -> Jobs
     }
 
 
-def _some(fleet: LoadedScenario, n_kinds: int, first: int) -> dict[str, dict[str, list[Any]]]:
+def _jobs_of_kinds(
+    fleet: LoadedScenario, n_kinds: int, first: int
+) -> dict[str, dict[str, list[Any]]]:
     n_jobs = fleet_of(fleet).jobs or 0
     n_each = min(n_jobs // n_kinds, MOST_OF_A_KIND)
     fleet = fleet.varied({"simulation.replications": n_each}, fleet.place)
