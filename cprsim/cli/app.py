@@ -112,13 +112,10 @@ def _parameter(
     annotation = parameter.annotation
     if isinstance(annotation, str):
         annotation = eval(annotation, function.__globals__)
-    bounds, shell = [], Shell()
-    for extra in _extras(annotation):
-        if isinstance(extra, Shell):
-            shell = extra
-        else:
-            bounds.append(extra)
-    kind = _kind(annotation, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)
+    types, extras = _leaves(annotation)
+    bounds = [extra for extra in extras if not isinstance(extra, Shell)]
+    shell = [Shell(), *(extra for extra in extras if isinstance(extra, Shell))][-1]
+    kind = _kind(types, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)
     default = parameter.default if shell.default is None else shell.default
     if shell.many and not isinstance(default, list):
         default = []
@@ -140,40 +137,34 @@ def _parameter(
     )  # fmt: skip
 
 
-def _extras(annotation: Any) -> Sequence[Any]:
-    """What `Annotated` adds, also within a union."""
+def _leaves(annotation: Any) -> tuple[list[Any], list[Any]]:
+    """The alternatives of an annotation, and what `Annotated` adds to any of them."""
     if get_origin(annotation) is Annotated:
         inner, *extras = get_args(annotation)
-        return [*_extras(inner), *extras]
+        types, more = _leaves(inner)
+        return types, [*more, *extras]
     if get_origin(annotation) in (Union, UnionType):
-        return [extra for alternative in get_args(annotation) for extra in _extras(alternative)]
-    return []
+        leaves = [_leaves(alternative) for alternative in get_args(annotation)]
+        return [kind for types, _ in leaves for kind in types], [
+            extra for _, extras in leaves for extra in extras
+        ]
+    return [annotation], []
 
 
-def _kind(annotation: Any, *, many: bool) -> Any:
+def _kind(types: Sequence[Any], *, many: bool) -> Any:
     """The type that the command line takes; of a sequence, that of its entries."""
     if many:
-        entries = [get_args(kind)[0] for kind in _types(annotation) if get_origin(kind) is Sequence]
-        entry: Any = _kind(entries[0] if entries else annotation, many=False)
+        entries = [get_args(kind)[0] for kind in types if get_origin(kind) is Sequence]
+        entry: Any = _kind(_leaves(entries[0])[0] if entries else types, many=False)
         if get_origin(entry) is Literal:  # typer has no lists of them
             choices = [(choice, choice) for choice in get_args(entry)]
             return list[StrEnum("Choice", choices)]  # type: ignore[misc]
         return list[entry]
-    types = _types(annotation)
     if bool in types:
         return bool
     literal = [kind for kind in types if get_origin(kind) is Literal]
     simple: Any = literal[0] if literal else next((kind for kind in SIMPLE if kind in types), str)
     return simple | None if NoneType in types else simple
-
-
-def _types(annotation: Any) -> list[Any]:
-    """The alternatives of an annotation."""
-    if get_origin(annotation) is Annotated:
-        return _types(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, UnionType):
-        return [kind for alternative in get_args(annotation) for kind in _types(alternative)]
-    return [annotation]
 
 
 PROGRAM_OPTIONS = ("-q", "--quiet", "-v", "--verbose")  # wherever they stand
