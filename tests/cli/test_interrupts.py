@@ -57,6 +57,7 @@ def interrupted(arguments: list[str], begun) -> subprocess.CompletedProcess[str]
         ("measure trained.yaml --out c.json --seeds 200 --workers 1", "c.json.runs/seed-*.jsonl",
          "{:,} finished training runs are kept in "),
     ],
+    ids=["sweep", "sweep by two", "measure"],
 )  # fmt: skip
 def test_what_is_finished_is_kept_and_counted_and_the_way_on_is_said(
     scenario, arguments, parts, kept
