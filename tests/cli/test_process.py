@@ -183,7 +183,7 @@ def test_where_the_memory_runs_out_one_line_says_what_to_ask_for(
         ("validate small.yaml >&-", 0, ""),
         ("run nothing.yaml >&-", 2, "nothing.yaml: cannot be read: No such file or directory\n"),
         ("run nothing.yaml >&- 2>&- <&-", 2, ""),
-        ("run small.yaml -q --replications 2 >&- <&-", 0, ""),
+        ("run small.yaml --replications 2 >&- <&-", 0, ""),
         ("--version >/dev/full", 1, "cprsim: No space left on device\n"),
         ("validate --schema >/dev/full", 1, "cprsim: No space left on device\n"),
     ],
@@ -191,7 +191,7 @@ def test_where_the_memory_runs_out_one_line_says_what_to_ask_for(
 def test_a_closed_stream_is_like_none_and_a_full_disk_is_said(
     tmp_path, arguments, code, message
 ) -> None:
-    command = f"{' '.join(PROGRAM)} {arguments}"
+    command = f"{' '.join(PROGRAM)} -q {arguments}"  # without its progress on a busy machine
     done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (code, message)
     if arguments.startswith("run small"):
