@@ -38,9 +38,8 @@ def shown_with_figure(
 ) -> str:
     """The same (nothing of it where `until` is empty) and a figure, kept in ``docs/figures``.
 
-    It is the first of the results folder whose name ends in `figure`.
-
-    The digest in the comment makes a check of the document fail where the figure has changed.
+    It is the first of the results folder whose name ends in `figure`. The digest in the comment
+    makes a check of the document fail where the figure has changed.
     """
     printed = _printed(command, folder)
     results = next(line.split()[1] for line in printed.splitlines() if line[:8] == "results ")
@@ -98,10 +97,8 @@ def studies() -> str:
 
 def misses() -> str:
     """The kept comparisons that missed the paper's number, or are open."""
-    found = _claims()
-    found = found[found["finding"].isin(MISSED)]
     columns = ["result", "quantity", "paper", "provenance", "ours", "finding"]
-    rows = found[columns].itertuples(index=False)
+    rows = _claims().query("finding in @MISSED")[columns].itertuples(index=False)
     return f"\n{raw_table(['study', *columns[1:]], rows)}\n"
 
 
