@@ -76,5 +76,5 @@ def paces(events: pd.DataFrame) -> list[tuple[float, float, float, float]]:
 def test_speed_over_time_is_that_of_the_nodes_that_are_there(scenario: Path) -> None:
     experiment = assemble(load_scenario(scenario))
     logs = replay(experiment, 0)
-    found = paces(timeline_rows(logs, experiment.cluster))
-    assert [tuple(one) for one in found] == [pytest.approx(row) for row in BY_HAND]
+    measured = paces(timeline_rows(logs, experiment.cluster))
+    assert [tuple(pace) for pace in measured] == [pytest.approx(row) for row in BY_HAND]
