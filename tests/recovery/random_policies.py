@@ -628,7 +628,7 @@ def rounded(record: Any, unit_h: float, name: str = "") -> Any:
         return unit_h * (max(1.0, round(record * N_PER_H[name])) / N_PER_H[name])
     if not is_dataclass(record):
         return record
-    values = {value.name: getattr(record, value.name) for value in fields(record)}
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
     return replace(record, **{name: rounded(value, unit_h, name) for name, value in values.items()})
 
 

@@ -6,28 +6,24 @@ The formulas (`tests/closed_forms.py`) share no code with the engines. Means lie
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, Cluster, CostBreakdown, Duration, Estimate, Floats
+from cprsim.records import Clock, CostBreakdown, Duration, Estimate, Floats
 from cprsim.recovery.intervals import expected_pls
-from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import (
     CHECK,
     NO_CONTENT,
     OWN,
     Capture,
-    Medium,
-    Policy,
     Reach,
     Rule,
     Scope,
     Tax,
-    Tier,
     To,
     checked,
 )  # fmt: skip
@@ -47,7 +43,7 @@ from tests.closed_forms import (
     tier_overhead_fraction,
 )
 from tests.engines import FULL, NONE, PARTIAL, job_of, run_many, z_score
-from tests.recovery.lives import STATE, remote, rule, saves
+from tests.recovery.lives import job, memory, remote, rule, saves
 
 N, N_OF_STRATEGIES, N_BY_SIMPY = 20_000, 40_000, 400
 LONGEST = 10.0  # of the useful hours: failures are drawn up to there
@@ -81,28 +77,10 @@ class Form:
     n_together: int = 1  # slots that a failure strikes
 
 
-def job(
-    policy: Policy,
-    useful_h: float,
-    clock: Clock = Clock.PROGRESS,
-    detect_h: tuple[float, ...] = (0.0,),
-) -> SimulatedJob:
-    """Failures of a node, or of a process and of a node."""
-    names = ("process", "node")[-len(detect_h) :]
-    scopes = tuple(
-        Scope(name, Reach[name.upper()], Constant(hours), name == "node")
-        for name, hours in zip(names, detect_h, strict=True)
-    )
-    cluster = Cluster((STATE,))
-    require_legal(policy, cluster, scopes)
-    return SimulatedJob(useful_h, cluster, clock, scopes, policy)
-
-
 def saving(
-    *captures: Capture, rules: tuple[Rule, ...] = (rule("all", "detect", "remote"),), **more: Any
-) -> Policy:
-    tiers = more.pop("tiers", (remote(),))
-    return Policy("of a closed form", rules, tiers, captures, **more)
+    *captures: Capture, rules: tuple[Rule, ...] = (rule("all", "", "remote"),), **how: Any
+) -> SimulatedJob:
+    return job(*rules, captures=captures, **{"clock": Clock.PROGRESS} | how)
 
 
 # --------------------------------------------------------------------------- strategies
@@ -153,7 +131,9 @@ EVERY = (1, 4)
 BOTH = ("memory", "remote")
 
 
-def nested(stalls_h: Sequence[float], recoveries_h: Sequence[float] = (0.0, 0.0)) -> Policy:
+def nested(
+    stalls_h: Sequence[float], recoveries_h: Sequence[float], clock: Clock = Clock.PROGRESS
+) -> SimulatedJob:
     """Host memory, which the failure of a process spares, and remote saves at some of its points.
 
     What a recovery takes follows from the scope, whichever tier it loads from.
@@ -162,31 +142,30 @@ def nested(stalls_h: Sequence[float], recoveries_h: Sequence[float] = (0.0, 0.0)
     return saving(
         *(saves(tier, n, stall_h) for tier, n, stall_h in zip(BOTH, EVERY, stalls_h, strict=True)),
         rules=(rule("all", process, *BOTH, scopes=("process",)), rule("all", node, *BOTH)),
-        tiers=(Tier("memory", Medium.HOST, OWN, "state"), remote()),
-    )
+        tiers=(memory(OWN), remote()), clock=clock, useful_h=24.0,
+    )  # fmt: skip
 
 
 def nested_form(clock: Clock, *numbers: Any) -> Form:
     stalls_h, recoveries_h, rates = numbers
-    of = job(nested(stalls_h, recoveries_h), 24.0, clock, (0.0, 0.0))
     name = f"nested tiers on {clock}, saves of {stalls_h} h"
-    return Form(name, of, rates, nested_h(clock, 24.0, 1.0, EVERY, *numbers))
+    theory_h = nested_h(clock, 24.0, 1.0, EVERY, *numbers)
+    return Form(name, nested(stalls_h, recoveries_h, clock), rates, theory_h)
 
 
 # lost shards are rebuilt while the job goes on, however many are lost together
-PARITY = Policy(
-    "parity", (rule("nobody", f"detect, rebuild {REBUILD_H}~", speed_meanwhile=0.5),),
-    tax=Tax(0.125),
+PARITY = saving(
+    rules=(rule("nobody", f"detect .25, rebuild {REBUILD_H}~", speed_meanwhile=0.5),),
+    tax=Tax(0.125), useful_h=100.0,
 )  # fmt: skip
-CORRUPT = remote(generations=8, p_corrupt=0.15)
 TOLD_APART = saving(
-    saves("remote", 2, 0.25), step_h=STEP_H,
-    rules=(rule("all", "detect", to=To.STEP_BEGUN, scopes=("process",)),
-           rule("all", "detect", "remote")),
+    saves("remote", 2, 0.25), step_h=STEP_H, useful_h=40.0,
+    rules=(rule("all", "detect .125", to=To.STEP_BEGUN, scopes=("process",)),
+           rule("all", "detect .5", "remote")),
 )  # fmt: skip
 SYSTEMS = [
     *(Form(f"age of content saved for {behind_h} h, {n} in flight",
-           job(saving(saves("remote", 1.25, None, behind_h, in_flight=n)), 50.0), [0.2],
+           saving(saves("remote", 1.25, None, behind_h, in_flight=n), useful_h=50.0), [0.2],
            content_age_h(50.0, 1.25, behind_h, n), lost)
       for behind_h, n in ((0.0, 1), (0.75, 1), (1.25, 1), (2.0, 2), (3.0, 3), (8.75, 7))),
     nested_form(Clock.UPTIME, (0.125, 0.0), (0.125, 0.5), (0.15, 0.05)),
@@ -196,23 +175,23 @@ SYSTEMS = [
     nested_form(Clock.UPTIME, (0.125, 0.5), (0.125, 0.5), (0.3, 0.05)),
     # on the way back from a remote save, those to host memory are made again: 0 to 3 of them
     Form("nested tiers, and saves made again",
-         job(nested((0.125, 0.5), (0.25, 0.5)), 24.0, detect_h=(0.0, 0.0)), (0.15, 0.05),
+         nested((0.125, 0.5), (0.25, 0.5)), (0.15, 0.05),
          24.0 * (tier_overhead_fraction((1.0, 4.0), (0.125, 0.5), (0.15, 0.05), (0.25, 0.5))
                  + 0.05 * 0.125 * (EVERY[1] - 1) / 2)),
     # exact but for rebuilds that overlap or outlast the job: a thousandth of what they cost
-    Form("parity costs tax, detection and slow rebuilds",
-         job(PARITY, 100.0, detect_h=(0.25,)), [0.005],
+    Form("parity costs tax, detection and slow rebuilds", PARITY, [0.005],
          100.0 * erasure_coded_overhead_fraction(0.005, 0.125, 0.25, REBUILD_H, 0.5)),
     Form("a tax is paid on all work, also on that done again",
-         job(saving(saves("remote", 2, 0.25), tax=Tax(0.125)), 40.0, detect_h=(0.5,)), [0.1],
+         saving(saves("remote", 2, 0.25), rules=(rule("all", "detect .5", "remote"),),
+                tax=Tax(0.125), useful_h=40.0), [0.1],
          40.0 * (0.125 + tier_overhead_fraction([2.0], [0.25], [0.1], [0.5 + 0.125]))),
     # few failures in a long job: one that follows another finds a save that is known to be whole
     Form("corrupt saves take a job back by a geometric number",
-         job(saving(saves("remote", 1), tiers=(CORRUPT,)), 1000.0), [0.001],
+         saving(saves("remote", 1), tiers=(remote(generations=8, p_corrupt=0.15),),
+                useful_h=1000.0), [0.001],
          corrupt_saves_loss_h(1.0, 0.15), lost),
     # one loses the step in hand, the other what was done since the last save
-    Form("scopes with rules of their own cost the sum of both",
-         job(TOLD_APART, 40.0, detect_h=(0.125, 0.5)), (0.1, 0.05),
+    Form("scopes with rules of their own cost the sum of both", TOLD_APART, (0.1, 0.05),
          40.0 * (0.1 * (0.125 + STEP_H / 2)
                  + tier_overhead_fraction([2.0], [0.25], [0.05], [0.5]))),
 ]  # fmt: skip
@@ -237,15 +216,13 @@ def with_errors(
         Scope("silent", Reach.PROCESS, Constant(0.0), False, silent=True, latency=latency),
         Scope("process", Reach.PROCESS, Constant(0.0), False),
     )
-    policy = saving(
+    of = saving(
         saves("remote", every_h, save_h), rules=(rule("all", "load", "remote"),),
-        tiers=(remote(load_h, generations=n_kept),),
+        tiers=(remote(load_h, generations=n_kept),), useful_h=useful_h, clock=clock,
     )  # fmt: skip
-    cluster = Cluster((STATE,))
-    if check_h:
-        check = Capture(CHECK, None, stall=Constant(check_h), parts=NO_CONTENT)
-        policy = checked(policy, cluster, check)
-    return SimulatedJob(useful_h, cluster, clock, scopes, policy)
+    check = Capture(CHECK, None, stall=Constant(check_h), parts=NO_CONTENT)
+    policy = checked(of.policy, of.cluster, check) if check_h else of.policy
+    return replace(of, scopes=scopes, policy=policy)
 
 
 SILENT = [

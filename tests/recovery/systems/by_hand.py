@@ -100,7 +100,3 @@ def spent(
     assert outcome.useful_h + sum(outcome.hours) == pytest.approx(outcome.wall_h, rel=1e-9)
     by_part = {"useful": outcome.useful_h} | dict(zip(policy.parts, outcome.hours, strict=True))
     return {part: hours for part, hours in by_part.items() if hours > 1e-12}
-
-
-def approx(value: object) -> object:
-    return pytest.approx(value, abs=1e-9)

@@ -11,6 +11,7 @@ import pytest
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Holds, Role
 from cprsim.recovery.policy import Reach, Scope
+from tests.recovery.lives import approx
 from tests.recovery.systems.by_hand import (
     BACK,
     COPY_H,
@@ -21,7 +22,6 @@ from tests.recovery.systems.by_hand import (
     SCOPES,
     SNAPSHOT_H,
     STEP_H,
-    approx,
     facts,
     planned,
     spent,

@@ -26,6 +26,7 @@ from cprsim.recovery.systems.memory import standbys
 from cprsim.simulate.job import SimulatedJob
 from cprsim.studies.systems import expert_staleness, poisson, portion_of_lost_tokens
 from tests.engines import run_many, z_score
+from tests.recovery.lives import approx
 from tests.recovery.systems.by_hand import (
     COPY_H,
     DETECT_H,
@@ -35,7 +36,6 @@ from tests.recovery.systems.by_hand import (
     SCOPES,
     SNAPSHOT_H,
     STEP_H,
-    approx,
     facts,
     planned,
     spent,
@@ -64,7 +64,6 @@ PLANS: list[tuple[str, dict[str, Any], dict[str, Any], str, float | tuple[float,
     # options, changes of the job, what of the policy: of a capture by number, or the tax
     ("pccheck", {"in_flight": 4}, {}, "every 0", (SNAPSHOT_H + PERSIST_H) / 4),  # as there is room
     ("pccheck", FREE, FOREVER, "every 0", STEP_H),  # each step that there is room for
-    ("async", FREE | {"every": 4.0}, FOREVER | {"step_h": None}, "every 0", 4.0),
     ("checkfreq", {}, {}, "every 0", 21 * STEP_H),  # 9 steps written; .0625 in 19 is 5.3 %
     ("datastates", {}, {}, "every 0", sqrt(2 * STEP_H * 64.0)),
     # of .125 h of snapshot a step hides half; the rest and the copy of .25 h take 5 steps
@@ -101,7 +100,6 @@ PLANS: list[tuple[str, dict[str, Any], dict[str, Any], str, float | tuple[float,
     ("incrcp", {"first": 0.25}, {}, "takes 0", (SNAPSHOT_H, 0.25 * PERSIST_H)),
     ("fti", LEVELS | {"encoding": 2.0}, {"useful_h": 1e9}, "takes 2", (PARTNER_H + 0.5, 0.0)),
     ("gemini", {}, COPIES, "takes 0", (0.0, 0.0625)),
-    ("gemini", {"copies": 4}, COPIES, "takes 0", (0.0, 0.1875)),  # to three peers
     ("gemini", {"idle": 0.0625}, COPIES, "takes 0", (0.0, 0.5)),  # fits, and is spread over a step
     ("gemini", {"idle": 0.03125}, COPIES, "takes 0", (0.0, 1.0)),  # takes two steps
     ("gemini", {"idle": 0.03125}, COPIES, "every 0", 1.0),
@@ -117,15 +115,12 @@ PLANS: list[tuple[str, dict[str, Any], dict[str, Any], str, float | tuple[float,
     ("adacheck", {"unique": 0.25}, {}, "tax", (0.0, 0.5)),
     ("adacheck", {}, {}, "tax", (0.0, 2 / 6)),  # of a state that has replicas
     ("ecrec", {"data": 4}, {"n_nodes": 5}, "tax", (0.0, 0.25)),  # published
-    ("ecrec", {"parity": 2}, {"n_nodes": 6}, "tax", (0.0, 0.5)),
     ("moc", {"experts": 64, "saved_each": 8}, {}, "tax", (0.0, 0.14 + 0.86 / 8)),
     # three of five scopes take nodes: 2.4 per hour, 1.2 while one is replaced
     ("byterobust", {"every": 4.0}, {"mtbf_h": 0.25}, "tax", (4.0, 2.0)),
     ("byterobust", {"every": 4.0}, {"mtbf_h": 0.25} | SPARES, "tax", (0.0, 2.0)),
-    ("byterobust", {"every": 4.0}, FOREVER, "tax", (0.0, 2.0)),
     ("trainmover", {}, {"mtbf_h": 0.75}, "tax", (2.0, 0.0)),  # 0.4 are being replaced
     ("trainmover", {}, {}, "tax", (1.0, 0.0)),
-    ("trainmover", {}, SPARES, "tax", (0.0, 0.0)),
 ]  # fmt: skip
 
 
