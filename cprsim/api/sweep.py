@@ -119,5 +119,5 @@ def sweep(
         about = target.with_about(points=len(points))
         return write_sweep(about, result, drawing(folder, sweep_figures))
 
-    one = kept(folder, loaded, load_sweep, simulated, kind="sweep", alone=True)
+    one = kept(folder, loaded, load_sweep, simulated, kind="sweep", sole_writer=True)
     return answer_of_sweep(one.made, **one.about())

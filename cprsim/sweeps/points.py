@@ -41,7 +41,7 @@ class Point:
     def reference(self) -> str:
         """The strategy that others are compared with: the first full recovery, else the first."""
         entries = self.experiment.scenario.recovery
-        return next((one.name for one in entries if one.strategy == "full"), entries[0].name)
+        return next((entry.name for entry in entries if entry.strategy == "full"), entries[0].name)
 
 
 def require_sweep(loaded: LoadedScenario) -> Sweep:
@@ -98,18 +98,22 @@ def _changes(
     if section == "scopes" and option.endswith(".share") and isinstance(value, int | float):
         yield key, value
         name = option.removesuffix(".share")
-        others = {
-            i: one.share
-            for i, one in enumerate(scopes)
-            if one.share is not None and name not in (one.name, str(i))
+        shares = {
+            i: scope.share
+            for i, scope in enumerate(scopes)
+            if scope.share is not None and name not in (scope.name, str(i))
         }
-        for i, share in others.items():
-            yield f"scopes.{i}.share", (1.0 - value) * share / sum(others.values())
-    elif section == "recovery" and option in TAKEN and option not in [one.name for one in entries]:
+        for i, share in shares.items():
+            yield f"scopes.{i}.share", (1.0 - value) * share / sum(shares.values())
+    elif (
+        section == "recovery"
+        and option in TAKEN
+        and option not in [scope.name for scope in entries]
+    ):
         taking = [
             n
-            for n, one in enumerate(entries)
-            if one.strategy in STRATEGIES and option in SYSTEMS[one.strategy].options
+            for n, scope in enumerate(entries)
+            if scope.strategy in STRATEGIES and option in SYSTEMS[scope.strategy].options
         ]
         if not taking:
             raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")

@@ -45,18 +45,18 @@ def _groups(points: Sequence[Point], workers: Workers) -> list[list[Point]]:
     for point in points:
         alike.setdefault(point.failures_digest, []).append(point)
     n_workers = workers.n_local if workers.backend == "local" else MOST_TOGETHER
-    together = min(MOST_TOGETHER, -(-len(points) // (TASKS_PER_WORKER * n_workers)))
+    n_together = min(MOST_TOGETHER, -(-len(points) // (TASKS_PER_WORKER * n_workers)))
     return [
-        group[first : first + together]
+        group[first : first + n_together]
         for group in alike.values()
-        for first in range(0, len(group), together)
+        for first in range(0, len(group), n_together)
     ]
 
 
 def task_of(points: Sequence[Point], name: str) -> Task:
     """The work on points that meet the same failures: each with its reference."""
     failures = points[0].experiment.failures  # one object for all: a trace travels once
-    work = [(replace(one.experiment, failures=failures), one.reference) for one in points]
+    work = [(replace(point.experiment, failures=failures), point.reference) for point in points]
     return Task(name, [point.digest for point in points], work)
 
 
@@ -77,21 +77,21 @@ def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
 def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBlocks) -> Body:
     by_row = experiment.curve is not None  # a curve needs each loss
     outcome = pipeline.simulate(experiment, failures=failures, keep_losses=by_row)
-    found = {
-        one.policy.name: sample_of(columns_of(one, outcome), outcome.cluster.n_nodes)
-        for one in outcome.strategies
+    samples = {
+        strategy.policy.name: sample_of(columns_of(strategy, outcome), outcome.cluster.n_nodes)
+        for strategy in outcome.strategies
     }
     sharing, body = shared_by(experiment.curve), {}
-    for name, sample in found.items():
-        less = {} if name == reference else difference_of(found[reference], sample, sharing)
+    for name, sample in samples.items():
+        less = {} if name == reference else difference_of(samples[reference], sample, sharing)
         body[name] = {
             "n": len(sample.finished),
             "quantities": {
                 quantity: [
-                    *interval(one).values(),
+                    *interval(strategy).values(),
                     *(interval(less[quantity]).values() if quantity in less else NONE),
                 ]
-                for quantity, one in summary_of(sample).items()
+                for quantity, strategy in summary_of(sample).items()
             },
         }
     return body

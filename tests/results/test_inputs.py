@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cprsim.present.comparison import different
 from cprsim.results.folder import stored_scenario
 from cprsim.results.identity import Identity, inputs_of
@@ -22,25 +20,16 @@ OTHER = ONE.replace("28 h", "14 h").replace("2 h}", "3 h}").replace("seed: 1", "
 )  # fmt: skip
 
 
-@pytest.fixture
-def results(write):
-    """Two results of different scenarios, seeds and files: their texts and manifests."""
-    written = [
-        write(
-            identity=Identity(f"r{n}", text, {"outages.csv": digest * 32}),
-            about={"command": [], "seed": n},
-        )
-        for n, (text, digest) in enumerate(((ONE, "ab"), (OTHER, "cd")), 1)
-    ]
-    return [(stored_scenario(one.path), one.manifest) for one in written]
+def test_every_key_of_the_scenario_that_differs_is_listed_with_both_values(write):
+    def inputs(seed, text, digest, **changed):
+        about = {"command": [], "seed": seed}
+        made = write(identity=Identity(f"r{seed}", text, {"outages.csv": digest * 32}), about=about)
+        return inputs_of(stored_scenario(made.path), {**made.manifest, **changed})
 
-
-def test_every_key_of_the_scenario_that_differs_is_listed_with_both_values(results):
-    (one, a), (other, b) = results
-    libraries = {**b["libraries"], "numpy": "9.0"}
     source = {"version": "9.9", "source": "f" * 64, "git": {"commit": "e" * 40}}
-    newer = {**b, "replications": {"full": 200}, "cprsim": source, "libraries": libraries}
-    frame = different({"1": inputs_of(one, a), "2": inputs_of(other, newer | {"python": "3.99"})})
+    newer = {"replications": {"full": 200}, "cprsim": source, "libraries": {"numpy": "9.0"}}
+    old = inputs(1, ONE, "ab")
+    frame = different({"1": old, "2": inputs(2, OTHER, "cd", python="3.99", **newer)})
     found = {key: tuple(values) for key, *values in frame.to_numpy().tolist()}
     assert (
         found.items()
@@ -56,4 +45,4 @@ def test_every_key_of_the_scenario_that_differs_is_listed_with_both_values(resul
     )
     new = {"cprsim": "9.9", "source of cprsim": "f" * 10, "library.numpy": "9.0", "Python": "3.99"}
     assert {key: found[key][1] for key in new} == new
-    assert not different({"1": inputs_of(one, a), "2": inputs_of(one, a)}).size
+    assert not different({"1": old, "2": old}).size

@@ -30,16 +30,12 @@ FULL = "{strategy: full, interval: 2 min}"
     [
         (FULL, SLOW, SAID),
         ("{strategy: full, interval: 5 min}", SLOW, None),
-        ("{strategy: full, interval: 6 min}", SLOW, None),
         (FULL, ["costs.save=5 min"], None),  # it stalls the job: nothing waits for it
-        ("none, {strategy: partial, interval: never}", SLOW, None),
         (FULL, [*SLOW, "job.useful=3 min"], None),  # one save alone waits for none
         ("{strategy: cpr-mfu, interval: 4 min}", SLOW, "cpr-mfu: a save"),
         ("{strategy: cpr-mfu, interval: 10 min}", SLOW, None),  # r of both times
         (FULL, ["costs.save={stall: 1 s, background: {family: gamma, mean: 5 min, shape: 2}}"],
          SAID),
-        (FULL, ["costs.save={stall: 1 s, background: transfer}", "cluster.shard_size=100 GB",
-                "storage={bandwidth: 1 Gbit/s}"], "full: a save"),
         # a system is warned of for each tier that is too slow
         (TIERS.format("2 min"), [*SLOW, *JOB], "scr: a save to `remote` goes on in the background "
          "for 5 min, longer than the 2 min in"),
@@ -57,14 +53,10 @@ def test_a_background_that_is_longer_than_the_interval_is_warned_of(
     assert all(one.startswith(warned) for one in said)
 
 
-def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(scenario):
+def test_it_is_said_by_validate_and_run(scenario):
     scenario.write_text(small_scenario(FULL, replications=3), "utf-8")
     checked = call("validate", scenario, "--set", *SLOW)
-    assert checked.exit_code == 0
     assert checked.stdout.splitlines() == [f"{scenario}: ok (small: full)", "", f"Warning: {SAID}"]
-    assert "Warning" not in call("validate", scenario).stdout
     answer = cprsim.run(scenario, SLOW)
     assert answer.values["warnings"] == (SAID,)
     assert answer.document.remarks[0] == f"Warning: {SAID}"
-    (row,) = answer.frames["strategies"].to_dict("records")
-    assert row["overhead_fraction"] > 1.4  # 5 min in place of 2
