@@ -55,7 +55,7 @@ class Price:
     node_hour: float
     currency: str = ""
 
-    def said(self, node_h: float) -> str:
+    def amount(self, node_h: float) -> str:
         """``39.7 USD``; without a label the number alone."""
         money = significant(self.node_hour * node_h)
         return money if money == NO_NUMBER else f"{money} {self.currency}".rstrip()

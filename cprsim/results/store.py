@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from cprsim.errors import UNUSABLE, ResultError, WorkerError
 from cprsim.files import digest_of, writes
@@ -28,16 +28,6 @@ from cprsim.workers import Workers, run_each
 
 Body = Mapping[str, Any]
 Progress = Callable[[int, int], None]
-
-
-class Addressed(Protocol):
-    """A point, addressed by what decides its numbers."""
-
-    @property
-    def digest(self) -> str: ...
-
-
-Some = TypeVar("Some", bound=Addressed)
 
 
 class Task(NamedTuple):
@@ -89,21 +79,24 @@ class PointStore:
         path.parent.mkdir(exist_ok=True)
         os.replace(draft, path)
 
-    def finished(self, points: Sequence[Addressed]) -> str:
+    def finished(self, points: Sequence[Any]) -> str:
         """How many points are finished, in a clause."""
         digests = {point.digest for point in points}
         n = sum(self.path(digest).is_file() for digest in digests)
         return f"{n:,} of {count(len(digests), 'point')} are finished and kept in {self.folder}"
 
-    def each(
+    def complete(
         self,
-        points: Sequence[Some],
+        points: Sequence[Any],
         compute: Callable[[Any], Sequence[Body]],
-        tasks_of: Callable[[Sequence[Some]], Sequence[Task]],
+        tasks_of: Callable[[Sequence[Any]], Sequence[Task]],
         workers: Workers,
         on_progress: Progress | None = None,
     ) -> tuple[list[Body], int]:
-        """The numbers of all points, in their order, and how many were computed and put here."""
+        """The numbers of all points, in their order, and how many were computed and put here.
+
+        A point has a `digest` of what decides its numbers.
+        """
         bodies: dict[str, Body | None] = {point.digest: self.get(point.digest) for point in points}
         missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
         tell, n_done = on_progress or (lambda done, total: None), 0

@@ -18,7 +18,6 @@ from cprsim.results.folder import sole
 from cprsim.results.metrics import METRICS, differences, summarise
 from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
 from cprsim.scenario.reading import load_scenario
-from cprsim.sweeps import running as running_module
 from cprsim.sweeps.folder import load_sweep
 from tests.making import call
 
@@ -177,7 +176,7 @@ def test_a_sweep_that_stops_goes_on_where_it_was(
         replace(draft, path)
 
     with monkeypatch.context() as patched:
-        patched.setattr(running_module, "MOST_TOGETHER", 1)
+        patched.setattr("cprsim.sweeps.points.MOST_TOGETHER", 1)
         patched.setattr("cprsim.results.store.os.replace", until_it_stops)
         done = call("sweep", scenario, *axes_of(*AXES), "--workers", 1)
     assert done.exit_code == code

@@ -25,7 +25,7 @@ def test_what_is_missing_is_computed_once_and_told_of_as_it_is_done(tmp_path):
         told.append(numbers)
 
     def finished():
-        bodies, n_computed = store.each(points, values, tasks_of, Workers(1), tell)
+        bodies, n_computed = store.complete(points, values, tasks_of, Workers(1), tell)
         return [dict(body) for body in bodies], n_computed
 
     wanted = [{"value": value} for value in (3, 1, 2, 3)]
