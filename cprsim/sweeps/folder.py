@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED
 from cprsim.records import Estimate
@@ -44,8 +43,6 @@ TABLE, ABOUT = "sweep.parquet", "sweep.json"
 VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the scenario as it is
 COST_JOB, COST_MONTH = "cost_job", "cost_month"  # quantities; ``cost_month save``: of a part
 NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high")
-# Columns of the table that tables, figures and sentences are made of, beside those of the axes.
-SHOWN = ("strategy", "on_failure", "n", "save_interval_h", *NUMBERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +151,7 @@ def load_sweep(path: Path | str) -> SweepResult:
     """Read the folder of a finished sweep."""
     folder = Path(path)
     read_manifest(folder)
-    result = _read(folder)
-    needed = [*SHOWN, *(axis.column for axis in result.axes)]
-    missing = [name for name in needed if name not in result.table]
-    if missing:
-        raise ResultError(f"{folder} is damaged: its table has no column {one_line(missing[0])}")
-    return result
+    return _read(folder)
 
 
 def _read(folder: Path) -> SweepResult:

@@ -139,7 +139,7 @@ def run_points(
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
-    """The numbers of all points of a sweep, and how many were computed; see `PointStore.complete`."""
+    """The numbers of all points, and how many were computed; see `PointStore.complete`."""
 
     def tasks_of(missing: Sequence[Point]) -> list[Task]:
         if workers.backend == "local":
