@@ -252,7 +252,7 @@ def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> d
     """The event log of one replication under each strategy; draws its block alone."""
     block = _block_of_one(experiment, replication)
     return {
-        policy.name: engine_of(policy, experiment).log(block, 0, whole=whole)
+        policy.name: engine_of(policy, experiment).log(block, 0, all_saves=whole)
         for policy in experiment.policies
     }
 

@@ -256,7 +256,7 @@ def accuracy_sentences(result: Result) -> list[str]:
     used = result.curve
     if not stale or used is None:
         return [HOW_TO] if any(policy.leaves_stale for policy in stale) else []
-    said = priced_by(used.name, used.origin, used.notes, used.unpriced, shown=knows_loss(result))
+    said = priced_by(used.name, used.origin, used.notes, used.unpriced, is_shown=knows_loss(result))
     for policy in stale:
         found = result.spreads()[policy.name]
         if found[FINISHED].mean == 1 and found["beyond_measured"].mean > 0:

@@ -180,7 +180,7 @@ class Work:
     def each(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
         """What the parts compute (JSON), by their names; those that are new run in parallel."""
         named = [Part(str(name), self.digest(name), compute) for name, compute in parts.items()]
-        bodies, _ = PointStore(self.out).each(named, _computed, _tasks, self.workers)
+        bodies, _ = PointStore(self.out).complete(named, _computed, _tasks, self.workers)
         return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
 
     def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:
