@@ -104,13 +104,9 @@ WRONG = [  # what stands in the scenario, what instead, and what is said
     ("stall: {link: pcie}", "background: {link: pcie}",
      "mine: saves to `host` stall nobody: give `every` as a time"),
     ("rules:", "every: 0 h\n      rules:", "mine: `every` is 0.0; it must be positive"),
-    ("{ring: 2}", "{ring: two}", "tiers.0.placement.ring: `two` should be"),
-    ("{tier: remote", "{tier: null", "captures.1.tier: nothing should be a valid string"),
     ("tier: remote, after", "after", "captures.1.tier: is missing"),
     ("{ring: 2}", "ring", "tiers.0.placement: `ring` should be 'outside' or 'own'"),
     ("{ring: 2}", "{}", "tiers.0.placement: is no placement: write outside, own, {ring: 2}"),
-    ("{ring: 2}", '{groups: {size: "4", tolerates: 1}}',
-     "tiers.0.placement.groups.size: `4` should be"),
     ("rules:", "rulez:", "recovery.0.options.rulez: unknown key; did you mean `rules`?"),
 ]  # fmt: skip
 

@@ -26,9 +26,7 @@ INSIDE = {
 NO_QUANTITY = {
     TIME: {
         "28": "has no unit: write for example 28 h",
-        "28 H": "`H`, which is no unit of a time",
         "28 GB": "`GB`, which is no unit of a time",
-        "3 foo": "`foo`, which is no unit of a time",
         "3 Hz": "no unit of a time",
         "1e999 h": "is too large",
         "1e308 years": "is too large",
@@ -38,13 +36,11 @@ NO_QUANTITY = {
             "is not a time",
         ),
     },
-    SIZE: {"50 %": "no unit of a size", "50 radian": "no unit of a size"},
     SHARE: {
-        "50 radian": "no unit of a share",
         "8 bit": "no unit of a share",
         "0.5": "has no unit: write for example 0.5 %",
     },
-    BANDWIDTH: {"25 Gb/s": "write for example 25 Gbit/s", "25 GB": "no unit of a bandwidth"},
+    BANDWIDTH: {"25 Gb/s": "write for example 25 Gbit/s"},
     THROUGHPUT: {"20000 /s": "write for example 20000 samples/s"},
 }  # fmt: skip
 
