@@ -72,3 +72,9 @@ def test_rules_between_sections_that_are_right_come_with_what_is_wrong_in_others
     assert [p.key for p in problems(write(tmp_path, text))] == ["cluster.trainer"]
     text = changed(("storage:", "storages:"))
     assert [p.key for p in problems(write(tmp_path, text))] == ["storages"]
+
+
+def test_a_problem_stays_on_one_line_whatever_the_value(tmp_path: Path) -> None:
+    path = write(tmp_path, changed(("load: 3 min", r'load: "3\n\e[31m min"')))
+    (found,) = problems(path)
+    assert str(found).isprintable()

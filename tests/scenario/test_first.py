@@ -92,14 +92,6 @@ def test_the_state_in_all_is_dealt_out_and_what_nobody_says_is_guessed(kind: str
     assert n_assumed(first_scenario(job, "x")) == n_assumed(text) + 3
 
 
-def test_whatever_was_not_given_is_marked() -> None:
-    given = first_scenario(known(RECOMMENDER, "8+4", "28 h", "30 min, 2 min"), "x")
-    unknown = first_scenario(known(RECOMMENDER, "12", "unknown", "unknown"), "x")
-    assert n_assumed(unknown) == n_assumed(given) + 3  # two roles and the cost of a save
-    assert "cpr (recalled;" in unknown
-    assert "cpr (recalled;" not in given
-
-
 @pytest.mark.parametrize(
     ("case", "said"),
     [

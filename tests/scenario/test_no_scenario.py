@@ -1,20 +1,11 @@
-"""Files that are no scenario at all, and junk in every place of one that is."""
+"""Files that are no scenario at all."""
 
 from __future__ import annotations
 
-import copy
-import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from cprsim.errors import ScenarioError
-from cprsim.scenario.reading import load_scenario
-from tests.scenario.test_sections import BASES as TEXTS
 from tests.scenario.writing import problems, write
 
 NO_SCENARIO = {
@@ -46,40 +37,3 @@ def test_paths_that_are_no_file(tmp_path: Path) -> None:
     assert "No such file" in problems(tmp_path / "none.yaml")[0].message
     assert "cannot be read: Is a directory" in problems(tmp_path)[0].message
     assert "cannot be read" in problems(tmp_path / ("x" * 5000))[0].message
-
-
-PLAIN = st.sampled_from(
-    [None, True, -1, 0.5, "transfer", "3 h", "any", "full", "\ud800", "x" * 2000, "${HOME}"]
-)
-KEYS = st.sampled_from(["family", "mean", "stall", "rows", "name", "strategy", "kind", "0"])
-JUNK = st.recursive(
-    PLAIN | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
-    max_leaves=6,
-)
-BASES = [yaml.safe_load(text) for text in TEXTS.values()]
-
-
-def key_paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    entries = value.items() if isinstance(value, dict) else ()
-    entries = enumerate(value) if isinstance(value, list) else entries
-    return [path, *(deeper for key, below in entries for deeper in key_paths(below, (*path, key)))]
-
-
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
-@given(st.data())
-def test_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
-    plain = copy.deepcopy(data.draw(st.sampled_from(BASES)))
-    path = data.draw(st.sampled_from(key_paths(plain)[1:]))
-    here: Any = plain
-    for key in path[:-1]:
-        here = here[key]
-    here[path[-1]] = data.draw(JUNK)
-    with tempfile.TemporaryDirectory() as folder:
-        file = write(Path(folder), yaml.safe_dump(plain, sort_keys=False))
-        try:
-            load_scenario(file)
-        except ScenarioError as error:
-            for problem in error.problems:
-                assert problem.place.line is not None
-                assert str(problem).isprintable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
@@ -14,6 +15,7 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.failures.distributions import Constant
+from cprsim.files import decode, encode
 from cprsim.records import Duration, Storage
 from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS, written
@@ -69,6 +71,7 @@ def test_every_policy_can_be_written_and_is_read_as_it_was(name: str) -> None:
     given = {key: value for key, value in options.items() if value is not None}
     again = written.WRITTEN.plan(facts, options_of("policy", given), name)
     assert replace(again, step_h=policy.step_h) == policy
+    assert decode(Policy, json.loads(json.dumps(encode(policy)))) == policy  # as results have it
 
 
 SCENARIO = """
