@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from enum import Enum
 from math import inf
 from pathlib import Path
@@ -26,39 +26,31 @@ from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job
 SECONDS = 3600.0
 
 
-def as_written(value: Any) -> Any:
-    """A record as a scenario writes it."""
-    if isinstance(value, Constant):
-        return f"{value.mean_h!r} h"
-    if isinstance(value, Outside):
-        return "outside"
-    if isinstance(value, Ring):
-        return {"ring": value.copies}
-    if isinstance(value, Groups):
-        return {"groups": {one.name: getattr(value, one.name) for one in fields(Groups)}}
-    if isinstance(value, tuple):
-        return [as_written(one) for one in value]
-    if isinstance(value, Enum):
-        return value.value
-    return section(value) if is_dataclass(value) else value
-
-
-def section(record: Any) -> dict[str, Any]:
-    written_as = {}
-    for one in fields(record):
-        value = getattr(record, one.name)
-        if one.default is not MISSING and value == one.default:
-            continue
-        is_time = one.name.endswith("_h") and isinstance(value, float)
-        is_times = one.name == "regroup_h"
-        key = one.name.removesuffix("_h")
-        if value == inf:
-            written_as[key] = "next loss"
-        elif is_times:
-            written_as[key] = [f"{hours!r} h" for hours in value]
-        else:
-            written_as[key] = f"{value!r} h" if is_time else as_written(value)
-    return written_as
+def as_written(value: Any, name: str = "") -> Any:
+    """A record, or the value of its field, as a scenario writes it."""
+    match value:
+        case Constant(mean_h=mean_h):
+            return f"{mean_h!r} h"
+        case Outside():
+            return "outside"
+        case Ring(copies=copies):
+            return {"ring": copies}
+        case Groups():
+            return {"groups": asdict(value)}
+        case tuple():
+            return [as_written(entry, name) for entry in value]
+        case Enum():
+            return value.value
+        case float() if name.endswith("_h"):
+            return "next loss" if value == inf else f"{value!r} h"
+    if not is_dataclass(value):
+        return value
+    given = {field.name: (getattr(value, field.name), field.default) for field in fields(value)}
+    return {
+        key.removesuffix("_h"): as_written(it, key)
+        for key, (it, default) in given.items()
+        if default is MISSING or it != default
+    }
 
 
 @pytest.mark.parametrize("name", OF_LITERATURE)

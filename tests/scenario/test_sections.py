@@ -13,25 +13,9 @@ from cprsim.scenario.reading import load_scenario
 from tests.making import small_scenario
 from tests.scenario.writing import GOOD_TEXT, changed, load, problems, write
 
-INJECTED = "failures: {kind: injected, count: 5, together: 4}\n"
-CORRELATED = """\
-failures:
-  kind: correlated
-  mtbf: 300 d
-  shape: 0.4
-  frailty: {shape: 0.8}
-  lemons: {share: 12 %, factor: 5.5}
-  shocks:
-    every: 280 h
-    sizes: {2: 20, 8: 5}
-    nodes: 400
-  start: fresh
-  watched: 349 d
-"""
-PIECES = """\
-failures: {kind: job, family: piecewise, ages: [0 h, 2 h], hazards: [1 failures/d, 9 failures/year]}
-"""
-TRACE = "failures: {kind: trace, format: infinitehbd, nodes: 400, file: t.json}\n"
+INJECTED = "injected, count: 5, together: 4"
+SHOCKS = "shocks: {every: 280 h, sizes: {2: 20}, nodes: 400}"
+PIECES = "ages: [0 h, 2 h], hazards: [1 failures/d, 9 failures/year]"
 SYNC = """\
 sync:
   algorithm: fr-easgd
@@ -68,9 +52,9 @@ JOB = "failures={kind: job, family: "
 NODE = "failures={kind: node, roles: "
 BASES = {
     "good": GOOD_TEXT,
-    "correlated": changed((INJECTED, CORRELATED)),
-    "pieces": changed((INJECTED, PIECES)),
-    "trace": changed((INJECTED, TRACE)),
+    "correlated": changed((INJECTED, f"correlated, mtbf: 300 d, shape: 0.4, {SHOCKS}")),
+    "pieces": changed((INJECTED, f"job, family: piecewise, {PIECES}")),
+    "trace": changed((INJECTED, "trace, format: infinitehbd, nodes: 400, file: t.json")),
     "sync": GOOD_TEXT + SYNC,
     "shards": changed(("  shard_size: 50 GB\n", SHARDS)),
     "roles": ROLES,
