@@ -23,8 +23,6 @@ INSTEAD = {RECOMMENDER: "cpr", LLM: "kokolis-rsc1"}  # rates of others
 NODE_STATE_BYTES = {RECOMMENDER: 50e9, LLM: 100e9}  # where nobody said how much
 SAVE_H = 2 / 60
 WEEK_H = 168.0
-MOST_FAILURES = 1_000  # in the assumed length of the job, so that a run takes seconds
-MOST_SAVES = 10_000
 COLUMN = 30  # from which comments stand
 TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
 _NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
@@ -135,18 +133,6 @@ class Known:
     def n_nodes(self) -> int:
         return self.servers + self.trainers
 
-    @property
-    def useful_h(self) -> float:
-        """As given; else a week, or less where that has more failures or saves than needed."""
-        if self.length_h is not None:
-            return self.length_h
-        bounds = [WEEK_H]
-        if self.interval_h is not None:
-            bounds.append(MOST_SAVES * self.interval_h)
-        if self.mtbf_h is not None:
-            bounds.append(MOST_FAILURES * self.mtbf_h / (self.n_nodes if self.per_node else 1))
-        return max(min(bounds), 1 / 3600)
-
 
 # --------------------------------------------------------------------------- what options say
 
@@ -254,7 +240,7 @@ def first_scenario(job: Known, name: str) -> str:
     text = TEMPLATE.format(
         name=name,
         job=JOB[kind],
-        useful=TIME.format(job.useful_h),
+        useful=TIME.format(job.length_h or WEEK_H),
         useful_mark=GIVEN if job.length_h else ASSUMED,
         cluster=cluster,
         failures=f"{job.fitted.rstrip()}\n" if job.fitted else _failures(job),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError, create_model
+from pydantic import ValidationError
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
 from cprsim.failures.traces.formats import format_of
@@ -19,7 +19,7 @@ from cprsim.files.units import IN_STEPS, TIME
 from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.quantities import quoted, written_key
-from cprsim.scenario.schema import Scenario, checks
+from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Plain, dotted, read_yaml
 
 MAX_BYTES = 500_000
@@ -111,7 +111,6 @@ def load_scenario(
     axes: Sequence[str] = (),
     *,
     text: str | None = None,
-    option: str = "--set",
     has_lines: bool = True,
 ) -> LoadedScenario:
     """Read and check a scenario.
@@ -125,12 +124,12 @@ def load_scenario(
     axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
         instead of what the file says
     text : instead of the file's; `path` is where files are that it names, and how errors call it
-    option : that overrides come from, for errors
     has_lines : whether errors name the line
 
     Raises
     ------
-    ScenarioError : with everything that is wrong, each with file and line (or ``--set KEY``)
+    ScenarioError : with everything that is wrong within sections, or else between them, each with
+        file and line (or ``--set KEY``)
     """
     path = Path(path)
     data, places = read_yaml(read_text(path) if text is None else text, path)
@@ -140,9 +139,11 @@ def load_scenario(
         raise ScenarioError.at(place, f"{fault}: a scenario has keys such as `job:`")
     if not has_lines:
         places = dict.fromkeys(places, Place(path))
-    _override(data, overrides, places, option)
-    if axes:
-        _vary(data, axes, places)
+    _override(data, overrides, places)
+    if axes:  # instead of the file's own
+        over = said_axes(axes)
+        put(data, "sweep.over", over, places, Place("--over"))
+        places |= {f"sweep.over.{key}": Place(f"--over {one_line(key)}") for key in over}
     if data.get("name") is None:
         data["name"] = name_from(path)
     loaded = _checked(data, path, places)
@@ -158,7 +159,7 @@ def checked_data(
     Raises ScenarioError as `load_scenario`.
     """
     changed, places = deepcopy(dict(data)), {"": Place(path)}
-    _override(changed, overrides, places, "--set")
+    _override(changed, overrides, places)
     return _checked(changed, path, places)
 
 
@@ -207,44 +208,23 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
 
 def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) -> LoadedScenario:
     plain, in_steps = _without_steps(data)
-    scenario, located = None, list[tuple[tuple[int | str, ...], str]]()
     try:
-        rules = checks(scenario := Scenario.model_validate(plain))
+        scenario = Scenario.model_validate(plain)
     except ValidationError as error:
-        located = [(problem["loc"], problem["msg"]) for problem in error.errors()]
-        wrong = {str(loc[0]) for loc, _ in located}
-        is_known = wrong <= Scenario.model_fields.keys()  # else it may be any section's
-        rules = checks(_part(plain, wrong), is_part=True) if is_known else iter(())
-    located += [(tuple(key.split(".")), message) for key, message in rules]
-    if located or scenario is None:
         problems = []
-        for loc, message in located:
-            key = written_key(loc, data)
+        for details in error.errors(include_url=False):
+            key, message = written_key(details["loc"], data), details["msg"]
             for hours, steps in in_steps.items():
                 message = message.replace(hours, steps)
             problems.append(Problem(_nearest(places, key), one_line(key), message))
         in_file = sorted(dict.fromkeys(problems), key=lambda p: (p.place.line or 0, p.key))
-        raise ScenarioError(in_file)
+        raise ScenarioError(in_file) from None
     loaded, failures = LoadedScenario(scenario, path, data, places), scenario.failures
     if not isinstance(failures, TraceFailures):
         return loaded
-    file = loaded.input_file(failures.file, "failures.file", _said_of(failures.spec.format))
-    return replace(loaded, trace_path=file)
-
-
-def _said_of(format_name: str | None) -> str:
-    """What the file of a format is, and where it comes from."""
-    return format_of(format_name).source if format_name else A_LOG
-
-
-def _part(data: dict[str, Plain], wrong: Collection[str]) -> Scenario:
-    """The scenario without the sections that are wrong: who asks for them has an AttributeError."""
-    anything: dict[str, Any] = dict.fromkeys(wrong, (Any, None))
-    model: type[Scenario] = create_model("Part", __base__=Scenario, **anything)
-    part = model.model_validate(data)
-    for key in wrong:
-        del part.__dict__[key]
-    return part
+    form = failures.spec.format
+    source = format_of(form).source if form else A_LOG
+    return replace(loaded, trace_path=loaded.input_file(failures.file, "failures.file", source))
 
 
 def _without_steps(data: dict[str, Plain]) -> tuple[dict[str, Plain], dict[str, str]]:
@@ -281,31 +261,22 @@ def _nearest(places: Mapping[str, Place], key: str) -> Place:
 # ------------------------------------------------------------------------------------ overriding
 
 
-def _override(
-    data: dict[str, Plain], overrides: Sequence[str], places: dict[str, Place], option: str
-) -> None:
+def _override(data: dict[str, Plain], overrides: Sequence[str], places: dict[str, Place]) -> None:
     """Write each override into `data`. Raises ScenarioError with all that have no place."""
     problems: list[Problem] = []
     for override in overrides:
         alias, _, assignment = override.partition(" ") if override.startswith("--") else ("",) * 3
         key, equals, text = (assignment or override).partition("=")
         key = key.strip()
-        place = Place(alias if assignment else f"{option} {one_line(key)}")
+        place = Place(alias if assignment else f"--set {one_line(key)}")
         try:
             if not equals or not key:
-                raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
+                raise ScenarioError.at(Place(f"--set {one_line(override)}"), EXAMPLE)
             put(data, key, read_yaml(text, place.file)[0], places, place)
         except ScenarioError as error:
             problems += error.problems
     if problems:
         raise ScenarioError(problems)
-
-
-def _vary(data: dict[str, Plain], axes: Sequence[str], places: dict[str, Place]) -> None:
-    """Write axes into the section `sweep`, instead of the file's own."""
-    over = said_axes(axes)
-    put(data, "sweep.over", over, places, Place("--over"))
-    places |= {f"sweep.over.{key}": Place(f"--over {one_line(key)}") for key in over}
 
 
 def said_axes(axes: Sequence[str]) -> dict[str, Any]:

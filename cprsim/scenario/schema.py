@@ -110,6 +110,11 @@ class Scenario(Model):
         n_nodes = self.cluster.n_nodes_of
         return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
 
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """What fits in its own section but not with the others."""
+        for rule in RULES:
+            yield from rule(self)
+
     @property
     def may_have_a_curve(self) -> bool:
         """Whether it names a staleness curve, or a model that one may have been measured on."""
@@ -145,20 +150,6 @@ MAX_SAVES = 1_000_000
 NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"))
 
 Found = Iterator[tuple[str, str]]
-
-
-def checks(scenario: Scenario, *, is_part: bool = False) -> Found:
-    """(dotted key, message) of what fits in its own section but not with the others.
-
-    Of a part, whose other sections are wrong, those rules find something that need none of these.
-    """
-    rules = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent
-    for rule in rules:
-        try:
-            yield from rule(scenario)
-        except AttributeError:
-            if not is_part:
-                raise
 
 
 def _of_failures(scenario: Scenario) -> Found:
@@ -335,3 +326,6 @@ def _of_silent(scenario: Scenario) -> Found:
         if scope.name == SILENT:
             message = f"`{SILENT}` is what errors of the section `silent` are called"
             yield f"scopes.{i}.name", message
+
+
+RULES = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent

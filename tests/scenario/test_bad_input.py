@@ -58,19 +58,12 @@ def test_all_wrong_things_come_at_once_in_the_order_of_the_file(tmp_path: Path) 
     assert all(p.place.file == path for p in found)
 
 
-def test_rules_between_sections_that_are_right_come_with_what_is_wrong_in_others(
-    tmp_path: Path,
-) -> None:
-    """But not what follows from a section that is wrong, or from a key that may be one."""
-    text = changed(("together: 4", "together: 19"), ("load: 3 min", "load: 3"))
-    at = [(p.place.line, p.key) for p in problems(write(tmp_path, text))]
-    assert at == [(7, "failures.together"), (11, "costs.load")]
-    scopes = changed(("together: 4", "together: 19")) + "scopes: [{share: 1}]\n"
-    keys = [p.key for p in problems(write(tmp_path, scopes))]
-    assert keys == ["failures.together", "scopes.0.name"]
-    text = changed(("trainers: 20", "trainer: 20"), ("together: 4", "together: 19"))
-    assert [p.key for p in problems(write(tmp_path, text))] == ["cluster.trainer"]
-    text = changed(("storage:", "storages:"))
+def test_rules_between_sections_come_once_each_section_is_right(tmp_path: Path) -> None:
+    text = changed(("together: 4", "together: 19"), ("  load: 3 min", "  load: transfer"))
+    text = text.replace("storage: {bandwidth: 25 Gbit/s}\n", "")
+    keys = [p.key for p in problems(write(tmp_path, text))]
+    assert keys == ["failures.together", "costs.save", "costs.load"]
+    text = changed(("together: 4", "together: 19"), ("storage:", "storages:"))
     assert [p.key for p in problems(write(tmp_path, text))] == ["storages"]
 
 

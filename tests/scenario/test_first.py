@@ -35,7 +35,7 @@ failures:
 """
 KINDS = (RECOMMENDER, LLM)
 NODES = {RECOMMENDER: ("1", "12", "0+3"), LLM: ("1", "3", "128")}
-FAILURES = ("28 h", "1 s", "20 yr per node", "10 min per node", "unknown", "a fit")
+FAILURES = ("28 h", "10 min", "20 yr per node", "40 h per node", "unknown", "a fit")
 SAVES = ("unknown", "30 min, 2 min", "unknown, 100 ms", "1 s, unknown")
 CASES = [
     (kind, nodes, failures, saves)
