@@ -148,7 +148,7 @@ class Experiment:
             return shares.shares
         from cprsim.failures.several import SeveralSources
 
-        if not isinstance(failures, SeveralSources):
+        if not isinstance(failures, SeveralSources):  # replaced, by draws or a longer MTBF
             return shares.shares
         rate, *source_rates = failures.rates_per_h(self.cluster, self.useful_h)
         rates = [share * rate for share in shares.shares]

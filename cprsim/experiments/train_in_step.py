@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -52,10 +53,6 @@ class Team:
         """Clicks that the replicas train: those that are left."""
         return self.start.n_samples - self.start.position
 
-    @property
-    def n_batches(self) -> int:
-        return -(-self.n_trained // self.stand_in.plan.batch)
-
     def replicas(self) -> Replicas:
         """New ones, at the start of their run."""
         new = Replicas(self.stand_in.shape, self.stand_in.train, self.stand_in.plan, self.setting)
@@ -64,7 +61,9 @@ class Team:
 
     def log(self, outages: Sequence[Outage] = ()) -> SyncLog:
         """Their events in time; outages in the stand-in's time."""
-        return run_log(self.setting, self.n_batches, self.stand_in.plan.seed, outages)
+        plan = self.stand_in.plan
+        n_batches = ceil(self.n_trained / plan.batch)
+        return run_log(self.setting, n_batches, plan.seed, outages)
 
 
 def team_of(loaded: LoadedScenario, stand_in: ProxyModel) -> Team:

@@ -32,10 +32,6 @@ OMITTED = {"exclude_if": not_}  # of a field whose key is not there where it is 
 Record = TypeVar("Record")
 
 
-class CodecError(ValueError):
-    """Plain data do not hold the record that was asked for; the message names the key."""
-
-
 def finite_or_none(value: float) -> float | None:
     """A number where it is finite, else None."""
     return float(value) if isfinite(value) else None
@@ -122,7 +118,7 @@ def decode(kind: type[Record], plain: Any, not_stored: Mapping[str, Any] | None 
     """The record that `encode` wrote; a key that is missing has its default, others are ignored.
 
     `not_stored`: values of the fields that the file lacks.
-    Raises ValueError, TypeError, LookupError.
+    Raises ValueError, which names the key; TypeError, where the data are no mapping.
     """
     from pydantic import ValidationError
 
@@ -132,7 +128,7 @@ def decode(kind: type[Record], plain: Any, not_stored: Mapping[str, Any] | None 
         record: Record = _adapter(schema).validate_python(data)
     except ValidationError as error:
         first = error.errors()[0]
-        raise CodecError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error
+        raise ValueError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error
     return record
 
 

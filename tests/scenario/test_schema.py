@@ -23,7 +23,6 @@ INSIDE: list[tuple[str, dict[str, Any]]] = [
     # one way to say a thing stands for another, or takes its place
     ("job={samples: 7.2e9, throughput: 20000 samples/s}", {"job.useful_h": pytest.approx(100.0)}),
     ("costs.save=90 s", {"costs.save.stall": 90 / 3600, "costs.save.background": None}),
-    ("costs.save={stall: 90 s}", {"costs.save.stall": 90 / 3600, "costs.save.background": None}),
     (TABLES % "bytes_per_value: 2", {"cluster.shard_bytes": (1000 * 16 * 4 + 10 * 8 * 2) / 5}),
     (AT + "[[0], [2, 3]]}", {"failures.servers_at": ((0,), (2, 3)), "failures.n_together": 2}),
     (AT + "[2, 3]}", {"failures.servers_at": (), "failures.named_servers": {"servers": (2, 3)}}),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.scenario.job import values_along
+from cprsim.scenario.job import Sweep, values_along
 from tests.scenario.writing import GOOD_TEXT, load, message
 
 
@@ -71,22 +71,20 @@ def test_what_is_no_range_is_refused(said, why) -> None:
         values_along(said)
 
 
-def test_a_section_says_what_the_command_line_says() -> None:
-    block = "sweep:\n  over:\n    costs.load: [1 min, 2 min]\n    recovery.interval: 1h:4h:log3\n"
-    in_file = load(text=GOOD_TEXT + block).scenario
-    said = load(over=("costs.load=1 min,2 min", "recovery.interval=1h:4h:log3")).scenario
-    assert in_file.sweep is not None
-    assert said.sweep is not None
-    assert in_file.sweep.over == said.sweep.over
-    assert in_file.sweep.n_points == 6
-
-
-def test_the_command_line_takes_the_place_of_the_files_axes() -> None:
-    block = "sweep: {mode: one-at-a-time, over: {costs.load: [1 min, 2 min]}}\n"
-    sweep = load(over=("costs.detect=1 s,2 s,3 s",), text=GOOD_TEXT + block).scenario.sweep
+def sweep_of(text: str, *over: str) -> Sweep:
+    sweep = load(over=over, text=text).scenario.sweep
     assert sweep is not None
-    assert list(sweep.over) == ["costs.detect"]
-    assert (sweep.mode, sweep.n_points) == ("one-at-a-time", 4)
+    return sweep
+
+
+def test_the_command_line_says_the_same_and_takes_the_place_of_the_files_axes() -> None:
+    text = GOOD_TEXT + "sweep: {mode: one-at-a-time, over: {costs.load: [1 min, 2 min, 3 min]}}\n"
+    in_file, said = sweep_of(text), sweep_of(GOOD_TEXT, "costs.load=1 min,2 min,3 min")
+    other = sweep_of(text, "costs.detect=1 s,2 s", "costs.load=1h:4h:log3")
+    assert in_file.over == said.over
+    assert list(other.over) == ["costs.detect", "costs.load"]
+    assert (said.n_points, in_file.n_points, other.n_points) == (3, 4, 6)
+    assert other.mode == "one-at-a-time"
 
 
 IN_SECTION = [
