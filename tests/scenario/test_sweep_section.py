@@ -21,10 +21,8 @@ from tests.scenario.writing import GOOD_TEXT, load, message
         ("30 s:10 min:lin2", ("30 s", "600 s"), "s"),
         ("4:64:log5", (4, 8, 16, 32, 64), ""),
         ("1:3:lin9", (1, 2, 3), ""),
-        ("0.1:0.3:lin3", (0.1, 0.2, 0.3), ""),
         ("14 h, 20 h,2 d", ("14 h", "20 h", "2 d"), "h"),
         ("2 USD:2.50 USD:lin3", ("2 USD", "2.25 USD", "2.5 USD"), "USD"),
-        ("gamma,weibull", ("gamma", "weibull"), ""),
         ([1, 2.5], (1, 2.5), ""),
     ],
 )
