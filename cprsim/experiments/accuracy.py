@@ -67,18 +67,18 @@ Train = Callable[[Policy | None, EventLog | None], Run]
 
 
 def measure(
-    experiment: Experiment, replication: int, what: Any, train: Train, team: Team | None = None
+    experiment: Experiment, replication: int, stand_in: Any, train: Train, team: Team | None = None
 ) -> TrainingOutcome:
     """Train without failures, and with those of one replication per strategy."""
     logs = pipeline.replay(experiment, replication)
     outcome = pipeline.outcome_of_one(experiment, replication)
-    whole, _, _ = train(None, None)
+    undisturbed, _, _ = train(None, None)
     strategies = []
     for simulated in outcome.strategies:
         log, policy = logs[simulated.policy.name], simulated.policy
         costs, losses = simulated.costs, simulated.losses
         finished = log.kind[-1] == EventKind.FINISHED
-        trained: Trained | None = whole if finished else None
+        trained: Trained | None = undisturbed if finished else None
         saver: Saver | None = None
         lost: tuple[int, ...] = ()
         if finished and policy.leaves_stale:
@@ -102,7 +102,7 @@ def measure(
                 lost_iterations=lost,
             )
         )
-    return TrainingOutcome(what, replication, whole, tuple(strategies), team)
+    return TrainingOutcome(stand_in, replication, undisturbed, tuple(strategies), team)
 
 
 def runs_of(
@@ -114,7 +114,7 @@ def runs_of(
     """
     useful_h, cluster = experiment.useful_h, experiment.cluster
 
-    def alone(policy: Policy | None, log: EventLog | None) -> Run:
+    def of_model(policy: Policy | None, log: EventLog | None) -> Run:
         model, name = setting.trainer(), "no failures" if policy is None else policy.name
         course = Course(model, lambda done: on_progress(name, done, model.n_samples))
         if policy is None or log is None:
@@ -132,7 +132,7 @@ def runs_of(
             replicas.train(team.log())
         else:
             replicas, saver = train_with_failures(team, log, useful_h, cluster, policy.sub_saves)
-        trained = Trained(replicas.evaluate(team.what.test), loss_curve(replicas))
+        trained = Trained(replicas.evaluate(team.stand_in.test), loss_curve(replicas))
         return trained, saver, tuple(replicas.lost_iterations)
 
-    return alone if team is None else in_step
+    return of_model if team is None else in_step
