@@ -99,7 +99,7 @@ def fit(
     with LogFile(Path(log)) as file:
         if spec.format == COSTS or (spec.format is None and _has_costs(file, spec.names)):
             of_failures = {
-                **spec.given, "--causes": causes, "--age": age, "--job-nodes": job_nodes
+                **spec.options_given, "--causes": causes, "--age": age, "--job-nodes": job_nodes
             }  # fmt: skip
             return _costs(file, spec, {one for one, said in of_failures.items() if said},
                           bootstrap, save)  # fmt: skip

@@ -16,7 +16,7 @@ class Presence:
     """Nodes that join and leave: the same ones are there between two instants of `from_h`."""
 
     from_h: Floats  # (n_epochs,) increasing, 0 first [h]
-    there: Bools  # (n_epochs, n_nodes)
+    present: Bools  # (n_epochs, n_nodes)
 
     @classmethod
     def of(cls, outages: Outages) -> Presence:
@@ -42,9 +42,9 @@ class Presence:
         return np.asarray(np.searchsorted(self.from_h, at_h, side="right") - 1, dtype=np.int64)
 
     @property
-    def n_there(self) -> Ints:
+    def n_present(self) -> Ints:
         """How many nodes are there, (n_epochs,)."""
-        return np.asarray(self.there.sum(axis=1), dtype=np.int64)
+        return np.asarray(self.present.sum(axis=1), dtype=np.int64)
 
     def slots(self, place: Ints, replication: Ints, epoch: Ints, node: Ints) -> Ints:
         """Number of each node among those that are there, (n_met,).
@@ -57,14 +57,14 @@ class Presence:
         place : (n_replications, n_nodes) of each node in a random order
         replication, epoch, node : (n_met,) in which replication and when which node is looked for
         """
-        if self.there.all():
+        if self.present.all():
             return np.asarray(place[replication, node])
-        found = np.empty(len(node), dtype=np.int64)
+        slot = np.empty(len(node), dtype=np.int64)
         for number in np.unique(epoch):
-            mine = np.flatnonzero(epoch == number)
-            which, row = np.unique(replication[mine], return_inverse=True)
-            ordered = np.zeros((len(which), place.shape[1]), dtype=bool)
-            np.put_along_axis(ordered, place[which], self.there[number][None, :], axis=1)
+            rows = np.flatnonzero(epoch == number)
+            of_epoch, row = np.unique(replication[rows], return_inverse=True)
+            ordered = np.zeros((len(of_epoch), place.shape[1]), dtype=bool)
+            np.put_along_axis(ordered, place[of_epoch], self.present[number][None, :], axis=1)
             before = np.cumsum(ordered, axis=1, dtype=np.int64) - 1
-            found[mine] = before[row, place[replication[mine], node[mine]]]
-        return found
+            slot[rows] = before[row, place[replication[rows], node[rows]]]
+        return slot

@@ -54,9 +54,9 @@ def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]
     solved for, rounding may leave 0, or less: there the chance of the first renewal stands alone.
     """
     lives = np.logspace(-9, 6, 46)
-    found = np.array([expected_renewals(unit_lifetime, float(life)) for life in lives])
+    solved = np.array([expected_renewals(unit_lifetime, float(life)) for life in lives])
     once = np.maximum(-np.expm1(-unit_lifetime.cumulative_hazard(lives)), np.finfo(float).tiny)
-    table = np.log(np.where(found > FEWEST_RENEWALS, found, once))
+    table = np.log(np.where(solved > FEWEST_RENEWALS, solved, once))
 
     def renewals(horizon: Floats) -> Floats:
         inside = np.clip(horizon, lives[0], lives[-1])
@@ -96,13 +96,13 @@ def _reciprocal(series: Floats) -> Floats:
 
     Each step doubles those that are right; products are by FFT. `n` is a power of 2.
     """
-    found = np.array([1 / series[0]])
-    while (n := len(found)) < len(series):
-        transform = np.fft.rfft(found, 4 * n)
+    inverse = np.array([1 / series[0]])
+    while (n := len(inverse)) < len(series):
+        transform = np.fft.rfft(inverse, 4 * n)
         wrong = np.fft.irfft(transform * np.fft.rfft(series[: 2 * n], 4 * n))[: 2 * n]
         wrong[0] -= 2.0
-        found = -np.fft.irfft(transform * np.fft.rfft(wrong, 4 * n))[: 2 * n]
-    return found
+        inverse = -np.fft.irfft(transform * np.fft.rfft(wrong, 4 * n))[: 2 * n]
+    return inverse
 
 
 @dataclass(slots=True)

@@ -71,8 +71,8 @@ class Replay:
         self._check_slots(cluster)
         sizes = np.diff(failures.first_slot)
         presence = Presence.of(self.outages)
-        n_there = presence.n_there[presence.epoch(failures.at_h)]
-        pairs, counts = np.unique(np.stack([sizes, n_there]), axis=1, return_counts=True)
+        n_present = presence.n_present[presence.epoch(failures.at_h)]
+        pairs, counts = np.unique(np.stack([sizes, n_present]), axis=1, return_counts=True)
 
         def n_striking(n_slots: int) -> float:
             p = [p_strikes(int(size), n_slots, int(n_trace)) for size, n_trace in pairs.T]
@@ -102,7 +102,7 @@ class Replay:
         failures, presence = self._failures(), Presence.of(self.outages)
         row_h = np.repeat(failures.at_h, np.diff(failures.first_slot))
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
-            replication, at_h, row = _met(row_h, self.outages.window_h, begin_h, from_h, until_h)
+            replication, at_h, row = _hits(row_h, self.outages.window_h, begin_h, from_h, until_h)
             epoch = presence.epoch(row_h[row])
             slot = presence.slots(place, replication, epoch, failures.slot[row])
             in_job = slot < cluster.n_nodes
@@ -127,13 +127,13 @@ class Replay:
 
     def _check_slots(self, cluster: Cluster) -> None:
         presence = Presence.of(self.outages)
-        n_there, when = presence.n_there, ""
+        n_present, when = presence.n_present, ""
         if self.outages.lives is not None:
-            at_h = presence.from_h[n_there.argmin()]
+            at_h = presence.from_h[n_present.argmin()]
             when = f" at hour {at_h:.6g} of it: choose another period"
-        if cluster.n_nodes > n_there.min():
+        if cluster.n_nodes > n_present.min():
             raise ParameterError(
-                f"the job has {cluster.n_nodes} nodes, the trace only {n_there.min()}{when}"
+                f"the job has {cluster.n_nodes} nodes, the trace only {n_present.min()}{when}"
             )
 
     def _failures(self) -> FailureTrace:
@@ -165,7 +165,7 @@ class Replay:
         return rng.permuted(places, axis=1)
 
 
-def _met(
+def _hits(
     row_h: Floats, window_h: float, begin_h: Floats, from_h: float, until_h: float
 ) -> tuple[Ints, Floats, Ints]:
     """Replication, instant since its start [h] and row of the trace, (n_met,) each.

@@ -36,4 +36,4 @@ ADVICE = {  # by what their beginning holds
 
 def advice(text: str) -> str:
     """What to do with a file that begins so; empty where nothing speaks against reading it."""
-    return next((what for begins, what in ADVICE.items() if re.match(begins, text, re.DOTALL)), "")
+    return next((hint for begins, hint in ADVICE.items() if re.match(begins, text, re.DOTALL)), "")

@@ -108,10 +108,12 @@ def _rounded(text: pd.Series[str]) -> Bools:
 def _require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
     """Raise TraceError where the points of a column may stand between thousands: 950, 1.050."""
     grouped = text.str.fullmatch(GROUPED).to_numpy(dtype=bool)
-    whole = text.str.fullmatch(PLAIN).to_numpy(dtype=bool) | (text == "").to_numpy(dtype=bool)
-    if (grouped | whole).all() and (whole.any() or (text.str.count(r"\.") > 1).any()):
-        what = "{value}: a decimal point, or one between thousands? Write numbers without these"
-        no_row_where(grouped, text, path, str(text.name), what)
+    is_whole = text.str.fullmatch(PLAIN).to_numpy(dtype=bool) | (text == "").to_numpy(dtype=bool)
+    if (grouped | is_whole).all() and (is_whole.any() or (text.str.count(r"\.") > 1).any()):
+        complaint = (
+            "{value}: a decimal point, or one between thousands? Write numbers without these"
+        )
+        no_row_where(grouped, text, path, str(text.name), complaint)
 
 
 def epoch_unit(numbers: Floats) -> str | None:
@@ -169,8 +171,8 @@ def _stamps(
         "another form"
     )  # fmt: skip
     no_row_where(np.isnan(hours) & ~empty, text, path, key, f"{{value}} is no {right}")
-    found = pc.match_substring_regex(pa.array(text, type=pa.large_string()), ZONE)
-    zones = np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    has_zone = pc.match_substring_regex(pa.array(text, type=pa.large_string()), ZONE)
+    zones = np.asarray(has_zone.to_numpy(zero_copy_only=False), dtype=bool)
     zone, zoned = None, bool(2 * zones.sum() >= (~empty).sum() > 0)
     if like is not None:
         zone, zoned = like.zone, like.zoned
@@ -230,8 +232,10 @@ def date_h(text: str, path: PathLike[str], tz: str | None, form: str | None = No
     Raises TraceError for what is neither of the log's form, or its day, nor an ISO 8601 time stamp.
     """
     forms = ["ISO8601", *([form, form.partition(" ")[0]] if form else [])]
-    stamps = [pd.to_datetime([text], format=one, errors="coerce", utc=True) for one in forms]
-    stamp = pd.Series(next((one for one in stamps if one.notna().all()), stamps[0]))
+    stamps = [
+        pd.to_datetime([text], format=pattern, errors="coerce", utc=True) for pattern in forms
+    ]
+    stamp = pd.Series(next((read for read in stamps if read.notna().all()), stamps[0]))
     if tz is not None and re.search(ZONE, text) is None:
         stamp = in_zone(stamp, tz)[0]
     hours = float(hours_since_1970(stamp)[0])
@@ -272,6 +276,6 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: PathLike[str]) 
     lasted_h = (spans / pd.Timedelta(1, "h")).to_numpy(dtype=float)
     hours = np.where(number, numbers * HOURS[unit or "h"], lasted_h)
     wrong = np.isnan(hours) & (text != "").to_numpy(dtype=bool)
-    what = "{value} is no length of time such as 35 min or 0:35:00"
-    no_row_where(wrong, text, path, key, what)
+    complaint = "{value} is no length of time such as 35 min or 0:35:00"
+    no_row_where(wrong, text, path, key, complaint)
     return np.asarray(hours, dtype=np.float64)

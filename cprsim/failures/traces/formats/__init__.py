@@ -32,10 +32,10 @@ def names() -> list[str]:
 def format_of(name: str) -> LogFormat:
     """The format of a name. Raises ParameterError where there is none."""
     if name not in names():
-        known = ", ".join((*names(), "costs"))
-        raise ParameterError(f"--format: there is no {one_line(name)!r}; known are {known}")
-    found: LogFormat = import_module(f"{__name__}.{name.replace('-', '_')}").FORMAT
-    return found
+        known_names = ", ".join((*names(), "costs"))
+        raise ParameterError(f"--format: there is no {one_line(name)!r}; known are {known_names}")
+    log_format: LogFormat = import_module(f"{__name__}.{name.replace('-', '_')}").FORMAT
+    return log_format
 
 
 def guess(log: PathLike[str]) -> tuple[str, str]:
@@ -64,8 +64,8 @@ def guess(log: PathLike[str]) -> tuple[str, str]:
 
 def not_taken(spec: LogSpec, name: str) -> Iterator[tuple[str, str]]:
     """The options given that a format does not take, and which formats do."""
-    for option in sorted((spec.given.keys() & FORMAT_OPTIONS) - format_of(name).options):
-        takers = [f"`{one}`" for one in names() if option in format_of(one).options]
+    for option in sorted((spec.options_given.keys() & FORMAT_OPTIONS) - format_of(name).options):
+        takers = [f"`{taker}`" for taker in names() if option in format_of(taker).options]
         yield option, f"belongs to format {', '.join(takers)}, not `{name}`"
 
 
@@ -76,7 +76,7 @@ def read_log(log: LogFile | Path, spec: LogSpec | None = None) -> Outages:
     read, with file and line, row or byte.
     """
     from cprsim.failures.traces.files import LogFile
-    from cprsim.failures.traces.log import Log, outages
+    from cprsim.failures.traces.log import Log, outages_of_log
 
     spec = spec or LogSpec()
     if isinstance(log, Path):
@@ -90,4 +90,4 @@ def read_log(log: LogFile | Path, spec: LogSpec | None = None) -> Outages:
     if why and (form.order < GENERAL or "commas" not in why):
         note = f"read as format {name}: {why} (--format overrides)"
         read = replace(read, notes=(note, *read.notes))
-    return outages(log, read, spec)
+    return outages_of_log(log, read, spec)

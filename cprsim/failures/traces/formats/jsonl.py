@@ -38,7 +38,7 @@ def flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | No
             yield from flat(value, f"{within}{key}.")
         elif value in (None, "") or isinstance(value, str):
             yield within + key, value or None
-        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        elif isinstance(value, list) and value and all(isinstance(name, str) for name in value):
             yield within + key, ",".join(value)  # as tables list nodes
         else:
             yield within + key, json.dumps(value, sort_keys=True)
@@ -54,8 +54,8 @@ def items(path: PathLike[str]) -> Iterator[tuple[int, Any]]:
     is_array = text.startswith("[", at)
     at += is_array
     while True:
-        found = BETWEEN.match(text, at)
-        at = found.end() if found else at
+        separator = BETWEEN.match(text, at)
+        at = separator.end() if separator else at
         line, counted = line + text.count("\n", counted, at), at
         if at == len(text) or (is_array and text[at] == "]"):
             break
