@@ -38,12 +38,8 @@ class BlockFailures:
     """Draws a block's failures chunk by chunk, and keeps them for the strategies to come.
 
     What a chunk holds depends on the seed, the block and the chunk's number alone, so it does not
-    matter which strategy or engine asks for how much, nor which replications are kept.
-
-    Parameters
-    ----------
-    kept : the replications that are wanted, numbered within the block; default all. They are
-        numbered from 0 on here, as if there were no others.
+    matter which strategy or engine asks for how much, nor which replications are kept: here they
+    are numbered from 0 on, as if there were no others.
     """
 
     def __init__(

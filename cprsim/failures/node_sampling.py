@@ -29,14 +29,7 @@ def failures_of_nodes(
     slots: range, lifetime: Distribution, stationary: bool, n_replications: int,
     borders_h: Iterable[float], rng: np.random.Generator,
 ) -> Iterator[Rows]:  # fmt: skip
-    """The failures up to each border, by the cheapest exact way for these nodes.
-
-    Parameters
-    ----------
-    slots : of the role
-    lifetime : of each node
-    stationary : whether the nodes have been up and renewed for long, or all are new
-    """
+    """The failures up to each border, by the cheapest exact way for these nodes."""
     borders_h = iter(borders_h)
     chunk_h = next(borders_h)
     borders_h = chain([chunk_h], borders_h)

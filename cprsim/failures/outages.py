@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from math import inf
 
 import numpy as np
+import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.records import Bools, Floats, Ints
@@ -33,14 +34,9 @@ def ends_of_repeats(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> 
     """The ends [h], (n,); of a row without one, another's of its node, start and cause."""
     if not np.isnan(end_h).any():
         return end_h
-    order = np.lexsort((end_h, cause, start_h, node))  # a NaN after all others like it
-    lasts = end_h[order] > start_h[order]
-    donor = order[np.maximum.accumulate(np.where(lasts, np.arange(len(order)), 0))]
-    alike = (node[donor] == node[order]) & (start_h[donor] == start_h[order])
-    alike &= cause[donor] == cause[order]
-    ends_h = end_h.copy()
-    ends_h[order[alike]] = end_h[donor[alike]]
-    return ends_h
+    lasting = pd.Series(np.where(end_h > start_h, end_h, np.nan))
+    longest = lasting.groupby([node, start_h, cause]).transform("max").to_numpy()
+    return np.where(np.isnan(end_h), longest, end_h)
 
 
 def with_ends(
@@ -147,10 +143,7 @@ class Outages:
         return replace(self, **{name: getattr(self, name)[index] for name in _COLUMNS})
 
     def of_node(self, name: str) -> Outages:
-        """The outages of one node alone.
-
-        Raises ParameterError for a name that the log does not have.
-        """
+        """The outages of one node alone."""
         if name not in self.node_names:
             near = get_close_matches(name, self.node_names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -167,10 +160,7 @@ class Outages:
         )
 
     def choosing(self, text: str, but: str | None = None) -> Outages:
-        """All outages, those `chosen` whose cause contains a text and not another, in any case.
-
-        Raises ParameterError where there is none within the window.
-        """
+        """All outages, those `chosen` whose cause contains a text and not another, in any case."""
         lower = [name.lower() for name in self.cause_names]
         out = [but is not None and but.lower() in name for name in lower]
         matching = np.array(
@@ -205,7 +195,7 @@ class Outages:
         new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
         if not (new_node | later).all():  # some of a node begin together
             order = np.lexsort((self.end_h, ~self.chosen, self.start_h, self.node))
-        up_to_h = _running_end(node, self.end_h[order])
+        up_to_h = pd.Series(self.end_h[order]).groupby(node, sort=False).cummax().to_numpy()
         begins = np.ones(len(order), dtype=bool)
         apart_h = start_h[1:] - up_to_h[:-1]
         begins[1:] = apart_h >= -ROUNDING_H if within_h is None else apart_h > within_h
@@ -245,8 +235,6 @@ def outages_of(
 
     Rows of a node that overlap, or begin together, are one outage (`Outages.merged`). Causes are
     texts, or places in `cause_names`.
-
-    Raises ParameterError where an outage ends before it begins.
     """
     if (end_h < start_h).any():
         raise ParameterError("an outage ends before it begins")
@@ -300,19 +288,37 @@ def n_repeats(outages: Outages, within_h: float) -> int:
     return int(((node[1:] == node[:-1]) & (np.diff(start_h) <= within_h)).sum())
 
 
-def _running_end(node: Ints, end_h: Floats) -> Floats:
-    """Until when each node is down, outage after outage, (n,); `node` is sorted.
+def coalesced(outages: Outages, within_h: float) -> Outages:
+    """Failures of one node that follow each other within a window, made one.
 
-    Each step looks back twice as far; where one changes nothing, none that follows does.
+    An outage (or an instant) that begins no later than `within_h` after the end of what its node
+    had before belongs to that; so do others after it. The first one's start and cause stand for
+    all; the end is the last. How many were merged is noted.
     """
-    up_to_h, back = end_h.copy(), 1
-    while back < len(node):
-        longer = (node[back:] == node[:-back]) & (up_to_h[:-back] > up_to_h[back:])
-        if not longer.any():
-            break
-        up_to_h[back:][longer] = up_to_h[:-back][longer]
-        back *= 2
-    return up_to_h
+    merged = outages.merged(within_h)
+    n_merged = outages.n_outages - merged.n_outages
+    note = f"{n_merged} failure(s) within {within_h:.4g} h of one of the same node merged into it"
+    return replace(merged, notes=(*outages.notes, note))
+
+
+def brought_together(outages: Outages, within_h: float) -> Outages:
+    """Failures of nodes that begin within a window of the one before begin with the first of them.
+
+    What asks which nodes fail at one instant then finds those that fail nearly at once, in chains.
+    How many would have been moved had each failure come at a random instant is noted too.
+    """
+    start_h = outages.start_h
+    near = np.append(False, np.diff(start_h) <= within_h)[: len(start_h)] & (start_h >= 0)
+    first = np.maximum.accumulate(np.where(near, 0, np.arange(len(near))))
+    n_moved = int((start_h > start_h[first]).sum())
+    n = int(outages.in_window.sum())
+    by_chance = n * -np.expm1(-n * within_h / outages.window_h)
+    note = (
+        f"{n_moved} failure(s) within {within_h:.4g} h of the one before taken as one event with "
+        f"it ({by_chance:.3g} would be, came all at random)"
+    )
+    moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
+    return moved.in_order().merged()
 
 
 # ------------------------------------------------------------------------ nodes that join and leave
@@ -332,8 +338,6 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
     Nodes that the log does not name count too: they never failed. Outages that began before their
     node entered or after it left are left out and counted; so are nodes that were not there within
     the observation.
-
-    Raises ParameterError where the log names a node of which nothing is said, or no node was there.
     """
     born_h, enters_h, exit_h = lives
     enters_h = np.maximum(enters_h, 0.0)

@@ -214,13 +214,6 @@ def replications_for(n_failed_nodes: float, n_clocks: float = 1.0) -> int:
 
 
 def stream(seed: int, block: int, name: str) -> np.random.Generator:
-    """The generator of one purpose in one block of replications.
-
-    Parameters
-    ----------
-    seed : the scenario's seed, a non-negative integer
-    block : number of the block of replications, from 0
-    name : what the draws are for, e.g. ``"failures/job"``
-    """
+    """The generator of one purpose, e.g. ``"failures/job"``, in one block of replications."""
     purpose = np.random.SeedSequence(seed, spawn_key=(block, crc32(name.encode())))
     return np.random.Generator(np.random.SFC64(purpose))

@@ -8,14 +8,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.failures.coalescing import brought_together, coalesced
-from cprsim.failures.outages import Outages, n_repeats, outages_of, with_lives
-from cprsim.failures.traces.files import Head, LogFile, trace_error
+from cprsim.failures.outages import (
+    Outages,
+    brought_together,
+    coalesced,
+    n_repeats,
+    outages_of,
+    with_lives,
+)
+from cprsim.failures.traces.files import Head, trace_error
 from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import A_LOG, TABLE_OPTIONS, LogSpec
@@ -32,38 +39,21 @@ TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Outages as a file says them.
+    """Outages as a file says them."""
 
-    Parameters
-    ----------
-    rows : node and cause (texts, or categories of them, in order if that is not the texts'), start
-        and end [h of the file's clock], NaN for no end; its index is the line less `FIRST_ROW`;
-        perhaps lasted [h], exactly
-    counted : what is to be said, with how often
-    points : whether outages without an end are instants; otherwise the node was down until its next
-        failure
-    times : how instants are written
-    watched : begin and end of the observation [h] where the file says them
-    nodes : names of nodes, also of those that never failed; empty where the file does not say them
-    n_nodes : how many there are, where the file says that alone
-    dates : of nodes that join and leave: node, installed, entry, exit [h], NaN where unknown
-    notes : what else is to be said
-    evidence : how the file says n_nodes, begins and ends
-    records_alone : whether all that is known of the observation is that these records are of it: a
-        period can't be longer, and nothing is censored at its ends
-    """
-
+    # node and cause (texts, or categories of them), start and end [h of the file's clock], NaN for
+    # no end; perhaps lasted [h], exactly; its index is the line less `FIRST_ROW`
     rows: pd.DataFrame
-    counted: Counter[str]
-    points: bool
-    times: Times = STAMPS
-    watched: tuple[float | None, float | None] = (None, None)
-    nodes: frozenset[str] = frozenset()
-    n_nodes: int | None = None
-    dates: pd.DataFrame | None = None
+    counted: Counter[str]  # what is to be said, with how often
+    points: bool  # no end: the outage is an instant; else it lasts to the node's next failure
+    times: Times = STAMPS  # how instants are written
+    watched: tuple[float | None, float | None] = (None, None)  # begin and end [h], where they are
+    nodes: frozenset[str] = frozenset()  # all names, also of nodes that never failed; empty: unsaid
+    n_nodes: int | None = None  # where the file says that alone
+    dates: pd.DataFrame | None = None  # of nodes: node, installed, entry, exit [h], NaN: unknown
     notes: tuple[str, ...] = ()
-    evidence: Mapping[str, str] = field(default_factory=dict)
-    records_alone: bool = False
+    evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
+    records_alone: bool = False  # what was watched is not known: no period is longer than the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +61,14 @@ class LogFormat:
     """One way to write a log of failures."""
 
     looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
-    read: Callable[[LogFile, LogSpec], Log]
+    read: Callable[[Path, LogSpec], Log]
     options: frozenset[str] = TABLE_OPTIONS  # of `FORMAT_OPTIONS` that it takes
     order: int = 50  # smaller ones are tried first; special formats before general ones
     source: str = A_LOG  # what its file is, and where it comes from
 
 
 def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
-    """The outages that a user asks for. What is left out, closed, assumed or merged is counted.
-
-    Raises TraceError where there is none, or one ends before it begins or after today;
-    ParameterError for options that do not apply.
-    """
+    """The outages that a user asks for. What is left out, closed, assumed or merged is counted."""
     outages, from_h = _in_period(path, log, spec)
     dates, facts = log.dates, dict(outages.facts)
     if spec.nodes_file is not None or spec.has_dates:
@@ -131,9 +117,14 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     node, names = numbered(rows.pop("node"), log.nodes)
     if not in_time.all():
         rows, node = rows[in_time], node[in_time]
-    n_nodes = n_observed(spec.n_nodes, max(len(names), log.n_nodes or 0), len(names), path)
+    n_nodes = max(len(names), log.n_nodes or 0)
     if spec.n_nodes is not None:
-        facts["n_nodes"] = "given", "--nodes"
+        n_nodes, facts["n_nodes"] = spec.n_nodes, ("given", "--nodes")
+        if not 1 <= n_nodes <= MOST_NODES:
+            raise trace_error(path, None, f"{n_nodes:,} nodes can't be observed", "nodes")
+        if n_nodes < len(names):
+            message = f"{n_nodes} nodes given, but the file names {len(names)}"
+            raise trace_error(path, None, message, "nodes")
     knows = spec.nodes is not None or log.nodes or log.n_nodes
     none_lasts_h = 0.0 if log.points else None
     repair_h = spec.hours("repair")
@@ -293,15 +284,3 @@ def _origin(from_h: float, log: Log, spec: LogSpec) -> str:
     if not log.times.since_1970:
         return f"{from_h:g} h"
     return written(from_h, spec.tz or log.times.zone or (None if log.times.dated else "UTC"))
-
-
-def n_observed(n_given: int | None, n_known: int, n_named: int, path: PathLike[str]) -> int:
-    """Nodes observed; raises TraceError where fewer are given than the file names."""
-    if n_given is None:
-        return n_known
-    if not 1 <= n_given <= MOST_NODES:
-        raise trace_error(path, None, f"{n_given:,} nodes can't be observed", "nodes")
-    if n_given < n_named:
-        message = f"{n_given} nodes given, but the file names {n_named}"
-        raise trace_error(path, None, message, "nodes")
-    return n_given

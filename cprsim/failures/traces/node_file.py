@@ -28,10 +28,7 @@ def node_columns(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> pd.
 
 
 def read_nodes(path: Path, times: Times, spec: LogSpec) -> tuple[pd.DataFrame, list[str]]:
-    """The dates of nodes in a table [h of the log's clock], and what of it was not read.
-
-    Raises TraceError with file and line.
-    """
+    """The dates of nodes in a table [h of the log's clock], and what of it was not read."""
     tables = list(csv_pieces(path))
     rows = pd.concat([node_columns(table, spec, path) for table in tables])
     read = {*rows, *spec.names.values()}
@@ -47,7 +44,7 @@ def read_nodes(path: Path, times: Times, spec: LogSpec) -> tuple[pd.DataFrame, l
 def dates_of(
     rows: pd.DataFrame, path: PathLike[str], times: Times, spec: LogSpec, twice_is: str
 ) -> pd.DataFrame:
-    """Dates of nodes as text, as hours of the log's clock. Raises TraceError with file and line."""
+    """Dates of nodes as text, as hours of the log's clock."""
     names = rows["node"].fillna("").str.strip()
     no_row_where((names == "").to_numpy(dtype=bool), rows, path, "node", "the row names no node")
     twice = names.duplicated().to_numpy(dtype=bool)

@@ -25,10 +25,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def read_csv(path: PathLike[str]) -> pd.DataFrame:
-    """All cells as text, empty ones missing; a row's index is its line less `FIRST_ROW`.
-
-    Raises TraceError for a file that is missing, damaged, empty, or whose rows differ in length.
-    """
+    """All cells as text, empty ones missing; a row's index is its line less `FIRST_ROW`."""
     return pd.concat(list(csv_pieces(path, ",")))
 
 
@@ -123,10 +120,7 @@ def named_columns(
     names: tuple[str, ...],
     optional: Collection[str],
 ) -> pd.DataFrame:
-    """The columns that are there, under our names.
-
-    Raises TraceError for a column that has to be there and is not, or a name that is none of ours.
-    """
+    """The columns that are there, under our names."""
     if unknown := sorted(set(columns) - set(names)):
         message = f"there is no such column; known are {', '.join(names)}"
         raise trace_error(path, None, message, f"columns.{unknown[0]}")

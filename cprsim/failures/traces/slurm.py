@@ -27,8 +27,6 @@ def bar_table(
     """The rows of a table as text, columns in lower case; its index is the line less `FIRST_ROW`.
 
     Bars within the column `free_text` belong to it.
-
-    Raises TraceError with the line, for a missing column or a row of another length.
     """
     header: list[str] = []
     rows: dict[int, list[str]] = {}
@@ -77,10 +75,7 @@ def node_lists(cells: pd.Series[str], log: PathLike[str]) -> pd.Series:
 
 
 def expanded(text: str) -> list[str]:
-    """The names in a list of nodes, in its order: ``gpu[001-016,020],login1``.
-
-    Raises ParameterError for a list that is none, or too long.
-    """
+    """The names in a list of nodes, in its order: ``gpu[001-016,020],login1``."""
     lists = _LIST.findall(text)
     if not lists or _LIST.sub("", text).replace(",", "").strip():
         raise ParameterError(f"'{one_line(text)}' is no list of nodes such as gpu[001-016,020]")

@@ -97,7 +97,7 @@ class LogSpec:
 
     @property
     def names(self) -> dict[str, str]:
-        """The log's names of columns by ours. Raises ParameterError."""
+        """The log's names of columns by ours."""
         columns = self.columns or {}
         if not isinstance(columns, Mapping):
             if wrong := [pair for pair in columns if "=" not in pair]:
@@ -107,7 +107,7 @@ class LogSpec:
 
     @property
     def ends(self) -> tuple[str | None, str | None]:
-        """Begin and end of the observation, as the log writes times. Raises ParameterError."""
+        """Begin and end of the observation, as the log writes times."""
         first, sign, last = (self.period or "..").partition("..")
         if not sign:
             right = "is no FROM..TO such as 2024-01-01..2025-01-01"
@@ -127,7 +127,7 @@ class LogSpec:
 
     @property
     def nodes_file(self) -> Path | None:
-        """The table of nodes, where there is one. Raises ParameterError."""
+        """The table of nodes, where there is one."""
         if self.nodes is None or self.n_nodes is not None or self.has_dates:
             return None
         path = Path(str(self.nodes))
@@ -139,7 +139,7 @@ class LogSpec:
         return path
 
     def hours(self, option: str) -> float | None:
-        """The time that an option says [h]. Raises ParameterError where it is none."""
+        """The time that an option says [h]."""
         text = getattr(self, option)
         if text is None:
             return None

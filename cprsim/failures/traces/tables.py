@@ -38,8 +38,6 @@ def read_table(
 
     A time stamp from the year 9999 on is no end. An outage of which
     no end is known lasts to the next failure of its node at most.
-
-    Raises TraceError with file and line, for anything that can't be read.
     """
     counted, read, dates = Counter[str](), list[pd.DataFrame](), list[pd.DataFrame]()
     names = {

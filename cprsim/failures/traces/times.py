@@ -54,11 +54,7 @@ def read_times(
     form: str | None = None,
     tz: str | None = None,
 ) -> Times:
-    """Hours of a text column: all of it numbers, or all of it time stamps of one kind.
-
-    Raises TraceError at the first cell that is something else, and for numbers that look like
-    another unit.
-    """
+    """Hours of a text column: all of it numbers, or all of it time stamps of one kind."""
     text = column.fillna("").str.strip()
     empty = (text == "").to_numpy(dtype=bool)
     if like.dated if like is not None else form is not None:
@@ -227,10 +223,7 @@ def written(hours: float, tz: str | tzinfo | None = None) -> str:
 
 
 def date_h(text: str, path: PathLike[str], tz: str | None, form: str | None = None) -> float:
-    """Hours since 1970; in `tz`, else UTC, where the text names no zone.
-
-    Raises TraceError for what is neither of the log's form, or its day, nor an ISO 8601 time stamp.
-    """
+    """Hours since 1970; in `tz`, else UTC, where the text names no zone."""
     forms = ["ISO8601", *([form, form.partition(" ")[0]] if form else [])]
     stamps = [
         pd.to_datetime([text], format=pattern, errors="coerce", utc=True) for pattern in forms
@@ -256,10 +249,7 @@ NO_LENGTH = r",\d|^-?P(?:[^T]*[YM]|.*[.]\d+[DHM])"
 
 
 def read_lengths(column: pd.Series[str], unit: str | None, path: PathLike[str]) -> Floats:
-    """Lengths of time [h] of a text column, NaN where empty: ``35 min``, ``1:20:00``, numbers.
-
-    Raises TraceError at the first cell that is no length, or a number without a unit.
-    """
+    """Lengths of time [h] of a text column, NaN where empty: ``35 min``, ``1:20:00``, numbers."""
     text = column.fillna("").str.strip()
     key = str(column.name)
     numbers = _numbers(text)

@@ -45,10 +45,7 @@ def flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | No
 
 
 def items(path: PathLike[str]) -> Iterator[tuple[int, Any]]:
-    """Line and value of each JSON value of a file; where it is one array, of each of its items.
-
-    Raises TraceError with the line, for what is no JSON.
-    """
+    """Line and value of each JSON value of a file; where it is one array, of each of its items."""
     text, decode = read_text(path), json.JSONDecoder().raw_decode
     at, line, counted = len(text) - len(text.lstrip()), 1, 0
     is_array = text.startswith("[", at)
@@ -72,7 +69,7 @@ def items(path: PathLike[str]) -> Iterator[tuple[int, Any]]:
 
 
 def require_object(item: Any, line: int, path: PathLike[str], example: str) -> dict[str, Any]:
-    """The item. Raises TraceError where it is no object."""
+    """The item."""
     if not isinstance(item, dict):
         raise trace_error(path, line, f"is no JSON object such as {example}")
     return item

@@ -108,11 +108,7 @@ def _instants(texts: pd.Series[str]) -> pd.Series[pd.Timestamp]:
 
 
 def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[str]:
-    """The years of lines that name none: all are of the year after the begin of the period.
-
-    Raises TraceError where nobody says that, and where a node's lines go back: they are of more
-    than a year, or begin before the period.
-    """
+    """The years of lines that name none: all are of the year after the begin of the period."""
     if spec.ends[0] is None:
         message = "the line names no year: --period says it, for example 2024-01-01.."
         raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
