@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from math import inf
 
 import numpy as np
-import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.records import Bools, Floats, Ints
@@ -34,9 +33,14 @@ def ends_of_repeats(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> 
     """The ends [h], (n,); of a row without one, another's of its node, start and cause."""
     if not np.isnan(end_h).any():
         return end_h
-    lasting = pd.Series(np.where(end_h > start_h, end_h, np.nan))
-    longest = lasting.groupby([node, start_h, cause]).transform("max").to_numpy()
-    return np.where(np.isnan(end_h), longest, end_h)
+    order = np.lexsort((end_h, cause, start_h, node))  # a NaN after all others like it
+    lasts = end_h[order] > start_h[order]
+    donor = order[np.maximum.accumulate(np.where(lasts, np.arange(len(order)), 0))]
+    alike = (node[donor] == node[order]) & (start_h[donor] == start_h[order])
+    alike &= cause[donor] == cause[order]
+    ends_h = end_h.copy()
+    ends_h[order[alike]] = end_h[donor[alike]]
+    return ends_h
 
 
 def with_ends(
@@ -195,7 +199,7 @@ class Outages:
         new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
         if not (new_node | later).all():  # some of a node begin together
             order = np.lexsort((self.end_h, ~self.chosen, self.start_h, self.node))
-        up_to_h = pd.Series(self.end_h[order]).groupby(node, sort=False).cummax().to_numpy()
+        up_to_h = _running_end(node, self.end_h[order])
         begins = np.ones(len(order), dtype=bool)
         apart_h = start_h[1:] - up_to_h[:-1]
         begins[1:] = apart_h >= -ROUNDING_H if within_h is None else apart_h > within_h
@@ -319,6 +323,21 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     )
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
     return moved.in_order().merged()
+
+
+def _running_end(node: Ints, end_h: Floats) -> Floats:
+    """Until when each node is down, outage after outage, (n,); `node` is sorted.
+
+    Each step looks back twice as far; where one changes nothing, none that follows does.
+    """
+    up_to_h, back = end_h.copy(), 1
+    while back < len(node):
+        longer = (node[back:] == node[:-back]) & (up_to_h[:-back] > up_to_h[back:])
+        if not longer.any():
+            break
+        up_to_h[back:][longer] = up_to_h[:-back][longer]
+        back *= 2
+    return up_to_h
 
 
 # ------------------------------------------------------------------------ nodes that join and leave

@@ -26,7 +26,8 @@ CASES = [
         ("superposed", 60.0, [("exponential", None)]),
         ("lazy", 60.0, [("gamma", 0.7), ("gamma", 2.5), ("weibull", 0.6), ("weibull", 2.0),
                         ("lognormal", 1.0)]),
-        ("individual", 15.0, [("gamma", 0.7), ("gamma", 2.5), ("weibull", 0.6), ("lognormal", 1.0)]),
+        ("individual", 15.0, [("gamma", 0.7), ("gamma", 2.5), ("weibull", 0.6),
+                              ("lognormal", 1.0)]),
     ]
     for family, shape in families
     for stationary in (False, True)

@@ -340,8 +340,11 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     (f"{TIDY}a,1,2\n", HOURS | {"columns": {"state": "evnt"}}, ":1: ", "no column 'evnt'"),
     (f"{TIDY}a,1,2\nb,3,4\n", HOURS | {"n_nodes": 1}, ": nodes: ", "but the file names 2"),
     *(
-        (f"{TIDY}a,1,\na,30,\n", HOURS | {"period": period}, ": period: ", "")
-        for period in ((50, 10), (None, 0.5), (90, None))
+        (f"{TIDY}a,1,\na,30,\n", HOURS | {"period": period}, ": period: ", complaint)
+        for period, complaint in (
+            ((50, 10), "the period ends before it begins"), ((10, 10), "ends before it begins"),
+            ((90, None), "or before the log"),
+        )
     ),
     (f"{TIDY}a,2024-02-01,\n", {"period": ("2262-04-12", "2262-04-13")}, ": period: ",
      "no outage begins within the period"),
