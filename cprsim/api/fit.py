@@ -178,10 +178,10 @@ def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...
 
 def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
     """Whether the columns are those of a log of saves and loads."""
-    from cprsim.failures.traces.files import head_of
+    from cprsim.failures.traces.files import has_columns, head_of
 
     head = head_of(log)
     ours = [names.get(one, one) for one in ("kind", "start", "end")]
-    return head.names(*ours, separator=",") and not (
-        "node" in names or head.names("node", separator=",")
+    return has_columns(head, *ours, separator=",") and not (
+        "node" in names or has_columns(head, "node", separator=",")
     )

@@ -29,7 +29,7 @@ def read_pager(log, spec):
     return Log(rows.assign(end=float("nan"), cause=""), Counter(), points=True)
 
 
-FORMAT = LogFormat(lambda head: "pages" if "is down" in head.text else "", read_pager)
+FORMAT = LogFormat(lambda head: "pages" if "is down" in head else "", read_pager)
 '''
 
 

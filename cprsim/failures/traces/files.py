@@ -8,7 +8,6 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -39,28 +38,16 @@ def opened(log: PathLike[str]) -> Iterator[IO[bytes]]:
         raise trace_error(path, None, f"can't be read: {reason.splitlines()[-1]}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The beginning of a log, for a guess at its format."""
-
-    text: str  # of its first bytes, without blanks before it; what is no UTF-8 replaced
-
-    @property
-    def first_line(self) -> str:
-        """The first line that is not empty."""
-        return self.text.partition("\n")[0]
-
-    def names(self, *columns: str, separator: str = "|") -> bool:
-        """Whether the first line is a header with these columns, in whatever case."""
-        cells = {cell.strip().lower() for cell in self.first_line.split(separator)}
-        return cells >= {column.lower() for column in columns}
-
-
-def head_of(log: PathLike[str]) -> Head:
-    """The beginning of a log."""
+def head_of(log: PathLike[str]) -> str:
+    """The first bytes of a log without blanks before them; what is no UTF-8 is replaced."""
     with opened(log) as file:
-        begins = file.read(HEAD_BYTES)
-    return Head(begins.decode("utf-8-sig", errors="replace").lstrip())
+        return file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace").lstrip()
+
+
+def has_columns(head: str, *columns: str, separator: str = "|") -> bool:
+    """Whether the first line is a header with these columns, in whatever case."""
+    cells = {cell.strip().lower() for cell in head.partition("\n")[0].split(separator)}
+    return cells >= {column.lower() for column in columns}
 
 
 def _unpacked(path: Path) -> IO[bytes] | Any:

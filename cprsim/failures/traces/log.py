@@ -22,7 +22,7 @@ from cprsim.failures.outages import (
     outages_of,
     with_lives,
 )
-from cprsim.failures.traces.files import Head, trace_error
+from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import A_LOG, TABLE_OPTIONS, LogSpec
@@ -60,7 +60,7 @@ class Log:
 class LogFormat:
     """One way to write a log of failures."""
 
-    looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
+    looks_like: Callable[[str], str]  # by what its head is recognised; empty where it is not
     read: Callable[[Path, LogSpec], Log]
     options: frozenset[str] = TABLE_OPTIONS  # of `FORMAT_OPTIONS` that it takes
     order: int = 50  # smaller ones are tried first; special formats before general ones

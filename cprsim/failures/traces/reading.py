@@ -36,7 +36,7 @@ def separator_of(line: str) -> str:
 
 def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd.DataFrame]:
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
-    header = next((line for line in head_of(path).text.splitlines() if line.strip()), "")
+    header = next((line for line in head_of(path).splitlines() if line.strip()), "")
     separator = separator or separator_of(header)
     names = Counter(cell.strip() for cell in next(csv.reader([header], delimiter=separator), []))
     if twice := [name for name, n in names.items() if name and n > 1]:

@@ -73,12 +73,12 @@ def guess(log: PathLike[str]) -> tuple[str, str]:
 
     head = head_of(log)
     for beginning, advice in ADVICE.items():
-        if re.match(beginning, head.text, re.DOTALL):
+        if re.match(beginning, head, re.DOTALL):
             raise trace_error(log, None, advice)
     formats = {name: format_of(name) for name in names()}
     for name, form in sorted(formats.items(), key=lambda one: (one[1].order, one[0])):
         if why := form.looks_like(head):
-            if form.order >= GENERAL and "\0" in head.text:
+            if form.order >= GENERAL and "\0" in head:
                 break
             return name, why
     raise trace_error(

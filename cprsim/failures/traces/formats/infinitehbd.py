@@ -62,7 +62,7 @@ FORMAT = LogFormat(
     options=frozenset(),
     looks_like=lambda head: (
         "a JSON array with events `fault_start`"
-        if head.text.startswith("[") and "fault_start" in head.text
+        if head.startswith("[") and "fault_start" in head
         else ""
     ),
     read=read_infinitehbd,

@@ -76,7 +76,7 @@ def require_object(item: Any, line: int, path: PathLike[str], example: str) -> d
 
 
 FORMAT = LogFormat(
-    looks_like=lambda head: "JSON objects" if re.match(r"(?:\[\s*)?\{", head.text) else "",
+    looks_like=lambda head: "JSON objects" if re.match(r"(?:\[\s*)?\{", head) else "",
     read=lambda log, spec: read_table(log, spec, json_pieces),
     order=80,
 )

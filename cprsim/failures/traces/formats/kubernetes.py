@@ -103,7 +103,7 @@ def _first(events: pd.DataFrame, names: tuple[str, ...]) -> pd.Series[str]:
 FORMAT = LogFormat(
     options=frozenset({"--period", "--repair"}),
     looks_like=lambda head: (
-        "JSON with events about objects of Kubernetes" if MARKS.match(head.text) else ""
+        "JSON with events about objects of Kubernetes" if MARKS.match(head) else ""
     ),
     read=read_kubernetes,
     order=30,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log, LogFormat
 from cprsim.failures.traces.reading import no_row_where, read_csv
 from cprsim.failures.traces.spec import LogSpec
@@ -100,7 +100,7 @@ def _dates(table: pd.DataFrame, log: PathLike[str]) -> pd.DataFrame:
 FORMAT = LogFormat(
     options=frozenset({"--system", "--period"}),
     looks_like=lambda head: (
-        "the columns of LANL's records" if head.names(STARTED, LASTED, separator=",") else ""
+        "the columns of LANL's records" if has_columns(head, STARTED, LASTED, separator=",") else ""
     ),
     read=read_lanl,
     order=10,

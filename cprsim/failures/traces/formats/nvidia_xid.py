@@ -127,9 +127,7 @@ def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[s
 
 FORMAT = LogFormat(
     options=frozenset({"--period", "--tz", "--repair"}),
-    looks_like=lambda head: (
-        "lines of a kernel's log" if MARK in head.text or BEGINS.match(head.text) else ""
-    ),
+    looks_like=lambda head: "lines of a kernel's log" if MARK in head or BEGINS.match(head) else "",
     read=read_nvidia_xid,
     order=25,
 )

@@ -49,7 +49,7 @@ def _texts(column: Any) -> Any:
 
 FORMAT = LogFormat(
     looks_like=lambda head: (
-        "the mark of Parquet at its beginning" if head.text.startswith("PAR1") else ""
+        "the mark of Parquet at its beginning" if head.startswith("PAR1") else ""
     ),
     read=lambda log, spec: read_table(log, spec, parquet_pieces),
     order=5,

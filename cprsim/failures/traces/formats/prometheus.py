@@ -118,7 +118,7 @@ FORMAT = LogFormat(
     options=frozenset({"--period", "--repair"}),
     looks_like=lambda head: (
         "the answer of Prometheus to a query"
-        if re.match(r'\{.*"status".*"(?:resultType|error)"', head.text, re.DOTALL)
+        if re.match(r'\{.*"status".*"(?:resultType|error)"', head, re.DOTALL)
         else ""
     ),
     read=read_prometheus,

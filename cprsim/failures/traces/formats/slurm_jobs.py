@@ -8,7 +8,7 @@ from os import PathLike
 
 import pandas as pd
 
-from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
 from cprsim.failures.traces.spec import LogSpec
@@ -43,7 +43,7 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
 
 FORMAT = LogFormat(
     options=frozenset({"--period", "--tz", "--repair"}),
-    looks_like=lambda head: "the columns of `sacct`" if head.names("jobid", "state") else "",
+    looks_like=lambda head: "the columns of `sacct`" if has_columns(head, "jobid", "state") else "",
     read=read_slurm_jobs,
     order=21,
 )
