@@ -240,8 +240,6 @@ def outages_of(
     Rows of a node that overlap, or begin together, are one outage (`Outages.merged`). Causes are
     texts, or places in `cause_names`.
     """
-    if (end_h < start_h).any():
-        raise ParameterError("an outage ends before it begins")
     code = np.asarray(cause, dtype=object if cause_names is None else np.int64)
     if cause_names is None:
         names, code = np.unique(code, return_inverse=True)

@@ -194,10 +194,6 @@ SLOTS_AT = ((3, 4, 5, 6), (6, 3, 4), (0, 5), (0,))
         # 1 - C(4, 3) / C(8, 3) = 1 - 4/56
         (JobClock(Exponential(28.0), range(8), together=3), (28.0, 28 * 56 / 52, 1.5 * 56 / 52)),
         (JobClock(Exponential(28.0), range(3, 7), together=2), (28.0, 28.0, 2.0)),
-        (
-            NodeClocks({"emb_ps": Exponential(80.0), "trainer": Exponential(60.0)}),
-            (1 / (4 / 80 + 3 / 60), 20.0, 1.0),
-        ),
         (NodeClocks({"trainer": Exponential(60.0)}), (20.0, math.inf, 0.0)),
         (Injected(50.0, range(3, 7), count=0), (math.inf, math.inf, 0.0)),
         (GIVEN, (25.0, 25.0, 2.0)),
