@@ -228,7 +228,8 @@ GOOD = {
     "LANL": Small(
         LANL_ROWS, {"system": 2},
         {"start_h": [0, 2], "down_h": [0.1, 0], "cause": ["Hardware", "Software"], "n_nodes": 5,
-         "window_h": 24, "node_names": ["2/0", "2/3"]},  # to the file's last record
+         "window_h": 24, "node_names": ["2/0", "2/3"],  # to the file's last record
+         "window_given": [False, False]},
     ),
     "LANL, all systems": Small(
         LANL_ROWS, {"format": "lanl"}, {"n_nodes": 14, "n_outages": 3, "cause_code": [1, 2, 0]}
