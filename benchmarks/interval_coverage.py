@@ -25,8 +25,7 @@ from scipy.stats import binom
 import cprsim
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import replay, simulate
-from cprsim.failures.coalescing import coalesced
-from cprsim.failures.outages import with_lives
+from cprsim.failures.outages import coalesced, with_lives
 from cprsim.files import write_whole
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
