@@ -20,7 +20,7 @@ def counts(stand: Sequence[tuple[int, bool | None]]) -> bool:
     If it does for anybody, dead or alive, then all who live have all its parts.
     """
     before = min(position for position, _ in stand)
-    return all(whole or position > before for position, whole in stand)
+    return all(has_all or position > before for position, has_all in stand)
 
 
 class PartsExchange:
