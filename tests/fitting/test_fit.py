@@ -76,7 +76,6 @@ def test_a_log_of_saves_and_loads_is_recognised(tmp_path: Path) -> None:
         (["--format", "lanle"], "--format: there is no 'lanle'; known are "),
         (["--nodes", "2"], "2 nodes given, but the file names 6"),
         (["--nodes", "nowhere.csv"], "is neither a whole number nor a file, nor 'dates'"),
-        (["--nodes", "dates"], "the log has no column installed, entry or exit"),
         (["--job-nodes", "31"], "a job of 31 nodes: the log has 6"),
         (["--format", "costs", "--nodes", "4"], "--nodes: belongs to logs of failures"),
     ],

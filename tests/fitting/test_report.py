@@ -218,8 +218,12 @@ def test_ages_that_matter_and_are_not_known_are_warned_of() -> None:
 # ---------------------------------------------------------------------------- real logs, presets
 
 
-def test_presets_are_what_was_published_and_what_the_logs_say(failure_logs: Path) -> None:
-    presets = cprsim.init(listed=True).frames["presets"].set_index("name")
+@pytest.fixture
+def presets() -> pd.DataFrame:
+    return cprsim.init(listed=True).frames["presets"].set_index("name")
+
+
+def test_presets_are_simulable_and_what_was_published(presets: pd.DataFrame) -> None:
     for one in presets.itertuples():
         shape = None if pd.isna(one.shape) else one.shape
         assert with_mean(one.family, one.mean_h, shape).mean_h == pytest.approx(one.mean_h)
@@ -227,6 +231,9 @@ def test_presets_are_what_was_published_and_what_the_logs_say(failure_logs: Path
         assert one.note
     assert presets["mean_h"]["kokolis-rsc1"] == pytest.approx(24_000 / 6.5)  # 6.50 in 1000 days
     assert presets["mean_h"]["llama3"] == pytest.approx(3.093, abs=1e-3)
+
+
+def test_fitted_presets_are_what_the_logs_say(presets: pd.DataFrame, failure_logs: Path) -> None:
     lanl: dict[str, Any] = {"system": 2, "period": "2000-01-01..2006-01-01"}
     for name, file, asked in (
         ("infinitehbd", "infinitehbd/fault_trace.json", {"nodes": 400}),
