@@ -101,7 +101,7 @@ def fit(
             of_failures = {
                 **spec.given, "--causes": causes, "--age": age, "--job-nodes": job_nodes
             }  # fmt: skip
-            return _costs(file, spec, {one for one, said in of_failures.items() if said},
+            return _costs(file, spec, {option for option, value in of_failures.items() if value},
                           bootstrap, save)  # fmt: skip
         outages, observed = _read(file, spec, age)
     watch.doing("fitting")
@@ -131,9 +131,9 @@ def _read(
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.observation import observation
 
-    found = read_log(log, spec)
-    known = {} if age is None else {"ages": ("given", "--age")}
-    return found, observation(found, FirstUptime(age or "new"), known)
+    outages = read_log(log, spec)
+    said_facts = {} if age is None else {"ages": ("given", "--age")}
+    return outages, observation(outages, FirstUptime(age or "new"), said_facts)
 
 
 def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
@@ -153,13 +153,13 @@ def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
 
 
 def _costs(
-    log: LogFile, spec: LogSpec, given: set[str], bootstrap: int, save: str | Path | None
+    log: LogFile, spec: LogSpec, options: set[str], bootstrap: int, save: str | Path | None
 ) -> Answer:
     """The fit of a log of saves and loads; most options are for logs of failures."""
     from cprsim.fitting.cost_fit import costs_fragment, fit_costs, read_transfers
     from cprsim.present.fit import answer_of_costs
 
-    if wrong := sorted(given - {"--format", "--column", "--time-unit"}):
+    if wrong := sorted(options - {"--format", "--column", "--time-unit"}):
         raise ParameterError(f"{wrong[0]}: belongs to logs of failures, not of saves and loads")
     transfers, notes = read_transfers(log, columns=spec.names, time_unit=spec.time_unit)
     watch.doing("fitting")
@@ -185,7 +185,7 @@ def _has_costs(log: LogFile, names: Mapping[str, str]) -> bool:
     from cprsim.failures.traces.files import head_of
 
     head = head_of(log)
-    ours = [names.get(one, one) for one in ("kind", "start", "end")]
-    return head.names(*ours, separator=",") and not (
+    columns = [names.get(column, column) for column in ("kind", "start", "end")]
+    return head.names(*columns, separator=",") and not (
         "node" in names or head.names("node", separator=",")
     )

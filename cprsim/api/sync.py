@@ -72,15 +72,15 @@ def numbers_of(trainers: str | Sequence[int]) -> list[int]:
     """Ascending numbers of trainers, also from ``1,5,10``. Raises ParameterError."""
     words = trainers.split(",") if isinstance(trainers, str) else trainers
     try:
-        found = sorted({int(word) for word in words})
+        n_trainers = sorted({int(word) for word in words})
     except ValueError:  # no number, or one of thousands of digits
-        found = []
-    if not found or found[0] < 1 or found[-1] > MOST_TRAINERS:
+        n_trainers = []
+    if not n_trainers or n_trainers[0] < 1 or n_trainers[-1] > MOST_TRAINERS:
         raise ParameterError(
             f"--trainers: {one_line(str(trainers))!r} should be numbers from 1 to {MOST_TRAINERS} "
             "such as 1,5,20"
         )
-    return found
+    return n_trainers
 
 
 def changes(beside: str) -> list[str]:

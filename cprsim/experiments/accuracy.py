@@ -132,7 +132,7 @@ def runs_of(
             replicas.train(team.log())
         else:
             replicas, saver = train_with_failures(team, log, useful_h, cluster, policy.sub_saves)
-        trained = Trained(replicas.evaluate(team.what.test), loss_curve(replicas))
+        trained = Trained(replicas.evaluate(team.model.test), loss_curve(replicas))
         return trained, saver, tuple(replicas.lost_iterations)
 
     return alone if team is None else in_step

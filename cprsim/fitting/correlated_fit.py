@@ -120,14 +120,16 @@ def _likelihood(form: _Form, lifetimes: Lifetimes) -> Likelihood:
         hazard[late] -= np.exp(shape * (log_entry - log_scale))
         return of_nodes(hazard)
 
-    def each(at: Floats) -> Floats:
+    def contributions(at: Floats) -> Floats:
         lifetime, frailty = form.unpack(at)
         shape, log_scale = lifetime.shape, log(lifetime.scale_h)
         log_hazards = (shape - 1) * log_ages + n_failures * (log(shape) - shape * log_scale)
         of_frailty = frailty.log_likelihood(n_failures, hazards(shape, log_scale))
         return np.asarray((log_hazards + of_frailty)[stands_for], dtype=np.float64)
 
-    return Likelihood(form.name, each, lambda at: float(each(at).sum()), int(ended.sum()))
+    return Likelihood(
+        form.name, contributions, lambda at: float(contributions(at).sum()), int(ended.sum())
+    )
 
 
 def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
@@ -170,7 +172,7 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     Raises ParameterError where hardly any node failed alone.
     """
     failures = outages.where(outages.in_window)
-    single, sizes = _alone(failures)
+    single, sizes = _beginning_alone(failures)
     singles = uptimes(failures.where(single), FirstUptime.NEW)
     if singles.n_observed < 3:
         raise ParameterError(
@@ -181,12 +183,12 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     return CorrelatedFit(fit_frailty(singles), _shocks(sizes, outages), ages_h)
 
 
-def _alone(outages: Outages) -> tuple[Bools, Ints]:
+def _beginning_alone(outages: Outages) -> tuple[Bools, Ints]:
     """Which outages begin alone (of other causes all, as they censor), and all groups' sizes."""
     begins = begins_instant(outages.start_h[outages.chosen])
-    alone = np.ones(outages.n_outages, dtype=bool)
-    alone[outages.chosen] = begins & np.append(begins[1:], True)
-    return alone, group_sizes(begins)
+    is_alone = np.ones(outages.n_outages, dtype=bool)
+    is_alone[outages.chosen] = begins & np.append(begins[1:], True)
+    return is_alone, group_sizes(begins)
 
 
 def _shocks(sizes: Ints, outages: Outages) -> Shocks | None:

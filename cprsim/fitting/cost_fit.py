@@ -90,7 +90,7 @@ class CostFit(Subject):
     @property
     def best(self) -> Fit | None:
         """The best family that a scenario takes; None where a fixed time is better."""
-        return None if self.fixed is not None else next(iter(_named(self.ranking)), None)
+        return None if self.fixed is not None else next(iter(_simulable(self.ranking)), None)
 
     @property
     def family(self) -> str:
@@ -183,7 +183,7 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
     ranking = None
     if durations.n >= FEWEST and np.ptp(durations.duration_h) > ROUNDING * resolution_h:
         ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
-    simulable = _named(ranking)
+    simulable = _simulable(ranking)
     # the exponential alone is left, for times that hardly vary: then their mean says more
     left = ranking is not None and len(ranking.failed) and ranking.best.family == "exponential"
     if not simulable or (left and _cv(durations.duration_h) < LIKE_EXPONENTIAL):
@@ -199,7 +199,7 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
     )  # fmt: skip
 
 
-def _named(ranking: Ranking | None) -> list[Fit]:
+def _simulable(ranking: Ranking | None) -> list[Fit]:
     """The families that a scenario takes, the best first."""
     simulable = []
     for fit in ranking.judged if ranking else ():

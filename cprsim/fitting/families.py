@@ -74,7 +74,7 @@ class SearchFamily:
                 contributions[late[censored]] += distribution.cumulative_hazard(late_censored_h)
             return contributions
 
-        def each(at: Floats) -> Floats:
+        def contributions_at(at: Floats) -> Floats:
             distribution = self.distribution(at)
             contributions = np.empty(lifetimes.n)
             contributions[ended], contributions[censored] = (
@@ -93,7 +93,7 @@ class SearchFamily:
                 return of_ended
             return float(np.append(survived(distribution), of_ended).sum())
 
-        return Likelihood(self.name, each, total, len(ended))
+        return Likelihood(self.name, contributions_at, total, len(ended))
 
     def search(self, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Distribution:
         """The most likely member, to a slope."""

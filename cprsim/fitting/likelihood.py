@@ -106,7 +106,7 @@ class Likelihood:
     """A log-likelihood of search numbers, (p,), to be made largest."""
 
     name: str
-    each: Callable[[Floats], Floats]  # contributions, (n,)
+    contributions: Callable[[Floats], Floats]  # (n,)
     total: Callable[[Floats], float]  # their sum, where there is a quicker way to it
     n_observed: int
 
@@ -161,9 +161,11 @@ class Likelihood:
         steps = STEP * np.eye(n)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("error", linalg.LinAlgWarning)
-            middle = self.each(point)
+            middle = self.contributions(point)
             try:
-                sides = [(self.each(point + h), self.each(point - h)) for h in steps]
+                sides = [
+                    (self.contributions(point + h), self.contributions(point - h)) for h in steps
+                ]
                 scores = np.array([up - down for up, down in sides]) / (2 * STEP)
                 covariance = linalg.inv(-self._curvature(point, sides, middle))
             except (
@@ -190,7 +192,7 @@ class Likelihood:
             for j in range(i):
                 diagonal = np.zeros(n)
                 diagonal[[i, j]] = STEP
-                ends = self.each(point + diagonal) + self.each(point - diagonal)
+                ends = self.contributions(point + diagonal) + self.contributions(point - diagonal)
                 along = float((ends - 2 * middle).sum())
                 curvature[i, j] = curvature[j, i] = (along - curvature[i, i] - curvature[j, j]) / 2
         return curvature / STEP**2

@@ -55,7 +55,7 @@ class Fitted:
     gaps: Subject
     uptimes: Subject
     repairs: Subject
-    together: Togetherness
+    groups: Togetherness
     trend: Trend
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
@@ -72,7 +72,7 @@ class Fitted:
     @property
     def job_share(self) -> float:
         """Share of the failures that strike the job."""
-        return self.together.share_of_job(self.n_job_nodes, self.outages.n_nodes)
+        return self.groups.share_of_job(self.n_job_nodes, self.outages.n_nodes)
 
     @property
     def weekly_dispersion(self) -> float:
@@ -121,7 +121,7 @@ class Fitted:
     @property
     def mtbf_h(self) -> Estimate:
         """Of the events that strike the job while its nodes are there, allowing for bunching."""
-        rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.together.sizes)
+        rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.groups.sizes)
         mtbf_h = 1 / rate if rate > 0 else inf
         error = sqrt((self.wider if isfinite(self.wider) else 1.0) / n_events)
         low_h, high_h = (mtbf_h * exp(sign * ROUNDED_Z_95 * error) for sign in (-1, 1))
@@ -146,7 +146,7 @@ class Fitted:
     def contradictions(self) -> list[str]:
         """What in the log contradicts one distribution."""
         none_fit = [of.name for of in self.subjects if of.ranking and of.ranking.none_fits]
-        groups = self.together.larger
+        groups = self.groups.larger
         contradictions = {
             "the rate changes over the log": self.trend.differs,
             f"no family fits the {' and the '.join(none_fit)}": none_fit,
@@ -249,7 +249,7 @@ def fit_failures(
     except (ParameterError, NotConvergedError) as error:
         why_not = str(error)
     return Fitted(
-        outages, observed, origin, cause, n_job, **subjects, together=groups,
+        outages, observed, origin, cause, n_job, **subjects, groups=groups,
         trend=trend(outages), correlated=correlated, why_not_correlated=why_not,
         open_ages=_open_ages(outages, observed, first, subjects["uptimes"]),
     )  # fmt: skip

@@ -71,7 +71,7 @@ class LoggedAttempt:
     n_failures: int = 1
     node: str = ""
     cause: str = ""
-    shown: bool = True  # False: nothing but a step back shows that it failed
+    is_shown: bool = True  # False: nothing but a step back shows that it failed
     # the work, saves included
     works: bool = False
     after_s: float = 0.0  # the last event before it
@@ -82,7 +82,7 @@ class LoggedAttempt:
     last_s: float = nan  # the last event that shows it at work
     last_step: float = nan
     saves: list[LoggedSave] = field(default_factory=list)
-    seen: list[tuple[float, float]] = field(default_factory=list)  # instant, step
+    marks: list[tuple[float, float]] = field(default_factory=list)  # instant, step
     points: Points = NOWHERE  # these, and all others
 
     @property
@@ -105,7 +105,7 @@ class LoggedAttempt:
         self.last_s = at_s
         if isfinite(step):
             self.last_step = step
-            self.seen.append((at_s, step))
+            self.marks.append((at_s, step))
 
     def enter(self, stage: str, at_s: float) -> None:
         """A stage of the recovery begins."""
@@ -259,7 +259,7 @@ class JobCourse:
 
     def _stop_unseen(self) -> None:
         self._stop()
-        self._now.shown = False
+        self._now.is_shown = False
 
     def _halt(self, at_s: float, event: Any) -> None:
         """Something of a recovery: if the job was at work, it failed before."""

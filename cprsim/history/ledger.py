@@ -83,7 +83,7 @@ class JobLedger:
 
 def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[JobLedger, ...]:
     """The ledger of each job of the logs."""
-    courses = [course_of(*tables) for tables in events.each()]
+    courses = [course_of(*tables) for tables in events.by_job()]
     usual_of_all = usual_of([attempt for course in courses for attempt in course.attempts])
     booked = []
     for number, course in enumerate(courses):
@@ -262,7 +262,7 @@ class _Booking:
             self._draws[name] += took_h
             hours[name] = hours.get(name, 0.0) + took_h
         self._inferred["instants"] += filled.n_inferred
-        self._inferred["unseen_failures"] += not attempt.shown
+        self._inferred["unseen_failures"] += not attempt.is_shown
         if attempt.is_start:
             return
         self._inferred["deaths"] += isnan(attempt.failed_s)

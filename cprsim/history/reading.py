@@ -68,7 +68,7 @@ class Events:
     def n_events(self) -> int:
         return len(self.steps) + len(self.others)
 
-    def each(self) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    def by_job(self) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
         """Job after job: its name, and its rows in order of time; those of one instant as read."""
         steps, others = (
             dict(iter(rows.sort_values("time_ns", kind="stable").groupby("job", observed=True)))
@@ -86,7 +86,7 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     steps, other_tables = list[pa.Table](), list[pa.Table]()
     jobs, notes = dict[str, None](), dict[str, None]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
-    for file, job in _named([file for path in paths for file in _files(path)]).items():
+    for file, job in _job_names([file for path in paths for file in _files(path)]).items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
             is_known = compute.is_in(table["event"], pa.array(EVENTS))
@@ -131,7 +131,7 @@ def _files(path: Path) -> list[Path]:
     return inside
 
 
-def _named(files: list[Path]) -> dict[Path, str]:
+def _job_names(files: list[Path]) -> dict[Path, str]:
     """Each file once, and the job of a log that names none: as much of its path as differs."""
     names = {file: file.stem for file in {file.absolute(): file for file in files}.values()}
     for n_parts in count(1):

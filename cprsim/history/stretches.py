@@ -47,10 +47,10 @@ class JobPace:
 def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
     """All that the log says of one run."""
     at_s, step = course.reached
-    first = run.seen[0][0] if run.seen else run.last_s
+    first = run.marks[0][0] if run.marks else run.last_s
     begin, end = np.searchsorted(at_s, [first, run.last_s])
     end += end < len(at_s) and at_s[end] == run.last_s
-    points = [*run.seen, (run.end_s, run.end_step)]
+    points = [*run.marks, (run.end_s, run.end_step)]
     for save in run.saves:
         points.append((save.start_s, save.step))
         if isfinite(save.start_s) or not course.background:

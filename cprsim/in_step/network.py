@@ -48,10 +48,10 @@ class Network:
     def exchange(self, trainer: int) -> simpy.Event:
         """Begin an exchange of a trainer; the event of its end."""
         self._advance()
-        done = self._env.event()
-        self._waiting[trainer].append((self._moved[trainer] + self._bytes, done))
+        exchanged = self._env.event()
+        self._waiting[trainer].append((self._moved[trainer] + self._bytes, exchanged))
         self._share()
-        return done
+        return exchanged
 
     def drop(self, trainer: int) -> None:
         """Forget the exchanges of a trainer: it is gone."""

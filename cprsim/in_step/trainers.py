@@ -45,7 +45,7 @@ class Thread:
     slowdown: float
     since_sync: int  # iterations
     delay_h: float  # before its first one, so that threads do not go in step
-    done: float = 0.0  # iterations
+    n_done: float = 0.0  # iterations
     n_in_hand: int = 0  # iterations under way as one event
     began_at_h: float = 0.0
     takes_h: float = 1.0
@@ -55,7 +55,7 @@ class Thread:
 
     def done_by(self, now_h: float) -> float:
         """Iterations done, the part of the one in hand included."""
-        return self.done + self.n_in_hand * (now_h - self.began_at_h) / self.takes_h
+        return self.n_done + self.n_in_hand * (now_h - self.began_at_h) / self.takes_h
 
 
 class Barrier:
@@ -194,7 +194,7 @@ class Trainers:
         thread.began_at_h = self._env.now
         thread.takes_h = self._draw_h(thread, thread.n_in_hand)
         yield self._env.timeout(thread.takes_h)
-        thread.done += thread.n_in_hand
+        thread.n_done += thread.n_in_hand
         thread.since_sync += thread.n_in_hand
         thread.n_in_hand = 0
         self._note(FINISHED, thread.trainer, thread.number)
@@ -218,8 +218,8 @@ class Trainers:
         while len(thread.drawn_h) < n:
             drawn: Floats = iteration.sample(self._rng, max(n, DRAWN_AT_ONCE))
             thread.drawn_h.extend(drawn.tolist())
-        taken, thread.drawn_h = thread.drawn_h[:n], thread.drawn_h[n:]
-        return thread.slowdown * sum(taken)
+        drawn_h, thread.drawn_h = thread.drawn_h[:n], thread.drawn_h[n:]
+        return thread.slowdown * sum(drawn_h)
 
     def _take_batch(self) -> bool:
         if self._left is None:
@@ -307,9 +307,9 @@ class Trainers:
 
     def _lose_trainer(self, trainer: int, down_h: float) -> Steps:
         self._up[trainer] = False
-        here = {one for one in self._waits_at_barrier if one[0] == trainer}
-        self._barrier.forget(len(here))
-        self._waits_at_barrier -= here
+        waiting = {thread for thread in self._waits_at_barrier if thread[0] == trainer}
+        self._barrier.forget(len(waiting))
+        self._waits_at_barrier -= waiting
         if self._network is not None:
             self._network.drop(trainer)
         for thread in self._threads[trainer]:

@@ -172,11 +172,11 @@ def test_a_group_strikes_a_part_of_the_nodes_as_a_replay_has_it() -> None:
     sizes = rng.choice([1, 2, 5], 900, p=[0.7, 0.2, 0.1])
     node = np.concatenate([rng.choice(40, size, replace=False) for size in sizes])
     outages = log_of(np.repeat(at_h, sizes), 3000.0, node, 40)
-    together = fitted(outages).together
+    groups = fitted(outages).groups
     for n_job in (1, 8, 39, 40):
         cluster = Cluster((Role("node", n_job, Holds.NOTHING),))
         replayed_h = Replay(outages).expected(cluster, 50.0).mtbf_h
-        share = together.share_of_job(n_job, 40)
+        share = groups.share_of_job(n_job, 40)
         assert 3000.0 / (900 * share) == pytest.approx(replayed_h, rel=1e-9)
 
 
