@@ -141,15 +141,12 @@ def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
 
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
-    from cprsim.fitting.fragments import fragment_of
+    from cprsim.fitting.fragments import failures_fragment
     from cprsim.fitting.report import fit_failures
 
     read, origin = _read(log, LogSpec()), one_line(log.name)
     fitted = fit_failures(*read, origin, n_job_nodes=n_nodes, n_bootstrap=N_BOOTSTRAP)
-    fragment = fragment_of(fitted)
-    if isinstance(fragment, str):
-        raise ParameterError(fragment)
-    return str(fragment), fitted.warnings
+    return str(failures_fragment(fitted)), fitted.warnings
 
 
 def _costs(

@@ -54,7 +54,7 @@ def sync(
     source = source_of(scenario, overrides)
     loaded, numbers = source.read(), numbers_of(trainers)
     from cprsim.experiments.train_in_step import sync_setting
-    from cprsim.in_step.simulation import over_trainers
+    from cprsim.in_step.simulation import speed_at
     from cprsim.present.sync import answer_of_sync
 
     settings = [sync_setting(loaded), *(sync_setting(source.read(changes(one))) for one in beside)]
@@ -63,7 +63,7 @@ def sync(
     with watch.progress("simulating") as on_progress:
         for setting, n in product(settings, numbers):
             on_progress(len(points), n_points)
-            points += over_trainers(setting, [n], seed)
+            points.append(speed_at(setting, n, seed))
     starts = range(0, n_points, len(numbers))
     return answer_of_sync([points[i : i + len(numbers)] for i in starts], loaded.scenario.name)
 

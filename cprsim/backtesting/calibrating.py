@@ -17,6 +17,7 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Distribution
 from cprsim.failures.sources import stream
 from cprsim.fitting.cost_fit import CostFit, costs_fragment, fit_costs
+from cprsim.fitting.families import FAMILIES
 from cprsim.fitting.fragments import Fragment
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
@@ -24,7 +25,6 @@ from cprsim.fitting.likelihood import Fit
 from cprsim.history.ledger import JobLedger, total_hours
 from cprsim.records import Estimate, Floats
 
-FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 FEWEST_FAILURES = 3
 RESOLUTION_H = 1e-6 / 3600
 N_FUTURES = 400  # each with an MTBF that the failures so far leave open

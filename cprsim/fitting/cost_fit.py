@@ -23,6 +23,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
 from cprsim.files.units import SIZE
+from cprsim.fitting.families import FAMILIES
 from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
 from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
@@ -30,7 +31,6 @@ from cprsim.fitting.likelihood import Fit
 from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")
-FAMILIES = ("exponential", "weibull", "gamma", "lognormal")  # those that a cost can have
 FEWEST = 3  # durations, below which nothing can be said of their spread
 FEW = 20  # below which it is said how wide the intervals are
 SMALLEST_SHAPE = 0.1  # that a scenario takes

@@ -7,7 +7,7 @@ alike and fitted again (parametric bootstrap).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf, log, nan
 from typing import Any
@@ -158,7 +158,7 @@ def rank(
     *,
     n_bootstrap: int = 199,
     seed: int = 0,
-    families: Sequence[str] = ALL_FAMILIES,
+    families: Iterable[str] = ALL_FAMILIES,
 ) -> Ranking:
     """Fit every family that converges, judge it by so many samples, and sort by AIC.
 

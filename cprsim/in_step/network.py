@@ -59,16 +59,10 @@ class Network:
         self._waiting[trainer].clear()
         self._share()
 
-    def server_down(self) -> None:
-        """A sync server is gone: exchanges stand still."""
+    def servers_down(self, n_more: int) -> None:
+        """Sync servers are gone, or replaced: meanwhile exchanges stand still."""
         self._advance()
-        self._n_down += 1
-        self._share()
-
-    def server_up(self) -> None:
-        """It is replaced: exchanges go on where they were."""
-        self._advance()
-        self._n_down -= 1
+        self._n_down += n_more
         self._share()
 
     def _advance(self) -> None:

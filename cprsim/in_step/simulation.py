@@ -58,12 +58,10 @@ class SpeedPoint:
     model: LoadModel
 
 
-def over_trainers(
-    setting: SyncSetting, n_trainers: Sequence[int], seed: int = 1
-) -> tuple[SpeedPoint, ...]:
-    """The same means with other numbers of trainers."""
-    settings = [setting.with_trainers(n) for n in n_trainers]
-    return tuple(SpeedPoint(at, throughput(at, seed), load_model(at)) for at in settings)
+def speed_at(setting: SyncSetting, n_trainers: int, seed: int = 1) -> SpeedPoint:
+    """The same means with another number of trainers."""
+    setting = setting.with_trainers(n_trainers)
+    return SpeedPoint(setting, throughput(setting, seed), load_model(setting))
 
 
 def run_log(

@@ -65,14 +65,14 @@ class Barrier:
         self._env = env
         self._n_expected = n_threads
         self._n_here = 0
-        self._full = env.event()
-        self.opened = env.event()
+        self.full = env.event()  # the last one has arrived
+        self._opened = env.event()
 
     def arrive(self) -> simpy.Event:
         """Be there; the event of the AllReduce's end."""
         self._n_here += 1
         self._check()
-        return self.opened
+        return self._opened
 
     def leave(self) -> None:
         """One thread will never come again."""
@@ -83,20 +83,15 @@ class Barrier:
         """So many of those who are here are gone; their replacements are expected."""
         self._n_here -= n_here
 
-    @property
-    def full(self) -> simpy.Event:
-        """The event of the last one's arrival."""
-        return self._full
-
     def open(self) -> None:
         """Let all threads go on, and close again."""
-        opened, self.opened, self._full = self.opened, self._env.event(), self._env.event()
+        opened, self._opened, self.full = self._opened, self._env.event(), self._env.event()
         self._n_here = 0
         opened.succeed()
 
     def _check(self) -> None:
-        if 0 < self._n_expected == self._n_here and not self._full.triggered:
-            self._full.succeed()
+        if 0 < self._n_expected == self._n_here and not self.full.triggered:
+            self.full.succeed()
 
 
 class Trainers:
@@ -299,11 +294,11 @@ class Trainers:
 
     def _lose_server(self, outage: Outage) -> Steps:
         assert self._network is not None, "only exchanges have servers"
-        self._network.server_down()
+        self._network.servers_down(1)
         self._note(SERVER_LOST, outage.number, SHADOW)
         yield self._env.timeout(outage.down_h)
         self._note(SERVER_REPLACED, outage.number, SHADOW)
-        self._network.server_up()
+        self._network.servers_down(-1)
 
     def _lose_trainer(self, trainer: int, down_h: float) -> Steps:
         self._up[trainer] = False

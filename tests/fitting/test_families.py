@@ -23,7 +23,7 @@ from cprsim.fitting.families import (
 from cprsim.fitting.goodness import P_REJECTED, distances, rank, resampled, survival_curve
 from cprsim.fitting.lifetimes import FirstUptime, lifetimes_of, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
-from tests.fitting.logs import log_of, outages
+from tests.fitting.logs import outages
 
 
 def test_exponential_is_events_over_time() -> None:
@@ -56,19 +56,6 @@ def test_censored_fits_agree_with_scipy(family: SearchFamily, twin: stats.rv_con
     np.testing.assert_allclose(ours, theirs, rtol=2e-3)
 
 
-def test_late_entry_does_not_move_the_estimate() -> None:
-    # nodes of unknown fate before they were first looked at: only survivors are seen
-    rng = np.random.default_rng(6)
-    drawn_h, entry_h = 100.0 * rng.weibull(0.7, 20_000), rng.uniform(0.0, 200.0, 20_000)
-    seen = drawn_h > entry_h
-    fitted = fit(WEIBULL, lifetimes_of(drawn_h[seen], entry_h=entry_h[seen]))
-    for name, truth in (("shape", 0.7), ("scale_h", 100.0)):
-        estimate = fitted.by_name[name]
-        assert abs(estimate.mean - truth) <= 4 * estimate.standard_error
-    blind = fit(WEIBULL, lifetimes_of(drawn_h[seen]))  # as if they had been seen from the start
-    assert blind.by_name["shape"].mean > 0.8
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("family", "truth"), [(WEIBULL, Weibull(0.7, 100.0)), (GAMMA, Gamma(0.7, 100.0))]
@@ -83,6 +70,7 @@ def test_intervals_cover_the_truth(family: SearchFamily, truth: Weibull | Gamma)
         for name in family.scales:
             estimate = fitted.by_name[name]
             covered[name] += estimate.low <= getattr(truth, name) <= estimate.high
+    print(family.name, {name: n / 400 for name, n in covered.items()})
     assert all(0.92 <= n / 400 <= 0.98 for n in covered.values())
 
 
@@ -176,18 +164,6 @@ def test_uptimes_by_hand() -> None:
     ]
     known = uptimes(log, FirstUptime.UNKNOWN)
     assert sorted(zip(known.unit, known.duration_h, strict=True)) == [(0, 80.0), (1, 57.0)]
-
-
-def test_leaving_out_the_first_uptime_is_right_for_old_nodes() -> None:
-    # stationary Weibull nodes, watched for a while: counting the first up-time from 0 is wrong
-    lifetime, window_h, rng = Weibull.from_mean(100.0, 0.6), 400.0, np.random.default_rng(10)
-    lives_h = lifetime.sample(rng, 3000 * 80).reshape(3000, 80)
-    lives_h[:, 0] = lifetime.sample_residual(rng, 3000)
-    log = log_of(lives_h.cumsum(axis=1).ravel(), window_h, np.repeat(np.arange(3000), 80), 3000)
-    mean = fit(WEIBULL, uptimes(log, FirstUptime.UNKNOWN)).mean
-    assert abs(mean.mean - 100.0) <= 4 * mean.standard_error
-    naive = fit(WEIBULL, uptimes(log)).mean
-    assert naive.mean > 100.0 + 4 * naive.standard_error
 
 
 def test_equal_times_are_reckoned_once_and_count_each() -> None:

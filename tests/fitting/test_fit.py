@@ -31,15 +31,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_answer_and_a_fragment_that_a_scenario_takes(log: Path, tmp_path: Path) -> None:
-    saved = tmp_path / "failures.yaml"
-    shown = call("fit", log, *OPTIONS, "--save", saved)
-    assert shown.exit_code == 0, shown.output
-    experiment = assembled(saved.read_text())
-    assert 16 < experiment.failures.expected(experiment.cluster, 50.0).mtbf_h < 25
-
-
-def test_frames_and_values(log: Path) -> None:
+def test_frames_values_and_a_fragment_that_a_scenario_takes(log: Path) -> None:
     fitted = cprsim.fit(log, columns=COLUMNS, time_unit="d", bootstrap=3, nodes=10)
     parameters = fitted.frames["parameters"].set_index(["times", "family", "parameter"])
     shape = parameters.loc["gaps", "gamma", "shape"]
@@ -51,6 +43,8 @@ def test_frames_and_values(log: Path) -> None:
     assert fitted.values["job_failures"]["kind"] == "job"
     assert fitted.values["mtbf_h"].low < 20 < fitted.values["mtbf_h"].high
     assert list(fitted.figures) == ["failures", "gaps", "uptimes", "repairs"]
+    experiment = assembled(fitted.values["fragment"])
+    assert 26 < experiment.failures.expected(experiment.cluster, 50.0).mtbf_h < 42
 
 
 def test_a_log_of_saves_and_loads_is_recognised(tmp_path: Path) -> None:
