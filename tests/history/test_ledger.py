@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 
+from benchmarks.interval_coverage import ledger, rows_of
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.ledger import LEDGER_PARTS
 from tests.history.making import damaged, exported, ledger_of, told
@@ -125,3 +128,17 @@ def test_accounts_close_whatever_is_missing(tmp_path) -> None:
             assert all((draws >= -1e-9).all() for draws in found.draws.values())
             sums = sum(found.draws[name] for name in ("useful", *LEDGER_PARTS))
             np.testing.assert_allclose(sums, found.wall_h, rtol=1e-9, atol=1e-9)
+
+
+def test_damaged_logs_give_the_hours_within_a_few_percent() -> None:
+    """Not the rate of the intervals, which takes the benchmark's hundreds: errors, and widths."""
+    by_part = defaultdict(list)
+    for seed in range(6):
+        for row in rows_of(ledger, seed):
+            by_part[row["what"]].append((row["width"], row["error"]))
+    assert len(by_part) >= 11  # partial recovery does nothing again
+    for part, rows in by_part.items():
+        width, error = np.array(rows).T
+        most_error, most_width = (0.10, 0.3) if part.endswith("detect") else (0.03, 0.2)
+        assert abs(error.mean()) < most_error, part
+        assert np.median(width) < most_width, part
