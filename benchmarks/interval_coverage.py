@@ -67,8 +67,8 @@ def _shape(what: str, times: Lifetimes, truth: float) -> Held:
 
 def fits(seed: int, _: Path) -> Iterator[Seen]:
     """Weibull up-times: nodes that join and leave, causes that compete, failures that repeat."""
-    log, dates = fleet(seed, n_nodes=100)
-    known = uptimes(with_lives(log, dates))
+    log, *dates = fleet(seed, n_nodes=100)
+    known = uptimes(with_lives(log, *dates))
     yield _shape("nodes join and leave", known, 2.9)
     yield Held("nodes join and leave: mean", 1500.0, *fit(WEIBULL, known).mean.triple)
     yield _shape("nodes join and leave, dates not known", uptimes(log), 2.9)

@@ -99,7 +99,7 @@ def fit(
         of_failures = {
             **spec.options_given, "--causes": causes, "--age": age, "--job-nodes": job_nodes
         }  # fmt: skip
-        return _costs(file, spec, {one for one, said in of_failures.items() if said},
+        return _costs(file, spec, {option for option, value in of_failures.items() if value},
                       bootstrap, save)  # fmt: skip
     outages, observed = _read(file, spec, age)
     watch.doing("fitting")
@@ -127,9 +127,9 @@ def _read(log: Path, spec: LogSpec, age: str | None = None) -> tuple[Outages, Ob
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.observation import observation
 
-    found = read_log(log, spec)
-    known = {} if age is None else {"ages": ("given", "--age")}
-    return found, observation(found, FirstUptime(age or "new"), known)
+    outages = read_log(log, spec)
+    said_facts = {} if age is None else {"ages": ("given", "--age")}
+    return outages, observation(outages, FirstUptime(age or "new"), said_facts)
 
 
 def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
@@ -137,25 +137,22 @@ def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
 
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
-    from cprsim.fitting.fragments import fragment_of
+    from cprsim.fitting.fragments import failures_fragment
     from cprsim.fitting.report import fit_failures
 
     read, origin = _read(log, LogSpec()), one_line(log.name)
     fitted = fit_failures(*read, origin, n_job_nodes=n_nodes, n_bootstrap=N_BOOTSTRAP)
-    fragment = fragment_of(fitted)
-    if isinstance(fragment, str):
-        raise ParameterError(fragment)
-    return str(fragment), fitted.warnings
+    return str(failures_fragment(fitted)), fitted.warnings
 
 
 def _costs(
-    log: Path, spec: LogSpec, given: set[str], bootstrap: int, save: str | Path | None
+    log: Path, spec: LogSpec, options: set[str], bootstrap: int, save: str | Path | None
 ) -> Answer:
     """The fit of a log of saves and loads; most options are for logs of failures."""
     from cprsim.fitting.cost_fit import costs_fragment, fit_costs, read_transfers
     from cprsim.present.fit import answer_of_costs
 
-    if wrong := sorted(given - {"--format", "--column", "--time-unit"}):
+    if wrong := sorted(options - {"--format", "--column", "--time-unit"}):
         raise ParameterError(f"{wrong[0]}: belongs to logs of failures, not of saves and loads")
     transfers, notes = read_transfers(log, columns=spec.names, time_unit=spec.time_unit)
     watch.doing("fitting")
@@ -181,7 +178,7 @@ def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
     from cprsim.failures.traces.files import has_columns, head_of
 
     head = head_of(log)
-    ours = [names.get(one, one) for one in ("kind", "start", "end")]
-    return has_columns(head, *ours, separator=",") and not (
+    columns = [names.get(column, column) for column in ("kind", "start", "end")]
+    return has_columns(head, *columns, separator=",") and not (
         "node" in names or has_columns(head, "node", separator=",")
     )
