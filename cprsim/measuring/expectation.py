@@ -13,9 +13,9 @@ from math import sqrt
 import numpy as np
 from scipy import optimize, sparse, special, stats
 
+from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality, quality
-from cprsim.kernel.shared_run import Setting
 from cprsim.records import HIGH, Floats
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 
@@ -95,13 +95,13 @@ class Expected:
         return max(FEWEST_SEEDS_TO_USE, int(np.ceil((self.relative_error(1) / precision) ** 2)))
 
 
-def expect(setting: Setting) -> Expected:
+def expect(stand_in: ProxyModel) -> Expected:
     """Train one run without failures, and logistic regression."""
-    model = setting.trainer()
+    model = stand_in.trainer()
     model.run()
     twin = model.evaluate()
-    simple = logistic(setting.train, setting.test)
-    n_clicks = int(setting.test.label.sum())
+    simple = logistic(stand_in.train, stand_in.test)
+    n_clicks = int(stand_in.test.label.sum())
     return Expected(twin.auc, twin.log_loss, simple.auc, n_clicks)
 
 

@@ -10,16 +10,17 @@ from time import process_time, time
 import numpy as np
 
 from cprsim.errors import ResultError
-from cprsim.experiments.proxy_model import proxy_model
+from cprsim.experiments.proxy_model import ProxyModel, proxy_model
 from cprsim.failures.sources import stream
 from cprsim.files import decode, encode
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Baseline, Runnable, Setting, run_trials
+from cprsim.kernel.shared_run import Baseline, run_trials
 from cprsim.kernel.trials import Saving, Trial
+from cprsim.kernel.weights import Model
 from cprsim.measuring.own_code import make_trainer
-from cprsim.measuring.plugged import PluggedSetting, layout_of
+from cprsim.measuring.own_model import OwnModel
 from cprsim.records import ShardBy
 from cprsim.recovery.losses import MORE_BYTES, STRATEGIES
 from cprsim.results.store import append_to_journal, read_journal
@@ -66,11 +67,13 @@ def run_seed(task: SeedRuns) -> int:
     if time() >= task.until or (done.twin is not None and not missing):
         return 0
     kernel = task.loaded.scenario.kernel
+    model: Model
     if kernel is None or kernel.trainer is None:
-        setting: Runnable = setting_of(task.loaded, task.seed)
+        stand_in = setting_of(task.loaded, task.seed)
+        model, shards = stand_in.trainer(), stand_in.shards
     else:
-        setting = own_setting(task.loaded, task.seed, task.here)
-    n_tables = setting.shards.layout.n_tables
+        model, shards = own_model(task.loaded, task.seed, task.here)
+    n_tables = shards.layout.n_tables
     alike: dict[Trial, list[Trial]] = {}  # by the one of them that is run
     for trial in missing:
         once = replace(trial, saving=run_as(trial.saving, n_tables))
@@ -78,7 +81,7 @@ def run_seed(task: SeedRuns) -> int:
     counted = [Saving(one, COUNTED_INTERVAL) for one in STRATEGIES if task.count_bytes]
     savings = {run_as(one, n_tables) for one in counted}
     began = process_time()
-    for n_run, finished in enumerate(run_trials(setting, alike, savings)):
+    for n_run, finished in enumerate(run_trials(model, shards, alike, savings)):
         cpu_s, began = process_time() - began, process_time()
         if isinstance(finished, Baseline):
             written = {s.strategy: finished.bytes_written[run_as(s, n_tables)] for s in counted}
@@ -131,9 +134,11 @@ def n_finished(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("seed-*.jsonl"))
 
 
-def forked(setting: Runnable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
+def forked(
+    model: Model, shards: Shards, trials: Sequence[Trial]
+) -> tuple[Quality, dict[Trial, Quality]]:
     """The quality of the run without failures, and of each trial; nothing is kept."""
-    *finished, twin = run_trials(setting, trials)
+    *finished, twin = run_trials(model, shards, trials)
     assert isinstance(twin, Baseline)
     return twin.quality, dict(one for one in finished if not isinstance(one, Baseline))
 
@@ -141,16 +146,18 @@ def forked(setting: Runnable, trials: Sequence[Trial]) -> tuple[Quality, dict[Tr
 # --------------------------------------------------------------------------- the world of a seed
 
 
-def own_setting(loaded: LoadedScenario, seed: int, here: Path | None = None) -> PluggedSetting:
-    """What the trials of one seed share, of a trainer of the user's own, which is made."""
+def own_model(
+    loaded: LoadedScenario, seed: int, here: Path | None = None
+) -> tuple[OwnModel, Shards]:
+    """A trainer of the user's own, made for one seed, and which server holds which of its rows."""
     section = loaded.scenario.kernel
     assert section is not None
-    own = make_trainer(loaded, seed, here or Path.cwd())
-    shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
-    return PluggedSetting(own, shards, seed, own.state(), str(section.trainer))
+    model = OwnModel(make_trainer(loaded, seed, here or Path.cwd()), seed)
+    n_servers = loaded.scenario.cluster.emb_ps
+    return model, Shards(model.layout, n_servers, ShardBy(section.shard_by))
 
 
-def setting_of(loaded: LoadedScenario, seed: int) -> Setting:
+def setting_of(loaded: LoadedScenario, seed: int) -> ProxyModel:
     """Clicks, initial weights and order of one seed.
 
     Generated clicks are drawn anew, teacher included: errors over seeds speak for new data. A click

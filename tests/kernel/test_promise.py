@@ -16,7 +16,6 @@ from cprsim.experiments.proxy_model import proxy_model
 from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import of_log
-from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Saving
 from cprsim.records import SubSaves
 from cprsim.recovery.losses import Metric
@@ -64,7 +63,6 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 def test_a_history_trains_as_the_log_of_its_job_does(job: Job, strategy: str) -> None:
     """Also where saves are struck: saves cost a fifteenth of the interval here."""
     what = proxy_model(job.loaded)
-    setting = Setting(what.shape, what.train, what.test, what.plan, what.shards)
     experiment = job.experiment
     (policy,) = (one.policy for one in job.cells if one.strategy == strategy)
     fresh = replace(promise.fresh_of(job, 10), policies=(policy,))
@@ -74,8 +72,8 @@ def test_a_history_trains_as_the_log_of_its_job_does(job: Job, strategy: str) ->
     n_lost = 0
     for number in range(10):
         log = pipeline.replay(fresh, number)[policy.name]
-        trainer = setting.trainer()
-        saver, slots = Saver(trainer, setting.shards, policy.sub_saves), cluster.shard_slots
+        trainer = what.trainer()
+        saver, slots = Saver(trainer, what.shards, policy.sub_saves), cluster.shard_slots
         play(trainer, saver, of_log(log, experiment.useful_h, slots, cluster.replica_slots))
         trial = promise.trial_of(
             saving, one.losses, number, experiment.useful_h, cluster.shard_slots.start
@@ -84,7 +82,7 @@ def test_a_history_trains_as_the_log_of_its_job_does(job: Job, strategy: str) ->
         if trial is None:
             assert not (one.losses.replication == number).any()
         else:
-            assert run_trial(setting, trial) == trainer.evaluate(setting.test), number
+            assert run_trial(what.trainer(), what.shards, trial) == trainer.evaluate(), number
     assert n_lost >= 7
 
 

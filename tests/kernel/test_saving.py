@@ -12,7 +12,6 @@ from cprsim.kernel.shards import Shards
 from cprsim.records import ShardBy, SmallTables, SubSaves
 
 N_SERVERS = 4
-QUARTERS = (False, False, False, True)  # whether each ends the interval
 TRACKED = SubSaves("round-robin", fraction=0.25, n_large_tables=3)
 
 
@@ -89,15 +88,6 @@ def test_saves_come_one_at_a_time(run):
     saver.commit()
     with pytest.raises(RuntimeError, match="no save"):
         saver.commit()
-
-
-def test_sub_saves_of_an_interval_write_as_much_as_one_whole_save(run):
-    _, whole = run()
-    _, parts = run(TRACKED)
-    whole.save()
-    for ends_interval in QUARTERS:
-        parts.save(ends_interval)
-    assert parts.bytes_written == whole.bytes_written
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from cprsim.kernel.shared_run import Baseline
 from cprsim.measuring.curve import curve_file
 from cprsim.measuring.measure import MeasureRequest, fitted, with_further
 from cprsim.measuring.observed import observed
-from cprsim.measuring.plugged import quality_of
+from cprsim.measuring.own_model import quality_of
 from cprsim.recovery.losses import Metric
 from tests.measuring.conftest import request_in
 from tests.measuring.test_fit import N_SERVERS, made

@@ -14,7 +14,7 @@ from cprsim.kernel.shared_run import run_trials
 from cprsim.measuring import own_code, runs
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import MeasureRequest, measure
-from cprsim.measuring.runs import SeedRuns, own_setting, read_seed, run_seed
+from cprsim.measuring.runs import SeedRuns, own_model, read_seed, run_seed
 from cprsim.measuring.trainer_check import check_trainer
 from cprsim.scenario.reading import load_scenario
 from cprsim.workers import HERE
@@ -33,10 +33,10 @@ from tests.measuring.wrapped import make
 def rehearsed(own_scenario) -> Callable[..., object]:
     def run(spoil: Callable[[Wrapped], None] = lambda one: None):
         loaded = load_scenario(own_scenario())
-        one, again = (own_setting(loaded, 1) for _ in range(2))
-        spoil(one.own)
-        spoil(again.own)
-        return check_trainer(replace(one, start=one.own.state()), again)
+        models = [own_model(loaded, 1)[0] for _ in range(2)]
+        for model in models:
+            spoil(model.trainer)
+        return check_trainer(*models)
 
     return run
 
@@ -177,9 +177,9 @@ def test_strategies_that_save_the_same_bytes_run_once(own_scenario, tmp_path, mo
     trials = tuple(Design(("partial", "mfu", "mfu+"), n_more=0).trials(1, 4))
     ran = []
 
-    def counted(setting, trials, savings):
+    def counted(model, shards, trials, savings):
         ran.extend(trials)
-        return run_trials(setting, trials, savings)
+        return run_trials(model, shards, trials, savings)
 
     monkeypatch.setattr(runs, "run_trials", counted)
     assert run_seed(SeedRuns(loaded, 1, trials, tmp_path)) == len(trials)

@@ -13,8 +13,7 @@ from cprsim.experiments.proxy_model import proxy_model
 from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import of_log
-from cprsim.kernel.training import ProxyTrainer
-from cprsim.measuring.plugged import PluggedSetting
+from cprsim.measuring.own_model import OwnModel
 from cprsim.records import EventKind as K
 from cprsim.records import SubSaves
 from cprsim.scenario.reading import load_scenario
@@ -45,34 +44,35 @@ def loaded(tmp_path):
 
 
 @pytest.fixture
-def setting(loaded):
-    what = proxy_model(loaded)
-    own = Wrapped(what.shape, what.train, what.test, what.plan)
-    return PluggedSetting(own, what.shards, 1, own.state())
+def what(loaded):
+    return proxy_model(loaded)
+
+
+@pytest.fixture
+def own(what):
+    return OwnModel(Wrapped(what.shape, what.train, what.test, what.plan), 1)
 
 
 @pytest.mark.parametrize("log", [PARTIAL, BACK])
 @pytest.mark.parametrize("how", [None, SubSaves("mfu", 0.5, n_large_tables=3)])
-def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(loaded, setting, log, how):
-    what = proxy_model(loaded)
-    built_in = ProxyTrainer(what.shape, what.train, what.plan)
+def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(what, own, log, how):
+    built_in = what.trainer()
     saver = Saver(built_in, what.shards, how)
     schedule = of_log(log, USEFUL_H, SLOTS, range(0))
     play(built_in, saver, schedule)
-    own = setting.trainer()
     play(own, Saver(own, what.shards, how), schedule)
-    inner = setting.own.inner
+    inner = own.trainer.inner
     assert np.array_equal(inner.model.table, built_in.model.table)
     assert np.array_equal(inner.model.dense, built_in.model.dense)
     assert np.array_equal(inner.optimizer.row_state, built_in.optimizer.row_state)
 
 
-def test_train_gives_the_accuracy_and_the_bytes_of_the_built_in_model(loaded, setting):
+def test_train_gives_the_accuracy_and_the_bytes_of_the_built_in_model(loaded, what, own):
     experiment = assemble(loaded)
-    what = proxy_model(loaded)
-    theirs = measure(experiment, 0, what, runs_of(experiment, what, lambda *told: None))
-    runs = runs_of(experiment, setting, lambda *told: None)
-    ours = measure(experiment, 0, setting, runs)
+    ours, theirs = (
+        measure(experiment, 0, runs_of(experiment, model, what.shards, lambda *told: None))
+        for model in (own, what.trainer())
+    )
     assert ours.whole.quality == theirs.whole.quality
     for one, other in zip(ours.strategies, theirs.strategies, strict=True):
         assert one.trained is not None

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
 from cprsim.measuring.design import Design
-from cprsim.measuring.plugged import PluggedSetting
+from cprsim.measuring.own_model import OwnModel
 from cprsim.measuring.protocol import Predictions
 from cprsim.measuring.runs import forked, setting_of
 from cprsim.scenario.reading import load_scenario
@@ -54,7 +54,7 @@ def plugged(built_in, name: str):
     batches = TensorBatches(*tensors(built_in.train), batch=built_in.plan.batch)
     evaluate = lambda module: Predictions(test[2].numpy(), module(test[0], test[1]).numpy())  # noqa: E731
     own = Trainer(module, optimizers, batches, loss_of, evaluate)
-    return PluggedSetting(own, built_in.shards, built_in.plan.seed, own.state())
+    return OwnModel(own, built_in.plan.seed)
 
 
 @pytest.fixture(params=OPTIMIZERS)
@@ -67,12 +67,12 @@ def both(request, tmp_path):
 
 
 def test_logits_are_the_built_ins_for_a_hundred_steps(both) -> None:
-    built_in, plug = both
-    ours, theirs = built_in.trainer(), plug.trainer()
+    built_in, theirs = both
+    ours = built_in.trainer()
     for step in range(10, 101, 10):
         ours.run(step * 64)
         theirs.run(step * 64)
-        logit = plug.own.evaluate().logit
+        logit = theirs.trainer.evaluate().logit
         np.testing.assert_allclose(ours.predict(built_in.test), logit, atol=1e-5)
     assert np.abs(logit).max() > 0.5
 
@@ -82,12 +82,12 @@ def later(failure):
 
 
 def test_losses_of_whole_runs_are_the_built_ins(both) -> None:
-    built_in, plug = both
+    built_in, own = both
     # in the last 0.6: of runs that part early, rounding alone drives the ends apart
     trials = [replace(t, failures=tuple(map(later, t.failures))) for t in DESIGN.trials(3, 4)]
     all_fail = [replace(one, servers=(0, 1, 2, 3)) for one in trials[-1].failures]
     trials.append(replace(trials[-1], failures=tuple(all_fail)))
-    ours, theirs = forked(built_in, trials), forked(plug, trials)
+    ours, theirs = (forked(model, built_in.shards, trials) for model in (built_in.trainer(), own))
     lost = []
     for trial in trials:
         for metric in ("auc", "log_loss"):

@@ -16,10 +16,9 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
-from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import ABSENT
 from cprsim.kernel.weights import Parcel, room_for
-from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
+from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
 from cprsim.recovery.losses import Metric
 
@@ -53,11 +52,6 @@ def _reported(found: Mapping[str, float]) -> Quality:
         str(Metric(name)): float(value) for name, value in found.items() if name not in NEEDED
     }
     return Quality(float(found["auc"]), float(found["log_loss"]), others)
-
-
-def layout_of(trainer: OwnTrainer) -> TableLayout:
-    """Rows of its tables. Raises ParameterError where it has none."""
-    return TableLayout(tuple(table.n_rows for table in trainer.tables.values()))
 
 
 class ModelWeights:
@@ -164,11 +158,12 @@ class CopiedModel:
         self.dense = blob
 
 
-class Plugged:
-    """A run of a trainer of the user's own; see `cprsim.kernel.playing.TrainableModel`."""
+class OwnModel:
+    """A trainer of the user's own as a `cprsim.kernel.weights.Model`, at the start of its run."""
 
     def __init__(self, trainer: Any, seed: int) -> None:
-        self.trainer, self.seed, self.layout = trainer, seed, layout_of(trainer)
+        self.trainer, self.seed = trainer, seed
+        self.layout = TableLayout(tuple(table.n_rows for table in trainer.tables.values()))
         self.weights = ModelWeights(trainer, self.layout)
         self.changed: Array = np.zeros(self.layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
@@ -233,28 +228,3 @@ def fused_rows(
         there = np.where(ours >= 0, ours + layout.first_row[number], ABSENT)
         fused[:, : ours.shape[1], number] = there
     return fused[:, 0, :] if k == 1 else fused
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PluggedSetting:
-    """What every trial of one run of a trainer of the user's own shares."""
-
-    own: OwnTrainer
-    shards: Shards
-    seed: int
-    start: Any  # its state at the start of the run
-    named: str = ""  # the factory that made it
-    teacher: None = None
-    n_skipped: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.named}, trained on {self.own.n_samples:,} samples"
-
-    @property
-    def measured_on(self) -> str:
-        """What accuracy was measured on, in words."""
-        return f"a trainer of your own: {self}"
-
-    def trainer(self) -> Plugged:
-        self.own.restore(self.start)
-        return Plugged(self.own, self.seed)

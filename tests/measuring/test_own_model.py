@@ -12,10 +12,10 @@ from cprsim.kernel import weights
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Setting, run_trials
-from cprsim.kernel.training import TrainingPlan
+from cprsim.kernel.shared_run import run_trials
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.plugged import ModelWeights, PluggedSetting, fused_rows, layout_of
+from cprsim.measuring.own_model import ModelWeights, OwnModel, fused_rows
 from cprsim.records import ShardBy
 from cprsim.recovery.losses import STRATEGIES
 from tests.kernel.test_shared_run import ONE, TABLES, THREE
@@ -36,17 +36,17 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(
     shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks
     plan = TrainingPlan(50, rate=0.2, schedule="linear", optimizer=optimizer)
     shards = Shards(shape.tables, 4, ShardBy.ROWS)
-    own = Wrapped(shape, clicks[:2500], clicks[2500:], plan)
-    assert layout_of(own) == TABLES
-    plugged = PluggedSetting(own, shards, plan.seed, own.state())
-    built_in = Setting(shape, clicks[:2500], clicks[2500:], plan, shards)
+    train, test = clicks[:2500], clicks[2500:]
+    own = OwnModel(Wrapped(shape, train, test, plan), plan.seed)
+    assert own.layout == TABLES
+    built_in = ProxyTrainer(shape, train, plan, test=test)
     trials = [
         Trial(Saving(strategy, interval), failures)
         for strategy in STRATEGIES
         for interval, failures in ((0.25, ONE), (0.3, THREE), (0.2, ALL))
     ]
     savings = [Saving(strategy, 0.1) for strategy in STRATEGIES]
-    ours, theirs = (list(run_trials(one, trials, savings)) for one in (plugged, built_in))
+    ours, theirs = (list(run_trials(model, shards, trials, savings)) for model in (own, built_in))
     assert ours == theirs  # quality of each trial and the twin, bytes of each way of saving
     assert len({str(quality) for _, quality in theirs[:-1]}) > len(trials) // 2
     assert mapped.called == (free_bytes == 0)
@@ -86,8 +86,7 @@ class Bare:
 
 def test_tables_of_several_widths_and_state_of_any_shape_are_read_and_written_back() -> None:
     own = Bare()
-    layout = layout_of(own)
-    live = ModelWeights(own, layout)
+    live = ModelWeights(own, TableLayout((5, 3)))
     stored = live.copy()
     rows = np.array([6, 0, 7, 4])  # of both tables, in no order
     own.tables["wide"].vectors[[0, 4]] = -1
