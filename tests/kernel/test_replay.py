@@ -52,7 +52,7 @@ def new_run(new_trainer):
     return new
 
 
-def bits_of(trainer, saver) -> list[bytes]:
+def bits_of(trainer, saver) -> list[object]:
     """All that decides how a run goes on, with its saves."""
     tracked = {} if saver.tracker is None else saver.tracker.state()
     arrays = (trainer.arrays(), asdict(saver.stored), tracked)

@@ -42,11 +42,6 @@ def seeds():
     ]
 
 
-@pytest.fixture(scope="module")
-def seen(seeds):
-    return observed(seeds, N_SERVERS)
-
-
 @pytest.fixture
 def request_(scenario, tmp_path: Path) -> MeasureRequest:
     return request_in(tmp_path, scenario, metrics=(RECALL, NOISE))
@@ -56,9 +51,7 @@ def request_(scenario, tmp_path: Path) -> MeasureRequest:
 def test_the_file_holds_it_and_noise_spoils_no_other_metric(
     seeds, request_, tmp_path: Path
 ) -> None:
-    plain = fitted(seeds, N_SERVERS)
-    assert set(plain.fitted) == {Metric.AUC, Metric.LOG_LOSS}
-    measured = with_further(plain, request_)
+    measured = with_further(fitted(seeds, N_SERVERS), request_)
     write_curve(tmp_path / "mine.json", curve_file(measured, request_, "mine", "here"))
     curve = read_curve(tmp_path / "mine.json")
     assert curve.metrics == (Metric.AUC, Metric.LOG_LOSS, RECALL, NOISE)
@@ -69,9 +62,9 @@ def test_the_file_holds_it_and_noise_spoils_no_other_metric(
     assert "in noise cannot be told from nothing" in curve.why_unfit(NOISE)[-1]
 
 
-def test_a_metric_that_no_run_reports_is_refused(seen, request_) -> None:
+def test_a_metric_that_no_run_reports_is_refused(seeds, request_) -> None:
     with pytest.raises(ParameterError, match="not all runs report `ndcg`; they have auc, log-loss"):
-        replace(request_, metrics=(Metric.NDCG,)).further(seen)
+        replace(request_, metrics=(Metric.NDCG,)).further(observed(seeds, N_SERVERS))
 
 
 @pytest.mark.parametrize(

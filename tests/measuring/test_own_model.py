@@ -15,7 +15,7 @@ from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import run_trials
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.own_model import ModelWeights, OwnModel, fused_rows
+from cprsim.measuring.own_model import CopiedModel, ModelWeights, OwnModel, fused_rows
 from cprsim.records import ShardBy
 from cprsim.recovery.losses import STRATEGIES
 from tests.kernel.test_shared_run import ONE, TABLES, THREE
@@ -70,22 +70,8 @@ class Narrow:
         self.vectors[rows], self.steps[rows] = parts
 
 
-class Bare:
-    """Tables alone: enough for weights."""
-
-    def __init__(self) -> None:
-        self.tables = {"wide": Narrow(5, 8), "narrow": Narrow(3, 2)}
-        self.dense = b"dense"
-
-    def get_dense(self) -> bytes:
-        return self.dense
-
-    def set_dense(self, blob: bytes) -> None:
-        self.dense = blob
-
-
 def test_tables_of_several_widths_and_state_of_any_shape_are_read_and_written_back() -> None:
-    own = Bare()
+    own = CopiedModel({"wide": Narrow(5, 8), "narrow": Narrow(3, 2)}, b"dense")
     live = ModelWeights(own, TableLayout((5, 3)))
     stored = live.copy()
     rows = np.array([6, 0, 7, 4])  # of both tables, in no order
