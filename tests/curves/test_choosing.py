@@ -54,7 +54,6 @@ KERNEL = "kernel: {samples: 20000, seed: 7}\n"
 
 def test_a_file_stands_relative_to_the_scenario(load):
     curve = assemble(load("accuracy: {curve: mine.csv}\n")).curve
-    assert curve is not None
     assert curve.of("partial", Metric.AUC).loss.tolist() == [0, 0.003]
     assert curve.origin == "your own, mine.csv"
 
@@ -62,18 +61,13 @@ def test_a_file_stands_relative_to_the_scenario(load):
 def test_the_shipped_curve_of_the_kernel_applies_whatever_the_seed(load, ship):
     ship("small-linear", load(KERNEL))
     curve = chosen_curve(load("kernel: {seed: 8, samples: 20000}\n"))
-    assert curve is not None
     assert curve.name == "small-linear"
+    assert curve.notes == ()
     assert "measured on this section `kernel`" in curve.origin
     assert chosen_curve(load("kernel: {samples: 20001}\n")) is None
     assert chosen_curve(load()) is None  # no word of what is trained
-
-
-def test_a_curve_of_another_model_is_named_with_a_warning(load, ship):
-    ship("small-linear", load(KERNEL))
     named = "accuracy: {curve: small-linear}\n"
     assert chosen_curve(load(named)).notes == ()
-    assert chosen_curve(load(KERNEL + named)).notes == ()
     (note,) = chosen_curve(load("kernel: {samples: 30000, rate: 0.5}\n" + named)).notes
     assert "another model" in note
     assert "rate (0.15, here 0.5), samples (20000, here 30000)" in note

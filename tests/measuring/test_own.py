@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cprsim
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.kernel.shared_run import run_trials
 from cprsim.measuring import own_code, runs
@@ -144,6 +145,15 @@ def test_noise_of_equal_runs_is_sized_and_priced(tried) -> None:
     assert 0 < expected.noise < 0.2
     assert expected.seeds_for(0.05) > replace(expected, noise=0.0).seeds_for(0.05)
     assert "equal runs do not end equal" in next(expected.warnings(0.05))
+
+
+def test_the_failures_of_a_simulated_job_are_trained_on_it(own_scenario) -> None:
+    answer = cprsim.train(own_scenario(), allow_code=True)
+    auc = answer.frames["strategies"].set_index("strategy")["auc"]
+    assert auc["full"] == answer.values["no_failures"]["auc"] != auc["partial"]
+    name = "tests.measuring.wrapped:make, trained on 2,571 samples"
+    assert f"Accuracy was measured on a trainer of your own: {name}." in str(answer)
+    assert answer.values["stand_in"] == name
 
 
 def test_it_is_measured_by_what_it_says_of_itself(own_scenario, tmp_path) -> None:

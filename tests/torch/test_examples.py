@@ -104,5 +104,4 @@ def test_a_partial_checkpoint_takes_a_lost_shard_back(tmp_path, monkeypatch) -> 
     train(torch.arange(40))
     checkpoint.restore([0])
     assert all(map(torch.equal, state(), compacted))
-    assert torch.equal(model[1].bias, bias)
     assert len(list(tmp_path.iterdir())) == 1
