@@ -24,21 +24,22 @@ RECALL = Metric("recall-loss@10")
 NOISE = Metric("noise")
 
 
-def with_others(one: Quality, noise: float) -> Quality:
-    """Twice the loss of AUC under one name, and nothing but noise under another."""
-    return Quality(one.auc, one.log_loss, {RECALL: 2.0 * (1.0 - one.auc), NOISE: noise})
-
-
 @pytest.fixture(scope="module")
 def seeds():
+    """Twice the loss of AUC under one name, and nothing but noise under another."""
     rng = np.random.default_rng(3)
+
+    def with_others(quality: Quality) -> Quality:
+        others = {RECALL: 2.0 * (1.0 - quality.auc), NOISE: 1e-3 * rng.normal()}
+        return replace(quality, others=others)
+
     return [
         replace(
-            one,
-            twin=Baseline(with_others(one.twin.quality, 0.0), {}),
-            quality={t: with_others(q, 1e-3 * rng.normal()) for t, q in one.quality.items()},
+            seed,
+            twin=Baseline(with_others(seed.twin.quality), {}),
+            quality={trial: with_others(quality) for trial, quality in seed.quality.items()},
         )
-        for one in made(4, noise=1e-5)
+        for seed in made(4, noise=1e-5)
     ]
 
 
