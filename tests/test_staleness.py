@@ -24,7 +24,7 @@ from cprsim.recovery.policy import (
 )
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.expected import Prediction, jackknife_error
-from cprsim.staleness.response import Replicate, Response, Weight
+from cprsim.staleness.response import Replicate, Response, Weight, weighted_pls
 from tests.making import paper_policy
 
 USEFUL_H = 10.0
@@ -114,9 +114,9 @@ def test_part_of_a_loss_may_go_by_the_interval():
     half = Response.linear("mfu", Metric.AUC, (1.0, 0), 1.0, weight=falling(), interval_share=0.5)
     one = losses((0, 5.0, 2.0, 2.0, 0.25))  # half-way; 0.2 of the job is lost
     worth, by_staleness, by_interval = 0.25 * quarter(0.5), 0.2, 0.3 / 2
-    found = half.weighted_pls(one, np.arange(1), USEFUL_H, 3.0)
+    found = weighted_pls(half, one, np.arange(1), USEFUL_H, 3.0)
     assert found == pytest.approx([worth * (0.5 * by_staleness + 0.5 * by_interval)])
-    never_saved = half.weighted_pls(one, np.arange(1), USEFUL_H, np.inf)  # half the job
+    never_saved = weighted_pls(half, one, np.arange(1), USEFUL_H, np.inf)  # half the job
     assert never_saved == pytest.approx([worth * (0.5 * by_staleness + 0.5 * 0.5 / 2)])
 
 

@@ -195,14 +195,13 @@ class Replicas:
     def _finish(self, trainer: int, thread: int) -> None:
         _, optimizer = self._replicas[trainer]
         rows, work, rate = self._in_work.pop((trainer, thread))
+        row_rate = optimizer.row_rate(rate)
+        optimizer.update_rows(rows, work.d_fields, self.central.changed, row_rate)
         if self._method is Method.SGD:
-            optimizer.update_rows(
-                rows, work.d_fields, self.central.changed, optimizer.row_rate(rate)
-            )
             self._gradients.append(work.d_dense.copy())
             self._rate = rate
         else:
-            optimizer.update(rows, work, self.central.changed, rate)
+            optimizer.update_dense(work.d_dense, rate)
         self._unsynced[trainer] += 1
         if self.central.observe is not None:
             self.central.observe(rows)

@@ -141,7 +141,9 @@ class ProxyTrainer:
         rows = self.clicks.rows[batch]
         rate = self._schedule(self.plan.rate, self.position / self.n_samples)
         loss, gradients = self._learn(batch) if self._n_parts == 1 else self._learn_parts(batch)
-        self.optimizer.update(rows, gradients, self.changed, rate)
+        row_rate = self.optimizer.row_rate(rate)
+        self.optimizer.update_rows(rows, gradients.d_fields, self.changed, row_rate)
+        self.optimizer.update_dense(gradients.d_dense, rate)
         if self.observe is not None:
             self.observe(rows)
         self._position += len(rows)

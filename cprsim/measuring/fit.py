@@ -27,7 +27,7 @@ from cprsim.errors import ParameterError
 from cprsim.measuring.observed import Observed
 from cprsim.records import HIGH, Floats
 from cprsim.recovery.losses import WHOLE, Metric
-from cprsim.staleness.response import Replicate, Weight, aged, mean_between, weighed
+from cprsim.staleness.response import Replicate, Weight, aged, weighed
 
 FEWEST_SEEDS = 3  # that can be fitted at all
 POWER = 0.8  # of the test whose smallest detectable difference is named
@@ -236,7 +236,7 @@ class _Model:
         """What was found, by strategy; the mean of W over the run is 1."""
         log_weight, slope, phi, (intercept,) = self._split(found)
         weight = np.exp(log_weight)
-        mean = mean_between(AT, weight)
+        mean = Weight(AT, weight).mean()
         return {
             key: Replicate(Weight(AT, weight / mean), phi[i], slope[i] * mean, float(intercept))
             for i, key in enumerate(self.strategies)

@@ -29,7 +29,7 @@ from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.plots.chart import Panel, Series
 from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
 from cprsim.recovery.losses import MORE_BYTES, Metric
-from cprsim.staleness.response import Response
+from cprsim.staleness.response import Response, weighted_pls
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
 from cprsim.studies.verdicts import Ours, Tested
@@ -334,7 +334,7 @@ def _weighted(trial: Mapping[Any, Any], response: Response) -> Floats:
     zeros = np.zeros(len(at), np.int64)
     shares = np.full(len(at), 1 / N_SERVERS)
     stale = ShardLoss(zeros, at, zeros, since_save, since_reload, shares)
-    return response.weighted_pls(stale, np.zeros(1, np.int64), 1.0, trial["interval"])
+    return weighted_pls(response, stale, np.zeros(1, np.int64), 1.0, trial["interval"])
 
 
 # --------------------------------------------------------------------------- at production scale

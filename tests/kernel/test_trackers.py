@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
-from cprsim.kernel.trackers.tracker import most_urgent
+from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker, most_urgent
 from cprsim.records import ShardBy
 
 LAYOUT = TableLayout((12, 3, 16))

@@ -21,12 +21,12 @@ from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import ShardLoss
 from cprsim.recovery.losses import ALWAYS, STRATEGIES, Metric
-from cprsim.staleness.response import between, mean_between
+from cprsim.staleness.response import Weight
 
 N_SERVERS = 8
 SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}
 PHI = {key: 0.0 if key == "partial" else 0.1 * i for i, key in enumerate(STRATEGIES)}
-WEIGHT = np.array([1.6, 1.4, 1.0, 0.6, 0.3])  # at AT: what is lost late counts for less
+WEIGHT = Weight(AT, np.array([1.6, 1.4, 1.0, 0.6, 0.3]))  # what is lost late counts for less
 EARLY = ShardLoss(
     np.array([0]), np.array([0.054]), np.zeros(1, int), np.array([0.05]), np.array([0.05]),
     np.array([0.125]),
@@ -37,7 +37,7 @@ def loss(trial: Trial) -> float:
     key, stale = trial.saving.strategy, stale_shards([trial], N_SERVERS)
     interval = np.minimum(trial.saving.interval_fraction, stale.progress_h)
     age = (1 - PHI[key]) * stale.since_reload_h + PHI[key] * interval / 2
-    return SLOPE[key] * sum((between(stale.progress_h, AT, WEIGHT) * age / N_SERVERS).tolist())
+    return SLOPE[key] * sum((WEIGHT.of(stale.progress_h) * age / N_SERVERS).tolist())
 
 
 def made(n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0) -> list[SeedResult]:
@@ -68,12 +68,12 @@ def fitted_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> FittedC
 
 
 def test_slopes_phi_and_weight_come_back() -> None:
-    found, mean = fitted_of(6), mean_between(AT, WEIGHT)
+    found, mean = fitted_of(6), WEIGHT.mean()
     for key in STRATEGIES:
         error = 4 * found.slope(key).standard_error + 0.02 * SLOPE[key] * mean
         assert found.slope(key).mean == pytest.approx(SLOPE[key] * mean, abs=error), key
         assert found.parts[key].interval_share == pytest.approx(PHI[key], abs=0.1), key
-    assert found.parts["mfu"].weight.weight == pytest.approx(WEIGHT / mean, abs=0.1)
+    assert found.parts["mfu"].weight.weight == pytest.approx(WEIGHT.weight / mean, abs=0.1)
     assert found.parts["mfu"].intercept == pytest.approx(0.0, abs=1e-5)
 
 
