@@ -104,8 +104,8 @@ class Replicas:
         self._method = setting.algorithm.method
         n_own = 1 if self._method is Method.SGD else setting.n_trainers  # else always the same
         self._dense = np.repeat(self.model.dense[None], n_own, axis=0)  # (n_own, n_dense)
-        own = [self._replica(dense) for dense in self._dense]
-        self._replicas = [own[trainer % n_own] for trainer in range(setting.n_trainers)]
+        replicas = [self._replica(dense) for dense in self._dense]
+        self._replicas = [replicas[trainer % n_own] for trainer in range(setting.n_trainers)]
         # by trainer and thread: the rows of the batch that it has taken, what it learned, the rate
         self._in_work: dict[tuple[int, int], tuple[Array, Workspace, float]] = {}
         self._sent: dict[tuple[int, int], Array] = {}
@@ -220,8 +220,8 @@ class Replicas:
 
     def _synchronise(self, trainer: int, thread: int) -> None:
         setting = self.setting
-        for one in range(setting.n_trainers) if trainer == ALL else (trainer,):
-            self._unsynced[one] = 0
+        for synced in range(setting.n_trainers) if trainer == ALL else (trainer,):
+            self._unsynced[synced] = 0
         if self._method is Method.SGD:
             self._average_gradients()
             return
@@ -251,9 +251,9 @@ class Replicas:
     def _lose(self, trainer: int, _: int) -> None:
         self.lost_iterations.append(self._unsynced[trainer])
         self._unsynced[trainer] = 0
-        for held in (self._in_work, self._sent):
-            for who in [who for who in held if who[0] == trainer]:
-                del held[who]
+        for by_thread in (self._in_work, self._sent):
+            for who in [who for who in by_thread if who[0] == trainer]:
+                del by_thread[who]
 
     def _replace(self, trainer: int, _: int) -> None:
         """The replacement begins with the central copy; without one, with another replica."""

@@ -68,8 +68,9 @@ class SharedRun:
 
     def leave(self, before: float) -> None:
         """Follow no longer what nothing branches off at a share of the run, or later."""
-        for saving in [one for one in self.savers if self.until[one] < before]:
-            del self.savers[saving]
+        self.savers = {
+            saving: saver for saving, saver in self.savers.items() if self.until[saving] >= before
+        }
 
     @contextmanager
     def fork(self, saving: Saving) -> Iterator[Saver]:

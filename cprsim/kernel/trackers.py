@@ -38,8 +38,10 @@ class Tracked:
     @property
     def seeds(self) -> Array:
         """(n_segments,) uint64, of what is drawn for each: the same in the job and on a server."""
-        known = self.in_job or self.segments
-        tables, servers = np.array([(one.table, one.server) for one in known], np.uint64).T
+        segments = self.in_job or self.segments
+        tables, servers = np.array(
+            [(segment.table, segment.server) for segment in segments], np.uint64
+        ).T
         seeds: Array = mix(mix(np.uint64(self.seed) ^ tables) ^ servers)
         return seeds
 

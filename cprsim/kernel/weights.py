@@ -158,7 +158,7 @@ def room_for(shape: tuple[int, ...], dtype: Any) -> Array:
 
 def free_bytes() -> int:
     """Memory of this machine that can still be taken; of systems other than Linux, all of it."""
-    found = re.search(r"MemAvailable: +(\d+) kB", MEMORY.read_text()) if MEMORY.exists() else None
-    if found is not None:
-        return 1024 * int(found[1])
+    text = MEMORY.read_text() if MEMORY.exists() else ""
+    if available := re.search(r"MemAvailable: +(\d+) kB", text):
+        return 1024 * int(available[1])
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

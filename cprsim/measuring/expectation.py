@@ -63,11 +63,11 @@ class Expected:
             )
         if self.hardly_learned:
             simple = self.logistic_auc
-            beside = "" if simple is None else f", where logistic regression reaches {simple:.3f}"
+            compared = "" if simple is None else f", where logistic regression reaches {simple:.3f}"
             yield (
-                f"the model has hardly learned: AUC {self.auc:.3f}{beside}. Its losses say little "
-                "of a model that has, and its curve is not fit for use; more kernel.samples, a "
-                "higher kernel.rate or a smaller kernel.batch would help"
+                f"the model has hardly learned: AUC {self.auc:.3f}{compared}. Its losses say "
+                "little of a model that has, and its curve is not fit for use; more "
+                "kernel.samples, a higher kernel.rate or a smaller kernel.batch would help"
             )
         if self.n_test_clicks is not None and self.n_test_clicks < FEW_CLICKS:
             yield (
@@ -117,10 +117,10 @@ def logistic(train: Clicks, test: Clicks) -> Quality:
         return loss + 0.5 * RIDGE * float(weights @ weights), slope + RIDGE * weights
 
     start = np.zeros(features.shape[1])
-    found = optimize.minimize(
+    solution = optimize.minimize(
         cost, start, jac=True, method="L-BFGS-B", options={"maxiter": MOST_STEPS}
     )
-    return quality(test.label, _features(test) @ found.x)
+    return quality(test.label, _features(test) @ solution.x)
 
 
 def _features(clicks: Clicks) -> sparse.csr_matrix:

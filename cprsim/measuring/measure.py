@@ -70,17 +70,17 @@ class MeasureRequest:
     def kernel(self) -> Kernel:
         return self.loaded.scenario.kernel or Kernel.model_validate({})
 
-    def further(self, seen: Observed) -> tuple[Metric, ...]:
+    def further_metrics(self, observed: Observed) -> tuple[Metric, ...]:
         """Metrics that are fitted beside AUC and log-loss."""
-        there = tuple(metric for metric in seen.loss if metric not in ALWAYS)
+        available = tuple(metric for metric in observed.loss if metric not in ALWAYS)
         if self.metrics is None:
-            return there if self.kernel.trainer is not None else ()
-        asked = tuple(metric for metric in self.metrics if metric not in ALWAYS)
-        for metric in asked:
-            if metric not in there:
-                has = ", ".join(seen.loss)
+            return available if self.kernel.trainer is not None else ()
+        chosen = tuple(metric for metric in self.metrics if metric not in ALWAYS)
+        for metric in chosen:
+            if metric not in available:
+                has = ", ".join(observed.loss)
                 raise ParameterError(f"--metric: not all runs report `{metric}`; they have {has}")
-        return asked
+        return chosen
 
     @property
     def n_servers(self) -> int:
@@ -97,7 +97,7 @@ class Measured:
     """What is known after some seeds."""
 
     results: tuple[SeedResult, ...]
-    seen: Observed
+    observed: Observed
     fitted: dict[Metric, FittedCurve]
     expected: Expected | None = None  # what was expected beforehand, where it was asked
 
@@ -135,7 +135,7 @@ def measure(request: MeasureRequest) -> Measured:
 def _is_enough(request: MeasureRequest) -> bool:
     """Whether the finished seeds suffice for use, and tell every slope well enough."""
     results = read(request)
-    if sum(one.twin is not None for one in results) < FEWEST_SEEDS_TO_USE:
+    if sum(seed.twin is not None for seed in results) < FEWEST_SEEDS_TO_USE:
         return False
     return fitted(results, request.n_servers).widest <= request.precision
 
@@ -144,29 +144,29 @@ def read(request: MeasureRequest) -> list[SeedResult]:
     """What the journals hold, seed by seed, up to the first seed that was not begun."""
     results = []
     for seed in request.seeds:
-        one = read_seed(request.folder, seed)
-        if one.twin is None and not one.quality:
+        result = read_seed(request.folder, seed)
+        if result.twin is None and not result.quality:
             break
-        results.append(one)
+        results.append(result)
     return results
 
 
 def fitted(results: Iterable[SeedResult], n_servers: int) -> Measured:
     """What complete seeds say in AUC and log-loss. Raises ParameterError for too few of them."""
-    complete = tuple(one for one in results if one.twin is not None)
-    seen = observed(complete, n_servers)
+    complete = tuple(result for result in results if result.twin is not None)
+    trials = observed(complete, n_servers)
     with one_thread():  # else the last digits would depend on the number of cores
-        curves = {metric: fit(seen, metric) for metric in seen.loss if metric in ALWAYS}
-    return Measured(complete, seen, curves)
+        curves = {metric: fit(trials, metric) for metric in trials.loss if metric in ALWAYS}
+    return Measured(complete, trials, curves)
 
 
 def with_further(measured: Measured, request: MeasureRequest) -> Measured:
     """With the further metrics that were asked for; warns of those that can't be fitted."""
     curves = dict(measured.fitted)
-    for metric in request.further(measured.seen):
+    for metric in request.further_metrics(measured.observed):
         try:
             with one_thread():
-                curves[metric] = fit(measured.seen, metric)
+                curves[metric] = fit(measured.observed, metric)
         except ParameterError as error:
             watch.warn(f"{metric.label} is not in the curve: {error}")
     return replace(measured, fitted=curves)
@@ -212,21 +212,21 @@ def _claimed(request: MeasureRequest) -> Iterator[None]:
         os.close(lock)
 
 
-def _require_ours(path: Path, ours: dict[str, Any]) -> None:
+def _require_ours(path: Path, expected: dict[str, Any]) -> None:
     """Write the identity of the measurement, or compare it. Raises ResultError for another's."""
     try:
         if not path.exists():
-            write_whole(path, json.dumps(ours, indent=2) + "\n")
-        theirs = dict(json.loads(path.read_bytes()))
+            write_whole(path, json.dumps(expected, indent=2) + "\n")
+        stored = dict(json.loads(path.read_bytes()))
     except OSError as error:
         raise ResultError(f"{path} can't be written: {error.strerror}") from error
     except (TypeError, ValueError) as error:
         raise ResultError(f"{path} is damaged: {one_line(str(error), 200)}") from None
-    different = [key for key in ours if theirs.get(key) != ours[key]]
+    different = [key for key in expected if stored.get(key) != expected[key]]
     if different:
         key = different[0]
-        found = one_line(json.dumps(theirs.get(key)), 200)
+        value = one_line(json.dumps(stored.get(key)), 200)
         raise ResultError(
             f"{path.parent} holds runs of another measurement: its {key} is "
-            f"{found}, here {json.dumps(ours[key])}; name another file"
+            f"{value}, here {json.dumps(expected[key])}; name another file"
         )

@@ -26,8 +26,8 @@ def check_trainer(model: OwnModel, again: OwnModel) -> Expected:
     _require_noted(model, half)
     state = model.state()
     model.run()
-    found = model.trainer.evaluate()
-    first = quality_of(found)
+    evaluated = model.trainer.evaluate()
+    first = quality_of(evaluated)
     model.restore(state)
     model.run()
     forked = model.evaluate()
@@ -39,14 +39,16 @@ def check_trainer(model: OwnModel, again: OwnModel) -> Expected:
             f"{forked.auc:.6f}, and at {first.auc:.6f} without; `state` has to copy all that "
             "decides how the run goes on (weights, optimiser, position, random numbers)"
         )
-    others = (forked, second)
-    n_clicks = int(np.asarray(found.label).sum()) if isinstance(found, Predictions) else None
+    repeated = (forked, second)
+    n_clicks = (
+        int(np.asarray(evaluated.label).sum()) if isinstance(evaluated, Predictions) else None
+    )
     return Expected(
         first.auc,
         first.log_loss,
         n_test_clicks=n_clicks,
-        noise=max(abs(one.auc - first.auc) for one in others),
-        log_loss_noise=max(abs(one.log_loss - first.log_loss) for one in others),
+        noise=max(abs(quality.auc - first.auc) for quality in repeated),
+        log_loss_noise=max(abs(quality.log_loss - first.log_loss) for quality in repeated),
     )
 
 
@@ -58,13 +60,13 @@ def _require_rows(name: str, table: OwnTable) -> None:
     if not before or any(len(part) != len(rows) for part in before):
         shapes = [part.shape for part in before]
         raise ParameterError(f"table {name!r}: get_rows gave {shapes} for {len(rows)} rows")
-    other = [part[::-1] + np.ones(1, part.dtype) for part in before]
-    table.set_rows(rows, other)
+    written = [part[::-1] + np.ones(1, part.dtype) for part in before]
+    table.set_rows(rows, written)
     after = [np.asarray(part) for part in table.get_rows(rows)]
     table.set_rows(rows, before)
     back = [np.asarray(part) for part in table.get_rows(rows)]
-    for wanted, found in ((other, after), (before, back)):
-        if not all(map(np.array_equal, wanted, found)):
+    for expected, read in ((written, after), (before, back)):
+        if not all(map(np.array_equal, expected, read)):
             raise ParameterError(f"table {name!r}: get_rows does not give what set_rows wrote")
 
 

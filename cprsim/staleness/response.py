@@ -126,8 +126,8 @@ class Response:
 
     def predict_counted(self, costs: CostBreakdown, useful_h: float) -> Prediction:
         """What replications lose by what is counted of each, one of `COUNTED`."""
-        found = COUNTED[self.by](costs, useful_h)
-        return Prediction(*self.predict(found), found > self.most_pls, self.degrees)
+        counted = COUNTED[self.by](costs, useful_h)
+        return Prediction(*self.predict(counted), counted > self.most_pls, self.degrees)
 
     def predict_losses(
         self, losses: ShardLoss, replications: Ints, useful_h: float, interval_h: float
@@ -138,7 +138,9 @@ class Response:
         beyond = lost > self.most_pls
         if not self.replicates:
             return Prediction(*self.predict(lost), beyond, self.degrees)
-        apart = np.array([other.along(weighted_pls(other, *job)) for other in self.replicates])
+        apart = np.array(
+            [replicate.along(weighted_pls(replicate, *job)) for replicate in self.replicates]
+        )
         return Prediction(self._along(lost), jackknife_error(apart), beyond, self.degrees, apart)
 
     def _along(self, weighted_pls: Floats) -> Floats:

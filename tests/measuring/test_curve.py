@@ -73,7 +73,7 @@ def test_a_read_curve_says_what_was_fitted(whole, path: Path) -> None:
     assert losses["extrapolated"].tolist() == [pls > row["most_pls"] for pls in losses.index]
     weights = of["weights"].set_index("strategy").loc["partial"]
     np.testing.assert_allclose(weights["weight"], part.weight.weight, rtol=1e-5)
-    checks = checks_of(measured.seen, fitted)
+    checks = checks_of(measured.observed, fitted)
     ratio = SeedMean(**checks["held_out"][0]["measured_over_predicted"])
     held_out = of["held_out"].iloc[0]
     assert held_out["measured_over_predicted_low"] == pytest.approx(ratio.mean - ratio.half_width)

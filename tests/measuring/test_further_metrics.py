@@ -65,7 +65,7 @@ def test_the_file_holds_it_and_noise_spoils_no_other_metric(
 
 def test_a_metric_that_no_run_reports_is_refused(seeds, request_) -> None:
     with pytest.raises(ParameterError, match="not all runs report `ndcg`; they have auc, log-loss"):
-        replace(request_, metrics=(Metric.NDCG,)).further(observed(seeds, N_SERVERS))
+        replace(request_, metrics=(Metric.NDCG,)).further_metrics(observed(seeds, N_SERVERS))
 
 
 @pytest.mark.parametrize(
