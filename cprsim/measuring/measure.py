@@ -6,11 +6,8 @@ command again goes on where it was: what a journal holds is not run twice.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import time
@@ -19,7 +16,7 @@ from typing import Any
 from cprsim.curves.trained_on import kernel_block
 from cprsim.errors import ParameterError, ResultError, one_line, watch
 from cprsim.experiments.proxy_model import SOURCE
-from cprsim.files import write_whole
+from cprsim.files import write_whole, writes
 from cprsim.kernel.blas import one_thread
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
@@ -33,6 +30,7 @@ from cprsim.measuring.runs import (
     run_seed,
 )
 from cprsim.recovery.losses import ALWAYS, WHOLE, Metric
+from cprsim.results.folder import readable, sole
 from cprsim.results.identity import file_digest
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
@@ -122,7 +120,8 @@ def measure(request: MeasureRequest) -> Measured:
         )
         for seed in request.seeds
     ]  # fmt: skip
-    with _claimed(request):
+    with sole(request.folder):
+        _require_same(request)
         running = run_each(run_seed, tasks, request.workers, "seed {}".format)
         for number, n_run in running:
             require_seen(tasks[number], n_run)
@@ -193,40 +192,20 @@ def identity(request: MeasureRequest) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _claimed(request: MeasureRequest) -> Iterator[None]:
-    """The folder is this measurement's, and this process's, inside the block."""
-    path = request.folder / WHOSE
-    try:
-        request.folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(request.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise ResultError(f"{path} can't be written: {error.strerror}") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _require_ours(path, json.loads(json.dumps(identity(request))))
-        yield
-    except BlockingIOError:
-        raise ResultError(f"{request.folder}: another process is measuring here") from None
-    finally:
-        os.close(lock)
-
-
-def _require_ours(path: Path, expected: dict[str, Any]) -> None:
+def _require_same(request: MeasureRequest) -> None:
     """Write the identity of the measurement, or compare it. Raises ResultError for another's."""
-    try:
-        if not path.exists():
+    path, folder = request.folder / WHOSE, request.folder
+    expected = json.loads(json.dumps(identity(request)))
+    if not path.exists():
+        with writes(path):
+            folder.mkdir(exist_ok=True)
             write_whole(path, json.dumps(expected, indent=2) + "\n")
+    with readable(folder, "a measurement"):
         stored = dict(json.loads(path.read_bytes()))
-    except OSError as error:
-        raise ResultError(f"{path} can't be written: {error.strerror}") from error
-    except (TypeError, ValueError) as error:
-        raise ResultError(f"{path} is damaged: {one_line(str(error), 200)}") from None
-    different = [key for key in expected if stored.get(key) != expected[key]]
-    if different:
-        key = different[0]
-        value = one_line(json.dumps(stored.get(key)), 200)
-        raise ResultError(
-            f"{path.parent} holds runs of another measurement: its {key} is "
-            f"{value}, here {json.dumps(expected[key])}; name another file"
-        )
+    for key in expected:
+        if stored.get(key) != expected[key]:
+            value = one_line(json.dumps(stored.get(key)), 200)
+            raise ResultError(
+                f"{folder} holds runs of another measurement: its {key} is {value}, here "
+                f"{json.dumps(expected[key])}; name another file"
+            )

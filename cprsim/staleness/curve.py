@@ -87,16 +87,16 @@ class StalenessCurve:
         """
         correlations = {}
         for name, of_metric in self.checks.items():
-            by_seed = {key: one["by_seed"] for key, one in of_metric.get("slopes", {}).items()}
+            by_seed = {key: slope["by_seed"] for key, slope in of_metric.get("slopes", {}).items()}
             if min(map(len, by_seed.values()), default=0) < FEWEST_SEEDS:
                 continue
-            for one, other in combinations(by_seed, 2):
-                pair = np.array([by_seed[one], by_seed[other]])
+            for strategy, other in combinations(by_seed, 2):
+                pair = np.array([by_seed[strategy], by_seed[other]])
                 deviations = pair - pair.mean(axis=1, keepdims=True)
                 scale = float(np.sqrt(np.square(deviations).sum(axis=1).prod()))
                 if scale > 0:
                     covariance = float(deviations[0] @ deviations[1])
-                    correlations[Metric(name), one, other] = covariance / scale
+                    correlations[Metric(name), strategy, other] = covariance / scale
         return correlations
 
     def why_unfit(self, metric: Metric) -> tuple[str, ...]:

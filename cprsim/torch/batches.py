@@ -82,12 +82,10 @@ class DataLoaderBatches:
                 torch.manual_seed(seed + epoch)
                 if generator is not None:
                     generator.manual_seed(seed + epoch)
-                self._orders += list(self._of_one_epoch())
+                batches = loader.batch_sampler if self._puts_together else loader.sampler
+                self._orders += map(list, batches) if self._puts_together else batches
         if generator is not None:
             generator.set_state(state)
-
-    def _of_one_epoch(self) -> Any:
-        return map(list, self.loader.batch_sampler) if self._puts_together else self.loader.sampler
 
     @cached_property
     def sizes(self) -> Ints:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -26,6 +25,7 @@ from cprsim.measuring.runs import (
     setting_of,
 )
 from cprsim.recovery.losses import ALWAYS
+from cprsim.results.folder import sole
 from cprsim.scenario.reading import load_scenario
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 from cprsim.workers import Workers, run_each
@@ -107,10 +107,8 @@ def test_a_folder_of_another_measurement_is_refused(
 
 def test_two_processes_do_not_measure_in_one_folder(whole) -> None:
     request, _ = whole
-    with (request.folder / ".lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(ResultError, match="another process is measuring"):
-            measure(request)
+    with sole(request.folder), pytest.raises(ResultError, match="is being made by another"):
+        measure(request)
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
