@@ -68,17 +68,6 @@ def test_a_save_holds_what_was_there_at_its_start_if_it_commits(run, end, is_of)
     assert (tables[500][lost] != tables[1000][lost]).any()
 
 
-def test_losing_all_servers_takes_the_layers_too(run):
-    trainer, saver = run()
-    trainer.run(500)
-    saver.save()
-    dense, squares = trainer.model.dense.copy(), trainer.optimizer.dense_state.copy()
-    trainer.run(1000)
-    saver.lose(range(N_SERVERS), takes_layers=True)
-    assert (trainer.model.dense == dense).all()
-    assert (trainer.optimizer.dense_state == squares).all()
-
-
 def test_saves_come_one_at_a_time(run):
     _, saver = run()
     saver.start()
