@@ -21,7 +21,7 @@ from cprsim.kernel.playing import Course, LossCurve
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import of_log
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.weights import Model
+from cprsim.kernel.weights import TrainableModel
 from cprsim.records import EventKind, EventLog, Floats
 from cprsim.recovery.policy import Policy
 
@@ -101,7 +101,9 @@ def measure(experiment: Experiment, replication: int, train: Train) -> TrainingO
     return TrainingOutcome(replication, whole, tuple(strategies))
 
 
-def runs_of(experiment: Experiment, model: Model, shards: Shards, on_progress: OnProgress) -> Train:
+def runs_of(
+    experiment: Experiment, model: TrainableModel, shards: Shards, on_progress: OnProgress
+) -> Train:
     """Runs of a model, which is at the start of its run."""
     useful_h, cluster, start = experiment.useful_h, experiment.cluster, model.state()
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import End, Rewind, SaveEvent, SaveStage, Schedule
-from cprsim.kernel.weights import Model
+from cprsim.kernel.weights import TrainableModel
 from cprsim.records import Floats, Ints
 
 N_MARKS = 100  # points of a loss curve
 
 
 def play(
-    model: Model,
+    model: TrainableModel,
     saver: Saver,
     schedule: Schedule,
     go_to: Callable[[int], Any] | None = None,
@@ -56,7 +56,9 @@ class Course:
     What is trained again after a step back is noted once.
     """
 
-    def __init__(self, model: Model, on_progress: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, model: TrainableModel, on_progress: Callable[[int], None] | None = None
+    ) -> None:
         self.model, self._tell = model, on_progress or (lambda position: None)
         marks = np.linspace(0, model.n_samples, N_MARKS + 1)[1:]
         self._marks = np.unique([at for at in map(model.on_grid, marks) if at])

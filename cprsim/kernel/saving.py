@@ -21,7 +21,7 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.schedule import Event, Lose, SaveEvent, SaveStage
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
-from cprsim.kernel.weights import Model, Parcel, Weights
+from cprsim.kernel.weights import Parcel, TrainableModel, Weights
 from cprsim.records import Ints, SmallTables, SubSaves
 
 
@@ -51,7 +51,7 @@ class Saver:
 
     def __init__(
         self,
-        model: Model,
+        model: TrainableModel,
         shards: Shards,
         sub_saves: SubSaves | None = None,
         *,

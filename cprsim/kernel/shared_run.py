@@ -18,7 +18,7 @@ from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trials import Saving, Trial
-from cprsim.kernel.weights import Model
+from cprsim.kernel.weights import TrainableModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ class SharedRun:
     `until` says of each way of saving up to which share of the run it is followed.
     """
 
-    def __init__(self, model: Model, shards: Shards, until: Mapping[Saving, float]) -> None:
+    def __init__(
+        self, model: TrainableModel, shards: Shards, until: Mapping[Saving, float]
+    ) -> None:
         self.model, self.until, self.at_fraction = model, until, 0.0
         self.savers = {
             saving: Saver(model, shards, saving.sub_saves, follows=True) for saving in until
@@ -83,7 +85,7 @@ class SharedRun:
 
 
 def run_trials(
-    model: Model, shards: Shards, trials: Iterable[Trial], savings: Iterable[Saving] = ()
+    model: TrainableModel, shards: Shards, trials: Iterable[Trial], savings: Iterable[Saving] = ()
 ) -> Iterator[tuple[Trial, Quality] | Baseline]:
     """Train every trial, in the order of their first failures, and at the end their twin.
 

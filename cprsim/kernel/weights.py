@@ -65,7 +65,7 @@ class Weights(Protocol):
         """A copy that reads and writes the same parcels."""
 
 
-class Model(Protocol):
+class TrainableModel(Protocol):
     """A model on its way through its samples: the built-in one, or a trainer of one's own."""
 
     changed: Array  # (n_rows,) marks the rows that moved; a save clears it

@@ -159,7 +159,7 @@ class CopiedModel:
 
 
 class OwnModel:
-    """A trainer of the user's own as a `cprsim.kernel.weights.Model`, at the start of its run."""
+    """A trainer of the user's own as a `TrainableModel`, at the start of its run."""
 
     def __init__(self, trainer: Any, seed: int) -> None:
         self.trainer, self.seed = trainer, seed

@@ -18,7 +18,7 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Baseline, run_trials
 from cprsim.kernel.trials import Saving, Trial
-from cprsim.kernel.weights import Model
+from cprsim.kernel.weights import TrainableModel
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.own_model import OwnModel
 from cprsim.records import ShardBy
@@ -67,7 +67,7 @@ def run_seed(task: SeedRuns) -> int:
     if time() >= task.until or (before.twin is not None and not missing):
         return 0
     kernel = task.loaded.scenario.kernel
-    model: Model
+    model: TrainableModel
     if kernel is None or kernel.trainer is None:
         stand_in = setting_of(task.loaded, task.seed)
         model, shards = stand_in.trainer(), stand_in.shards
@@ -135,7 +135,7 @@ def n_finished(folder: Path) -> int:
 
 
 def forked(
-    model: Model, shards: Shards, trials: Sequence[Trial]
+    model: TrainableModel, shards: Shards, trials: Sequence[Trial]
 ) -> tuple[Quality, dict[Trial, Quality]]:
     """The quality of the run without failures, and of each trial; nothing is kept."""
     *finished, twin = run_trials(model, shards, trials)

@@ -18,7 +18,7 @@ from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Baseline, run_trials
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
-from cprsim.kernel.weights import Model
+from cprsim.kernel.weights import TrainableModel
 from cprsim.recovery.losses import STRATEGIES
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised
@@ -26,7 +26,7 @@ ONE = (ShardFailure(0.6, (1, 2)),)
 THREE = (ShardFailure(0.2, (0,)), ShardFailure(0.45, (0, 3)), ShardFailure(0.9, (2,)))
 
 
-def run_trial(model: Model, shards: Shards, trial: Trial) -> Quality:
+def run_trial(model: TrainableModel, shards: Shards, trial: Trial) -> Quality:
     """One trial from scratch: what its fork has to equal."""
     play(model, Saver(model, shards, trial.saving.sub_saves), trial.schedule())
     return model.evaluate()
