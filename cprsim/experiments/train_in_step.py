@@ -128,7 +128,7 @@ def train_with_failures(
 ) -> tuple[Replicas, Saver]:
     """Train the rest of the clicks with the failures of a simulated job under partial recovery."""
     replicas, batch = team.replicas(), team.stand_in.plan.batch
-    saver, start = Saver(replicas, team.stand_in.shards, sub_saves), replicas.position
+    saver, start = Saver(replicas.central, team.stand_in.shards, sub_saves), replicas.position
     to_do = deque(of_log(log, 1.0, cluster.shard_slots, cluster.replica_slots))  # at hours
     per_h = team.n_trained / useful_h
 
