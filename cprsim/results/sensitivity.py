@@ -13,7 +13,7 @@ from cprsim.failures.sources import stream
 from cprsim.files import Number
 from cprsim.records import Floats
 from cprsim.scenario.job import Values
-from cprsim.scenario.reading import PRICES, LoadedScenario, unknown_values
+from cprsim.scenario.reading import PRICES
 from cprsim.scenario.yaml_text import Plain
 
 N_DRAWS, N_PRICED_DRAWS = 16, 1000  # of all unknown inputs together
@@ -48,15 +48,11 @@ class Sensitivity:
 
 
 def sensitivity(
-    loaded: LoadedScenario,
-    best: str,
-    costs_of: CostsOf,
-    unknown: Mapping[str, Values] | None = None,
+    unknown: Mapping[str, Values], best: str, costs_of: CostsOf, seed: int
 ) -> Sensitivity:
     """What would make another option cheaper than the best."""
-    unknown = unknown_values(loaded) if unknown is None else unknown
     flips = tuple(_flip(costs_of, key, values, best) for key, values in unknown.items())
-    counted = _joint(costs_of, unknown, loaded.scenario.simulation.seed)
+    counted = _joint(costs_of, unknown, seed)
     n, others = counted.total(), {name: n for name, n in counted.most_common() if name != best}
     return Sensitivity(flips, counted[best] / n if n else nan, n, others)
 
@@ -101,13 +97,16 @@ def _joint(costs_of: CostsOf, unknown: Mapping[str, Values], seed: int) -> Count
         return Counter()
     n = N_PRICED_DRAWS if only_prices([dict.fromkeys(unknown, "")]) else N_DRAWS
     rng = stream(seed, 0, "fleet/unknown")
-    drawn = {
-        key: _between(values, (rng.permutation(n) + rng.random(n)) / n)
-        for key, values in unknown.items()
-    }
+    drawn = {key: _between(values, evenly(rng, n)) for key, values in unknown.items()}
     costs = costs_of([{key: some[number] for key, some in drawn.items()} for number in range(n)])
     names, table = list(costs), np.array(list(costs.values()))
     return Counter(names[place] for place in table.argmin(axis=0).tolist())
+
+
+def evenly(rng: np.random.Generator, n: int) -> Floats:
+    """Draws that fill 0 to 1 evenly; of several parameters they are a Latin hypercube."""
+    shares: Floats = (rng.permutation(n) + rng.random(n)) / n
+    return shares
 
 
 def _between(values: Values, shares: Floats) -> list[Plain]:

@@ -56,12 +56,12 @@ def decide(
         step()
     chosen = full
     for one in found.values():
-        if one is not None and _is_priced(one, bench.limit) and one.surely_cheaper(chosen):
+        if one is not None and is_priced(one, bench.limit) and one.surely_cheaper(chosen):
             chosen = one
     return Decided(full, found, chosen)
 
 
-def _is_priced(one: Priced, limit: Limit) -> bool:
+def is_priced(one: Priced, limit: Limit) -> bool:
     """Whether all that a candidate loses of accuracy is in what is held to the limit."""
     return one.policy.loses_as is None or bool(limit.metric and one.lost.loss.any())
 

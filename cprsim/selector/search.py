@@ -212,23 +212,6 @@ def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
     return next((one for one in fewer if one.keeps(limit)), enough)
 
 
-def last_that_pays(bench: Bench, name: str, full: Priced) -> Priced | None:
-    """The candidate with the most writes that still surely costs less than full recovery."""
-    pays = bench.options[name].n_fewest
-    last = bench.with_writes(name, [pays])[0]
-    if not last.surely_cheaper(full):
-        return None
-    too_many = most_writes(bench, name, full) + 1
-    while too_many - pays > 1:
-        middle = (pays + too_many) // 2
-        one = bench.with_writes(name, [middle])[0]
-        if one.surely_cheaper(full):
-            pays, last = middle, one
-        else:
-            too_many = middle
-    return last
-
-
 def near(one: Priced) -> int:
     """So many writes more or less make no difference worth a simulation."""
     return max(1, one.n_writes // NEAR)

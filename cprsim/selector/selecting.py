@@ -23,11 +23,10 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.deciding import Decided, decide, fit_tails, simplest
-from cprsim.selector.flips import decide_again, flips
-from cprsim.selector.inputs import inputs_of
+from cprsim.selector.draws import decide_again, variants
+from cprsim.selector.flips import flips, inputs_of
 from cprsim.selector.limit import HOW, NO_LIMIT, limit_of, wrong
 from cprsim.selector.option import FULL, options_of
-from cprsim.selector.parameters import variants
 from cprsim.selector.pricing import Bench, Priced, affordable, bench_of
 from cprsim.selector.search import best_within, most_writes
 from cprsim.selector.unknown import sensitivity_of

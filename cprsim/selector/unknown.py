@@ -80,7 +80,7 @@ def sensitivity_of(
                 rows.append([_cost(one, of.get(name), prices) for name in names])
             return dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
 
-        return sensitivity(loaded, best, costs_of, unknown)
+        return sensitivity(unknown, best, costs_of, loaded.scenario.simulation.seed)
 
 
 def _used(loaded: LoadedScenario, names: Sequence[str]) -> Used:

@@ -14,7 +14,7 @@ from cprsim.failures.several import Stretched
 from cprsim.records import Storage, Transfer
 from cprsim.recovery.losses import Metric
 from cprsim.selector.choice import Flip
-from cprsim.selector.inputs import inputs_of
+from cprsim.selector.flips import inputs_of
 from cprsim.selector.limit import Limit
 from tests.selector.conftest import Job, choose, curve_of
 

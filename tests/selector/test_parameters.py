@@ -13,8 +13,8 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Weibull
 from cprsim.recovery.losses import Metric
 from cprsim.scenario.reading import load_scenario
+from cprsim.selector.draws import N_DRAWS, variants
 from cprsim.selector.limit import Limit
-from cprsim.selector.parameters import N_DRAWS, variants
 from tests.selector.conftest import Job, choose, curve_of
 
 TEXT = """\
