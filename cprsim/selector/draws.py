@@ -80,8 +80,8 @@ def variants(loaded: LoadedScenario, n_replications: int) -> tuple[Experiment, .
     for draw in draws if parameters else []:
         failures = _with(scenario.failures, draw)
         varied = replace(loaded, scenario=scenario.model_copy(update={"failures": failures}))
-        made = assemble(varied, with_policies=False)
-        experiments.append(made.simulated(replications=n_replications))
+        experiment = assemble(varied, with_policies=False)
+        experiments.append(experiment.simulated(replications=n_replications))
     return tuple(experiments)
 
 

@@ -56,13 +56,13 @@ def flips(
 
     Nothing flips where full recovery is compared with nothing.
     """
-    names, found = contenders(bench, decided), []
+    names, flipped = contenders(bench, decided), []
     if not names:
         return ()
     for varied in inputs_of(bench.experiment):
-        found.append(_flip(varied, bench, names, decided))
+        flipped.append(_flip(varied, bench, names, decided))
         step()
-    return (*found, *([_limit_flip(bench, decided)] if limited else []))
+    return (*flipped, *([_limit_flip(bench, decided)] if limited else []))
 
 
 def with_experiment(bench: Bench, experiment: Experiment, names: Iterable[str]) -> Bench:
@@ -74,7 +74,7 @@ def with_experiment(bench: Bench, experiment: Experiment, names: Iterable[str]) 
 def contenders(bench: Bench, decided: Decided) -> list[str]:
     """The options that could be the last to pay: the cheapest of each kind of saves."""
     cheapest: dict[object, str] = {}
-    for name, _ in sorted(decided.there.items(), key=lambda option: option[1].mean_overhead):
+    for name, _ in sorted(decided.within_limit.items(), key=lambda option: option[1].mean_overhead):
         kind = bench.kind(name) if bench.options[name].is_strategy else "system"
         cheapest.setdefault(kind, name)
     return list(cheapest.values()) or [name for name in bench.options if name != FULL]
@@ -86,10 +86,12 @@ def _advantage(decided: Decided, limit: Limit) -> float:
     1 or -1 where only one of the two finishes.
     """
     full, gains = decided.full, [-1.0]
-    for priced in decided.there.values():
+    for priced in decided.within_limit.values():
         if is_priced(priced, limit):
-            both = priced.finished and full.finished
-            gains.append(full.more_than(priced).low if both else 1.0 if priced.finished else -1.0)
+            if priced.finished and full.finished:
+                gains.append(full.more_than(priced).low)
+            else:
+                gains.append(1.0 if priced.finished else -1.0)
     return max(gains)
 
 
@@ -105,18 +107,20 @@ def _flip(varied: Input, bench: Bench, names: list[str], decided: Decided) -> Fl
         n = min(bench.experiment.simulation.replications or most, most)
         if not strategies:
             n = min(n, FEWEST)  # they take longer
-        again = decide(with_experiment(bench, changed.simulated(replications=n), names), worth=1.0)
+        again = decide(
+            with_experiment(bench, changed.simulated(replications=n), names), most_times=1.0
+        )
         return _advantage(again, bench.limit)
 
     ends = [varied.highest, varied.lowest]
     if strategies and varied.sense:  # formulas say on which side the decision flips
         ends = [varied.lowest if (varied.sense > 0) == decided.is_full else varied.highest]
-    tried = [end for end in ends if end != varied.now]
-    for end in tried:
+    tried_ends = [end for end in ends if end != varied.now]
+    for end in tried_ends:
         if (advantage(end) > 0) == decided.is_full:
             at = _closed_in(advantage, varied, end)
             return Flip(varied.name, varied.unit, varied.now, at)
-    return Flip(varied.name, varied.unit, varied.now, None, tuple(sorted(tried)))
+    return Flip(varied.name, varied.unit, varied.now, None, tuple(sorted(tried_ends)))
 
 
 def _closed_in(advantage: Callable[[float], float], varied: Input, end: float) -> float:
@@ -142,18 +146,20 @@ def _closed_in(advantage: Callable[[float], float], varied: Input, end: float) -
     return float(root ** (1 / power))
 
 
-def first_whole(is_other: Callable[[int], bool], same: int, other: int) -> int:
+def first_whole(is_other: Callable[[int], bool], inner: int, outer: int) -> int:
     """The first whole number, on the way from one to another, for which something else holds."""
-    while abs(other - same) > 1:
-        middle = (same + other) // 2
-        same, other = (same, middle) if is_other(middle) else (middle, other)
-    return other
+    while abs(outer - inner) > 1:
+        middle = (inner + outer) // 2
+        inner, outer = (inner, middle) if is_other(middle) else (middle, outer)
+    return outer
 
 
 def _limit_flip(bench: Bench, decided: Decided) -> Flip:
     """The limit below which no option pays."""
     limit, at = bench.limit, None
-    lossless = [priced for priced in decided.there.values() if not priced.policy.leaves_stale]
+    lossless = [
+        priced for priced in decided.within_limit.values() if not priced.policy.leaves_stale
+    ]
     if not any(priced.surely_cheaper(decided.full) for priced in lossless):
         losing = [name for name in bench.losing if bench.options[name].interval is not None]
         last = [_last_that_pays(bench, name, decided.full) for name in losing]
@@ -196,13 +202,15 @@ def _saving(experiment: Experiment) -> Input:
     costs, stall, storage = experiment.costs, experiment.costs.save_stall, experiment.costs.storage
     if isinstance(stall, Transfer):
         assert storage is not None, "a transfer has a storage"
-        rate, own = storage.bandwidth_bytes_per_h, storage.server_bandwidth_bytes_per_h
+        rate, server_rate = storage.bandwidth_bytes_per_h, storage.server_bandwidth_bytes_per_h
         now = rate / GBIT_S
 
         def faster(value: float) -> Experiment:
             by = value / now
             changed = replace(
-                storage, bandwidth_bytes_per_h=rate * by, server_bandwidth_bytes_per_h=own * by
+                storage,
+                bandwidth_bytes_per_h=rate * by,
+                server_bandwidth_bytes_per_h=server_rate * by,
             )
             return replace(experiment, costs=replace(costs, storage=changed))
 
@@ -221,8 +229,8 @@ def _saving(experiment: Experiment) -> Input:
 
 def _recovery(experiment: Experiment) -> Iterator[Input]:
     costs, scopes, load = experiment.costs, experiment.scopes, experiment.costs.load
-    each = zip(experiment.expected_shares, scopes, strict=True)
-    detect_h = sum(share * scope.detect.mean_h for share, scope in each)  # whatever its scope
+    shared = zip(experiment.expected_shares, scopes, strict=True)
+    detect_h = sum(share * scope.detect.mean_h for share, scope in shared)  # whatever its scope
     load_h = costs.mean_h(load, experiment.cluster.n_emb_ps)
     now_h = detect_h + costs.reschedule.mean_h + load_h
     if now_h == 0 or isinstance(load, Transfer):

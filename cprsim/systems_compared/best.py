@@ -30,35 +30,39 @@ def at_their_best(
     Without a limit on what accuracy may be lost, what leaves shards stale would never save: it
     keeps the interval that its entry says. So does CPR, whose interval is its formula's.
     """
-    options = {one.name: PricedEntry(one.entry) for one in entrants if _is_searched(one, limit)}
-    taken = options.get(FULL)
-    if taken is not None and taken.entry.strategy != FULL:
+    options = {
+        entrant.name: PricedEntry(entrant.entry)
+        for entrant in entrants
+        if _is_searched(entrant, limit)
+    }
+    named_full = options.get(FULL)
+    if named_full is not None and named_full.entry.strategy != FULL:
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
     bench = bench_of(experiment, limit or NO_LIMIT, options)
-    done = count(1)
-    decided = decide(bench, step=lambda: on_progress(next(done), len(bench.options)))
+    steps = count(1)
+    decided = decide(bench, step=lambda: on_progress(next(steps), len(bench.options)))
     best = {FULL: decided.full, **fit_tails(bench, decided).best}
-    found, left_out = [], {}
-    for one in entrants:
-        if one.name not in options:
-            found.append(one)
-        elif (priced := best.get(one.name)) is not None:
-            option = options[one.name]
+    at_best, left_out = [], {}
+    for entrant in entrants:
+        if entrant.name not in options:
+            at_best.append(entrant)
+        elif (priced := best.get(entrant.name)) is not None:
+            option = options[entrant.name]
             if option.interval is not None:
                 policy = option.policy_at(experiment, priced.policy.interval_h)
-                one = replace(one, policy=policy, how=FOUND)
-            found.append(one)
+                entrant = replace(entrant, policy=policy, how=FOUND)
+            at_best.append(entrant)
         else:
-            left_out[one.name] = NONE_KEEPS if one.name in best else NOT_KNOWN
-    return found, left_out
+            left_out[entrant.name] = NONE_KEEPS if entrant.name in best else NOT_KNOWN
+    return at_best, left_out
 
 
-def _is_searched(one: Entrant, limit: Limit | None) -> bool:
+def _is_searched(entrant: Entrant, limit: Limit | None) -> bool:
     """Whether the selector looks for an interval."""
-    if one.is_today:
+    if entrant.is_today:
         return False
-    if one.entry.strategy == FULL:
+    if entrant.entry.strategy == FULL:
         return True
-    if one.entry.strategy not in STRATEGIES:
-        return limit is not None or not one.policy.leaves_stale
-    return one.entry.strategy in RELOADING and limit is not None and one.entry.costs is None
+    if entrant.entry.strategy not in STRATEGIES:
+        return limit is not None or not entrant.policy.leaves_stale
+    return entrant.entry.strategy in RELOADING and limit is not None and entrant.entry.costs is None

@@ -24,9 +24,10 @@ def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...
     """A policy with each number of contents outside, on the same failures; none if it has none."""
     outside = [tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE]
     every_h = [
-        content_every_h(policy, one, experiment.useful_h) + (one.stall.mean_h if one.stall else 0.0)
-        for one in policy.captures
-        if one.tier in outside
+        content_every_h(policy, capture, experiment.useful_h)
+        + (capture.stall.mean_h if capture.stall else 0.0)
+        for capture in policy.captures
+        if capture.tier in outside
     ]
     if not every_h:
         return ()
@@ -40,15 +41,15 @@ def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...
     n_nodes = experiment.cluster.n_nodes
     summary = spreads(summarise_rows(rows, n_nodes))
     n_bad = _noticed_h(experiment) / min(every_h)  # contents, if the error struck at a save
-    found = []
-    for n, one in policies.items():
-        overhead, more = summary[one.name][OVERHEAD], more_than(one.name, rows, n_nodes)
+    contents = []
+    for n, kept in policies.items():
+        overhead, more = summary[kept.name][OVERHEAD], more_than(kept.name, rows, n_nodes)
         costs_more = isnan(overhead.mean) or any(
             more[policies[m].name].high < 0 for m in policies if m > n and policies[m].name in more
         )
         none_clean = float(np.clip(n_bad - (n - 1), 0.0, 1.0).mean())
-        found.append(Contents(n, overhead, costs_more, none_clean))
-    return tuple(found)
+        contents.append(Contents(n, overhead, costs_more, none_clean))
+    return tuple(contents)
 
 
 def _noticed_h(experiment: Experiment) -> Floats:

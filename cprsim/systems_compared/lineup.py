@@ -67,41 +67,45 @@ def entrants_of(
     it is, and at its best interval. `available`: without what a job can't run today.
     """
 
-    def entrant(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
+    def entrant_of(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
         return Entrant(entry, policy_of(entry, experiment), how, is_today)
 
     policies_of(loaded, experiment)  # says where an entry stands that can't run the job
     listed = list(loaded.scenario.recovery)
-    first = next((one for one in listed if one.name == TODAY), listed[0])
-    entrants = [entrant(one, LISTED, is_today=fixed and one is first) for one in listed]
+    first = next((entry for entry in listed if entry.name == TODAY), listed[0])
+    entrants = [entrant_of(entry, LISTED, is_today=fixed and entry is first) for entry in listed]
     if not fixed:
-        now = entrant(first.model_copy(update={"name": TODAY}), LISTED, is_today=True)
-        entrants = [now, *(one for one in entrants if one.name != TODAY)]
-        if first.name == TODAY and all(one.name != first.strategy for one in entrants):
+        now = entrant_of(first.model_copy(update={"name": TODAY}), LISTED, is_today=True)
+        entrants = [now, *(entrant for entrant in entrants if entrant.name != TODAY)]
+        if first.name == TODAY and all(entrant.name != first.strategy for entrant in entrants):
             at_best = first.model_copy(update={"name": first.strategy})
-            entrants.insert(1, entrant(at_best, LISTED))
-    names, left_out = {one.name for one in entrants}, dict[str, str]()
+            entrants.insert(1, entrant_of(at_best, LISTED))
+    names, left_out = {entrant.name for entrant in entrants}, dict[str, str]()
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
-    others = SYSTEMS.keys() - {one.strategy for one in listed}
-    for name in sorted(others, key=lambda one: (_rank(one), one)):
+    others = SYSTEMS.keys() - {entry.strategy for entry in listed}
+    for name in sorted(others, key=lambda name: (_rank(name), name)):
         searched = name in RELOADING and has_servers and limit is not None and not fixed
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
-            entrants.append(entrant(RecoverySection.model_validate(fields), DEFAULT))
+            entrants.append(entrant_of(RecoverySection.model_validate(fields), DEFAULT))
         except ParameterError as error:
             left_out[name] = str(error).removeprefix(name).lstrip(": ")
     if only:
-        _require_known(only, {one.name for one in entrants}, left_out)
+        _require_known(only, {entrant.name for entrant in entrants}, left_out)
         left_out = {}
-        wanted = {*only, TODAY} if first.name in only else set(only)
-        entrants = [one for one in entrants if one.name in wanted]
+        asked_for = {*only, TODAY} if first.name in only else set(only)
+        entrants = [entrant for entrant in entrants if entrant.name in asked_for]
     if available:
-        runs = [one for one in entrants if one.is_today or SYSTEMS[one.entry.strategy].runs_as]
-        left_out |= {one.name: PAPER for one in entrants if one not in runs}
+        runs = [
+            entrant
+            for entrant in entrants
+            if entrant.is_today or SYSTEMS[entrant.entry.strategy].runs_as
+        ]
+        left_out |= {entrant.name: PAPER for entrant in entrants if entrant not in runs}
         left_out |= {name: PAPER for name in left_out if not SYSTEMS[name].runs_as}
         entrants = runs
-    return sorted(entrants, key=lambda one: _rank(one.entry.strategy)), left_out
+    return sorted(entrants, key=lambda entrant: _rank(entrant.entry.strategy)), left_out
 
 
 def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bool) -> None:
@@ -116,12 +120,12 @@ def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bo
         raise ParameterError(NO_TARGET)
 
 
-def _require_known(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) -> None:
+def _require_known(only: Sequence[str], comparable: set[str], left_out: Mapping[str, str]) -> None:
     for name in only:
         if name in left_out:
             raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name]}")
-        if name not in there:
-            names = ", ".join([*sorted(there), *sorted(left_out)])
+        if name not in comparable:
+            names = ", ".join([*sorted(comparable), *sorted(left_out)])
             raise ParameterError(f"--only: there is no `{name}`; there are: {names}")
 
 

@@ -137,7 +137,7 @@ def test_a_decision_says_in_which_share_of_the_draws_it_holds() -> None:
     limit = Limit(Metric.AUC, 0.06 * 0.01 * job.pls(0), confidence=0.5)
     draws = [replace(job, mtbf_h=m).experiment(curve=curve) for m in (5.0, 20.0, 60.0, 200.0)]
     selection = choose(job.experiment(), curve, limit, draws=draws)
-    found, best = selection.drawn, selection.there["partial"]
+    found, best = selection.drawn, selection.at_best["partial"]
     assert found is not None
     assert found.n == 4
     assert found.kept_fraction == 0.5  # where failures are rarer than was thought

@@ -155,7 +155,8 @@ def selection() -> Selection:
     [
         (
             lambda one: {
-                "best": one.best | {"partial": replace(one.there["partial"], beyond_fraction=0.07)}
+                "best": one.best
+                | {"partial": replace(one.at_best["partial"], beyond_fraction=0.07)}
             },
             "Warning: at partial's interval 7.00 % of the jobs lose more than the curve was",
         ),

@@ -43,7 +43,7 @@ def test_the_fewest_saves_that_keep_the_limit_are_those_of_the_closed_form(
     most = 0.01 * (job.pls(n_saves) + job.pls(n_saves - 1)) / 2
     limit = auc(most, confidence=EVEN)
     found = choose(job.experiment(), curve_of(partial=0.01), limit)
-    best = found.there["partial"]
+    best = found.at_best["partial"]
     assert best.n_saves == n_saves
     error = best.pls.half_width / 1.96
     assert abs(best.pls.mean - job.pls(n_saves)) < 4 * error + 0.003 * job.pls(n_saves), error
@@ -59,7 +59,7 @@ def test_the_limit_holds_at_the_upper_bound_of_the_curve(job: Job) -> None:
     # n + 1 >= upper T / (2 M N) / limit
     by_hand = ceil(upper * job.useful_h / (2 * job.mtbf_h * job.n_emb_ps) / limit.most) - 1
     found = choose(job.experiment(), curve_of(error, degrees, partial=slope), limit)
-    best = found.there["partial"]
+    best = found.at_best["partial"]
     assert by_hand <= best.n_saves <= by_hand + 1  # simulation noise adds to the bound
     assert best.held <= limit.most < best.held * (best.n_saves + 1) / best.n_saves * 1.01
 
@@ -75,7 +75,7 @@ def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
     """Every number of saves, simulated one by one, on the same failures."""
     experiment, limit = job.experiment().simulated(replications=500), auc(TIGHT, confidence=0.8)
     curve = curve_of(0.0005, partial=0.01)
-    best = choose(experiment, curve, limit).there["partial"]
+    best = choose(experiment, curve, limit).at_best["partial"]
     costs, cluster = experiment.costs, experiment.cluster
     policies = tuple(
         strategy(str(n), RELOAD, costs, cluster, interval_with(n, job.useful_h)) for n in range(60)
@@ -93,7 +93,7 @@ def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
 def test_the_cheapest_that_surely_pays_is_recommended(job: Job) -> None:
     found = choose(job.experiment(), curve_of(), auc(TIGHT))
     assert set(found.best) == {"partial", "cpr-mfu", "cpr-round-robin"}
-    mfu, robin = found.there["cpr-mfu"], found.there["cpr-round-robin"]
+    mfu, robin = found.at_best["cpr-mfu"], found.at_best["cpr-round-robin"]
     assert mfu.overhead.mean < robin.overhead.mean  # it may save less often
     assert found.chosen is mfu
     assert found.chosen.benefit.low > 0
@@ -106,7 +106,7 @@ def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
     curve = curve_of(error, partial=0.010, mfu=0.0060, ssu=0.0058)
     limit = Limit(Metric.AUC, 0.05 * 0.01 * job.pls(0))
     made = choose(job.experiment(), curve, limit)
-    assert made.there["cpr-ssu"].overhead.mean < made.there["cpr-mfu"].overhead.mean
+    assert made.at_best["cpr-ssu"].overhead.mean < made.at_best["cpr-mfu"].overhead.mean
     assert made.recommended == chosen
     assert made.alike == (("cpr-mfu", "cpr-ssu") if chosen == "cpr-mfu" else ("cpr-ssu",))
 
@@ -114,7 +114,7 @@ def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
 def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -> None:
     mean = choose(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN))
     tail = choose(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN, risk=0.95))
-    a, b = mean.there["partial"], tail.there["partial"]
+    a, b = mean.at_best["partial"], tail.at_best["partial"]
     assert b.n_saves > a.n_saves
     experiment = job.experiment(policies=(b.policy,))
     one = pipeline.simulate(experiment).strategies[0]
@@ -149,7 +149,7 @@ def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
     monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
     few = job.experiment().simulated(replications=200)
     found = choose(few, curve_of(partial=0.01), auc(TIGHT), explain=True)
-    best = found.there["partial"]
+    best = found.at_best["partial"]
     numbers = [one.n_saves for one in found.front["partial"]]
     assert best.n_saves in numbers
     assert numbers[0] == 0
@@ -204,7 +204,7 @@ def test_the_fewest_writes_within_a_limit_are_found_in_a_few_tries(
 def test_where_no_strategy_costs_less_it_is_full_recovery(job: Job) -> None:
     # so tight that partial recovery would save as often as full recovery does, and more
     found = choose(job.experiment(), curve_of(partial=0.01), auc(TIGHT / 8))
-    best = found.there["partial"]
+    best = found.at_best["partial"]
     assert best.keeps
     assert best.benefit.high < 0
     assert found.fell_back
@@ -222,7 +222,7 @@ def test_one_embedding_server_loses_all_at_once(job: Job) -> None:
         return (n_saves + 1) * (w - m * (1 - np.exp(-w / m))) / alone.useful_h
 
     limit = auc(0.01 * (net(10) + net(9)) / 2, confidence=EVEN)
-    best = choose(alone.experiment(), curve_of(partial=0.01), limit).there["partial"]
+    best = choose(alone.experiment(), curve_of(partial=0.01), limit).at_best["partial"]
     assert best.n_saves == 10
 
 

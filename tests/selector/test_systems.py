@@ -110,7 +110,7 @@ def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_pat
     known(disguised())
     made = experiment(tmp_path, "full, disguised")
     found = choose(made, None, NO_LIMIT)
-    one = found.there["disguised"]
+    one = found.at_best["disguised"]
     assert one.option == "every"
     assert one.policy.interval_h == pytest.approx(YOUNG_H, rel=0.25)
     assert one.overhead.mean == pytest.approx(found.full.overhead.mean, rel=0.005)
@@ -128,7 +128,7 @@ def test_partial_recovery_in_disguise_saves_as_seldom_as_the_limit_allows(known,
         (Limit(Metric.AUC, 0.0002), curve_of(partial=0.01)),
     ):
         found = choose(made, curve, limit, options_of(made, ["partial"]))
-        one, partial = found.there["disguised"], found.there["partial"]
+        one, partial = found.at_best["disguised"], found.at_best["partial"]
         assert one.n_saves == partial.n_saves > 0
         assert one.held == pytest.approx(partial.held)
         assert found.limited
@@ -175,7 +175,7 @@ def test_the_interval_of_a_system(
 def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path) -> None:
     made = experiment(tmp_path, "full, gemini")
     bench = bench_by(made, None, NO_LIMIT)
-    one = choose(made, None, NO_LIMIT).there["gemini"]
+    one = choose(made, None, NO_LIMIT).at_best["gemini"]
     n_most = most_taken(bench, "gemini")
     assert n_most > 1000, "as many as are written one after the other"
     most = bench.with_writes("gemini", [n_most])[0]
@@ -225,7 +225,7 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     loaded = load_scenario(SCENARIOS / "llm.yaml", [only, "cluster.replicas=8"])
     experiment = assemble(loaded, with_policies=False)
     made = choose(experiment.simulated(replications=200), None, NO_LIMIT)
-    hsdp = made.there["hsdp"]
+    hsdp = made.at_best["hsdp"]
     assert hsdp.pays
     assert made.fell_back
     assert "it is not recommended, whatever its hours" in made.notes[0]
@@ -262,7 +262,7 @@ def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
     pasted = experiment(tmp_path, ", ".join(found.entries.values()))
     assert [policy.name for policy in pasted.policies] == ["full", "peers", "hsdp", "varuna"]
     for policy in pasted.policies:
-        assert same(policy, found.there[policy.name].policy), policy.name
+        assert same(policy, found.at_best[policy.name].policy), policy.name
 
 
 @pytest.mark.parametrize(
