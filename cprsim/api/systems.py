@@ -102,16 +102,15 @@ def systems(
     from cprsim.selector.limit import limit_of
     from cprsim.selector.pricing import affordable
     from cprsim.selector.unknown import sensitivity_of
-    from cprsim.systems_compared.best import at_their_best
     from cprsim.systems_compared.comparison import (
         ABOUT,
         Comparison,
         assumptions,
+        contents_kept,
         facts_of_system,
         load_comparison,
     )
-    from cprsim.systems_compared.contents import contents_kept
-    from cprsim.systems_compared.lineup import entrants_of
+    from cprsim.systems_compared.lineup import at_their_best, entrants_of
 
     loaded = source.read(shortcuts(seed=seed, replications=replications))
     limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)

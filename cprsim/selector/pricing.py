@@ -87,6 +87,7 @@ class Bench:
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not know
     _simulated: dict[tuple[str, float], Priced] = field(init=False, default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
+    # a policy takes milliseconds to plan, and is asked for at each simulation
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
     _kinds: dict[str, object] = field(init=False, default_factory=dict)
 

@@ -13,17 +13,21 @@ from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.pipeline import simulate
 from cprsim.files import NOT_STORED, OMITTED
-from cprsim.records import Estimate
+from cprsim.records import Estimate, Floats
+from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.recovery.paper import NEVER
-from cprsim.recovery.policy import Outside, Policy, Ring
+from cprsim.recovery.policy import Medium, Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
-from cprsim.results.metrics import FINISHED, differences
+from cprsim.results.metrics import FINISHED, differences, spreads, summarise_rows
 from cprsim.results.money import Bills, bills_in, cheapest_of
+from cprsim.results.rows import replication_rows
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.results.words import every, percent, with_interval
@@ -33,6 +37,7 @@ from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
 ABOUT = "systems.json"
+N_DRAWN = 1_000_000  # latencies of silent errors
 OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
 MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
@@ -334,3 +339,48 @@ def verdict_of(more: Estimate | None) -> str:
     if more.low > 0:
         return MORE
     return LESS if more.high < 0 else TIED
+
+
+# --------------------------------------------------------------------------- silent errors
+
+
+def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...]:
+    """A policy with each number of contents outside, on the same failures; none if it has none."""
+    outside = [tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE]
+    every_h = [
+        content_every_h(policy, capture, experiment.useful_h)
+        + (capture.stall.mean_h if capture.stall else 0.0)
+        for capture in policy.captures
+        if capture.tier in outside
+    ]
+    if not every_h:
+        return ()
+    policies = {}
+    for n in range(1, MOST_GENERATIONS + 1):
+        tiers = tuple(
+            replace(tier, generations=n) if tier.name in outside else tier for tier in policy.tiers
+        )
+        policies[n] = replace(policy, name=f"{n} kept", tiers=tiers)
+    rows = replication_rows(simulate(replace(experiment, policies=tuple(policies.values()))))
+    n_nodes = experiment.cluster.n_nodes
+    summary = spreads(summarise_rows(rows, n_nodes))
+    n_bad = _noticed_h(experiment) / min(every_h)  # contents, if the error struck at a save
+    contents = []
+    for n, kept in policies.items():
+        overhead, more = summary[kept.name][OVERHEAD], more_than(kept.name, rows, n_nodes)
+        costs_more = isnan(overhead.mean) or any(
+            more[policies[m].name].high < 0 for m in policies if m > n and policies[m].name in more
+        )
+        none_clean = float(np.clip(n_bad - (n - 1), 0.0, 1.0).mean())
+        contents.append(Contents(n, overhead, costs_more, none_clean))
+    return tuple(contents)
+
+
+def _noticed_h(experiment: Experiment) -> Floats:
+    """Hours from an error until it is noticed, while the job works."""
+    rng, check = np.random.default_rng(0), experiment.check
+    latency = next(scope.latency for scope in experiment.scopes if scope.silent)
+    hours = np.full(N_DRAWN, inf) if latency is None else latency.sample(rng, N_DRAWN)
+    if check is None:
+        return hours
+    return np.minimum(hours, rng.uniform(0.0, check.every_h or 0.0, N_DRAWN))
