@@ -162,18 +162,13 @@ class Selection:
     @property
     def finishing(self) -> dict[str, Candidate]:
         """Those under which all jobs finish."""
-        return {
-            name: candidate
-            for name, candidate in self.at_best.items()
-            if candidate.finished_fraction == 1
-        }
+        at_best = self.at_best.items()
+        return {name: best for name, best in at_best if best.finished_fraction == 1}
 
     def bills(self, prices: JobPrices | None) -> Bills:
         """The bill of each under which all jobs finish; none without prices."""
-        used = {
-            name: (candidate.policy, self._use(candidate))
-            for name, candidate in self.finishing.items()
-        }
+        finishing = self.finishing.items()
+        used = {name: (candidate.policy, self._use(candidate)) for name, candidate in finishing}
         return bills_of(prices, used)
 
     def _use(self, candidate: Candidate) -> JobUse:

@@ -123,34 +123,23 @@ class Bench:
     def kind(self, name: str) -> object:
         """Equal for options that differ by nothing that a simulation sees."""
         if name not in self._kinds:
-            option, kind = self.options[name], None
+            option, self._kinds[name] = self.options[name], name
             if option.is_strategy and option.entry.costs is None:
                 policy = self.policy(name, self.experiment.useful_h)
                 parts = policy.sub_saves
                 cut = parts and (parts.fraction, parts.bytes_share, parts.extra_h)
-                kind = policy.on_failure, cut
-            self._kinds[name] = kind or name
+                self._kinds[name] = policy.on_failure, cut
         return self._kinds[name]
 
     def _simulate(self, name: str, intervals_h: list[float]) -> None:
-        kind = self.kind(name)
-        alike = {
-            alike_name: [self.policy(alike_name, interval_h) for interval_h in intervals_h]
-            for alike_name in self.options
-            if self.kind(alike_name) == kind
-        }
-        policies = tuple(
-            replace(outcome_of, name=str(at)) for at, outcome_of in enumerate(alike[name])
-        )
-        experiment = replace(self.experiment, policies=policies)
-        outcome = pipeline.simulate(experiment, failures=self._failures)
-        for alike_name, alike_policies in alike.items():
-            for interval_h, policy, outcome_of in zip(
-                intervals_h, alike_policies, outcome.strategies, strict=True
-            ):
-                self._simulated[alike_name, interval_h] = self._priced(
-                    alike_name, policy, outcome_of
-                )
+        policies = [self.policy(name, interval_h) for interval_h in intervals_h]
+        numbered = tuple(replace(policy, name=str(n)) for n, policy in enumerate(policies))
+        experiment = replace(self.experiment, policies=numbered)
+        simulated = pipeline.simulate(experiment, failures=self._failures).strategies
+        for twin in (other for other in self.options if self.kind(other) == self.kind(name)):
+            for interval_h, outcome in zip(intervals_h, simulated, strict=True):
+                policy = self.policy(twin, interval_h)
+                self._simulated[twin, interval_h] = self._priced(twin, policy, outcome)
 
     def saves(self, name: str) -> tuple[float, float]:
         """The shortest interval that an option takes, and the mean stall of a write [h, h].
