@@ -119,11 +119,8 @@ def _at_own_interval(bench: Bench, name: str, enough_overhead: float) -> Priced 
     if own_h is None:
         return None
     n_pieces = ceil(bench.experiment.useful_h / own_h)
-    pair = (bench.price(name, [own_h]), bench.with_writes(name, [n_pieces - 1]))
-    return next(
-        (priced for (priced,) in pair if priced.mean_overhead <= enough_overhead),
-        None,
-    )
+    tried = [*bench.price(name, [own_h]), *bench.with_writes(name, [n_pieces - 1])]
+    return next((priced for priced in tried if priced.mean_overhead <= enough_overhead), None)
 
 
 def most_taken(bench: Bench, name: str) -> int:

@@ -197,11 +197,8 @@ class Comparison:
     @property
     def tied(self) -> list[str]:
         """Systems that can't be told from the best, of those that may be it."""
-        return [
-            system.name
-            for system in self.standings
-            if system.verdict == TIED and system.may_be_best
-        ]
+        able = (system for system in self.standings if system.may_be_best)
+        return [system.name for system in able if system.verdict == TIED]
 
     def bills_that_count(self, bills: Bills) -> Bills:
         """The bills of the systems that keep accuracy, or whose loss of it has a price."""
