@@ -283,7 +283,9 @@ def decide(
         best=best.name,
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
-        sensitivity=sensitivity(loaded, best.name, costs, unknown_of(loaded, axes)),
+        sensitivity=sensitivity(
+            unknown_of(loaded, axes), best.name, costs, loaded.scenario.simulation.seed
+        ),
         n_left_out=len(options) - len(able),
     )
 
