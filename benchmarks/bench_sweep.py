@@ -112,8 +112,7 @@ def keeping_s() -> float:
     """Seconds of the parent per finished point: unpickling it, writing its file."""
     from cprsim.results.store import PointStore
     from cprsim.scenario.reading import load_scenario
-    from cprsim.sweeps.points import points_of
-    from cprsim.sweeps.running import run_points
+    from cprsim.sweeps.points import points_of, run_points
     from cprsim.workers import Workers
 
     with tempfile.TemporaryDirectory() as folder:

@@ -25,8 +25,7 @@ from scipy.stats import binom
 import cprsim
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import replay, simulate
-from cprsim.failures.coalescing import coalesced
-from cprsim.failures.outages import with_lives
+from cprsim.failures.outages import coalesced, with_lives
 from cprsim.files import write_whole
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
@@ -68,8 +67,8 @@ def _shape(what: str, times: Lifetimes, truth: float) -> Held:
 
 def fits(seed: int, _: Path) -> Iterator[Seen]:
     """Weibull up-times: nodes that join and leave, causes that compete, failures that repeat."""
-    log, dates = fleet(seed, n_nodes=100)
-    known = uptimes(with_lives(log, dates))
+    log, *dates = fleet(seed, n_nodes=100)
+    known = uptimes(with_lives(log, *dates))
     yield _shape("nodes join and leave", known, 2.9)
     yield Held("nodes join and leave: mean", 1500.0, *fit(WEIBULL, known).mean.triple)
     yield _shape("nodes join and leave, dates not known", uptimes(log), 2.9)

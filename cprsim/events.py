@@ -173,9 +173,9 @@ def _attempt_of(path: str) -> int:
         return 0
     for line in reversed(lines):
         try:
-            found = json.loads(line)
+            event = json.loads(line)
         except ValueError:
             continue
-        if isinstance(found, dict) and isinstance(found.get("attempt"), int):
-            return int(found["attempt"]) + 1
+        if isinstance(event, dict) and isinstance(event.get("attempt"), int):
+            return int(event["attempt"]) + 1
     return 0

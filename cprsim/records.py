@@ -450,7 +450,7 @@ class Activity(IntEnum):
     REBUILD = 10  # stalled until lost state is computed from what others hold
 
 
-PARTS = tuple(one.name.lower() for one in Activity)[Activity.LOST : Activity.OVER]
+PARTS = tuple(part.name.lower() for part in Activity)[Activity.LOST : Activity.OVER]
 """Names of what the hours that are not useful go into."""
 
 
@@ -567,8 +567,8 @@ def in_order(record: Rows, order: Ints) -> Rows:
 
 
 def _with_columns(record: Rows, column: Callable[[str], NDArray[Any]]) -> Rows:
-    columns = (one.name for one in fields(record) if one.name != "parts")
-    arrays: dict[str, Any] = {name: column(name) for name in columns}
+    names = (row.name for row in fields(record) if row.name != "parts")
+    arrays: dict[str, Any] = {name: column(name) for name in names}
     return replace(record, **arrays)
 
 
@@ -637,9 +637,9 @@ class Estimate:
         One value alone has a mean but no interval: its ends are NaN. Equal values have an interval
         of no width. Exact for normal values; by the central limit theorem for many.
         """
-        each: Floats = np.asarray(values)
-        mean = float(np.mean(each))
-        return cls.of_squares(mean, float(np.square(each - mean).sum()), len(each))
+        numbers: Floats = np.asarray(values)
+        mean = float(np.mean(numbers))
+        return cls.of_squares(mean, float(np.square(numbers - mean).sum()), len(numbers))
 
     @classmethod
     def of_squares(cls, mean: float, squares: float, n: int) -> Self:

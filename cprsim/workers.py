@@ -118,10 +118,10 @@ def run_each(
             if n_at_once:
                 seen_at = monotonic()
             elif monotonic() - seen_at > PATIENCE_S:
-                asked = ", ".join(map(name, sorted([*suspects, *running.values()])))
+                names = ", ".join(map(name, sorted([*suspects, *running.values()])))
                 raise WorkerError(
                     f"the cluster has had no worker for {PATIENCE_S:.0f} s; last asked to do: "
-                    f"{asked or 'nothing'}"
+                    f"{names or 'nothing'}"
                 )
             if suspects:  # one by one, with nothing beside them
                 numbers = [] if running else [suspects.popleft()]
@@ -134,8 +134,8 @@ def run_each(
                 running[pool.submit(partial(_on_one_thread, task), arguments[number])] = number
             if not running:
                 sleep(WITHOUT_WORKERS_S)
-            done, _ = wait(running, LOOK_EVERY_S, FIRST_COMPLETED)
-            for future in sorted(done, key=running.__getitem__):
+            finished, _ = wait(running, LOOK_EVERY_S, FIRST_COMPLETED)
+            for future in sorted(finished, key=running.__getitem__):
                 number = running.pop(future)
                 if future.cancelled():
                     raise WorkerError("the cluster's scheduler has gone")

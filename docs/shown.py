@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import subprocess
 from collections import Counter
 from contextlib import redirect_stdout
@@ -14,7 +13,6 @@ from tempfile import TemporaryDirectory
 from textwrap import dedent, fill
 
 import pandas as pd
-from scipy import stats
 
 import cprsim
 from cprsim.present.markdown import raw_table
@@ -22,7 +20,6 @@ from cprsim.present.markdown import raw_table
 WIDTH = 116  # characters: sentences are wrapped as on a terminal, tables are not
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
 MISSED = ("not reproduced", "not consistent", "open")
-CURVES = Path("cprsim/curves/shipped")
 _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 _NAMES: dict[str, object] = {}  # of the code that a page has run so far
 
@@ -41,9 +38,8 @@ def shown_with_figure(
 ) -> str:
     """The same (nothing of it where `until` is empty) and a figure, kept in ``docs/figures``.
 
-    It is the first of the results folder whose name ends in `figure`.
-
-    The digest in the comment makes a check of the document fail where the figure has changed.
+    It is the first of the results folder whose name ends in `figure`. The digest in the comment
+    makes a check of the document fail where the figure has changed.
     """
     printed = _printed(command, folder)
     results = next(line.split()[1] for line in printed.splitlines() if line[:8] == "results ")
@@ -101,10 +97,8 @@ def studies() -> str:
 
 def misses() -> str:
     """The kept comparisons that missed the paper's number, or are open."""
-    found = _claims()
-    found = found[found["finding"].isin(MISSED)]
     columns = ["result", "quantity", "paper", "provenance", "ours", "finding"]
-    rows = found[columns].itertuples(index=False)
+    rows = _claims().query("finding in @MISSED")[columns].itertuples(index=False)
     return f"\n{raw_table(['study', *columns[1:]], rows)}\n"
 
 
@@ -112,24 +106,6 @@ def _claims() -> pd.DataFrame:
     """All comparisons of the kept full run."""
     names = cprsim.reproduce(listed=True).frames["studies"]["name"]
     return pd.concat([cprsim.read(KEPT / name).frames["claims"] for name in names])
-
-
-def slopes(**curves: str) -> str:
-    """Slopes of shipped curves, ± the half-width of 95 % intervals; `curves` by their headings."""
-    rows: dict[str, list[str]] = {}
-    for name in curves.values():
-        checks = json.loads((CURVES / f"{name}.json").read_text("utf-8"))["checks"]
-        found, wrote = checks["auc"]["slopes"], checks["bytes_written"]["by_strategy"]
-        for key, one in found.items():
-            half_width = one["standard_error"] * stats.t.ppf(0.975, len(one["by_seed"]) - 1)
-            rows.setdefault(key, []).extend((
-                f"{one['mean']:.4f} ± {half_width:.4f}",
-                f"{one['mean'] / found['partial']['mean']:.2f}",
-                f"{wrote[key] / wrote['partial']:.1f}",
-            ))  # fmt: skip
-    headings = ["loss per weighted PLS"]
-    headings += [word for one in curves for word in (one, "over partial", "bytes")]
-    return f"\n{raw_table(headings, [(key, *cells) for key, cells in rows.items()])}\n"
 
 
 def _printed(command: str, folder: Path | None) -> str:

@@ -9,7 +9,7 @@ work. All are derived here unless a source is named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, expm1, inf, sqrt
+from math import exp, expm1, sqrt
 
 import numpy as np
 
@@ -107,15 +107,6 @@ def content_age_h(
 def corrupt_saves_loss_h(interval_h: float, p_corrupt: float) -> float:
     """Mean work lost to a failure if saves are corrupt with probability q: w/2 + w q/(1-q) [h]."""
     return interval_h * (0.5 + p_corrupt / (1.0 - p_corrupt))
-
-
-def elastic_wall_h(useful_h: float, mtbf_h: float, speed_after: float) -> float:
-    """Wall time of a job that goes on at speed v after its first failure, on any clock [h].
-
-    ``m + (T - m)/v`` with the mean time at full speed ``m = M (1 - e^(-T/M))``.
-    """
-    at_full_speed_h = useful_h if mtbf_h == inf else -mtbf_h * expm1(-useful_h / mtbf_h)
-    return at_full_speed_h + (useful_h - at_full_speed_h) / speed_after
 
 
 def erasure_coded_overhead_fraction(

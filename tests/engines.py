@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprsim.compiling import always
-from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
     Activity,
@@ -37,7 +36,7 @@ from cprsim.records import (
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Reach, Scope
 from cprsim.simulate import cluster
-from cprsim.simulate.blocks import Block, BlockDraws, Engine, Rows, run_block
+from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.folding import cost_breakdown, shard_loss
 from cprsim.simulate.job import (
     NOTICE,
@@ -47,7 +46,7 @@ from cprsim.simulate.job import (
     SimulatedJob,
     StaleShard,
 )  # fmt: skip
-from cprsim.simulate.strikes import GivenFailures, ScopeShares
+from cprsim.simulate.strikes import GivenFailures
 from tests.recovery import naive
 
 FULL, PARTIAL, NONE = ROLL_BACK, RELOAD, RESTART
@@ -70,44 +69,25 @@ def ran(
     """What one engine makes of one replication."""
     if engine == "naive":
         return naive.Replication(job, failures, draws.of(0)).run()
-    return outcomes(job, [failures], draws, engine, machine_code)[0]
-
-
-def outcomes(
-    job: SimulatedJob,
-    failures: Sequence[Sequence[ScopedFailure]],
-    draws: BlockDraws,
-    engine: str,
-    machine_code: bool = True,
-) -> list[ReplicationOutcome]:
-    """Of a block of replications, each with its failures."""
-    given, rows = GivenFailures(tuple(map(tuple, failures))), range(len(failures))
+    given, simpy_alone = GivenFailures((tuple(failures),)), engine == "simpy"
     with always(machine_code=machine_code):
-        ran = run_block(
-            job, given, draws, rows, simpy_alone=engine == "simpy", keep_losses=True
-        )  # fmt: skip
-    costs, found = ran.costs, []
-    for row in rows:
-        of_row = ran.losses.replication == row
-        stale = stale_shards(*(getattr(ran.losses, name)[of_row] for name in STALE))
-        hours = tuple(costs.hours[row].tolist())
-        found.append(
-            ReplicationOutcome(
-                bool(costs.finished[row]), float(costs.wall_h[row]), float(costs.useful_h[row]),
-                hours, int(costs.n_failures[row]), int(costs.n_saves[row]), stale,
-            )
-        )  # fmt: skip
-    return found
+        ran = run_block(job, given, draws, range(1), simpy_alone=simpy_alone, keep_losses=True)
+    return outcome_of(ran.costs, ran.costs.hours[0], ran.losses)
 
 
-STALE = ("progress_h", "slot", "since_save_h", "since_reload_h")
-
-
-def stale_shards(*columns: NDArray[Any]) -> tuple[StaleShard, ...]:
-    return tuple(
+def outcome_of(
+    costs: CostBreakdown, hours: Sequence[float] | Floats, losses: ShardLoss
+) -> ReplicationOutcome:
+    """One replication's row."""
+    columns = (losses.progress_h, losses.slot, losses.since_save_h, losses.since_reload_h)
+    stale = tuple(
         StaleShard(float(at_h), int(slot), float(at_h - old_h), float(at_h - net_h))
         for at_h, slot, old_h, net_h in zip(*columns, strict=True)
     )
+    return ReplicationOutcome(
+        bool(costs.finished[0]), float(costs.wall_h[0]), float(costs.useful_h[0]),
+        tuple(map(float, hours)), int(costs.n_failures[0]), int(costs.n_saves[0]), stale,
+    )  # fmt: skip
 
 
 def logged(
@@ -133,33 +113,27 @@ def told(log: EventLog) -> list[str]:
 def assert_folds(log: EventLog, job: SimulatedJob, booked: ReplicationOutcome) -> None:
     """The log of a strategy folds to what its engine booked."""
     costs, losses = cost_breakdown(log, job.useful_h), shard_loss(log, job.cluster.n_emb_ps)
-    hours = tuple(float(costs.hours_of(part)[0]) for part in job.policy.parts)
+    hours = [float(costs.hours_of(part)[0]) for part in job.policy.parts]
     assert costs.hours.sum() <= sum(hours) + CLOSE  # no other part
-    folded = ReplicationOutcome(
-        bool(costs.finished[0]), float(costs.wall_h[0]), float(costs.useful_h[0]), hours,
-        int(costs.n_failures[0]), int(costs.n_saves[0]),
-        stale_shards(*(getattr(losses, name) for name in STALE)),
-    )  # fmt: skip
-    assert_same_outcome(folded, booked)
+    assert_same_outcome(outcome_of(costs, hours, losses), booked)
 
 
 def assert_same_outcome(
     ours: ReplicationOutcome, theirs: ReplicationOutcome, note: object = "", times: float = 1.0
 ) -> None:
     """All numbers are equal to rounding, theirs in hours of so many times the length."""
-    assert counts_of(ours) == counts_of(theirs), note
-    pairs = zip(hours_of(ours), [times * hours for hours in hours_of(theirs)], strict=True)
-    assert [one for one in pairs if not isclose(*one, rel_tol=CLOSE, abs_tol=CLOSE)] == [], note
+    (counts, hours), (their_counts, their_hours) = numbers_of(ours), numbers_of(theirs)
+    assert counts == their_counts, note
+    pairs = [(own, times * their) for own, their in zip(hours, their_hours, strict=True)]
+    assert [pair for pair in pairs if not isclose(*pair, rel_tol=CLOSE, abs_tol=CLOSE)] == [], note
 
 
-def counts_of(outcome: ReplicationOutcome) -> list[int]:
-    slots = [one.slot for one in outcome.stale]
-    return [outcome.finished, outcome.n_failures, outcome.n_saves, *slots]
-
-
-def hours_of(outcome: ReplicationOutcome) -> list[float]:
-    stale = [hours for one in outcome.stale for hours in (one.progress_h, one.content_h)]
-    return [outcome.wall_h, outcome.useful_h, *outcome.hours, *stale]
+def numbers_of(outcome: ReplicationOutcome) -> tuple[list[int], list[float]]:
+    """Its counts, and its hours."""
+    slots = [shard.slot for shard in outcome.stale]
+    stale = [hours for shard in outcome.stale for hours in (shard.progress_h, shard.content_h)]
+    counts = [outcome.finished, outcome.n_failures, outcome.n_saves, *slots]
+    return counts, [outcome.wall_h, outcome.useful_h, *outcome.hours, *stale]
 
 
 # --------------------------------------------------------------------------- many replications
@@ -174,47 +148,11 @@ def run_many(job: SimulatedJob, failures: Any, engine: str) -> tuple[CostBreakdo
     return ran.costs, ran.stale_h * max(job.cluster.n_emb_ps, 1)
 
 
-def assert_both_agree(job: SimulatedJob, failing: BlockFailures, n: int) -> Rows:
-    """The first n rows of a block by both engines, failures of all scopes alike; the loop's."""
-    scopes = job.scopes
-    shares = (1.0 / len(scopes),) * len(scopes)
-    of_scopes = ScopeShares(shares, tuple(one.reach for one in scopes), job.cluster.n_nodes, 3)
-    block = Block(failing, of_scopes)
-    simpy = Engine(job, simpy_alone=True).run(block, range(n))
-    with always(machine_code=True):
-        fast = Engine(job).run(block, range(n))
-    assert_rows_agree(fast, simpy)
-    return fast
-
-
-def assert_rows_agree(ours: Rows, theirs: Rows) -> None:
-    """All columns of the costs and of the losses, and the sums of these."""
-    assert_same(ours.costs, theirs.costs)
-    assert_same(ours.losses, theirs.losses)
-    for rows in (ours, theirs):
-        row = np.searchsorted(rows.costs.replication, rows.losses.replication)
-        for summed_h, each_h in (
-            (rows.stale_h, rows.losses.since_save_h),
-            (rows.stale_net_h, rows.losses.since_reload_h),
-        ):
-            found = np.bincount(row, each_h * rows.losses.share, rows.costs.n_replications)
-            assert_close(summed_h, found, "stale")
-
-
 def assert_same(ours: CostBreakdown | ShardLoss, theirs: CostBreakdown | ShardLoss) -> None:
     """All columns are equal to rounding, numbers and flags exactly."""
     theirs_by_name = columns_of(theirs)
     for name, column in columns_of(ours).items():
-        assert_close(column, theirs_by_name[name], name)
-
-
-def assert_close(ours: NDArray[Any], theirs: NDArray[Any], name: str) -> None:
-    assert ours.shape == theirs.shape, name
-    same = ours == theirs
-    if ours.dtype.kind == "f" and not same.all():
-        same |= np.isclose(ours, theirs, rtol=CLOSE, atol=CLOSE)
-    off = np.flatnonzero(~same)
-    assert not len(off), (name, off[:3], ours[off[:3]], theirs[off[:3]])
+        np.testing.assert_allclose(column, theirs_by_name[name], CLOSE, CLOSE, err_msg=name)
 
 
 def columns_of(record: CostBreakdown | ShardLoss) -> dict[str, NDArray[Any]]:

@@ -21,7 +21,7 @@ names = st.text(min_size=1, max_size=20)
 
 sub_saves = st.builds(
     SubSaves,
-    tracker=st.sampled_from(TRACKERS),
+    tracker=st.sampled_from(list(TRACKERS)),
     fraction=st.integers(1, 64).map(lambda n: 1 / n),
     extra_h=st.floats(0, 100),
     n_large_tables=st.integers(1, 10_000),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cprsim.errors import json_printable, one_line, printable
 from cprsim.results.folder import ResultTarget, write_csv
 from cprsim.results.identity import Identity
-from cprsim.sweeps.folder import SHOWN, SweepResult, write_sweep
+from cprsim.sweeps.folder import SweepResult, write_sweep
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\rfake\x08\u202egnp.exe\u2028\u200b\ufeff\x7f\x00"
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "＝1", "-", "+", "-x")
@@ -80,7 +80,7 @@ def rows_of(path: Path) -> list[list[str]]:
 
 
 def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
-    table = pd.DataFrame({"accuracy.curve": list(FORMULAS), **dict.fromkeys(SHOWN, -1.0)})
+    table = pd.DataFrame({"accuracy.curve": list(FORMULAS), "mean": -1.0})
     sweep = SweepResult(tmp_path, "a", "grid", (), "full", 1.0, table)
     target = ResultTarget(tmp_path, Identity("a", "seed: 1\n", {}), datetime.now(UTC))
     result = write_sweep(target, sweep, lambda _: [])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim.errors import ParameterError
 from cprsim.recovery.intervals import (
     cpr_h,
     daly_h,
@@ -17,7 +16,6 @@ from cprsim.recovery.intervals import (
     partial_overhead_fraction,
     young_h,
 )
-from tests import closed_forms
 
 positive = st.floats(1e-3, 1e3)
 
@@ -29,12 +27,6 @@ def test_a_free_save_is_made_all_the_time_and_without_failures_never() -> None:
     assert daly_h(50.0, 20.0) == 20.0
 
 
-@pytest.mark.parametrize(("save_h", "mtbf_h"), [(-1.0, 1.0), (inf, 1.0), (1.0, 0.0), (1.0, -2.0)])
-def test_what_is_no_cost_and_no_mtbf_is_refused(save_h: float, mtbf_h: float) -> None:
-    with pytest.raises(ParameterError):
-        young_h(save_h, mtbf_h)
-
-
 @given(save_h=positive, mtbf_h=positive, recovery_h=positive, other=st.floats(0.1, 10.0))
 def test_no_interval_is_better_than_youngs(
     save_h: float, mtbf_h: float, recovery_h: float, other: float
@@ -43,19 +35,6 @@ def test_no_interval_is_better_than_youngs(
     best = full_overhead_fraction(best_h, save_h, recovery_h, mtbf_h)
     worse = full_overhead_fraction(other * best_h, save_h, recovery_h, mtbf_h)
     assert best <= worse * (1 + 1e-12)
-
-
-@given(save_h=st.floats(0.01, 1.0), mtbf_h=st.floats(5.0, 50.0))
-def test_dalys_interval_is_better_than_youngs_where_saves_are_struck(
-    save_h: float, mtbf_h: float
-) -> None:
-    def per_useful_hour(interval_h: float) -> float:
-        useful_h = 100 * interval_h
-        wall_h = useful_h + closed_forms.full_uptime_h(useful_h, interval_h, save_h, 0.0, mtbf_h)
-        return wall_h / useful_h
-
-    at_daly = per_useful_hour(daly_h(save_h, mtbf_h))
-    assert at_daly <= per_useful_hour(young_h(save_h, mtbf_h)) * (1 + 1e-4)
 
 
 def test_dalys_interval_by_hand() -> None:
@@ -72,12 +51,6 @@ def test_cprs_divided_interval_meets_the_target(
     assert expected_pls(cpr_h(target, n, mtbf_h), n, mtbf_h, k) == pytest.approx(k * target)
 
 
-@pytest.mark.parametrize("target", [-0.1, 1.1, float("nan")])
-def test_a_target_is_a_share(target: float) -> None:
-    with pytest.raises(ParameterError):
-        cpr_h(target, 8, 28.0)
-
-
 # Costs derived from the paper's overheads for k = 1 (facts in scenarios/criteo-*.yaml): the
 # published and recalled overheads come out of the formulas again.
 @pytest.mark.parametrize(
@@ -88,59 +61,12 @@ def test_the_papers_emulation(
     save_min: float, recovery_min: float, full: float, partial: float, cpr: float
 ) -> None:
     save_h, recovery_h, mtbf_h = save_min / 60, recovery_min / 60, 28.0
-    young = young_h(save_h, mtbf_h)
-    assert 100 * full_overhead_fraction(young, save_h, recovery_h, mtbf_h) == pytest.approx(
-        full, abs=0.05
-    )
-    assert 100 * partial_overhead_fraction(young, save_h, recovery_h, mtbf_h) == pytest.approx(
-        partial, abs=0.06
-    )
-    at_target = cpr_h(0.1, 8, mtbf_h)
+    young, at_target = young_h(save_h, mtbf_h), cpr_h(0.1, 8, mtbf_h)
     assert at_target == pytest.approx(44.8)
-    assert 100 * partial_overhead_fraction(at_target, save_h, recovery_h, mtbf_h) == pytest.approx(
-        cpr, abs=0.005
-    )
-
-
-FORMS = [
-    (closed_forms.full_progress_h, closed_forms.full_uptime_h, closed_forms.full_wall_h),
-    (closed_forms.partial_progress_h, closed_forms.partial_uptime_h, closed_forms.partial_wall_h),
-]
-
-
-@pytest.mark.parametrize("forms", FORMS)
-def test_closed_forms_meet_where_failures_are_rare(forms: tuple) -> None:  # type: ignore[type-arg]
-    overheads = [form(50.0, 1.25, 0.05, 0.3, 1e9) for form in forms]
-    assert overheads == pytest.approx([2.0] * 3, rel=1e-5)  # the saves alone
-
-
-@pytest.mark.parametrize("forms", FORMS)
-@given(interval_h=st.floats(0.5, 5.0), save_h=st.floats(0.0, 1.0), recovery_h=st.floats(0.0, 2.0))
-def test_the_more_ages_the_more_it_costs(
-    forms: tuple,  # type: ignore[type-arg]
-    interval_h: float,
-    save_h: float,
-    recovery_h: float,
-) -> None:
-    progress, uptime, wall = (
-        form(20 * interval_h, interval_h, save_h, recovery_h, 10.0) for form in forms
-    )
-    assert progress <= uptime * (1 + 1e-9) + 1e-9
-    assert uptime <= wall * (1 + 1e-9) + 1e-9
-
-
-def test_the_numbers_of_a_job_worked_out_elsewhere() -> None:
-    """50 h, saves of 0.05 h every 1.25 h, load 0.1 h, rescheduling 0.2 h, MTBF 20 h."""
-    job = (50.0, 1.25, 0.05, 0.3, 20.0)
-    assert closed_forms.full_progress_h(*job) == pytest.approx(4.3125)
-    assert closed_forms.partial_progress_h(*job) == pytest.approx(2.75)
-    assert closed_forms.full_uptime_h(*job) == pytest.approx(4.533, abs=5e-4)
-
-
-def test_decision_threshold() -> None:
-    """Equal recovery costs, k = 1: partial pays for PLS above sqrt(2 O_save/T_fail)/(4 N_emb)."""
-    save_h, mtbf_h, n = 0.1, 20.0, 8
-    threshold = sqrt(2 * save_h / mtbf_h) / (4 * n)
-    full = full_overhead_fraction(young_h(save_h, mtbf_h), save_h, 0.3, mtbf_h)
-    at = partial_overhead_fraction(cpr_h(threshold, n, mtbf_h), save_h, 0.3, mtbf_h)
-    assert at == pytest.approx(full)
+    for overhead_fraction, interval_h, percent, error in (
+        (full_overhead_fraction, young, full, 0.05),
+        (partial_overhead_fraction, young, partial, 0.06),
+        (partial_overhead_fraction, at_target, cpr, 0.005),
+    ):
+        found = overhead_fraction(interval_h, save_h, recovery_h, mtbf_h)
+        assert 100 * found == pytest.approx(percent, abs=error)

@@ -7,7 +7,6 @@ costs, spares and algorithms that keep trainers in step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,7 +17,6 @@ import yaml
 
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, simulate
-from cprsim.results.metrics import samples_of
 from cprsim.results.rows import replication_rows
 from cprsim.scenario.reading import load_scenario
 from cprsim.simulate.folding import FOLDED
@@ -31,16 +29,10 @@ Section = dict[str, Any]
 Choose = Callable[..., Any]
 FAMILIES: list[Section] = [
     {"family": "exponential"}, {"family": "gamma", "shape": 0.67},
-    {"family": "gamma", "shape": 2.0}, {"family": "weibull", "shape": 0.7},
-    {"family": "weibull", "shape": 3.0}, {"family": "lognormal", "sigma": 0.3},
-    {"family": "lognormal", "sigma": 1.2},
+    {"family": "weibull", "shape": 3.0}, {"family": "lognormal", "sigma": 1.2},
 ]  # fmt: skip
-SYNC = {"iteration": "50 ms", "dense_size": "8 MB", "trainer_bandwidth": "25 Gbit/s"}
-SERVERS = {"servers": 2, "server_bandwidth": "25 Gbit/s"}
-ALGORITHMS: dict[str, Section] = {
-    "shadow-easgd": SERVERS, "shadow-ma": {}, "fr-easgd": SERVERS | {"every": 5},
-    "fr-ma": {"every": 5}, "sync-sgd": {},
-}  # fmt: skip
+SYNC = {"iteration": "50 ms", "dense_size": "8 MB", "trainer_bandwidth": "25 Gbit/s",
+        "algorithm": "shadow-easgd", "servers": 2, "server_bandwidth": "25 Gbit/s"}  # fmt: skip
 
 SAVING = ("full", "partial", "cpr", "cpr-mfu", "cpr-ssu", "cpr-scar")
 
@@ -90,16 +82,10 @@ def check(outcome: Outcome) -> None:
     parts = rows[[f"{part}_h" for part in FOLDED if f"{part}_h" in rows]]
     parts = parts.fillna({"degraded_h": 0.0})  # of strategies whose others do not go on
     assert (parts >= 0).all(axis=None)
-    assert np.allclose(parts.sum(axis=1) + rows["useful_h"], rows["wall_h"], rtol=CLOSE, atol=CLOSE)
+    np.testing.assert_allclose(parts.sum(axis=1) + rows["useful_h"], rows["wall_h"], CLOSE, CLOSE)
     done_h = rows["useful_h"][rows["finished"]]
-    assert np.allclose(done_h, outcome.useful_h, rtol=CLOSE, atol=CLOSE)
-    for sample in samples_of(rows, outcome.cluster.n_nodes).values():
-        overhead = sample.value("overhead_fraction")
-        assert (overhead >= -CLOSE).all()
-        assert np.allclose(sample.value("ettr"), 1 / (1 + overhead), rtol=CLOSE)
-    assert (rows["pls_net"] <= rows["pls"] + CLOSE).all()
-    assert (rows["pls_net"] <= 1 + CLOSE).all()
-    assert (rows["pls_net"] >= 0).all()
+    np.testing.assert_allclose(done_h, outcome.useful_h, CLOSE, CLOSE)
+    assert rows["pls_net"].between(0, np.minimum(rows["pls"], 1) + CLOSE).all()
 
 
 def experiment_of(tree: Section, folder: Path) -> Experiment:
@@ -115,20 +101,17 @@ def experiment_of(tree: Section, folder: Path) -> Experiment:
 
 def drawn(number: int) -> Section:
     """Scenario `number`: legal, and small enough to be run event by event."""
-    one_of = partial(choice, Random(f"invariants {number}"))
-    useful_h, algorithm = one_of(2.0, 6.0, 13.0, 24.0), one_of(*[None] * 15, *ALGORITHMS)
+    random = Random(f"invariants {number}")
+    one_of: Choose = lambda *choices: random.choice(choices)  # noqa: E731
+    useful_h = one_of(2.0, 6.0, 13.0, 24.0)
     role_nodes = {"emb_ps": one_of(1, 2, 4, 9), "trainer": one_of(0, 1, 3, 8)}
     tree: Section = {"name": f"drawn-{number}", "job": {"useful": f"{useful_h} h"}}
-    if algorithm is not None:
-        role_nodes["trainer"] = max(2, role_nodes["trainer"])
-        tree["sync"] = {"algorithm": algorithm, **SYNC, **ALGORITHMS[algorithm]}
-        role_nodes["sync_ps"] = tree["sync"].get("servers", 0)
-    cluster: Section = {
+    if role_nodes["trainer"] > 1 and one_of(True, False):
+        tree["sync"], role_nodes["sync_ps"] = SYNC, 2
+    tree["cluster"] = {
         "trainers": role_nodes["trainer"], "emb_ps": role_nodes["emb_ps"],
         "shard_size": one_of("1 GB", "50 GB"),
     }  # fmt: skip
-    tree["cluster"] = cluster | one_of({}, {}, {"others": {"reader": one_of(1, 2)}})
-    role_nodes |= tree["cluster"].get("others", {})
     nodes = {role: n for role, n in role_nodes.items() if n}
     tree["failures"] = failures(one_of, nodes, useful_h)
     if one_of(True, False, False):
@@ -136,7 +119,7 @@ def drawn(number: int) -> Section:
         if tree["failures"]["kind"] != "trace":
             tree["cluster"]["repair"] = duration(one_of, one_of(0.5, 2.0))
     tree["storage"] = {"bandwidth": "10 Gbit/s"} | one_of({}, {"per_server": "4 Gbit/s"})
-    save: Section = {"stall": one_of("transfer", "3 s", duration(one_of, 0.05, least="3 s"))}
+    save: Section = {"stall": one_of("transfer", "3 s", duration(one_of, 0.05))}
     background = one_of("transfer", duration(one_of, 0.1), duration(one_of, 1.0))
     tree["costs"] = {
         "save": save | one_of({}, {}, {"background": background}),
@@ -148,10 +131,6 @@ def drawn(number: int) -> Section:
     tree["recovery"] = [strategy(one_of, place, useful_h) for place in range(n_strategies)]
     tree["simulation"] = {"seed": number, "replications": N_REPLICATIONS}
     return tree
-
-
-def choice(random: Random, *choices: Any) -> Any:
-    return random.choice(choices)
 
 
 def failures(one_of: Choose, nodes: dict[str, int], useful_h: float) -> Section:
@@ -188,10 +167,8 @@ def lifetime(one_of: Choose, mtbf_h: float) -> Section:
     return dict(one_of(*spread, {"family": "piecewise", **pieces}))
 
 
-def duration(one_of: Choose, mean_h: float, least: str = "0 s") -> Any:
-    return one_of(
-        least, f"{mean_h} h", f"{mean_h / 7} h", one_of(*FAMILIES) | {"mean": f"{mean_h} h"}
-    )
+def duration(one_of: Choose, mean_h: float) -> Any:
+    return one_of("3 s", f"{mean_h} h", one_of(*FAMILIES) | {"mean": f"{mean_h} h"})
 
 
 def strategy(one_of: Choose, place: int, useful_h: float) -> Section:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import html
 import json
 import re
 import subprocess
@@ -12,11 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.pipeline import simulate
-from cprsim.results.rows import replication_rows
+from cprsim.results.folder import seal
 from cprsim.results.run import load_result
-from cprsim.scenario.reading import load_scenario
 from cprsim.selector.choice import load_selection
 from cprsim.sweeps.folder import load_sweep
 from tests.making import WITHOUT_FIGURES, call, small_scenario
@@ -25,35 +22,18 @@ pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[1]
 EVIL = "</script>\"'><img src=x onerror=alert(1)>"
-BAD_TRACE = "failures={kind: trace, format: tidy, file: log.csv}"
 OVER = ("--over", "costs.save=1 min,2 min", "--workers", 1)
 REFUSED = (
-    ("run", "small.yaml", "--set", "job.useful=5"),
-    ("run", "small.yaml", "--set", "nothing.such=5"),
-    ("run", "small.yaml", "--set", BAD_TRACE),
     ("run", "small.yaml", "--set", "accuracy.curve=curve.json"),
-    ("run", "small.yaml", "--replay", -1),
-    ("run", "small.yaml", "--seed", -1),
     ("run", "small.yaml", "--set", "failures.mtbf=1 s", "--set", "job.useful=100000 h"),
-    ("run", "missing.yaml"),
-    ("sweep", "small.yaml"),
-    ("sweep", "small.yaml", "--over", "costs.save=1 min,2 parsec"),
     ("sweep", "small.yaml", "--over", "cluster.emb_ps=4,-4", "--workers", 1),
     ("sweep", "small.yaml", *OVER, "--precision", "nonsense"),
-    ("select", "small.yaml"),
-    ("select", "small.yaml", "--target-pls", 7),
-    ("select", "small.yaml", "--max-auc-loss", 0.1),
     ("select", "small.yaml", "--max-auc-loss", 0.1, "--curve", "curve.json"),
     ("measure", "small.yaml", "--set", "kernel.samples=-1", "--out", "measured.json"),
-    ("train", "small.yaml", "--set", "kernel.samples=-1"),
-    ("sync", "small.yaml"),
     ("fit", "log.csv", "--save", "fragment.yaml"),
-    ("fit", "log.csv", "--format", "costs"),
     ("compare", ".", "."),
-    ("report", ".", "--out", "page.html"),
     ("report", "curve.json", "--out", "page.html"),
     ("plot", ".", "--out", "figures"),
-    ("validate", "log.csv"),
 )
 
 
@@ -143,9 +123,7 @@ def test_no_script_from_a_name_runs_in_a_report(folder, monkeypatch) -> None:
         assert obeyed not in text
     assert not re.search(r"<[^>]*\son\w+=", text), "no tag has an event"
     (policy,) = re.findall(r'content-security-policy" content="([^"]*)"', text, re.IGNORECASE)
-    assert policy.startswith("default-src &#39;none&#39;") or policy.startswith(
-        "default-src 'none'"
-    )
+    assert html.unescape(policy).startswith("default-src 'none'")
     assert "script-src" not in policy
 
 
@@ -159,33 +137,11 @@ def rename_everything(result: Path) -> None:
     names = {old: f"{EVIL} {number}" for number, old in enumerate(("full", "partial", "cpr"))}
     for path in result.glob("*.parquet"):
         table = pd.read_parquet(path)
-        table["strategy"] = table["strategy"].map(names)
-        table = table.assign(node=EVIL) if "node" in table else table
-        table.to_parquet(path)
-    with (result / "scenario.yaml").open("a", encoding="utf-8") as scenario:
-        scenario.write(f"# {EVIL}\n")
+        table.assign(strategy=table["strategy"].map(names)).to_parquet(path)
     manifest = json.loads((result / "manifest.json").read_text("utf-8"))
-    manifest |= {"name": EVIL, "command": ["cprsim", EVIL], "python": EVIL}
-    for name, entry in manifest["files"].items():
-        entry["sha256"] = hashlib.sha256((result / name).read_bytes()).hexdigest()
     del manifest["manifest_sha256"]
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
-    manifest["manifest_sha256"] = hashlib.sha256(text.encode()).hexdigest()
-    (result / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    load_result(result)
-
-
-def test_pls_may_exceed_one_where_net_pls_does_not(folder) -> None:
-    """The example of docs/concepts.md: the only server fails at 4, 6 and 9 h."""
-    path = folder / "small.yaml"
-    text = small_scenario("{strategy: partial, interval: 20 h}", replications=1)
-    path.write_text(text.replace("emb_ps: 4", "emb_ps: 1"), "utf-8")
-    said = ["job.useful=10 h", "failures={kind: injected, at: [4 h, 6 h, 9 h]}"]
-    rows = replication_rows(simulate(assemble(load_scenario(path, said))))
-    assert rows["pls"].item() == pytest.approx(1.9)
-    assert rows["pls_net"].item() == pytest.approx(0.9)
-    said = (ROOT / "docs/concepts.md").read_text("utf-8")
-    assert "at 4, 6 and 9 h, it is 1.9, and `pls_net` 0.9" in said
+    (result / "manifest.json").unlink()
+    seal(result, manifest | {"name": EVIL, "command": ["cprsim", EVIL], "python": EVIL})
 
 
 def test_what_the_promise_sheet_names_is_there() -> None:

@@ -101,7 +101,6 @@ def test_what_a_task_raises_arrives_whole(workers: Workers) -> None:
     [
         ((0,), "at least 1, not 0"),
         ((None, "dask"), "for example tcp://head:8786"),
-        ((None, "local", "tcp://head:8786"), "for example tcp://head:8786"),
         ((4, "dask", "tcp://head:8786"), "as many workers as it has"),
     ],
 )

@@ -81,7 +81,7 @@ def backtest(
 
     watch.doing("replaying the failures")
     jobs = saving_every(ledgers(events, seed=seed), saves_every)
-    found, left_out = backtests(
+    replayed, left_out = backtests(
         jobs,
         [recovery] if isinstance(recovery, str) else recovery,
         n_nodes=nodes,
@@ -89,4 +89,4 @@ def backtest(
         n_draws=draws,
         seed=seed,
     )
-    return answer_of_backtest(found, advice(found, seed=seed), left_out, events.notes)
+    return answer_of_backtest(replayed, advice(replayed, seed=seed), left_out, events.notes)

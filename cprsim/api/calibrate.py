@@ -71,12 +71,12 @@ def calibrate(
     events = read_named(logs, time_unit)
     watch.doing("fitting")
     jobs = saving_every(ledgers(events, seed=seed), saves_every)
-    found = calibrated(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
+    calibration = calibrated(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
     try:
         predicted, why_not = predict(jobs, n_nodes=nodes, seed=seed), ""
     except ParameterError as error:
         predicted, why_not = None, str(error)
     if save is not None:
-        write_new(Path(save), found.text)
-    notes, files = [*events.notes, *found.notes], [] if save is None else [Path(save)]
-    return answer_of_calibrate(found, predicted, why_not, notes, files)
+        write_new(Path(save), calibration.text)
+    notes, files = [*events.notes, *calibration.notes], [] if save is None else [Path(save)]
+    return answer_of_calibrate(calibration, predicted, why_not, notes, files)

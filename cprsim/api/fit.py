@@ -16,7 +16,6 @@ from cprsim.failures.traces.spec import LogSpec
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
-    from cprsim.failures.traces.files import LogFile
     from cprsim.fitting.causes import OfCause
     from cprsim.fitting.fragments import Fragment
     from cprsim.fitting.observation import Observation
@@ -83,7 +82,6 @@ def fit(
     ParameterError
         An option that does not apply, or nothing that can be fitted.
     """
-    from cprsim.failures.traces.files import LogFile
     from cprsim.files import require_new
     from cprsim.fitting.fragments import fragment_of
     from cprsim.fitting.lifetimes import FirstUptime
@@ -96,19 +94,19 @@ def fit(
     if causes and spec.cause is not None:
         raise ParameterError("--causes: takes all causes, --cause one alone")
     watch.doing("reading the log")
-    with LogFile(Path(log)) as file:
-        if spec.format == COSTS or (spec.format is None and _has_costs(file, spec.names)):
-            of_failures = {
-                **spec.given, "--causes": causes, "--age": age, "--job-nodes": job_nodes
-            }  # fmt: skip
-            return _costs(file, spec, {one for one, said in of_failures.items() if said},
-                          bootstrap, save)  # fmt: skip
-        outages, observed = _read(file, spec, age)
+    file = Path(log)
+    if spec.format == COSTS or (spec.format is None and _has_costs(file, spec.names)):
+        of_failures = {
+            **spec.options_given, "--causes": causes, "--age": age, "--job-nodes": job_nodes
+        }  # fmt: skip
+        return _costs(file, spec, {option for option, value in of_failures.items() if value},
+                      bootstrap, save)  # fmt: skip
+    outages, observed = _read(file, spec, age)
     watch.doing("fitting")
     first = FirstUptime(age or "new")
     try:
         fitted = fit_failures(
-            outages, observed, one_line(file.path.name), n_job_nodes=job_nodes, first=first,
+            outages, observed, one_line(file.name), n_job_nodes=job_nodes, first=first,
             n_bootstrap=bootstrap, cause=spec.cause,
         )  # fmt: skip
     except ParameterError as error:
@@ -123,17 +121,15 @@ def fit(
     return answer_of_fit(fitted, fragment, [row for row, _ in of_causes], _saved(save, fragment))
 
 
-def _read(
-    log: LogFile | Path, spec: LogSpec, age: str | None = None
-) -> tuple[Outages, Observation]:
+def _read(log: Path, spec: LogSpec, age: str | None = None) -> tuple[Outages, Observation]:
     """The outages of a log, and what was observed."""
     from cprsim.failures.traces.formats import read_log
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.observation import observation
 
-    found = read_log(log, spec)
-    known = {} if age is None else {"ages": ("given", "--age")}
-    return found, observation(found, FirstUptime(age or "new"), known)
+    outages = read_log(log, spec)
+    said_facts = {} if age is None else {"ages": ("given", "--age")}
+    return outages, observation(outages, FirstUptime(age or "new"), said_facts)
 
 
 def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
@@ -141,29 +137,26 @@ def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
 
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
-    from cprsim.fitting.fragments import fragment_of
+    from cprsim.fitting.fragments import failures_fragment
     from cprsim.fitting.report import fit_failures
 
     read, origin = _read(log, LogSpec()), one_line(log.name)
     fitted = fit_failures(*read, origin, n_job_nodes=n_nodes, n_bootstrap=N_BOOTSTRAP)
-    fragment = fragment_of(fitted)
-    if isinstance(fragment, str):
-        raise ParameterError(fragment)
-    return str(fragment), fitted.warnings
+    return str(failures_fragment(fitted)), fitted.warnings
 
 
 def _costs(
-    log: LogFile, spec: LogSpec, given: set[str], bootstrap: int, save: str | Path | None
+    log: Path, spec: LogSpec, options: set[str], bootstrap: int, save: str | Path | None
 ) -> Answer:
     """The fit of a log of saves and loads; most options are for logs of failures."""
     from cprsim.fitting.cost_fit import costs_fragment, fit_costs, read_transfers
     from cprsim.present.fit import answer_of_costs
 
-    if wrong := sorted(given - {"--format", "--column", "--time-unit"}):
+    if wrong := sorted(options - {"--format", "--column", "--time-unit"}):
         raise ParameterError(f"{wrong[0]}: belongs to logs of failures, not of saves and loads")
     transfers, notes = read_transfers(log, columns=spec.names, time_unit=spec.time_unit)
     watch.doing("fitting")
-    fits, origin = fit_costs(transfers, n_bootstrap=bootstrap), one_line(log.path.name)
+    fits, origin = fit_costs(transfers, n_bootstrap=bootstrap), one_line(log.name)
     fragment = costs_fragment(fits, origin)
     return answer_of_costs(fits, origin, fragment, notes, _saved(save, fragment))
 
@@ -180,12 +173,12 @@ def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...
     return (Path(save),)
 
 
-def _has_costs(log: LogFile, names: Mapping[str, str]) -> bool:
+def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
     """Whether the columns are those of a log of saves and loads."""
-    from cprsim.failures.traces.files import head_of
+    from cprsim.failures.traces.files import has_columns, head_of
 
     head = head_of(log)
-    ours = [names.get(one, one) for one in ("kind", "start", "end")]
-    return head.names(*ours, separator=",") and not (
-        "node" in names or head.names("node", separator=",")
+    columns = [names.get(column, column) for column in ("kind", "start", "end")]
+    return has_columns(head, *columns, separator=",") and not (
+        "node" in names or has_columns(head, "node", separator=",")
     )

@@ -114,9 +114,8 @@ def fleet(
             decision = decide(loaded, options, axes, pool, store, on_progress)
         return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
 
-    stored = kept(
-        folder, loaded, load_fleet, simulated, identity=_identity(loaded, axes), alone=True
-    )
+    identity = _identity(loaded, axes)
+    stored = kept(folder, loaded, load_fleet, simulated, identity=identity, sole_writer=True)
     return answer_of_fleet(stored.made, **stored.about())
 
 

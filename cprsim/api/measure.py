@@ -148,7 +148,7 @@ def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
     """Train once without failures, and warn of what speaks against measuring this."""
     from cprsim.curves.trained_on import digests_of, option_files
     from cprsim.measuring.expectation import expect
-    from cprsim.measuring.runs import own_setting, setting_of
+    from cprsim.measuring.runs import own_model, setting_of
     from cprsim.measuring.trainer_check import check_trainer
 
     kernel = request.kernel
@@ -157,12 +157,12 @@ def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
         request = replace(request, n_samples=built_in.trainer().n_samples)
         expected = expect(built_in)
     else:
-        setting, again = (own_setting(request.loaded, kernel.seed) for _ in range(2))
-        expected = check_trainer(setting, again)
-        described = dict(setting.own.describe())
+        model, again = (own_model(request.loaded, kernel.seed)[0] for _ in range(2))
+        expected = check_trainer(model, again)
+        described = dict(model.trainer.describe())
         if files := digests_of(option_files(kernel.options)):
             described["files"] = files
-        request = replace(request, described=described, n_samples=int(setting.own.n_samples))
+        request = replace(request, described=described, n_samples=model.n_samples)
     for warning in expected.warnings(request.precision):
         watch.warn(warning)
     return request, expected

@@ -94,17 +94,17 @@ def select(
         curve = str(getattr(curve, "folder", None) or curve)
         if curve.lower().endswith((".json", ".csv")):
             curve = relpath(curve, source.path.parent)
-    said = shortcuts(seed=seed)
-    said += shortcuts("accuracy", confidence=confidence, risk=risk, curve=curve)
+    overridden = shortcuts(seed=seed)
+    overridden += shortcuts("accuracy", confidence=confidence, risk=risk, curve=curve)
     limits = {"max_auc_loss": max_auc_loss, "max_log_loss": max_log_loss, "target_pls": target_pls,
               "max_loss": max_loss or None}  # fmt: skip
     if any(limit is not None for limit in limits.values()):  # one takes the place of all others
         for key, limit in limits.items():
             option = f"--{key.replace('_', '-')}"
-            said.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
+            overridden.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
     from cprsim.selector.selecting import answered, question_of
 
-    loaded, bench = question_of(source.changed(said).read, replications)
+    loaded, bench = question_of(source.changed(overridden).read, replications)
     from cprsim.plots.save import drawing
     from cprsim.present.select import answer_of_select, document_of_select
     from cprsim.results.folder import kept
@@ -115,23 +115,23 @@ def select(
     def selected(target: ResultTarget) -> Selection:
         return write_selection(target, answered(loaded, bench), draw)
 
-    one = kept(folder, loaded, load_selection, selected, kind="select")
-    return answer_of_select(one.made, **one.about())
+    stored = kept(folder, loaded, load_selection, selected, kind="select")
+    return answer_of_select(stored.made, **stored.about())
 
 
-def _numbers(option: str, said: Any) -> Any:
+def _numbers(option: str, value: Any) -> Any:
     """A limit, or those of some metrics: 0.0002, 0.02%; ne=0.0005, also as a mapping."""
-    if isinstance(said, Mapping):
-        return {name: _numbers(option, one) for name, one in said.items()}
-    if isinstance(said, Sequence) and not isinstance(said, str):
-        pairs = [text.partition("=") for text in said]
+    if isinstance(value, Mapping):
+        return {name: _numbers(option, limit) for name, limit in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        pairs = [text.partition("=") for text in value]
         return {name.strip(): _numbers(option, most) for name, _, most in pairs}
-    if not isinstance(said, str):
-        return said
-    text = said.strip()
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
     try:
         return float(f"{text[:-1].strip()}e-2" if text.endswith("%") else text)
     except ValueError:
         like = "ne=0.0005" if option == "--max-loss" else "0.0002 or 0.02%"
-        wrong = f"{one_line(said)!r} is no number, such as {like}"
+        wrong = f"{one_line(value)!r} is no number, such as {like}"
         raise ParameterError(f"{option}: {wrong}") from None

@@ -92,7 +92,7 @@ def sweep(
     changes = shortcuts(seed=seed, replications=replications, precision=precision)
     changes += shortcuts("sweep", mode=mode)
     loaded = source_of(scenario, overrides).read(changes, assignments(over))
-    from cprsim.sweeps.points import points_of, require_sweep
+    from cprsim.sweeps.points import points_of, require_sweep, run_points
 
     require_sweep(loaded)
     from cprsim.plots.save import drawing
@@ -102,7 +102,6 @@ def sweep(
     from cprsim.results.store import PointStore
     from cprsim.results.words import count
     from cprsim.sweeps.folder import load_sweep, sweep_result, write_sweep
-    from cprsim.sweeps.running import run_points
     from cprsim.workers import Workers as Pool
 
     pool = Pool(workers, "dask" if dask else "local", dask)
@@ -119,5 +118,5 @@ def sweep(
         about = target.with_about(points=len(points))
         return write_sweep(about, result, drawing(folder, sweep_figures))
 
-    stored = kept(folder, loaded, load_sweep, simulated, kind="sweep", alone=True)
+    stored = kept(folder, loaded, load_sweep, simulated, kind="sweep", sole_writer=True)
     return answer_of_sweep(stored.made, **stored.about())

@@ -54,7 +54,7 @@ def sync(
     source = source_of(scenario, overrides)
     loaded, numbers = source.read(), numbers_of(trainers)
     from cprsim.experiments.train_in_step import sync_setting
-    from cprsim.in_step.simulation import over_trainers
+    from cprsim.in_step.simulation import speed_at
     from cprsim.present.sync import answer_of_sync
 
     settings = [sync_setting(loaded), *(sync_setting(source.read(changes(one))) for one in beside)]
@@ -63,7 +63,7 @@ def sync(
     with watch.progress("simulating") as on_progress:
         for setting, n in product(settings, numbers):
             on_progress(len(points), n_points)
-            points += over_trainers(setting, [n], seed)
+            points.append(speed_at(setting, n, seed))
     starts = range(0, n_points, len(numbers))
     return answer_of_sync([points[i : i + len(numbers)] for i in starts], loaded.scenario.name)
 
@@ -72,15 +72,15 @@ def numbers_of(trainers: str | Sequence[int]) -> list[int]:
     """Ascending numbers of trainers, also from ``1,5,10``. Raises ParameterError."""
     words = trainers.split(",") if isinstance(trainers, str) else trainers
     try:
-        found = sorted({int(word) for word in words})
+        n_trainers = sorted({int(word) for word in words})
     except ValueError:  # no number, or one of thousands of digits
-        found = []
-    if not found or found[0] < 1 or found[-1] > MOST_TRAINERS:
+        n_trainers = []
+    if not n_trainers or n_trainers[0] < 1 or n_trainers[-1] > MOST_TRAINERS:
         raise ParameterError(
             f"--trainers: {one_line(str(trainers))!r} should be numbers from 1 to {MOST_TRAINERS} "
             "such as 1,5,20"
         )
-    return found
+    return n_trainers
 
 
 def changes(beside: str) -> list[str]:

@@ -102,16 +102,15 @@ def systems(
     from cprsim.selector.limit import limit_of
     from cprsim.selector.pricing import affordable
     from cprsim.selector.unknown import sensitivity_of
-    from cprsim.systems_compared.best import at_their_best
     from cprsim.systems_compared.comparison import (
         ABOUT,
         Comparison,
         assumptions,
+        contents_kept,
         facts_of_system,
         load_comparison,
     )
-    from cprsim.systems_compared.contents import contents_kept
-    from cprsim.systems_compared.lineup import entrants_of
+    from cprsim.systems_compared.lineup import at_their_best, entrants_of
 
     loaded = source.read(shortcuts(seed=seed, replications=replications))
     limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)
@@ -128,17 +127,17 @@ def systems(
     kind = "systems", f"of-{chosen}" * bool(only), "available" * available, "fixed" * fixed
 
     def compared(target: ResultTarget) -> Comparison:
-        found, dropped = entrants, dict[str, str]()
+        at_best, dropped = entrants, dict[str, str]()
         if not fixed:
             with watch.progress("best interval of systems") as on_progress:
-                found, dropped = at_their_best(entrants, experiment, limit, on_progress)
-        run = replace(experiment, policies=tuple(one.policy for one in found))
+                at_best, dropped = at_their_best(entrants, experiment, limit, on_progress)
+        run = replace(experiment, policies=tuple(entrant.policy for entrant in at_best))
         with watch.progress("simulating") as on_progress:
             outcome = pipeline.simulate(run, on_progress=on_progress)
 
         def finish(result: Result) -> None:
-            facts = {one.name: facts_of_system(one, run) for one in found}
-            made = Comparison(
+            facts = {entrant.name: facts_of_system(entrant, run) for entrant in at_best}
+            comparison = Comparison(
                 name=loaded.scenario.name,
                 fixed=fixed,
                 limit=None
@@ -148,22 +147,24 @@ def systems(
                 left_out={**left_out, **dropped},
                 assumed=tuple(assumptions(loaded.scenario)),
                 result=result,
-                today=next((one.name for one in found if one.is_today), ""),
+                today=next((entrant.name for entrant in at_best if entrant.is_today), ""),
             )
-            costs, best = made.costs_that_count()
+            costs, best = comparison.costs_that_count()
             if best is not None:
-                entries = {name: one.text for name, one in facts.items()}
+                entries = {name: known.text for name, known in facts.items()}
                 unsure = sensitivity_of(loaded, entries, costs, best)
-                made = replace(made, sensitivity=unsure)
-            if made.cheapest is not None and loaded.scenario.silent is not None:
+                comparison = replace(comparison, sensitivity=unsure)
+            if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 watch.doing("simulating numbers of contents")
-                made = replace(made, contents=contents_kept(run, made.cheapest.policy))
-            write_record(result.path / ABOUT, made)
+                comparison = replace(
+                    comparison, contents=contents_kept(run, comparison.cheapest.policy)
+                )
+            write_record(result.path / ABOUT, comparison)
             if folder is not None:
                 watch.doing("drawing figures")
-                save_figures(document_of_systems(made).drawings, result.path)
+                save_figures(document_of_systems(comparison).drawings, result.path)
 
         return load_comparison(write_run(target, loaded, run, outcome, finish).path)
 
-    one = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
-    return answer_of_systems(one.made, **one.about())
+    stored = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
+    return answer_of_systems(stored.made, **stored.about())

@@ -51,12 +51,12 @@ def train(
         What is wrong with the scenario, its click log or its trainer.
     """
     loaded = source_of(scenario, overrides).read()
-    from cprsim.experiments.accuracy import measure, runs_of
+    from cprsim.experiments.accuracy import measure, runs_in_step, runs_of
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
     from cprsim.experiments.train_in_step import team_of
     from cprsim.measuring.own_code import require_allowed
-    from cprsim.measuring.runs import own_setting
+    from cprsim.measuring.runs import own_model
     from cprsim.present.train import answer_of_train
 
     require_allowed(loaded, allow_code, Path.cwd())
@@ -72,12 +72,20 @@ def train(
         def trained(run: str, n_done: int, n_samples: int) -> None:
             on_progress(names.index(run) * n_samples + n_done, len(names) * n_samples)
 
+        stand_in = team = None
         if own_trainer is not None:
-            setting = own_setting(loaded, own_trainer.seed)
-            measured = measure(experiment, replay, setting, runs_of(experiment, setting, trained))
+            model, shards = own_model(loaded, own_trainer.seed)
+            words = f"{own_trainer.trainer}, trained on {model.n_samples:,} samples"
+            runs = runs_of(experiment, model, shards, trained)
         else:
             stand_in = proxy_model(loaded)
-            team = None if loaded.scenario.sync is None else team_of(loaded, stand_in)
-            runs = runs_of(experiment, stand_in, trained, team)
-            measured = measure(experiment, replay, stand_in, runs, team)
-    return answer_of_train(measured, loaded.scenario.name, experiment.useful_h)
+            words = str(stand_in)
+            if loaded.scenario.sync is None:
+                runs = runs_of(experiment, stand_in.trainer(), stand_in.shards, trained)
+            else:
+                team = team_of(loaded, stand_in)
+                runs = runs_in_step(experiment, team)
+        measured = measure(experiment, replay, runs)
+    return answer_of_train(
+        measured, loaded.scenario.name, experiment.useful_h, words, stand_in, team
+    )

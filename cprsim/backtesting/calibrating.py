@@ -17,6 +17,7 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Distribution
 from cprsim.failures.sources import stream
 from cprsim.fitting.cost_fit import CostFit, costs_fragment, fit_costs
+from cprsim.fitting.families import FAMILIES
 from cprsim.fitting.fragments import Fragment
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
@@ -24,9 +25,7 @@ from cprsim.fitting.likelihood import Fit
 from cprsim.history.ledger import JobLedger, total_hours
 from cprsim.records import Estimate, Floats
 
-FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 FEWEST_FAILURES = 3
-SHAPES = ("shape", "sigma")
 RESOLUTION_H = 1e-6 / 3600
 N_FUTURES = 400  # each with an MTBF that the failures so far leave open
 LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
@@ -90,8 +89,8 @@ def calibrate(
     notes = [
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"no {kind} in the logs" for kind in ("save", "load")
-          if kind not in {one.name for one in costs}),
-        *(note for one in costs for note in one.notes),
+          if kind not in {cost.name for cost in costs}),
+        *(note for cost in costs for note in cost.notes),
     ]  # fmt: skip
     return Calibration(
         str(scenario), _origins(jobs, ranking, costs, ran), costs, ranking, tuple(notes)
@@ -102,25 +101,25 @@ def _gaps(jobs: Sequence[JobLedger]) -> Lifetimes:
     """Hours between all failures of each job; what goes on at its end is censored."""
     durations, observed = [], []
     for job in jobs:
-        all_h = [float(one.at_h.mean()) for one in failures_in(job)]
-        at_h = [one for one in all_h if one < job.wall_h]
+        all_h = [float(failure.at_h.mean()) for failure in failures_in(job)]
+        at_h = [failed_h for failed_h in all_h if failed_h < job.wall_h]
         durations += np.maximum(np.diff([0.0, *at_h, job.wall_h]), 0.0).tolist()
         observed += [True] * len(at_h) + [False]
     return lifetimes_of(np.array(durations), np.array(observed))
 
 
 def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[CostFit, ...]:
-    taken: dict[str, list[Floats]] = {"save": [job.save_stalls_h for job in jobs]}
+    took_h: dict[str, list[Floats]] = {"save": [job.save_stalls_h for job in jobs]}
     for job in jobs:
         for kind, stages in (
             ("load", ("load",)), ("detect", ("detect",)), ("reschedule", ("wait", "reschedule"))
         ):  # fmt: skip
-            known = [job.took_h[name] for name in stages if name in job.took_h]
-            if known:
-                taken.setdefault(kind, []).append(np.sum(known, axis=0))
+            stages_h = [job.took_h[name] for name in stages if name in job.took_h]
+            if stages_h:
+                took_h.setdefault(kind, []).append(np.sum(stages_h, axis=0))
     timed = [
         (kind, hours)
-        for kind, pieces in taken.items()
+        for kind, pieces in took_h.items()
         for hours in np.concatenate(pieces).tolist()
         if 0 < hours < inf
     ]
@@ -140,8 +139,8 @@ def _how_it_ran(jobs: Sequence[JobLedger]) -> tuple[str, float]:
     """The strategy that ran, and its interval [h of progress]."""
     reloads = sum(job.reloads for job in jobs) * 2 > len(jobs)
     every_h = [interval_h(job) for job in jobs]
-    known = [one for one in every_h if isfinite(one)]
-    return "partial" if reloads else "full", float(np.median(known)) if known else np.inf
+    known_h = list(filter(isfinite, every_h))
+    return "partial" if reloads else "full", float(np.median(known_h)) if known_h else np.inf
 
 
 def _scenario(
@@ -165,7 +164,7 @@ def _scenario(
         "failures": {
             "kind": "job", "role": "emb_ps" if partial else "worker", "family": fit.family,
             "mtbf": f"{fit.mean.mean!r} h",
-            **{one.name: one.mean for one in fit.parameters if one.name in SHAPES},
+            **({} if fit.spread is None else {fit.spread.name: fit.spread.mean}),
         },
         **fitted.sections,
         "recovery": [{
@@ -193,15 +192,9 @@ def _origins(
         ("interval", f"{ran[1]:.4g} h of progress",
          f"steps {'of the saves' if logged else 'at which jobs went on'}; {ran[0]} recovery ran"),
     ]  # fmt: skip
-    for one in fits:
-        mean = one.mean
-        rows.append(
-            (
-                one.name,
-                f"{mean.mean * 3600:.4g} s",
-                f"{one.family}, {one.lifetimes.n} with start and end",
-            )
-        )
+    for cost in fits:
+        where = f"{cost.family}, {cost.lifetimes.n} with start and end"
+        rows.append((cost.name, f"{cost.mean.mean * 3600:.4g} s", where))
     return tuple(rows)
 
 
@@ -227,7 +220,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     scenario = _scenario(
         early, fit, costs, ran, n_nodes, useful_h=BEYOND * after_h, horizon_h=after_h
     )
-    save_h = next((one.mean.mean for one in costs if one.name == "save"), 0.0)
+    save_h = next((cost.mean.mean for cost in costs if cost.name == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
     ettr, longer = _futures(scenario, save_h, n_even, seed)
@@ -235,7 +228,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     slope = float(np.polyfit(np.log(longer), ettr, 1)[0])
     n_after, useful_h = 0, 0.0
     for job, at_h in zip(jobs, cut_h, strict=True):
-        n_after += sum(bool(one.at_h.mean() >= at_h) for one in failures_in(job))
+        n_after += sum(bool(failure.at_h.mean() >= at_h) for failure in failures_in(job))
         useful_h += sum(max(0.0, b - max(a, at_h)) for a, b in job.useful_at_h)
     share, open_ = useful_h / after_h, total_hours(jobs)["useful"].half_width / after_h
     return HalfPrediction(
@@ -259,7 +252,8 @@ def _cut_ns(jobs: Sequence[JobLedger]) -> int:
 
 def _cut(job: JobLedger, until_h: float) -> JobLedger:
     """A job as it was known at an instant: costs of the incidents until then."""
-    share = sum(one.at_h < until_h for one in job.incidents) / max(len(job.incidents), 1)
+    n_before = sum(incident.at_h < until_h for incident in job.incidents)
+    share = n_before / max(len(job.incidents), 1)
     n_saves = round(until_h / job.wall_h * len(job.save_stalls_h))
     return replace(
         job,
@@ -281,7 +275,9 @@ def _futures(scenario: Fragment, save_h: float, n_even: float, seed: int) -> tup
     assert horizon_h is not None
     rng = stream(seed, 0, "calibrate/futures")
     longer = n_even / rng.gamma(n_even, size=N_FUTURES)
-    futures = tuple(_renewals_h(source.lifetime, one, horizon_h, rng) for one in longer.tolist())
+    futures = tuple(
+        _renewals_h(source.lifetime, factor, horizon_h, rng) for factor in longer.tolist()
+    )
     experiment = replace(experiment, failures=EachItsOwn(source, futures))
     costs = simulate(experiment.simulated(replications=N_FUTURES)).strategies[0].costs
     return np.asarray(costs.useful_h / costs.wall_h), longer
@@ -291,8 +287,8 @@ def _renewals_h(
     gaps: Distribution, longer: float, until_h: float, rng: np.random.Generator
 ) -> Floats:
     """Instants [h] of failures, whose gaps are so many times those of a distribution."""
-    found = np.zeros(1)
-    while found[-1] < until_h:
+    at_h = np.zeros(1)
+    while at_h[-1] < until_h:
         more_h = longer * gaps.sample(rng, 1 + int(until_h / (longer * gaps.mean_h)))
-        found = np.append(found, found[-1] + np.cumsum(more_h))
-    return apart(found[1:])
+        at_h = np.append(at_h, at_h[-1] + np.cumsum(more_h))
+    return apart(at_h[1:])

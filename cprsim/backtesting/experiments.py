@@ -44,7 +44,7 @@ def scenario_of(
 
     `costs_h` and `interval_h` stand for those of the log.
     """
-    names = [one.get("strategy") if isinstance(one, dict) else one for one in recovery]
+    names = [entry.get("strategy") if isinstance(entry, dict) else entry for entry in recovery]
     reloads = facts.ledger.reloads
     needs_servers = reloads or any(
         name in STRATEGIES and name not in ("none", "full") for name in names
@@ -65,7 +65,7 @@ def scenario_of(
             "kind": "injected",
             "clock": facts.clock.value,
             "role": "emb_ps" if needs_servers else "worker",
-            "at": [f"{one!r} h" for one in at_h if one < most_h],
+            "at": [f"{failed_h!r} h" for failed_h in at_h if failed_h < most_h],
         },
         "costs": {
             cost: f"{hours!r} h" if hours > LEAST_H else "0 s"
@@ -84,10 +84,10 @@ def experiment_of(data: Mapping[str, Plain], overrides: Sequence[str]) -> Experi
     try:
         return assemble(checked_data(data, PATH, overrides))
     except ScenarioError as error:
-        problems = "\n".join(  # whatever else is in the data is ours
-            f"{one.key or ('--recovery' if one.place.file == PATH else one.place.file)}: "
-            f"{one.message}"
-            for one in error.problems
+        problems = "\n".join(  # only the user's --recovery has no key
+            f"{problem.key or ('--recovery' if problem.place.file == PATH else problem.place.file)}"
+            f": {problem.message}"
+            for problem in error.problems
         )
         raise ParameterError(f"as a scenario, the job can't be simulated: {problems}") from error
 
@@ -108,7 +108,7 @@ class Listed:
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """The next one for each replication; whoever draws has a stream of its own."""
-        upcoming = next((one for known, one in self._next if known is rng), None)
+        upcoming = next((hours for drawing, hours in self._next if drawing is rng), None)
         if upcoming is None:
             upcoming = cycle(self.hours)
             self._next.append((rng, upcoming))
@@ -121,8 +121,8 @@ def with_own_failures(
     """The failures of the log, a replication for each draw."""
     assert isinstance(experiment.failures, Injected)
     at_h = tuple(failures_at_h(facts, draw, rng) for draw in draws.tolist())
-    own = EachItsOwn(experiment.failures, at_h)
-    return replace(experiment.simulated(replications=len(draws)), failures=own)
+    failures = EachItsOwn(experiment.failures, at_h)
+    return replace(experiment.simulated(replications=len(draws)), failures=failures)
 
 
 def with_own_costs(
@@ -133,11 +133,12 @@ def with_own_costs(
     Saves of another system take what some of the log's took, unless the scenario says otherwise.
     Recovery systems, and strategies with costs of their own, have what follows from the means.
     """
-    own = {name: Listed(hours[:, draws]) for name, hours in facts.own_h.items()}
-    scopes = tuple(replace(scope, detect=own["detect"]) for scope in experiment.scopes)
+    listed = {name: Listed(hours[:, draws]) for name, hours in facts.own_h.items()}
+    scopes = tuple(replace(scope, detect=listed["detect"]) for scope in experiment.scopes)
     costs = replace(
-        experiment.costs, detect=own["detect"], reschedule=own["reschedule"], load=own["load"]
-    )
+        experiment.costs, detect=listed["detect"], reschedule=listed["reschedule"],
+        load=listed["load"],
+    )  # fmt: skip
     save, stalls_h = costs.save_stall, facts.ledger.save_stalls_h
     is_own = not isinstance(save, Transfer) and isclose(save.mean_h, facts.costs_h["save"])
     if is_own and len(stalls_h):
@@ -158,17 +159,17 @@ def with_own_costs(
 class EachItsOwn:
     """Failures that are known, others in each replication: one draw of what a log does not say."""
 
-    given: Injected | JobClock  # what is expected of them, and whom they strike
+    expected_as: Injected | JobClock  # what is expected of them, and whom they strike
     at_h: tuple[Floats, ...]  # of each replication
 
     @property
     def clock(self) -> Clock:
         """On which all of them lie."""
-        return self.given.clock
+        return self.expected_as.clock
 
     def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
         """Of the mean over the draws."""
-        return self.given.expected(cluster, useful_h)
+        return self.expected_as.expected(cluster, useful_h)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """All at once."""
@@ -182,6 +183,6 @@ class EachItsOwn:
         mine = self.at_h[:n_replications]
         at_h = np.concatenate(mine)
         rng = stream(seed, block, "backtest/slots")
-        slot = random_slots(slots_array(self.given.slots), len(at_h), 1, rng).ravel()
-        number = np.repeat(np.arange(len(mine)), [len(one) for one in mine])
+        slot = random_slots(slots_array(self.expected_as.slots), len(at_h), 1, rng).ravel()
+        number = np.repeat(np.arange(len(mine)), [len(failures_h) for failures_h in mine])
         yield trace_of(inf, len(mine), number, at_h, slot, np.zeros(len(at_h)))

@@ -75,7 +75,7 @@ def facts_of(job: JobLedger) -> LoggedJob:
     own_h = {kind: _own_h(kind, failures, rng) for kind in KINDS}
     save_h = float(job.save_stalls_h.mean()) if len(job.save_stalls_h) else 0.0
     means_h = {kind: float(own_h[kind].mean()) for kind in ("load", "detect", "reschedule")}
-    failed_h = np.array([one.at_h for one in failures]) - job.parts["start"].mean
+    failed_h = np.array([failure.at_h for failure in failures]) - job.parts["start"].mean
     return LoggedJob(job, every_h, {"save": save_h, **means_h}, own_h, failed_h, *clock_of(job))
 
 
@@ -116,21 +116,21 @@ class LoggedFailure:
 
 def failures_in(job: JobLedger) -> list[LoggedFailure]:
     """All failures, those that struck a recovery too: each begins with a detection of its own."""
-    found = []
-    for one in job.incidents:
-        if one.n_failures == 0:  # nodes came back
+    all_failures = []
+    for incident in job.incidents:
+        if incident.n_failures == 0:  # nodes came back
             continue
-        at_h = one.failed_h
+        at_h = incident.failed_h
         failures: list[LoggedFailure] = []
-        for name, took_h in one.stages or (("detect", 0.0 * at_h),):
+        for name, took_h in incident.stages or (("detect", 0.0 * at_h),):
             if not failures or (name == "detect" and failures[-1].took_h):
                 failures.append(LoggedFailure(at_h, {}))
             kind, took = name if name in KINDS else "reschedule", failures[-1].took_h
             took[kind] = took.get(kind, 0.0) + took_h
             at_h = at_h + took_h
         failures[-1].is_last = True
-        found += failures
-    return found
+        all_failures += failures
+    return all_failures
 
 
 def _own_h(kind: str, failures: Sequence[LoggedFailure], rng: np.random.Generator) -> Floats:
@@ -138,12 +138,12 @@ def _own_h(kind: str, failures: Sequence[LoggedFailure], rng: np.random.Generato
 
     That is what a whole one takes, at random of those that take longer.
     """
-    whole_h = [one.whole_h(kind) for one in failures]
-    known_h = np.array([one for one in whole_h if one is not None])
+    whole_h = [failure.whole_h(kind) for failure in failures]
+    known_h = np.array([took_h for took_h in whole_h if took_h is not None])
     hours = []
-    for one, own_h in zip(failures, whole_h, strict=True):
+    for failure, own_h in zip(failures, whole_h, strict=True):
         if own_h is None:
-            cut_h = one.took_h.get(kind, 0.0)
+            cut_h = failure.took_h.get(kind, 0.0)
             likely = rng.random(known_h.shape) * (known_h > cut_h)
             drawn_h = np.take_along_axis(known_h, likely.argmax(axis=0)[None, :], axis=0)[0]
             own_h = np.where(likely.any(axis=0), drawn_h, np.multiply(LONGER, cut_h))
@@ -179,11 +179,12 @@ def failures_at_h(facts: LoggedJob, draw: int, rng: np.random.Generator) -> Floa
     if facts.clock is Clock.WALL:
         at_h = apart(failed_h)
         return apart(np.append(at_h, going_on(at_h, facts.wall_h, rng)))
-    done, start_h = facts.ledger.useful_at_h, facts.ledger.parts["start"].mean
-    found = [
-        sum(min(b, at_h) - a for a, b in done if a < at_h) for at_h in (failed_h + start_h).tolist()
+    useful_at_h, start_h = facts.ledger.useful_at_h, facts.ledger.parts["start"].mean
+    useful_h = [
+        sum(min(b, at_h) - a for a, b in useful_at_h if a < at_h)
+        for at_h in (failed_h + start_h).tolist()
     ]
-    return np.minimum(apart(np.array(found)), facts.useful_h * (1 - 1e-12))
+    return np.minimum(apart(np.array(useful_h)), facts.useful_h * (1 - 1e-12))
 
 
 def apart(at_h: Floats) -> Floats:

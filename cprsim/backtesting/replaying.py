@@ -77,8 +77,8 @@ class Replayed:
         prices, use = self.prices, self.use
         assert prices is not None, "only what has a bill"
         mean, few, many = (
-            prices.billed(self.policy, one).job.total_cents
-            for one in (use, at_overhead(use, 0.0), at_overhead(use, MANY_H / use.useful_h))
+            prices.billed(self.policy, job_use).job.total_cents
+            for job_use in (use, at_overhead(use, 0.0), at_overhead(use, MANY_H / use.useful_h))
         )
         more_h = self.overhead_h - float(self.overhead_h.mean())
         cents = mean + (many - few) / MANY_H * more_h
@@ -102,7 +102,7 @@ class Backtest:
 
     def saved_h(self, system: str) -> Floats:
         """Hours that a system saves beside the one that ran, both simulated: (n_draws,)."""
-        by_name = {one.system: one.overhead_h for one in self.systems}
+        by_name = {replayed.system: replayed.overhead_h for replayed in self.systems}
         return by_name[AS_IT_RAN] - by_name[system]
 
 
@@ -120,14 +120,14 @@ class Advice:
 def entries_of(recovery: Sequence[str]) -> list[Plain]:
     """Entries of a scenario: names apart by commas, or mappings as they stand."""
     entries: list[Plain] = []
-    for one in recovery:
-        if one.lstrip().startswith("{"):
+    for text in recovery:
+        if text.lstrip().startswith("{"):
             try:
-                entries.append(read_yaml(one, "--recovery")[0])
+                entries.append(read_yaml(text, "--recovery")[0])
             except ScenarioError as error:
                 raise ParameterError(f"--recovery: {error.problems[0].message}") from None
         else:
-            entries += [name.strip() for name in one.split(",") if name.strip()]
+            entries += [name.strip() for name in text.split(",") if name.strip()]
     if not entries:
         raise ParameterError("--recovery: name at least one system, such as full")
     return entries
@@ -141,7 +141,7 @@ def backtests(
 
     Raises ParameterError where none is left.
     """
-    found, left_out, entries = [], [], entries_of(recovery)
+    replayed, left_out, entries = [], [], entries_of(recovery)
     for number, job in enumerate(jobs):
         try:
             facts = facts_of(job)
@@ -149,16 +149,16 @@ def backtests(
             left_out.append(str(error))
             continue
 
-        def experiment(facts: LoggedJob = facts, **other: Any) -> Experiment:
-            return experiment_of(scenario_of(facts, entries, n_nodes, **other), overrides)
+        def experiment(facts: LoggedJob = facts, **changes: Any) -> Experiment:
+            return experiment_of(scenario_of(facts, entries, n_nodes, **changes), overrides)
 
         systems = _replayed(facts, experiment, n_draws, seed, number)
-        found.append(Backtest(facts, experiment, systems))
-    if not found:
+        replayed.append(Backtest(facts, experiment, systems))
+    if not replayed:
         raise ParameterError("no job can be replayed: " + "; ".join(left_out[:3]))
-    others = [one.system for one in found[0].systems[1:]]
-    found.sort(key=lambda one: -max(float(one.saved_h(name).mean()) for name in others))
-    return tuple(found), tuple(left_out)
+    names = [system.system for system in replayed[0].systems[1:]]
+    replayed.sort(key=lambda job: -max(float(job.saved_h(name).mean()) for name in names))
+    return tuple(replayed), tuple(left_out)
 
 
 def _replayed(
@@ -168,9 +168,9 @@ def _replayed(
     n_known = len(facts.ledger.draws["useful"])
     draws = np.linspace(0, n_known - 1, n_draws).astype(np.int64)
 
-    def simulated(**other: Any) -> tuple[Replayed, ...]:
+    def simulated(**changes: Any) -> tuple[Replayed, ...]:
         rng = stream(seed, number, "backtest")
-        failing = with_own_failures(experiment(**other), facts, draws, rng)
+        failing = with_own_failures(experiment(**changes), facts, draws, rng)
         return _simulated(with_own_costs(failing, facts, draws, rng))
 
     systems = simulated()
@@ -183,18 +183,20 @@ def _replayed(
 
 def _simulated(experiment: Experiment) -> tuple[Replayed, ...]:
     outcome, prices = simulate(experiment), prices_of(experiment.scenario)
-    return tuple(_replayed_under(one, outcome, prices) for one in outcome.strategies)
+    return tuple(_replayed_under(strategy, outcome, prices) for strategy in outcome.strategies)
 
 
-def _replayed_under(one: StrategyOutcome, outcome: Outcome, prices: JobPrices | None) -> Replayed:
-    costs, losses = one.costs, one.losses
+def _replayed_under(
+    strategy: StrategyOutcome, outcome: Outcome, prices: JobPrices | None
+) -> Replayed:
+    costs, losses = strategy.costs, strategy.losses
     stale_h = losses.since_save_h * losses.share
-    auc_loss = np.broadcast_to(accuracy_columns(one, outcome)[AUC_LOSS], costs.n_replications)
+    auc_loss = np.broadcast_to(accuracy_columns(strategy, outcome)[AUC_LOSS], costs.n_replications)
     parts_h = {name: float(costs.hours_of(name).mean()) for name in PARTS}
-    known = float(auc_loss.mean()) if isfinite(auc_loss.mean()) else None
+    mean_auc_loss = float(auc_loss.mean()) if isfinite(auc_loss.mean()) else None
     return Replayed(
-        one.policy,
-        JobUse(outcome.useful_h, parts_h, float(costs.n_saves.mean()), known),
+        strategy.policy,
+        JobUse(outcome.useful_h, parts_h, float(costs.n_saves.mean()), mean_auc_loss),
         prices,
         np.where(costs.finished, costs.wall_h - costs.useful_h, inf),
         np.bincount(losses.replication, stale_h, costs.n_replications) / outcome.useful_h,
@@ -203,14 +205,14 @@ def _replayed_under(one: StrategyOutcome, outcome: Outcome, prices: JobPrices | 
     )
 
 
-def bills(found: Sequence[Backtest]) -> Bills:
+def bills(jobs: Sequence[Backtest]) -> Bills:
     """What all jobs cost together under each system under which all of them finish."""
-    useful_h = [one.facts.useful_h for one in found]
-    each = {
-        system.system: [bill for one in found if (bill := one.systems[place].bill) is not None]
-        for place, system in enumerate(found[0].systems)
+    useful_h = [job.facts.useful_h for job in jobs]
+    by_system = {
+        system.system: [bill for job in jobs if (bill := job.systems[place].bill) is not None]
+        for place, system in enumerate(jobs[0].systems)
     }
-    return {name: summed(of, useful_h) for name, of in each.items() if len(of) == len(found)}
+    return {name: summed(of, useful_h) for name, of in by_system.items() if len(of) == len(jobs)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,16 +225,16 @@ class MoneyDraws:
     n_draws: int
 
 
-def money_draws(found: Sequence[Backtest]) -> MoneyDraws | None:
+def money_draws(jobs: Sequence[Backtest]) -> MoneyDraws | None:
     """Whether the cheapest in all is so in each draw, too; None where nothing has a price."""
-    costs = bills(found)
+    costs = bills(jobs)
     if not costs:
         return None
     compared, best = comparable(costs), cheapest_of(costs)
     cents = {
-        one.system: np.sum([job.systems[place].cents() for job in found], axis=0)
-        for place, one in enumerate(found[0].systems)
-        if one.system in costs
+        replayed.system: np.sum([job.systems[place].cents() for job in jobs], axis=0)
+        for place, replayed in enumerate(jobs[0].systems)
+        if replayed.system in costs
     }
     names = list(compared)
     first = np.argmin([cents[name] for name in names], axis=0)
@@ -242,31 +244,31 @@ def money_draws(found: Sequence[Backtest]) -> MoneyDraws | None:
     return MoneyDraws(best, saved, dict(counted.most_common()), len(first))
 
 
-def advice(found: Sequence[Backtest], *, seed: int = 0) -> Advice:
+def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
     """The system that costs least over all jobs, and what would make another one cost less."""
     totals = {
-        one.system: np.sum([job.systems[place].overhead_h for job in found], axis=0)
-        for place, one in enumerate(found[0].systems)
+        replayed.system: np.sum([job.systems[place].overhead_h for job in jobs], axis=0)
+        for place, replayed in enumerate(jobs[0].systems)
     }
     best, second, *_ = sorted(totals, key=lambda name: float(totals[name].mean()))
     saved = totals[AS_IT_RAN] - totals[best]
     return Advice(
         best,
         Estimate.of_draws(saved) if np.isfinite(saved).all() else Estimate(inf, inf, inf),
-        sum(one.facts.wall_h for one in found),
+        sum(job.facts.wall_h for job in jobs),
         second,
-        _reversal(found[:MOST_TRIED], best, seed),
+        _reversal(jobs[:MOST_TRIED], best, seed),
     )
 
 
-def _reversal(tried: Sequence[Backtest], best: str, seed: int) -> str:
+def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
     """Which one cost, how many times larger or smaller, makes another system the cheapest."""
     for factor in FACTORS:
         for cost in COSTS:
             for times in (factor, 1.0 / factor):
-                winner = _winner(tried, cost, times, seed)
+                winner = _winner(jobs, cost, times, seed)
                 if winner != best:
-                    now_h = float(np.mean([one.facts.costs_h[cost] for one in tried]))
+                    now_h = float(np.mean([job.facts.costs_h[cost] for job in jobs]))
                     longer, shorter = f"{times:.3g} times as long", f"{1 / times:.3g} times shorter"
                     return (
                         f"a {cost} {longer if times > 1 else shorter} ({now_h * times * 3600:.4g} "
@@ -278,12 +280,12 @@ def _reversal(tried: Sequence[Backtest], best: str, seed: int) -> str:
     )
 
 
-def _winner(tried: Sequence[Backtest], cost: str, times: float, seed: int) -> str:
+def _winner(jobs: Sequence[Backtest], cost: str, times: float, seed: int) -> str:
     """The system that is cheapest where a cost is so many times larger, by the first draw."""
     totals, first = Counter[str](), np.zeros(1, dtype=np.int64)
-    for one in tried:
-        experiment = one.experiment(costs_h={cost: one.facts.costs_h[cost] * times})
+    for job in jobs:
+        experiment = job.experiment(costs_h={cost: job.facts.costs_h[cost] * times})
         rng = stream(seed, 0, "backtest/reversal")
-        for system in _simulated(with_own_failures(experiment, one.facts, first, rng)):
+        for system in _simulated(with_own_failures(experiment, job.facts, first, rng)):
             totals[system.system] += float(system.overhead_h.mean())  # type: ignore[assignment]
     return min(totals, key=lambda name: totals[name])

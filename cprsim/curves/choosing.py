@@ -35,8 +35,8 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
     if path is None:
         return None
     file = _read(path)
-    named = loaded.scenario.accuracy is not None and loaded.scenario.accuracy.curve is not None
-    curve = replace(file, origin=_origin(file, path, named), notes=tuple(_notes(file, loaded)))
+    is_named = loaded.scenario.accuracy is not None and loaded.scenario.accuracy.curve is not None
+    curve = replace(file, origin=_origin(file, path, is_named), notes=tuple(_notes(file, loaded)))
     n_samples = loaded.scenario.job.samples
     return curve if n_samples is None else curve.at_length(n_samples)
 
@@ -61,25 +61,25 @@ def curve_path(loaded: LoadedScenario) -> Path | None:
     kernel = loaded.scenario.kernel
     if kernel is None:
         return None
-    ours = digest_of(kernel_block(kernel))
-    return next((shipped_path(n) for n in shipped_names() if shipped(n).identity == ours), None)
+    identity = digest_of(kernel_block(kernel))
+    return next((shipped_path(n) for n in shipped_names() if shipped(n).identity == identity), None)
 
 
-def _named_path(loaded: LoadedScenario, named: str) -> Path:
-    if named in shipped_names():
-        return shipped_path(named)
-    if not named.lower().endswith(FILES):
-        known = choices(named, shipped_names())
-        message = f"`{named}` is neither a shipped curve nor a file (.json, .csv). {known}"
+def _named_path(loaded: LoadedScenario, name: str) -> Path:
+    if name in shipped_names():
+        return shipped_path(name)
+    if not name.lower().endswith(FILES):
+        suggestion = choices(name, shipped_names())
+        message = f"`{name}` is neither a shipped curve nor a file (.json, .csv). {suggestion}"
         raise ScenarioError.at(loaded.place(KEY), message, KEY)
-    return loaded.input_file(named, KEY, SOURCE)
+    return loaded.input_file(name, KEY, SOURCE)
 
 
-def _origin(file: StalenessCurve, path: Path, named: bool) -> str:
+def _origin(file: StalenessCurve, path: Path, is_named: bool) -> str:
     if file.kernel is None:
         return f"your own, {path.name}"
     where = "shipped" if path == shipped_path(path.stem) else path.name
-    why = "" if named else ", measured on this section `kernel`"
+    why = "" if is_named else ", measured on this section `kernel`"
     return f"{where}{why}, by `{file.command}`"
 
 
@@ -94,8 +94,8 @@ def _notes(file: StalenessCurve, loaded: LoadedScenario) -> Iterator[str]:
             f"{name} was measured for another model than this section `kernel`: it differs in "
             f"{keys}."
         )
-    if other := other_files(file, loaded):
-        keys = ", ".join(f"kernel.{key}" for key in other)
+    if other_data := other_files(file, loaded):
+        keys = ", ".join(f"kernel.{key}" for key in other_data)
         yield f"{name} was measured on other data than {keys} holds: digests differ."
     if file.kernel is not None and loaded.scenario.cluster.emb_ps == 1:
         yield (
@@ -114,7 +114,7 @@ def shipped_names() -> tuple[str, ...]:
 
 def fit_curves() -> tuple[StalenessCurve, ...]:
     """The shipped curves that are fit for use."""
-    return tuple(one for one in map(shipped, shipped_names()) if not one.unfit)
+    return tuple(curve for curve in map(shipped, shipped_names()) if not curve.unfit)
 
 
 def shipped_path(name: str) -> Path:
@@ -127,8 +127,8 @@ def stand_ins(loaded: LoadedScenario) -> tuple[StalenessCurve, ...]:
     path, n_samples = curve_path(loaded), loaded.scenario.job.samples
     if path is None or path.parent != FOLDER:
         return ()
-    curves = (one for one in fit_curves() if one.name != path.stem)
-    return tuple(one if n_samples is None else one.at_length(n_samples) for one in curves)
+    curves = (curve for curve in fit_curves() if curve.name != path.stem)
+    return tuple(curve if n_samples is None else curve.at_length(n_samples) for curve in curves)
 
 
 @cache

@@ -44,8 +44,8 @@ def write_curve(path: Path, curve: StalenessCurve) -> None:
 def as_json(curve: StalenessCurve) -> dict[str, Any]:
     """The object that the file holds, its digest last."""
     plain = {"kind": KIND, "format": FORMAT, "identity": curve.identity, **encode(curve)}
-    for one in plain["responses"]:
-        (one["settings"] or {}).pop("bytes_share", None)  # what it wrote stands in the checks
+    for response in plain["responses"]:
+        (response["settings"] or {}).pop("bytes_share", None)  # what it wrote stands in the checks
     return {**plain, "digest": digest_of(plain)}
 
 
@@ -69,8 +69,8 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
             f"{FORMAT}: it comes from another version; measure again"
         )
         raise _error(path, message)
-    rest = {key: value for key, value in plain.items() if key != "digest"}
-    if digest_of(rest) != plain.get("digest"):
+    content = {key: value for key, value in plain.items() if key != "digest"}
+    if digest_of(content) != plain.get("digest"):
         raise _error(path, "is damaged or was changed by hand: it differs from its digest")
     return plain
 

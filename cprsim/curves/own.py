@@ -68,8 +68,8 @@ def read_own(path: Path) -> tuple[Response, ...]:
 
 
 def _response(strategy: str, metric: Metric, points: list[Row]) -> Response:
-    beyond = [one["numbers"] for one in points if one["numbers"]["pls"] > 0]
-    pls, loss, error = (np.array([0.0, *(one[column] for one in beyond)]) for column in RANGES)
+    beyond = [point["numbers"] for point in points if point["numbers"]["pls"] > 0]
+    pls, loss, error = (np.array([0.0, *(point[column] for point in beyond)]) for column in RANGES)
     return Response(strategy, metric, pls, loss, error, by=points[0]["by"])
 
 
@@ -87,10 +87,10 @@ def _wrong_cells(row: Row) -> Iterator[tuple[str, str]]:
             yield column, "is not a finite number"
         elif not 0 <= numbers[column] <= (inf if is_count else most):
             yield column, f"is out of range: {rule}"
-    known = numbers["loss"], numbers["standard_error"]
-    if numbers["pls"] == 0 and known != (0, 0):
+    estimate = numbers["loss"], numbers["standard_error"]
+    if numbers["pls"] == 0 and estimate != (0, 0):
         yield "loss", "is not 0 at PLS 0, where nothing is lost: leave this row out"
-    if numbers["pls"] > 0 and known == (0, 0):
+    if numbers["pls"] > 0 and estimate == (0, 0):
         yield "standard_error", "is 0 with a loss of 0: nothing is known so well"
 
 
@@ -99,11 +99,11 @@ def _wrong_name(strategy: str, by: str) -> Iterator[tuple[str, str]]:
     systems = tuple(name for name, system in SYSTEMS.items() if system.not_counted)
     if strategy in systems:
         if by not in COUNTED:
-            known = f"is not known: {choices(by, tuple(COUNTED))}"
-            yield "by", f"does not say what {strategy} loses by: {known}"
+            suggestion = f"is not known: {choices(by, tuple(COUNTED))}"
+            yield "by", f"does not say what {strategy} loses by: {suggestion}"
     elif strategy not in STRATEGIES:
-        known = choices(strategy.removeprefix("cpr-"), STRATEGIES)
-        yield "strategy", f"is not known: {known}; and of recovery systems {', '.join(systems)}"
+        names = choices(strategy.removeprefix("cpr-"), STRATEGIES)
+        yield "strategy", f"is not known: {names}; and of recovery systems {', '.join(systems)}"
     elif by != BY_PLS:
         yield "by", f"goes with recovery systems; {strategy} loses by `{BY_PLS}`: leave it out"
 
@@ -112,7 +112,7 @@ def _wrong_points(
     strategy: str, metric: Metric, points: list[Row], path: Path
 ) -> Iterator[Problem]:
     """What is wrong with the rows of one response together, in the order of their PLS."""
-    if len(words := dict.fromkeys(one["by"] for one in points)) > 1:
+    if len(words := dict.fromkeys(row["by"] for row in points)) > 1:
         yield Problem(Place(path), "by", f"{strategy} loses by {' and by '.join(words)}: one")
     if points[-1]["numbers"]["pls"] == 0:
         yield Problem(Place(path), "pls", f"{strategy} has no point beyond 0 in {metric}")

@@ -26,11 +26,11 @@ def kernel_block(section: Kernel) -> dict[str, Any]:
     return block
 
 
-def different_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+def different_keys(measured: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[str]:
     """In words, each key that two kernel blocks do not share: ``most_rows (5000, here 20000)``."""
-    for key in sorted({*one, *other}):
-        if _plain(one.get(key)) != _plain(other.get(key)):
-            yield f"{key} ({_plain(one.get(key))}, here {_plain(other.get(key))})"
+    for key in sorted({*measured, *asked}):
+        if _plain(measured.get(key)) != _plain(asked.get(key)):
+            yield f"{key} ({_plain(measured.get(key))}, here {_plain(asked.get(key))})"
 
 
 def _plain(value: Any) -> Any:
@@ -44,8 +44,10 @@ LOG = "clicks.file"  # the key of a click log; a trainer's options have their ow
 
 def option_files(options: Mapping[str, Any] | None) -> dict[str, Path]:
     """Options of a trainer that name a file below or from the working directory, by key."""
-    named = {f"options.{key}": one for key, one in (options or {}).items() if isinstance(one, str)}
-    return {key: Path(one) for key, one in named.items() if _is_file(one)}
+    by_key = {
+        f"options.{key}": value for key, value in (options or {}).items() if isinstance(value, str)
+    }
+    return {key: Path(value) for key, value in by_key.items() if _is_file(value)}
 
 
 def _is_file(name: str) -> bool:
@@ -56,18 +58,18 @@ def _is_file(name: str) -> bool:
 
 def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
     """SHA-256 of each file, by key."""
-    found = {}
+    digests = {}
     for key, path in files.items():
         with path.open("rb") as file:
-            found[key] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+            digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests
 
 
 def other_files(curve: StalenessCurve, loaded: LoadedScenario) -> dict[str, str]:
     """Digests of the files of a scenario that are not those of the curve, by key."""
     measured = _measured(curve)
-    here = {key: path for key, path in _files(loaded).items() if key in measured}
-    return {key: one for key, one in digests_of(here).items() if one != measured[key]}
+    files = {key: path for key, path in _files(loaded).items() if key in measured}
+    return {key: digest for key, digest in digests_of(files).items() if digest != measured[key]}
 
 
 def _measured(curve: StalenessCurve) -> dict[str, str]:

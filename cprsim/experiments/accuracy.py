@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,8 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.playing import Course, LossCurve
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import of_log
-from cprsim.kernel.shared_run import Runnable
+from cprsim.kernel.shards import Shards
+from cprsim.kernel.weights import TrainableModel
 from cprsim.records import EventKind, EventLog, Floats
 from cprsim.recovery.policy import Policy
 
@@ -54,11 +54,9 @@ class StrategyAccuracy:
 class TrainingOutcome:
     """Everything that `cprsim train` shows."""
 
-    stand_in: Any  # what was trained: a `ProxyModel`, or a model of the user's own
     replication: int
     whole: Trained  # without failures
     strategies: tuple[StrategyAccuracy, ...]
-    team: Team | None = None  # of trainers in step; None: one model, trained plainly
 
 
 Run = tuple[Trained, Saver | None, tuple[int, ...]]  # and what lost trainers had not synchronised
@@ -66,9 +64,7 @@ Train = Callable[[Policy | None, EventLog | None], Run]
 """Trains a model from the start, with the failures of a log under a policy, or with none."""
 
 
-def measure(
-    experiment: Experiment, replication: int, what: Any, train: Train, team: Team | None = None
-) -> TrainingOutcome:
+def measure(experiment: Experiment, replication: int, train: Train) -> TrainingOutcome:
     """Train without failures, and with those of one replication per strategy."""
     logs = pipeline.replay(experiment, replication)
     outcome = pipeline.outcome_of_one(experiment, replication)
@@ -102,37 +98,44 @@ def measure(
                 lost_iterations=lost,
             )
         )
-    return TrainingOutcome(what, replication, whole, tuple(strategies), team)
+    return TrainingOutcome(replication, whole, tuple(strategies))
 
 
 def runs_of(
-    experiment: Experiment, setting: Runnable, on_progress: OnProgress, team: Team | None = None
+    experiment: Experiment, model: TrainableModel, shards: Shards, on_progress: OnProgress
 ) -> Train:
-    """Runs of a model, or of a team of its replicas.
+    """Runs of a model, which is at the start of its run."""
+    useful_h, cluster, start = experiment.useful_h, experiment.cluster, model.state()
+
+    def train(policy: Policy | None, log: EventLog | None) -> Run:
+        model.restore(start)
+        name = "no failures" if policy is None else policy.name
+        course = Course(model, lambda done: on_progress(name, done, model.n_samples))
+        if policy is None or log is None:
+            course.go_to(model.n_samples)
+            return Trained(model.evaluate(), course.curve()), None, ()
+        saver = Saver(model, shards, policy.sub_saves)
+        course.play(saver, of_log(log, useful_h, cluster.shard_slots, cluster.replica_slots))
+        return Trained(model.evaluate(), course.curve()), saver, ()
+
+    return train
+
+
+def runs_in_step(experiment: Experiment, team: Team) -> Train:
+    """Runs of a team of replicas.
 
     A save under full recovery holds every replica, so that rolling back changes none.
     """
     useful_h, cluster = experiment.useful_h, experiment.cluster
 
-    def alone(policy: Policy | None, log: EventLog | None) -> Run:
-        model, name = setting.trainer(), "no failures" if policy is None else policy.name
-        course = Course(model, lambda done: on_progress(name, done, model.n_samples))
-        if policy is None or log is None:
-            course.go_to(model.n_samples)
-            return Trained(model.evaluate(), course.curve()), None, ()
-        saver = Saver(model, setting.shards, policy.sub_saves)
-        course.play(saver, of_log(log, useful_h, cluster.shard_slots, cluster.replica_slots))
-        return Trained(model.evaluate(), course.curve()), saver, ()
-
-    def in_step(policy: Policy | None, log: EventLog | None) -> Run:
-        assert team is not None
+    def train(policy: Policy | None, log: EventLog | None) -> Run:
         saver = None
         if policy is None or log is None:
             replicas = team.replicas()
             replicas.train(team.log())
         else:
             replicas, saver = train_with_failures(team, log, useful_h, cluster, policy.sub_saves)
-        trained = Trained(replicas.evaluate(team.what.test), loss_curve(replicas))
+        trained = Trained(replicas.evaluate(team.stand_in.test), loss_curve(replicas))
         return trained, saver, tuple(replicas.lost_iterations)
 
-    return alone if team is None else in_step
+    return train

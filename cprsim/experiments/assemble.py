@@ -109,7 +109,7 @@ class Experiment:
         """What is known of the job before it runs, at the costs of the section."""
         cluster, section = self.cluster, self.scenario.cluster
         expected = self.failures.expected(cluster, self.useful_h)
-        n_nodes, each = section.n_nodes_of[section.state_role], section.shard_bytes
+        n_nodes, node_bytes = section.n_nodes_of[section.state_role], section.shard_bytes
         return JobFacts(
             useful_h=self.useful_h,
             cluster=cluster,
@@ -119,7 +119,7 @@ class Experiment:
             costs=self.costs,
             step_h=self.scenario.job.step_h,
             state_bytes=section.largest_bytes,
-            whole_bytes=None if each is None else n_nodes * each,
+            whole_bytes=None if node_bytes is None else n_nodes * node_bytes,
             links=section.links,
             node_bytes_per_h=section.link_bytes_per_h,
             shares=self.expected_shares,
@@ -134,8 +134,8 @@ class Experiment:
         """The same job at the costs of an entry of `recovery`."""
         if entry.costs is None:
             return self
-        own, scopes = _given_costs(entry.costs, self.scenario.cluster), self.scopes
-        costs = replace(self.costs, **own)
+        own_costs, scopes = _given_costs(entry.costs, self.scenario.cluster), self.scopes
+        costs = replace(self.costs, **own_costs)
         if entry.costs.detect is not None:  # then no scope has a detection of its own
             scopes = (replace(scopes[0], detect=costs.detect), *scopes[1:])
         return replace(self, costs=costs, scopes=scopes)
@@ -148,12 +148,12 @@ class Experiment:
             return shares.shares
         from cprsim.failures.several import SeveralSources
 
-        if not isinstance(failures, SeveralSources):
+        if not isinstance(failures, SeveralSources):  # replaced, by draws or a longer MTBF
             return shares.shares
-        rate, *others = failures.rates_per_h(self.cluster, self.useful_h)
+        rate, *source_rates = failures.rates_per_h(self.cluster, self.useful_h)
         rates = [share * rate for share in shares.shares]
-        for scope, other in zip(shares.of_source, others, strict=True):
-            rates[scope] = other
+        for scope, source_rate in zip(shares.of_source, source_rates, strict=True):
+            rates[scope] = source_rate
         return tuple(rate / sum(rates) for rate in rates) if any(rates) else shares.shares
 
     @property
@@ -215,10 +215,10 @@ def _storage(scenario: Scenario) -> Storage | None:
     section, cluster = scenario.storage, scenario.cluster
     if section is None:
         return None
-    per_server, each = section.per_server_bytes_per_h or inf, cluster.shard_bytes or 0.0
-    of_nodes = tuple(size for n, size in cluster.held for _ in range(n))
+    per_server, shard_bytes = section.per_server_bytes_per_h or inf, cluster.shard_bytes or 0.0
+    of_nodes = tuple(size for n, size in cluster.nodes_and_bytes for _ in range(n))
     uneven = of_nodes if len(set(of_nodes)) > 1 else ()
-    return Storage(section.bandwidth_bytes_per_h, per_server, each, uneven)
+    return Storage(section.bandwidth_bytes_per_h, per_server, shard_bytes, uneven)
 
 
 def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> dict[str, Any]:
@@ -230,12 +230,12 @@ def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> d
         return Transfer() if isinstance(spec, str) else duration_of(spec)
 
     times = {"load": section.load, "detect": section.detect, "reschedule": section.reschedule}
-    given: dict[str, Any] = {key: cost(spec) for key, spec in times.items() if spec is not None}
+    costs: dict[str, Any] = {key: cost(spec) for key, spec in times.items() if spec is not None}
     if (save := section.save) is not None:
-        given["save_stall"] = cost(save.stall)
-        given["save_background"] = None if save.background is None else cost(save.background)
-        given["reliability"] = Reliability(save.fails_fraction, save.corrupt_fraction, save.kept)
-    return given
+        costs["save_stall"] = cost(save.stall)
+        costs["save_background"] = None if save.background is None else cost(save.background)
+        costs["reliability"] = Reliability(save.fails_fraction, save.corrupt_fraction, save.kept)
+    return costs
 
 
 def _failures(
@@ -245,13 +245,13 @@ def _failures(
     scenario, silent = loaded.scenario, loaded.scenario.silent
     useful_h = scenario.job.useful_h
     of_job = source_of(scenario.failures, cluster, useful_h, loaded.trace_path)
-    own: dict[str, FailureSource] = {
-        one.name: source_of(one.failures, cluster, useful_h, None)
-        for one in scenario.scopes
-        if one.failures
+    of_scope: dict[str, FailureSource] = {
+        section.name: source_of(section.failures, cluster, useful_h, None)
+        for section in scenario.scopes
+        if section.failures
     }
-    scopes = [_scope(one, detect) for one in scenario.scopes]
-    shares = [one.share or 0.0 for one in scenario.scopes]
+    scopes = [_scope(section, detect) for section in scenario.scopes]
+    shares = [section.share or 0.0 for section in scenario.scopes]
     if not scopes:  # every failure kills a node
         scopes, shares = [Scope("node", Reach.NODE, detect)], [1.0]
     if silent is not None:  # when an error is noticed, all processes start again on their nodes
@@ -259,12 +259,12 @@ def _failures(
         errors = Scope(SILENT, Reach.PROCESS, Constant(0.0), False, silent=True, latency=latency)
         scopes, shares = [*scopes, errors], [*shares, 0.0]
         strikes = Exponential(silent.mtbf_h)
-        own[SILENT] = JobClock(strikes, range(cluster.n_nodes), clock=of_job.clock)
-    of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in own)
-    if own:
+        of_scope[SILENT] = JobClock(strikes, range(cluster.n_nodes), clock=of_job.clock)
+    of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in of_scope)
+    if of_scope:
         from cprsim.failures.several import SeveralSources
 
-        of_job = SeveralSources((("", of_job), *own.items()))
+        of_job = SeveralSources((("", of_job), *of_scope.items()))
     reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
     return (
         of_job,
@@ -311,17 +311,17 @@ def policy_of(
 
     Raises ParameterError where it can't serve this job.
     """
-    own, system = experiment.at_costs_of(entry), SYSTEMS[entry.strategy]
-    facts = replace(experiment.facts, costs=own.costs, scopes=own.scopes)
+    at_own_costs, system = experiment.at_costs_of(entry), SYSTEMS[entry.strategy]
+    facts = replace(experiment.facts, costs=at_own_costs.costs, scopes=at_own_costs.scopes)
     if system.interval is None:
         interval_h = None
     options = _options(entry, system, experiment, interval_h)
-    policy = system.plan(facts, options, entry.name).with_storage(own.costs.reliability)
+    policy = system.plan(facts, options, entry.name).with_storage(at_own_costs.costs.reliability)
     require_legal(policy, experiment.cluster, facts.scopes)
     if entry.costs is not None and entry.costs.detect is not None:
-        policy = noticed_after(policy, own.costs.detect)
+        policy = noticed_after(policy, at_own_costs.costs.detect)
     if not policy.is_strategy:
-        every_h = [one.every_h for one in policy.captures if one.every_h is not None]
+        every_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
         policy = replace(
             policy,
             interval_h=min(every_h, default=inf),
@@ -361,7 +361,7 @@ def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:
     cluster, saved = experiment.cluster, 0.0
     for role in (role for role in cluster.roles if role.others_go_on):
         holds = {role.name: Holds.SHARD}  # so that what is known of shards is asked of this role
-        roles = (replace(one, holds=holds.get(one.name, Holds.NOTHING)) for one in cluster.roles)
+        roles = (replace(r, holds=holds.get(r.name, Holds.NOTHING)) for r in cluster.roles)
         at_role = replace(cluster, roles=tuple(roles))
         struck = experiment.failures.expected(at_role, experiment.useful_h)
         missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
@@ -403,15 +403,15 @@ def _slots(cluster: Cluster, role: str) -> range:
 def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
     from cprsim.failures.correlated import CorrelatedNodes
 
-    lemons, seen, shocks = section.lemons, section.shocks, None
-    others = section.frailty or ALIKE
-    if seen is not None:
-        total = sum(seen.sizes.values())
-        shares = tuple(weight / total for weight in seen.sizes.values())
-        shocks = Shocks(1 / seen.every_h, tuple(seen.sizes), shares, seen.nodes)
+    lemons, watched, shocks = section.lemons, section.shocks, None
+    frailty = section.frailty or ALIKE
+    if watched is not None:
+        total = sum(watched.sizes.values())
+        shares = tuple(weight / total for weight in watched.sizes.values())
+        shocks = Shocks(1 / watched.every_h, tuple(watched.sizes), shares, watched.nodes)
     nodes = CorrelatedNodes(
         lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
-        frailty=Lemons(lemons.share_fraction, lemons.factor, others) if lemons else others,
+        frailty=Lemons(lemons.share_fraction, lemons.factor, frailty) if lemons else frailty,
         shocks=shocks,
         clock=section.clock,
         start=section.start,
@@ -429,16 +429,16 @@ def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> I
     from cprsim.failures.injected import Injected
 
     slots = _slots(cluster, section.role)
-    named = [tuple(slots[n] for n in servers) for servers in section.named_servers.values()]
+    numbered = [tuple(slots[n] for n in servers) for servers in section.named_servers.values()]
     return Injected(
         useful_h=useful_h,
-        slots=named[0] if named and not section.servers_at else slots,
+        slots=numbered[0] if numbered and not section.servers_at else slots,
         together=section.n_together,
         at_h=section.at_h,
         count=section.count or 0,
         repair=cluster.repair,
         clock=section.clock,
-        slots_at=tuple(named) if section.servers_at else None,
+        slots_at=tuple(numbered) if section.servers_at else None,
     )
 
 

@@ -83,9 +83,9 @@ class FailureBlocks:
     def __iter__(self) -> Iterator[BlockFailures]:
         n_done, most_bytes = 0, KEPT_SHARE * memory_bytes() / N_KEPT
         while n_done < self._n_wanted:
-            self._kept = {at: one for at, one in self._kept.items() if one.n_bytes <= most_bytes}
-            rest = range(n_done, self._n_wanted)
-            block = self._kept.get(n_done) or next(_drawn(self._experiment, rest))
+            self._kept = {at: b for at, b in self._kept.items() if b.n_bytes <= most_bytes}
+            to_come = range(n_done, self._n_wanted)
+            block = self._kept.get(n_done) or next(_drawn(self._experiment, to_come))
             if len(self._kept) < N_KEPT:
                 self._kept[n_done] = block
             yield block
@@ -106,19 +106,19 @@ def simulate(
     Without their losses they take less time.
     """
     expect_all([experiment])
-    kept: list[list[Rows]] = [[] for _ in experiment.policies]
-    row_bytes, n_losses = ROW_BYTES * len(kept), 0
+    rows_of: list[list[Rows]] = [[] for _ in experiment.policies]
+    row_bytes, n_losses = ROW_BYTES * len(rows_of), 0
     _require_room(experiment.simulation.replications or 0, row_bytes)
     blocks = failures or FailureBlocks([experiment])
     for batch, n_done, n_wanted in _batches(experiment, blocks, keep_losses):
-        for all_rows, rows in zip(kept, batch, strict=True):
+        for all_rows, rows in zip(rows_of, batch, strict=True):
             if rows is not None:
                 all_rows.append(rows)
                 n_losses += len(rows.losses.slot)
         _require_room(n_done, row_bytes + LOSS_BYTES * n_losses / n_done)
         if on_progress is not None:
             on_progress(n_done, n_wanted)
-    return _outcome(experiment, kept, keep_losses=keep_losses)
+    return _outcome(experiment, rows_of, keep_losses=keep_losses)
 
 
 Batch = tuple[Rows | None, ...]  # replications by strategy; None for those that were given up
@@ -144,14 +144,14 @@ def _batches(
             look_at = min(_next_look(experiment, n_done, n_wanted), last)
             for end, rows in _parts(experiment, block, range(n_done, look_at), engines):
                 n_done = end
-                for i, one in enumerate(rows):
-                    if one is not None:
-                        finished[i] |= bool(one.costs.finished.any())
+                for i, strategy_rows in enumerate(rows):
+                    if strategy_rows is not None:
+                        finished[i] |= bool(strategy_rows.costs.finished.any())
                         if experiment.simulation.replications is None:
-                            walls_h[i].append(one.costs.wall_h)
+                            walls_h[i].append(strategy_rows.costs.wall_h)
                 if n_done == look_at:
-                    engines = [one if finished[i] else None for i, one in enumerate(engines)]
-                    going_h = [some for i, some in enumerate(walls_h) if finished[i]]
+                    engines = [e if finished[i] else None for i, e in enumerate(engines)]
+                    going_h = [wall_h for i, wall_h in enumerate(walls_h) if finished[i]]
                     n_wanted = _n_wanted(experiment, n_done, n_wanted, going_h)
                 yield rows, n_done, n_wanted
         if n_done >= n_wanted:
@@ -164,8 +164,8 @@ def _next_look(experiment: Experiment, n_done: int, n_wanted: int) -> int:
         return min(FIRST_LOOK, n_wanted)
     if experiment.simulation.replications is not None:
         return n_wanted
-    wanted = min(n_wanted, MOST_GROWTH * n_done)
-    return min(_n_at_most(experiment), ceil(wanted / STEP) * STEP)
+    n_next = min(n_wanted, MOST_GROWTH * n_done)
+    return min(_n_at_most(experiment), ceil(n_next / STEP) * STEP)
 
 
 def _n_wanted(
@@ -180,8 +180,8 @@ def _n_wanted(
         if (mean_h := float(overhead_h.mean())) > 0:
             half_h = ROUNDED_Z_95 * float(overhead_h.std(ddof=1)) / sqrt(n_done)
             excess = max(excess, half_h / mean_h / experiment.simulation.precision_fraction)
-    wanted = n_done if excess <= 1.0 else ceil(n_done * excess**2 * MARGIN)
-    return min(_n_at_most(experiment), wanted)
+    n_needed = n_done if excess <= 1.0 else ceil(n_done * excess**2 * MARGIN)
+    return min(_n_at_most(experiment), n_needed)
 
 
 def _parts(
@@ -200,7 +200,7 @@ def _parts(
             part = Block(block.failures.of_these(within), experiment.shares)
             within = range(len(some))
         try:
-            rows = tuple(None if one is None else one.run(part, within) for one in engines)
+            rows = tuple(None if engine is None else engine.run(part, within) for engine in engines)
         except TooManyReplicationsError as error:
             block.failures.forget()
             at_once = min(len(some), part.failures.n_replications // 2)
@@ -234,8 +234,8 @@ def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
 
 def expect_all(experiments: Sequence[Experiment], n_alike: float = 1.0) -> bool:
     """Whether the replications of all experiments are so many that the loop is compiled."""
-    by_loop = [one for one in experiments if one.simulation.engine != "simpy"]
-    n = sum(_n_at_most(one) * len(one.policies) for one in by_loop)
+    by_loop = [experiment for experiment in experiments if experiment.simulation.engine != "simpy"]
+    n = sum(_n_at_most(experiment) * len(experiment.policies) for experiment in by_loop)
     return bool(by_loop) and expect(n_alike * n)
 
 
@@ -252,7 +252,7 @@ def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> d
     """The event log of one replication under each strategy; draws its block alone."""
     block = _block_of_one(experiment, replication)
     return {
-        policy.name: engine_of(policy, experiment).log(block, 0, whole=whole)
+        policy.name: engine_of(policy, experiment).log(block, 0, all_saves=whole)
         for policy in experiment.policies
     }
 
@@ -276,7 +276,7 @@ def _block_of_one(experiment: Experiment, replication: int) -> Block:
 
 def blocks_of(experiment: Experiment, replications: range) -> Iterator[Block]:
     """Blocks that hold these replications and no others, in their order."""
-    return (Block(one, experiment.shares) for one in _drawn(experiment, replications))
+    return (Block(failures, experiment.shares) for failures in _drawn(experiment, replications))
 
 
 def _drawn(experiment: Experiment, replications: range) -> Iterator[BlockFailures]:
@@ -285,10 +285,10 @@ def _drawn(experiment: Experiment, replications: range) -> Iterator[BlockFailure
     most = source.block_replications(cluster, useful_h)
     while replications:
         number = block_of(most, replications.start)
-        whole = replications_of(most, number)
-        some = replications[: whole.stop - replications.start]
-        kept = range(some.start - whole.start, some.stop - whole.start)
-        yield BlockFailures(source, cluster, experiment.simulation.seed, number, useful_h, kept)
+        of_block = replications_of(most, number)
+        some = replications[: of_block.stop - replications.start]
+        within = range(some.start - of_block.start, some.stop - of_block.start)
+        yield BlockFailures(source, cluster, experiment.simulation.seed, number, useful_h, within)
         replications = replications[len(some) :]
 
 
@@ -299,21 +299,21 @@ def _require_room(n: int, row_bytes: float) -> None:
 
 
 def _outcome(
-    experiment: Experiment, kept: Sequence[Sequence[Rows]], *, keep_losses: bool = True
+    experiment: Experiment, rows_of: Sequence[Sequence[Rows]], *, keep_losses: bool = True
 ) -> Outcome:
     strategies = [
         StrategyOutcome(
             policy,
-            stacked([one.costs for one in rows]),
-            stacked([one.losses for one in rows]),
+            stacked([part.costs for part in rows]),
+            stacked([part.losses for part in rows]),
             None
             if keep_losses
             else (
-                np.concatenate([one.stale_h for one in rows]),
-                np.concatenate([one.stale_net_h for one in rows]),
+                np.concatenate([part.stale_h for part in rows]),
+                np.concatenate([part.stale_net_h for part in rows]),
             ),
         )
-        for policy, rows in zip(experiment.policies, kept, strict=True)
+        for policy, rows in zip(experiment.policies, rows_of, strict=True)
     ]
     return Outcome(
         experiment.useful_h,

@@ -12,8 +12,7 @@ from cprsim.kernel.clicks.records import Clicks, n_train, split
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shape import PRESETS, ModelShape
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Setting
-from cprsim.kernel.training import TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
 
@@ -25,11 +24,20 @@ SOURCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class ProxyModel(Setting):
+class ProxyModel:
     """What is trained in place of the user's model."""
 
+    shape: ModelShape
+    train: Clicks
+    test: Clicks
+    plan: TrainingPlan
+    shards: Shards
     teacher: Quality | None  # on the test clicks, where they were generated: the ceiling
     n_skipped: int  # bad lines of a log that were left out
+
+    def trainer(self) -> ProxyTrainer:
+        """The model at the start of its run."""
+        return ProxyTrainer(self.shape, self.train, self.plan, test=self.test)
 
     @property
     def measured_on(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def sync_setting(loaded: LoadedScenario) -> SyncSetting:
 class Team:
     """Replicas to train: how they stay in step, and the model that all begin with."""
 
-    what: ProxyModel
+    stand_in: ProxyModel
     setting: SyncSetting  # of the stand-in
     start: ProxyTrainer
 
@@ -52,37 +53,35 @@ class Team:
         """Clicks that the replicas train: those that are left."""
         return self.start.n_samples - self.start.position
 
-    @property
-    def n_batches(self) -> int:
-        return -(-self.n_trained // self.what.plan.batch)
-
     def replicas(self) -> Replicas:
         """New ones, at the start of their run."""
-        new = Replicas(self.what.shape, self.what.train, self.what.plan, self.setting)
+        new = Replicas(self.stand_in.shape, self.stand_in.train, self.stand_in.plan, self.setting)
         new.go_on_from(self.start)
         return new
 
     def log(self, outages: Sequence[Outage] = ()) -> SyncLog:
         """Their events in time; outages in the stand-in's time."""
-        return run_log(self.setting, self.n_batches, self.what.plan.seed, outages)
+        plan = self.stand_in.plan
+        n_batches = ceil(self.n_trained / plan.batch)
+        return run_log(self.setting, n_batches, plan.seed, outages)
 
 
-def team_of(loaded: LoadedScenario, what: ProxyModel) -> Team:
+def team_of(loaded: LoadedScenario, stand_in: ProxyModel) -> Team:
     """The stand-in's trainers as a scenario describes them."""
     setting, section = sync_setting(loaded), loaded.scenario.sync
     assert section is not None, "else there is no setting"
-    small = setting.stand_in(section.stand_in.threads, what.plan.batch)
-    return Team(what, small, warm_start(what, section.stand_in.warm_start_fraction))
+    small = setting.stand_in(section.stand_in.threads, stand_in.plan.batch)
+    return Team(stand_in, small, warm_start(stand_in, section.stand_in.warm_start_fraction))
 
 
-def warm_start(what: ProxyModel, fraction: float) -> ProxyTrainer:
+def warm_start(stand_in: ProxyModel, fraction: float) -> ProxyTrainer:
     """One trainer that has trained a share of the clicks alone.
 
     Raises ParameterError where a plan has several epochs: trainers in step train in one pass.
     """
-    if what.plan.epochs != 1:
+    if stand_in.plan.epochs != 1:
         raise ParameterError("trainers in step train in one pass: `kernel.epochs` must be 1")
-    trainer = what.trainer()
+    trainer = stand_in.trainer()
     trainer.run(trainer.on_grid(fraction * trainer.n_samples))
     return trainer
 
@@ -94,7 +93,7 @@ def train_in_step(team: Team) -> tuple[Quality, float]:
     synced = log.trainer[log.kind == SyncEvent.SYNCED]
     n_of_all = int(np.sum(synced == ALL))
     n_syncs = n_of_all + (len(synced) - n_of_all) / team.setting.n_trainers
-    return replicas.evaluate(team.what.test), n_syncs
+    return replicas.evaluate(team.stand_in.test), n_syncs
 
 
 # ----------------------------------------------------------------------------- with failures
@@ -108,7 +107,7 @@ def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -
     """
     works = np.isin(log.activity[:-1], (Activity.USEFUL, Activity.LOST))
     work_h = np.append(0.0, np.cumsum(np.where(works, np.diff(log.at_h), 0.0)))
-    found = []
+    outages = []
     for slots, is_server in (
         (cluster.replica_slots, False),
         (cluster.slots_that_hold(Holds.CENTRAL), True),
@@ -120,16 +119,16 @@ def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -
             back = i + 1 + int(later[0]) if len(later) else i
             until_h = work_h[back if log.kind[back] == EventKind.REPLACED else i]
             at_h, away_h = (float(h) * run_h / useful_h for h in (work_h[i], until_h - work_h[i]))
-            found.append(Outage(at_h, away_h, int(log.slot[i]) - slots.start, is_server))
-    return found
+            outages.append(Outage(at_h, away_h, int(log.slot[i]) - slots.start, is_server))
+    return outages
 
 
 def train_with_failures(
     team: Team, log: EventLog, useful_h: float, cluster: Cluster, sub_saves: SubSaves | None
 ) -> tuple[Replicas, Saver]:
     """Train the rest of the clicks with the failures of a simulated job under partial recovery."""
-    replicas, batch = team.replicas(), team.what.plan.batch
-    saver, start = Saver(replicas, team.what.shards, sub_saves), replicas.position
+    replicas, batch = team.replicas(), team.stand_in.plan.batch
+    saver, start = Saver(replicas.central, team.stand_in.shards, sub_saves), replicas.position
     to_do = deque(of_log(log, 1.0, cluster.shard_slots, cluster.replica_slots))  # at hours
     per_h = team.n_trained / useful_h
 

@@ -38,23 +38,19 @@ class BlockFailures:
     """Draws a block's failures chunk by chunk, and keeps them for the strategies to come.
 
     What a chunk holds depends on the seed, the block and the chunk's number alone, so it does not
-    matter which strategy or engine asks for how much, nor which replications are kept.
-
-    Parameters
-    ----------
-    kept : the replications that are wanted, numbered within the block; default all. They are
-        numbered from 0 on here, as if there were no others.
+    matter which strategy or engine asks for how much, nor which replications are kept: here they
+    are numbered from 0 on, as if there were no others.
     """
 
     def __init__(
         self, source: FailureSource, cluster: Cluster, seed: int, block: int, useful_h: float,
         kept: range | None = None,
     ) -> None:  # fmt: skip
-        whole = replications_of(source.block_replications(cluster, useful_h), block)
-        self.kept = range(len(whole)) if kept is None else kept
-        self.replications = whole[self.kept.start : self.kept.stop]  # numbered among all
+        of_block = replications_of(source.block_replications(cluster, useful_h), block)
+        self.kept = range(len(of_block)) if kept is None else kept
+        self.replications = of_block[self.kept.start : self.kept.stop]  # numbered among all
         self.n_replications = len(self.replications)
-        self.n_of_block = len(whole)
+        self.n_of_block = len(of_block)
         self.seed, self.number = seed, block
         times = (1.0,) if source.clock is Clock.PROGRESS else BORDERS
         self._borders_h = [useful_h * n for n in times]  # no clock gets further
@@ -95,10 +91,10 @@ class BlockFailures:
         n_failures = np.cumsum([0, *(chunk.n_failures for chunk in chunks)])
         n_slots = np.cumsum([0, *(len(chunk.slot) for chunk in chunks)])
         _, at_h, _, slot, repair_h, source = zip(*map(columns_of, chunks), strict=True)
-        first_slots = [n + one.first_slot[1:] for n, one in zip(n_slots, chunks, strict=False)]
+        first_slots = [n + chunk.first_slot[1:] for n, chunk in zip(n_slots, chunks, strict=False)]
         return FailureTrace(
             inf if complete else chunks[-1].until_h,
-            np.stack([n + one.first for n, one in zip(n_failures, chunks, strict=False)]),
+            np.stack([n + chunk.first for n, chunk in zip(n_failures, chunks, strict=False)]),
             np.concatenate(at_h),
             np.concatenate([[0], *first_slots]),
             np.concatenate(slot),

@@ -75,11 +75,11 @@ class CorrelatedNodes:
 
     def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
         """Exact up to quadrature and the accuracy of `expected_renewals`."""
-        own = self.failures_of_a_node(useful_h)
+        n_own = self.failures_of_a_node(useful_h)
 
         def of(n_slots: int) -> tuple[float, float]:
             events, nodes = (0.0, 0.0) if self.shocks is None else self.shocks.striking(n_slots)
-            return n_slots * own + events * useful_h, n_slots * own + nodes * useful_h
+            return n_slots * n_own + events * useful_h, n_slots * n_own + nodes * useful_h
 
         n_any, _ = of(cluster.n_nodes)
         return expected_of(useful_h, n_any, *of(cluster.n_emb_ps))

@@ -379,14 +379,7 @@ FROM_MEAN: dict[str, Callable[..., Distribution]] = {
 
 
 def with_mean(family: str, mean_h: float, shape: float | None = None) -> Distribution:
-    """The member of a family with this mean. Raises ParameterError outside the domain.
-
-    Parameters
-    ----------
-    family : of `FROM_MEAN`
-    mean_h : mean [h]
-    shape : shape of Weibull and gamma, sigma of lognormal; None for exponential
-    """
+    """The member of a family of `FROM_MEAN`; `shape` is the sigma of lognormal."""
     positive("mean", mean_h)
     if shape is None:
         return FROM_MEAN[family](mean_h)

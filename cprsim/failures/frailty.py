@@ -119,8 +119,8 @@ def failures_of_a_node(
     begins_h = watched_h * STARTS if watched_h > 0 else np.zeros(1)
     lives = renewals_by_lives(Weibull.from_mean(1.0, lifetime.shape))
     scale = lifetime.mean_h * stretch[:, None]
-    seen = lives((begins_h + useful_h) / scale) - lives(begins_h / scale)
-    return float(weights @ seen.mean(axis=1))
+    n_failures = lives((begins_h + useful_h) / scale) - lives(begins_h / scale)
+    return float(weights @ n_failures.mean(axis=1))
 
 
 @dataclass(frozen=True, slots=True)

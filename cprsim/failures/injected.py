@@ -61,27 +61,29 @@ class Injected:
             slots, mtbf_h = slots_array(self.slots), useful_h / n if n > 0 else inf
             return expected_of_random_slots(cluster, slots, self.together, mtbf_h)
         shards = set(cluster.shard_slots)
-        struck = [len(shards.intersection(each)) for each in self._slots_in_order[:n]]
-        return expected_of(useful_h, n, sum(one > 0 for one in struck), sum(struck))
+        struck = [len(shards.intersection(slots)) for slots in self._slots_in_order[:n]]
+        return expected_of(useful_h, n, sum(n_shards > 0 for n_shards in struck), sum(struck))
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failed nodes of a block."""
-        given = sum(map(len, self._slots_in_order))
-        return replications_for(given or self.n_failures * self.together)
+        n_given = sum(map(len, self._slots_in_order))
+        return replications_for(n_given or self.n_failures * self.together)
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
         borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """One chunk with all failures; the borders do not matter."""
-        n, given = self.n_failures, self._slots_in_order
+        n, in_order = self.n_failures, self._slots_in_order
         rng, choosing, repairing = (
             stream(seed, block, f"failures/injected{of}") for of in ("", "/slots", "/repair")
         )
-        n_struck = np.array([len(slots) for slots in given] or n * [self.together], dtype=np.int64)
+        n_struck = np.array(
+            [len(slots) for slots in in_order] or n * [self.together], dtype=np.int64
+        )
         shape = n_replications, int(n_struck.sum())
-        if given:
-            struck = np.broadcast_to(np.concatenate(given), shape)
+        if in_order:
+            struck = np.broadcast_to(np.concatenate(in_order), shape)
         else:
             slots = slots_array(self.slots)
             struck = random_slots(slots, n_replications * n, self.together, choosing).reshape(shape)

@@ -24,13 +24,13 @@ FRAILTY_SHAPE: Bounds = (0.01, 100.0)
 MOST_SIZES = 1000
 
 
-def within(what: str, value: float, bounds: Bounds, unit: str = "") -> None:
+def within(quantity: str, value: float, bounds: Bounds, unit: str = "") -> None:
     """Raise ParameterError for a value that a scenario does not take."""
     low, high = bounds
     if not low <= value <= high:
         unit = f" {unit}" if unit else ""
         raise ParameterError(
-            f"{what} {value:.4g}{unit} lies outside what a scenario takes "
+            f"{quantity} {value:.4g}{unit} lies outside what a scenario takes "
             f"({low:.4g} to {high:.4g}{unit})"
         )
 

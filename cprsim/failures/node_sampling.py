@@ -6,7 +6,7 @@ Three exact ways, by what the lifetimes allow:
     lazy        other lifetimes longer than a chunk: how many nodes fail for the first time in it is
                 binomial, when is a draw from the lifetime cut to the chunk, which is a random one
                 of those left; only nodes that have failed have a clock
-    each        lifetimes shorter than a chunk: a clock per node, for nearly all of them fail
+    individual  lifetimes shorter than a chunk: a clock per node, for nearly all of them fail
 """
 
 from __future__ import annotations
@@ -29,21 +29,14 @@ def failures_of_nodes(
     slots: range, lifetime: Distribution, stationary: bool, n_replications: int,
     borders_h: Iterable[float], rng: np.random.Generator,
 ) -> Iterator[Rows]:  # fmt: skip
-    """The failures up to each border, by the cheapest exact way for these nodes.
-
-    Parameters
-    ----------
-    slots : of the role
-    lifetime : of each node
-    stationary : whether the nodes have been up and renewed for long, or all are new
-    """
+    """The failures up to each border, by the cheapest exact way for these nodes."""
     borders_h = iter(borders_h)
     chunk_h = next(borders_h)
     borders_h = chain([chunk_h], borders_h)
     if isinstance(lifetime, Exponential):
         return superposed(slots, lifetime, n_replications, borders_h, rng)
-    way = lazy if chunk_h < lifetime.mean_h else each
-    return way(slots, lifetime, stationary, n_replications, borders_h, rng)
+    sampler = lazy if chunk_h < lifetime.mean_h else individual
+    return sampler(slots, lifetime, stationary, n_replications, borders_h, rng)
 
 
 def superposed(
@@ -51,14 +44,14 @@ def superposed(
     borders_h: Iterable[float], rng: np.random.Generator,
 ) -> Iterator[Rows]:  # fmt: skip
     """Exponential lifetimes: as age does not matter, n nodes fail at n times the rate of one."""
-    together = Exponential(lifetime.mean_h / len(slots))
-    clocks = Clocks(together, rng, together.sample(rng, n_replications))
+    of_role = Exponential(lifetime.mean_h / len(slots))
+    clocks = Clocks(of_role, rng, of_role.sample(rng, n_replications))
     for until_h in borders_h:
         first, at_h = clocks.until(until_h)
         yield numbers(first), at_h, rng.integers(slots.start, slots.stop, len(at_h))
 
 
-def each(
+def individual(
     slots: range, lifetime: Distribution, stationary: bool, n_replications: int,
     borders_h: Iterable[float], rng: np.random.Generator,
 ) -> Iterator[Rows]:  # fmt: skip
@@ -121,10 +114,10 @@ def _first_at_h(
         return np.clip(lifetime.quantile(p), from_h, np.nextafter(until_h, 0.0))
     at_h, missing = np.zeros(n), np.arange(n)
     while len(missing) > 0:  # by rejection: the density is the survival, highest at the start
-        tried_h = from_h + (until_h - from_h) * rng.random(len(missing))
-        taken = rng.random(len(missing)) * at_first < lifetime.survival(tried_h)
-        at_h[missing[taken]] = tried_h[taken]
-        missing = missing[~taken]
+        candidate_h = from_h + (until_h - from_h) * rng.random(len(missing))
+        accepted = rng.random(len(missing)) * at_first < lifetime.survival(candidate_h)
+        at_h[missing[accepted]] = candidate_h[accepted]
+        missing = missing[~accepted]
     return np.clip(at_h, from_h, np.nextafter(until_h, 0.0))
 
 

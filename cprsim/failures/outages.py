@@ -29,17 +29,17 @@ def next_failure_h(node: Ints, start_h: Floats) -> Floats:
     return next_h
 
 
-def ends_said(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> Floats:
+def ends_of_repeats(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> Floats:
     """The ends [h], (n,); of a row without one, another's of its node, start and cause."""
     if not np.isnan(end_h).any():
         return end_h
     order = np.lexsort((end_h, cause, start_h, node))  # a NaN after all others like it
     lasts = end_h[order] > start_h[order]
-    said = order[np.maximum.accumulate(np.where(lasts, np.arange(len(order)), 0))]
-    alike = (node[said] == node[order]) & (start_h[said] == start_h[order])
-    alike &= cause[said] == cause[order]
+    donor = order[np.maximum.accumulate(np.where(lasts, np.arange(len(order)), 0))]
+    alike = (node[donor] == node[order]) & (start_h[donor] == start_h[order])
+    alike &= cause[donor] == cause[order]
     ends_h = end_h.copy()
-    ends_h[order[alike]] = end_h[said[alike]]
+    ends_h[order[alike]] = end_h[donor[alike]]
     return ends_h
 
 
@@ -64,14 +64,12 @@ def with_ends(
         guessed = closed
     else:
         until_h = np.minimum(start_h + unended_h, next_h)
-        what = f"taken to last {unended_h:.6g} h" if unended_h > 0 else "taken as points in time"
+        how = f"taken to last {unended_h:.6g} h" if unended_h > 0 else "taken as points in time"
         cut = none & (next_h < start_h + unended_h)
-        notes = {what: int(none.sum()), "of these cut at the node's next failure": int(cut.sum())}
+        notes = {how: int(none.sum()), "of these cut at the node's next failure": int(cut.sum())}
         guessed = none
-    notes_in_words = tuple(
-        f"{n} outage(s) without an end, {what}" for what, n in notes.items() if n
-    )
-    return np.where(none, until_h, end_h), guessed, notes_in_words
+    words = tuple(f"{n} outage(s) without an end, {how}" for how, n in notes.items() if n)
+    return np.where(none, until_h, end_h), guessed, words
 
 
 # ------------------------------------------------------------------------------------------ the log
@@ -136,57 +134,51 @@ class Outages:
 
     def where(self, mask: Bools) -> Outages:
         """Those outages that `mask` (n_outages,) keeps; nodes and window stay as they are."""
-        return self if mask.all() else self._taken(np.flatnonzero(mask))
+        return self if mask.all() else self._rows(np.flatnonzero(mask))
 
     def in_order(self) -> Outages:
         """By start and node."""
         before = np.diff(self.start_h) < 0
         before |= (np.diff(self.start_h) == 0) & (np.diff(self.node) < 0)
-        return self._taken(np.lexsort((self.node, self.start_h))) if before.any() else self
+        return self._rows(np.lexsort((self.node, self.start_h))) if before.any() else self
 
-    def _taken(self, index: Ints) -> Outages:
+    def _rows(self, index: Ints) -> Outages:
         """The outages of these numbers, in this order."""
         return replace(self, **{name: getattr(self, name)[index] for name in _COLUMNS})
 
     def of_node(self, name: str) -> Outages:
-        """The outages of one node alone.
-
-        Raises ParameterError for a name that the log does not have.
-        """
+        """The outages of one node alone."""
         if name not in self.node_names:
             near = get_close_matches(name, self.node_names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ParameterError(f"the log names no node {name!r}{hint}")
         place = self.node_names.index(name)
         chosen = self.where(self.node == place)
-        one = slice(place, place + 1)
+        row = slice(place, place + 1)
         return replace(
             chosen,
             node=np.zeros_like(chosen.node),
             n_nodes=1,
             node_names=(name,),
-            lives=self.lives and (self.lives[0][one], self.lives[1][one], self.lives[2][one]),
+            lives=self.lives and (self.lives[0][row], self.lives[1][row], self.lives[2][row]),
         )
 
     def choosing(self, text: str, but: str | None = None) -> Outages:
-        """All outages, those `chosen` whose cause contains a text and not another, in any case.
-
-        Raises ParameterError where there is none within the window.
-        """
+        """All outages, those `chosen` whose cause contains a text and not another, in any case."""
         lower = [name.lower() for name in self.cause_names]
         out = [but is not None and but.lower() in name for name in lower]
-        named = np.array(
+        matching = np.array(
             [text.lower() in name and not not_it for name, not_it in zip(lower, out, strict=True)],
             dtype=bool,
         )
-        chosen = named[self.cause_code]
-        there = np.unique(self.cause_code).tolist()
-        known = ", ".join(sorted({self.cause_names[code] for code in there} - {""})[:12]) or "none"
-        if but is not None and not any(out[code] for code in there):
-            raise ParameterError(f"no outage has a cause with {but!r}; there are: {known}")
+        chosen = matching[self.cause_code]
+        codes = np.unique(self.cause_code).tolist()
+        causes = ", ".join(sorted({self.cause_names[code] for code in codes} - {""})[:12]) or "none"
+        if but is not None and not any(out[code] for code in codes):
+            raise ParameterError(f"no outage has a cause with {but!r}; there are: {causes}")
         if not (chosen & self.in_window).any():
-            which = f"with {text!r}" if text else "but that"
-            raise ParameterError(f"no outage has a cause {which}; there are: {known}")
+            criterion = f"with {text!r}" if text else "but that"
+            raise ParameterError(f"no outage has a cause {criterion}; there are: {causes}")
         if but is None:
             return replace(self, chosen=chosen)
         n_out = int(np.array(out)[self.cause_code].sum())
@@ -215,14 +207,14 @@ class Outages:
         if begins.all():
             return self
         firsts = np.flatnonzero(begins)
-        kept = order[firsts]
+        first_rows = order[firsts]
         end_h, ended, guessed = self.end_h.copy(), self.ended.copy(), self.guessed.copy()
-        end_h[kept] = up_to_h[np.append(firsts[1:], self.n_outages) - 1]
-        ended[kept] = np.logical_and.reduceat(self.ended[order], firsts)
-        guessed[kept] = np.logical_or.reduceat(self.guessed[order], firsts)
+        end_h[first_rows] = up_to_h[np.append(firsts[1:], self.n_outages) - 1]
+        ended[first_rows] = np.logical_and.reduceat(self.ended[order], firsts)
+        guessed[first_rows] = np.logical_or.reduceat(self.guessed[order], firsts)
         del order, up_to_h, firsts, node, start_h, apart_h, begins, new_node, later  # they are long
         merged = replace(self, end_h=end_h, ended=ended, guessed=guessed)
-        return merged._taken(np.sort(kept))  # by start and node, as they were
+        return merged._rows(np.sort(first_rows))  # by start and node, as they were
 
 
 _COLUMNS = ("node", "start_h", "end_h", "ended", "guessed", "cause_code", "chosen")
@@ -247,18 +239,14 @@ def outages_of(
 
     Rows of a node that overlap, or begin together, are one outage (`Outages.merged`). Causes are
     texts, or places in `cause_names`.
-
-    Raises ParameterError where an outage ends before it begins.
     """
-    if (end_h < start_h).any():
-        raise ParameterError("an outage ends before it begins")
     code = np.asarray(cause, dtype=object if cause_names is None else np.int64)
     if cause_names is None:
         names, code = np.unique(code, return_inverse=True)
         cause_names = tuple(names.tolist())
-    end_h = ends_said(node, start_h, end_h, code)
+    end_h = ends_of_repeats(node, start_h, end_h, code)
     until_h, guessed, ends = with_ends(node, start_h, end_h, window_h, unended_h)
-    whole = Outages(
+    rows_of_log = Outages(
         node=node,
         start_h=start_h,
         end_h=until_h,
@@ -274,10 +262,10 @@ def outages_of(
         notes=(*notes, *ends),
         window_given=window_given,
     )
-    kept = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
-    n_outside = int((~kept).sum())
-    rows = whole.where(kept).in_order()
-    del whole, node, start_h, end_h, until_h, guessed, cause, code, kept  # they are long
+    inside = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
+    n_outside = int((~inside).sum())
+    rows = rows_of_log.where(inside).in_order()
+    del rows_of_log, node, start_h, end_h, until_h, guessed, cause, code, inside  # they are long
     outages = rows.merged()
     counted = {
         "outage(s) outside the observation left out": n_outside,
@@ -285,7 +273,7 @@ def outages_of(
             rows.n_outages - outages.n_outages
         ),
     }
-    more = tuple(f"{n} {what}" for what, n in counted.items() if n)
+    more = tuple(f"{n} {event}" for event, n in counted.items() if n)
     return replace(outages, notes=(*outages.notes, *more))
 
 
@@ -300,6 +288,39 @@ def n_repeats(outages: Outages, within_h: float) -> int:
     order = by_node(outages)
     node, start_h = outages.node[order], outages.start_h[order]
     return int(((node[1:] == node[:-1]) & (np.diff(start_h) <= within_h)).sum())
+
+
+def coalesced(outages: Outages, within_h: float) -> Outages:
+    """Failures of one node that follow each other within a window, made one.
+
+    An outage (or an instant) that begins no later than `within_h` after the end of what its node
+    had before belongs to that; so do others after it. The first one's start and cause stand for
+    all; the end is the last. How many were merged is noted.
+    """
+    merged = outages.merged(within_h)
+    n_merged = outages.n_outages - merged.n_outages
+    note = f"{n_merged} failure(s) within {within_h:.4g} h of one of the same node merged into it"
+    return replace(merged, notes=(*outages.notes, note))
+
+
+def brought_together(outages: Outages, within_h: float) -> Outages:
+    """Failures of nodes that begin within a window of the one before begin with the first of them.
+
+    What asks which nodes fail at one instant then finds those that fail nearly at once, in chains.
+    How many would have been moved had each failure come at a random instant is noted too.
+    """
+    start_h = outages.start_h
+    near = np.append(False, np.diff(start_h) <= within_h)[: len(start_h)] & (start_h >= 0)
+    first = np.maximum.accumulate(np.where(near, 0, np.arange(len(near))))
+    n_moved = int((start_h > start_h[first]).sum())
+    n = int(outages.in_window.sum())
+    by_chance = n * -np.expm1(-n * within_h / outages.window_h)
+    note = (
+        f"{n_moved} failure(s) within {within_h:.4g} h of the one before taken as one event with "
+        f"it ({by_chance:.3g} would be, came all at random)"
+    )
+    moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
+    return moved.in_order().merged()
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:
@@ -334,8 +355,6 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
     Nodes that the log does not name count too: they never failed. Outages that began before their
     node entered or after it left are left out and counted; so are nodes that were not there within
     the observation.
-
-    Raises ParameterError where the log names a node of which nothing is said, or no node was there.
     """
     born_h, enters_h, exit_h = lives
     enters_h = np.maximum(enters_h, 0.0)
@@ -351,28 +370,29 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
     # a failure at a node's exit took it out: the node was there until just after
     out = node[(outages.start_h == exit_h[node]) & (outages.start_h >= 0)]
     leaves_h[out] = np.nextafter(leaves_h[out], inf)
-    there = enters_h < leaves_h
-    if not there.any():
+    observed = enters_h < leaves_h
+    if not observed.any():
         raise ParameterError("no node was there within the observation: are both on one clock?")
-    present = there[node] & (outages.start_h < leaves_h[node])
+    present = observed[node] & (outages.start_h < leaves_h[node])
     present &= (outages.start_h >= enters_h[node]) | (outages.start_h < 0)
-    kept = replace(outages, node=node).where(present)
-    shift = np.cumsum(there) - 1
+    inside = replace(outages, node=node).where(present)
+    shift = np.cumsum(observed) - 1
     counted = {
         "outage(s) left out that began while their node was not there": int((~present).sum()),
-        "node(s) left out that were not there within the observation": int((~there).sum()),
+        "node(s) left out that were not there within the observation": int((~observed).sum()),
     }
-    late, early = int((enters_h[there] > 0).sum()), int((leaves_h < outages.window_h)[there].sum())
+    n_late = int((enters_h[observed] > 0).sum())
+    n_early = int((leaves_h < outages.window_h)[observed].sum())
     return replace(
-        kept,
-        node=shift[kept.node],
-        n_nodes=int(there.sum()),
-        window_h=float(leaves_h[there].max()),  # nothing is watched once all have left
-        node_names=tuple(np.array(names, dtype=object)[there].tolist()),
-        lives=(born_h[there], enters_h[there], leaves_h[there]),
+        inside,
+        node=shift[inside.node],
+        n_nodes=int(observed.sum()),
+        window_h=float(leaves_h[observed].max()),  # nothing is watched once all have left
+        node_names=tuple(np.array(names, dtype=object)[observed].tolist()),
+        lives=(born_h[observed], enters_h[observed], leaves_h[observed]),
         notes=(
             *outages.notes,
-            f"{late} node(s) joined after the observation began, {early} left before its end",
-            *(f"{n} {what}" for what, n in counted.items() if n),
+            f"{n_late} node(s) joined after the observation began, {n_early} left before its end",
+            *(f"{n} {event}" for event, n in counted.items() if n),
         ),
     ).in_order()

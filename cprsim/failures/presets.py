@@ -67,4 +67,4 @@ ROWS = (
     ),
 )  # fmt: skip
 
-PRESETS = {one.name: one for one in (FailurePreset(*row) for row in ROWS)}
+PRESETS = {preset.name: preset for preset in (FailurePreset(*row) for row in ROWS)}

@@ -54,9 +54,9 @@ def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]
     solved for, rounding may leave 0, or less: there the chance of the first renewal stands alone.
     """
     lives = np.logspace(-9, 6, 46)
-    found = np.array([expected_renewals(unit_lifetime, float(life)) for life in lives])
+    solved = np.array([expected_renewals(unit_lifetime, float(life)) for life in lives])
     once = np.maximum(-np.expm1(-unit_lifetime.cumulative_hazard(lives)), np.finfo(float).tiny)
-    table = np.log(np.where(found > FEWEST_RENEWALS, found, once))
+    table = np.log(np.where(solved > FEWEST_RENEWALS, solved, once))
 
     def renewals(horizon: Floats) -> Floats:
         inside = np.clip(horizon, lives[0], lives[-1])
@@ -96,13 +96,13 @@ def _reciprocal(series: Floats) -> Floats:
 
     Each step doubles those that are right; products are by FFT. `n` is a power of 2.
     """
-    found = np.array([1 / series[0]])
-    while (n := len(found)) < len(series):
-        transform = np.fft.rfft(found, 4 * n)
+    inverse = np.array([1 / series[0]])
+    while (n := len(inverse)) < len(series):
+        transform = np.fft.rfft(inverse, 4 * n)
         wrong = np.fft.irfft(transform * np.fft.rfft(series[: 2 * n], 4 * n))[: 2 * n]
         wrong[0] -= 2.0
-        found = -np.fft.irfft(transform * np.fft.rfft(wrong, 4 * n))[: 2 * n]
-    return found
+        inverse = -np.fft.irfft(transform * np.fft.rfft(wrong, 4 * n))[: 2 * n]
+    return inverse
 
 
 @dataclass(slots=True)
@@ -116,12 +116,7 @@ class Clocks:
     _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))  # not used yet
 
     def until(self, until_h: float) -> tuple[Ints, Floats]:
-        """All failures before an instant [h], clock after clock, each in order.
-
-        Returns
-        -------
-        (n_clocks + 1,) where those of each clock begin; (n_failures,) their instants [h]
-        """
+        """Where the failures of each clock begin, (n_clocks + 1,), and all until then [h]."""
         first = np.zeros(len(self.next_at_h) + 1, dtype=np.int64)
         instants_h, clock, n_failures = [np.zeros(0)], 0, 0
         while clock < len(self.next_at_h):
@@ -162,18 +157,9 @@ def renew(
 ) -> tuple[int, int]:  # fmt: skip
     """Take the clocks from `begin` on beyond an instant, as far as the gaps reach.
 
-    Parameters
-    ----------
-    next_at_h : (n_clocks,) next failure of each [h]; moved on in place
-    stretch : (n_clocks,) by what its gaps are longer; none for 1
-    gap_h : (n_gaps,) to use one after the other [h]
-    n_before : failures of the clocks before, and of the first one if it was not done
-    first : (n_clocks + 1,) where the failures of each clock begin; filled
-    at_h : (n_gaps,) where the instants of the failures go [h]
-
-    Returns
-    -------
-    the first clock that is not done; how many gaps are used: as many as there are failures
+    Moves `next_at_h` on, fills `first` and `at_h`; `n_before` are the failures of the clocks
+    before, and of the first one if it was not done. Returns the first clock that is not done, and
+    how many gaps are used: as many as there are failures.
     """
     used = 0
     for clock in range(begin, len(next_at_h)):
@@ -195,20 +181,12 @@ def renew(
 
 @compiled_for_much
 def settle(first: Ints, clock: Ints, marks: Ints, missing: Ints, place: Ints) -> int:
-    """Give clocks to nodes that were drawn for them, unless they have one.
+    """Give clocks to nodes that were drawn for them, unless they have one; how many stay missing.
 
-    Parameters
-    ----------
-    first : (n_chunks, n_replications + 1) where the clocks of each replication begin in `clock`;
-        those to be given are in the last chunk
-    clock : (n_clocks,) replication * n_slots + place of each, -1 where it is missing; filled
-    marks : (n_slots,) what they hold from the call before, at first nothing but 0
-    missing : (n_missing,) which clocks are missing, in order; those that stay so move to the front
-    place : (n_missing,) the node that was drawn for each
-
-    Returns
-    -------
-    how many are still missing
+    `first` (n_chunks, n_replications + 1) says where the clocks of each replication begin in
+    `clock`: replication * n_slots + place, -1 where it is missing. `place` is the node that was
+    drawn for each of `missing`, in order; those that stay so move to the front. `marks` (n_slots,)
+    hold what they held after the call before, at first 0.
     """
     n_slots, n_chunks = len(marks), len(first)
     mark, replication, n_left = marks.max(), -1, 0

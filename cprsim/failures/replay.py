@@ -11,7 +11,6 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import p_strikes
 from cprsim.failures.outages import Outages
-from cprsim.failures.presence import Presence
 from cprsim.failures.sources import (
     BYTES_OF_A_ROW,
     expected_of,
@@ -21,8 +20,6 @@ from cprsim.failures.sources import (
     trace_of,
 )
 from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
-
-BYTES_OF_AN_ASSIGNMENT = 16  # of a node of the trace, in each replication
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +33,10 @@ class Replay:
     Where nodes join and leave (`Outages.lives`), the job has the first of those that are there, in
     a random order of all: at each instant a random choice of them. A node that leaves gives its
     place to the next of them; slots count anew then.
-
-    Parameters
-    ----------
-    outages : what is replayed
-    from_first : each replication begins at the trace's first instant instead; a node that is down
-        then is lost at once, until its outage ends
-
-    Raises
-    ------
-    ParameterError
-        for a trace without failures or without length, or fewer nodes than slots.
     """
 
     outages: Outages
-    from_first: bool = False
+    from_first: bool = False  # begin at the trace's first instant; who is down then is lost at once
 
     def __post_init__(self) -> None:
         if not self._strikes(self.outages).any() or self.outages.window_h <= 0:
@@ -70,9 +56,9 @@ class Replay:
         failures = self._failures()
         self._check_slots(cluster)
         sizes = np.diff(failures.first_slot)
-        presence = Presence.of(self.outages)
-        n_there = presence.n_there[presence.epoch(failures.at_h)]
-        pairs, counts = np.unique(np.stack([sizes, n_there]), axis=1, return_counts=True)
+        from_h, present = presence(self.outages)
+        n_present = present.sum(axis=1)[_epoch(from_h, failures.at_h)]
+        pairs, counts = np.unique(np.stack([sizes, n_present]), axis=1, return_counts=True)
 
         def n_striking(n_slots: int) -> float:
             p = [p_strikes(int(size), n_slots, int(n_trace)) for size, n_trace in pairs.T]
@@ -99,12 +85,12 @@ class Replay:
         if self.from_first:
             begin_h = np.zeros(n_replications)
         place = self._places(stream(seed, block, "failures/trace/nodes"), n_replications)
-        failures, presence = self._failures(), Presence.of(self.outages)
+        failures, (changes_h, present) = self._failures(), presence(self.outages)
         row_h = np.repeat(failures.at_h, np.diff(failures.first_slot))
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
-            replication, at_h, row = _met(row_h, self.outages.window_h, begin_h, from_h, until_h)
-            epoch = presence.epoch(row_h[row])
-            slot = presence.slots(place, replication, epoch, failures.slot[row])
+            replication, at_h, row = _hits(row_h, self.outages.window_h, begin_h, from_h, until_h)
+            epoch = _epoch(changes_h, row_h[row])
+            slot = slots_at(present, place, replication, epoch, failures.slot[row])
             in_job = slot < cluster.n_nodes
             yield trace_of(
                 until_h, n_replications,
@@ -126,14 +112,13 @@ class Replay:
         )
 
     def _check_slots(self, cluster: Cluster) -> None:
-        presence = Presence.of(self.outages)
-        n_there, when = presence.n_there, ""
+        from_h, present = presence(self.outages)
+        n_present, when = present.sum(axis=1), ""
         if self.outages.lives is not None:
-            at_h = presence.from_h[n_there.argmin()]
-            when = f" at hour {at_h:.6g} of it: choose another period"
-        if cluster.n_nodes > n_there.min():
+            when = f" at hour {from_h[n_present.argmin()]:.6g} of it: choose another period"
+        if cluster.n_nodes > n_present.min():
             raise ParameterError(
-                f"the job has {cluster.n_nodes} nodes, the trace only {n_there.min()}{when}"
+                f"the job has {cluster.n_nodes} nodes, the trace only {n_present.min()}{when}"
             )
 
     def _failures(self) -> FailureTrace:
@@ -156,16 +141,11 @@ class Replay:
 
     def _places(self, rng: np.random.Generator, n_replications: int) -> Ints:
         """Place of each trace node in a random order, (n_replications, n_trace_nodes)."""
-        require_room(
-            BYTES_OF_AN_ASSIGNMENT * float(n_replications) * self.outages.n_nodes,
-            f"a table of the trace's {self.outages.n_nodes} nodes",
-            "a trace of {} times fewer nodes would fit",
-        )
         places = np.tile(np.arange(self.outages.n_nodes), (n_replications, 1))
         return rng.permuted(places, axis=1)
 
 
-def _met(
+def _hits(
     row_h: Floats, window_h: float, begin_h: Floats, from_h: float, until_h: float
 ) -> tuple[Ints, Floats, Ints]:
     """Replication, instant since its start [h] and row of the trace, (n_met,) each.
@@ -191,3 +171,50 @@ def _met(
     at_h = round_ * window_h + row_h[row] - begin_h[replication]
     # an instant at a border is of the chunk that counts it, whatever the subtraction rounds
     return replication, np.clip(at_h, from_h, np.nextafter(until_h, 0)), row
+
+
+# ------------------------------------------------------------------------ nodes that join and leave
+
+
+def presence(outages: Outages) -> tuple[Floats, Bools]:
+    """Instants at which nodes of a log join or leave [h], 0 first, and which nodes are there then.
+
+    (n_epochs,) and (n_epochs, n_nodes). Raises BudgetError where the table does not fit.
+    """
+    if outages.lives is None:
+        return np.zeros(1), np.ones((1, outages.n_nodes), dtype=bool)
+    _, enters_h, leaves_h = outages.lives
+    changes_h = np.concatenate([[0.0], enters_h, leaves_h])
+    from_h = np.unique(changes_h[(changes_h >= 0) & (changes_h < outages.window_h)])
+    require_room(
+        float(len(from_h) * len(enters_h)),
+        f"a table of {len(enters_h)} nodes that join and leave at {len(from_h)} instants",
+        "dates {} times coarser would fit",
+    )
+    at_h = from_h[:, None]
+    return from_h, (enters_h <= at_h) & (at_h < leaves_h)
+
+
+def _epoch(from_h: Floats, at_h: Floats) -> Ints:
+    """Between which changes instants [h] of the log lie, (n,)."""
+    return np.asarray(np.searchsorted(from_h, at_h, side="right") - 1, dtype=np.int64)
+
+
+def slots_at(present: Bools, place: Ints, replication: Ints, epoch: Ints, node: Ints) -> Ints:
+    """Number of each node among those that are there, (n_met,).
+
+    A job of n nodes has the first n of them: where a node joins or leaves, one changes at most.
+    `present` is (n_epochs, n_nodes), `place` of each node in a random order (n_replications,
+    n_nodes), the others are (n_met,).
+    """
+    if present.all():
+        return np.asarray(place[replication, node])
+    slot = np.empty(len(node), dtype=np.int64)
+    for number in np.unique(epoch):
+        rows = np.flatnonzero(epoch == number)
+        of_epoch, row = np.unique(replication[rows], return_inverse=True)
+        ordered = np.zeros((len(of_epoch), place.shape[1]), dtype=bool)
+        np.put_along_axis(ordered, place[of_epoch], present[number][None, :], axis=1)
+        before = np.cumsum(ordered, axis=1, dtype=np.int64) - 1
+        slot[rows] = before[row, place[replication[rows], node[rows]]]
+    return slot

@@ -34,18 +34,18 @@ class SeveralSources:
     def rates_per_h(self, cluster: Cluster, useful_h: float) -> tuple[float, ...]:
         """Expected failures of each source per hour of the clock [1/h]."""
         expected = (source.expected(cluster, useful_h) for _, source in self.sources)
-        return tuple(1.0 / each.mtbf_h for each in expected)
+        return tuple(1.0 / part.mtbf_h for part in expected)
 
     def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
         """Rates add up."""
-        each = [source.expected(cluster, useful_h) for _, source in self.sources]
-        rate = sum(1.0 / one.mtbf_h for one in each)
-        of_shards = np.array([1.0 / one.mtbf_shard_h for one in each])
+        parts = [source.expected(cluster, useful_h) for _, source in self.sources]
+        rate = sum(1.0 / part.mtbf_h for part in parts)
+        of_shards = np.array([1.0 / part.mtbf_shard_h for part in parts])
         rate_of_shards = sum(of_shards.tolist())
         if not rate_of_shards:
             return ExpectedFailures(1.0 / rate if rate else inf, inf, 0.0)
-        together = of_shards @ np.array([one.n_shards_together for one in each])
-        return ExpectedFailures(1.0 / rate, 1.0 / rate_of_shards, float(together / of_shards.sum()))
+        struck = of_shards @ np.array([part.n_shards_together for part in parts])
+        return ExpectedFailures(1.0 / rate, 1.0 / rate_of_shards, float(struck / of_shards.sum()))
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """As many as every source can draw at once."""
@@ -59,17 +59,17 @@ class SeveralSources:
         borders, *own_borders = tee(borders_h, 1 + len(self.sources))
         drawn = [
             source.draw(
-                cluster, (crc32(name.encode()) << SEED_BITS) + seed, block, n_replications, own
+                cluster, (crc32(name.encode()) << SEED_BITS) + seed, block, n_replications, own_h
             )
-            for (name, source), own in zip(self.sources, own_borders, strict=True)
+            for (name, source), own_h in zip(self.sources, own_borders, strict=True)
         ]
-        known: dict[int, FailureTrace] = {}  # of each source, the last chunk
+        chunk_of: dict[int, FailureTrace] = {}  # of each source, the last chunk
         from_h = 0.0
         for until_h in borders:
             for number, chunks in enumerate(drawn):
-                if number not in known or known[number].until_h <= from_h:
-                    known[number] = next(chunks)
-            rows = [_rows(number, chunk, from_h, until_h) for number, chunk in known.items()]
+                if number not in chunk_of or chunk_of[number].until_h <= from_h:
+                    chunk_of[number] = next(chunks)
+            rows = [_rows(number, chunk, from_h, until_h) for number, chunk in chunk_of.items()]
             yield trace_of(until_h, n_replications, *map(np.concatenate, zip(*rows, strict=True)))
             from_h = until_h
 
@@ -78,9 +78,9 @@ def _rows(number: int, chunk: FailureTrace, from_h: float, until_h: float) -> tu
     """A source's failed nodes from an instant on and before another, as columns of `trace_of`."""
     n_struck = np.diff(chunk.first_slot)
     at_h = np.repeat(chunk.at_h, n_struck)
-    (here,) = np.nonzero((at_h >= from_h) & (at_h < until_h))
+    (inside,) = np.nonzero((at_h >= from_h) & (at_h < until_h))
     columns = np.repeat(chunk.replication, n_struck), at_h, chunk.slot, chunk.repair_h
-    return *(column[here] for column in columns), np.full(len(here), number)
+    return *(column[inside] for column in columns), np.full(len(inside), number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def how_to_raise() -> str:
 
 
 def require_room(
-    n_bytes: float, what: str, remedy: str, *, fewer_fit: bool = False, share: float = 0.5
+    n_bytes: float, contents: str, remedy: str, *, fewer_fit: bool = False, share: float = 0.5
 ) -> None:
     """Refuse what would take more than its share of the budget, before it is allocated."""
     most = share * memory_bytes()
@@ -61,7 +61,7 @@ def require_room(
         return
     kind = TooManyReplicationsError if fewer_fit else BudgetError
     raise kind(
-        f"{what} would take {megabytes(n_bytes)} of memory, where {megabytes(most)} are left "
+        f"{contents} would take {megabytes(n_bytes)} of memory, where {megabytes(most)} are left "
         f"for that: {remedy.format(f'{n_bytes / most:.3g}')}; {how_to_raise()}"
     )
 
@@ -172,10 +172,10 @@ def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Gen
     if together > 1:
         step = max(1, PIECE // n_slots)
         for some in (place[begin : begin + step] for begin in range(0, n_failures, step)):
-            taken, row = np.zeros((len(some), n_slots), dtype=bool), np.arange(len(some))
+            is_used, row = np.zeros((len(some), n_slots), dtype=bool), np.arange(len(some))
             for nth, last in enumerate(lasts):
-                some[taken[row, some[:, nth]], nth] = last
-                taken[row, some[:, nth]] = True
+                some[is_used[row, some[:, nth]], nth] = last
+                is_used[row, some[:, nth]] = True
     return slots[place]
 
 
@@ -214,13 +214,6 @@ def replications_for(n_failed_nodes: float, n_clocks: float = 1.0) -> int:
 
 
 def stream(seed: int, block: int, name: str) -> np.random.Generator:
-    """The generator of one purpose in one block of replications.
-
-    Parameters
-    ----------
-    seed : the scenario's seed, a non-negative integer
-    block : number of the block of replications, from 0
-    name : what the draws are for, e.g. ``"failures/job"``
-    """
+    """The generator of one purpose, e.g. ``"failures/job"``, in one block of replications."""
     purpose = np.random.SeedSequence(seed, spawn_key=(block, crc32(name.encode())))
     return np.random.Generator(np.random.SFC64(purpose))

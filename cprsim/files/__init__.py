@@ -32,10 +32,6 @@ OMITTED = {"exclude_if": not_}  # of a field whose key is not there where it is 
 Record = TypeVar("Record")
 
 
-class CodecError(ValueError):
-    """Plain data do not hold the record that was asked for; the message names the key."""
-
-
 def finite_or_none(value: float) -> float | None:
     """A number where it is finite, else None."""
     return float(value) if isfinite(value) else None
@@ -94,8 +90,8 @@ class Tagged:
         from pydantic_core import core_schema
 
         return core_schema.tagged_union_schema(
-            {one.__name__: handler.generate_schema(one) for one in self.kinds},
-            discriminator=lambda one: one.get(TAG) if isinstance(one, dict) else type(one).__name__,
+            {member.__name__: handler.generate_schema(member) for member in self.kinds},
+            discriminator=lambda it: it.get(TAG) if isinstance(it, dict) else type(it).__name__,
             serialization=core_schema.wrap_serializer_function_ser_schema(
                 lambda record, write: {TAG: type(record).__name__, **write(record)}
             ),
@@ -118,20 +114,21 @@ def encode(record: Any) -> Any:
     return _adapter(kind).dump_python(record, mode="json", by_alias=True, warnings="none")
 
 
-def decode(kind: type[Record], plain: Any, given: Mapping[str, Any] | None = None) -> Record:
+def decode(kind: type[Record], plain: Any, not_stored: Mapping[str, Any] | None = None) -> Record:
     """The record that `encode` wrote; a key that is missing has its default, others are ignored.
 
-    `given`: values of the fields that are not stored.
-    Raises ValueError, TypeError, LookupError.
+    `not_stored`: values of the fields that the file lacks.
+    Raises ValueError, which names the key; TypeError, where the data are no mapping.
     """
     from pydantic import ValidationError
 
-    asked: Any = kind
+    schema: Any = kind
     try:
-        record: Record = _adapter(asked).validate_python({**plain, **given} if given else plain)
+        data = {**plain, **not_stored} if not_stored else plain
+        record: Record = _adapter(schema).validate_python(data)
     except ValidationError as error:
         first = error.errors()[0]
-        raise CodecError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error
+        raise ValueError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error
     return record
 
 
@@ -170,12 +167,12 @@ def whole_file(
 
 
 @contextmanager
-def writes(what: object) -> Iterator[None]:
-    """Raise WriteError where the system can't write `what`, which the block does."""
+def writes(file: object) -> Iterator[None]:
+    """Raise WriteError where the system can't write `file`, which the block does."""
     try:
         yield
     except OSError as error:
-        raise WriteError(f"can't write {what}: {error.strerror or error}") from error
+        raise WriteError(f"can't write {file}: {error.strerror or error}") from error
 
 
 def write_whole(path: Path, text: str) -> None:

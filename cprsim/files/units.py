@@ -25,13 +25,13 @@ _UNIT = r"[A-Za-zµμ%$€£¥]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?"
 _QUANTITY = re.compile(rf"\s*(?P<number>{NUMBER})(?:\s*(?P<unit>{_UNIT}))?\s*")
 
 
-def _named(factors: Mapping[str, Fraction | int]) -> dict[str, Fraction]:
+def _by_name(factors: Mapping[str, Fraction | int]) -> dict[str, Fraction]:
     """A factor for each of the names that a key lists."""
-    return {name: Fraction(one) for names, one in factors.items() for name in names.split()}
+    return {name: Fraction(factor) for names, factor in factors.items() for name in names.split()}
 
 
 SECOND = Fraction(1, 3600)
-HOURS_OF = _named({
+HOURS_OF = _by_name({
     "ns": SECOND / 10**9,
     "us µs μs": SECOND / 10**6,
     "ms": SECOND / 1000,
@@ -43,7 +43,7 @@ HOURS_OF = _named({
     "month months": Fraction(1461, 2),
     "a yr yrs year years": 8766,
 })  # fmt: skip
-BYTES_OF = _named({
+BYTES_OF = _by_name({
     "B byte bytes": 1,
     "bit bits": Fraction(1, 8),
     **{f"{prefix}B": 1000**n for n, prefix in enumerate("kMGTPE", 1)},
@@ -53,14 +53,14 @@ BYTES_OF = _named({
 
 
 def _per_time(factors: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    return {f"{one}/{h}": factors[one] / HOURS_OF[h] for one in factors for h in HOURS_OF}
+    return {f"{unit}/{h}": factors[unit] / HOURS_OF[h] for unit in factors for h in HOURS_OF}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dimension:
     """A kind of quantity: how users may write it and which unit it has inside."""
 
-    what: str  # with its article, as errors say it
+    name: str  # with its article, as errors say it
     factors: dict[str, Fraction]  # what each unit is in the unit inside
     examples: tuple[str, ...]
     written: str  # units that `format` may choose, the preferred one first
@@ -78,11 +78,11 @@ class Dimension:
         Raises ParameterError where `text` is no number with a fitting unit, or not finite.
         """
         try:
-            number, unit = split_quantity(text, f"is not {self.what}")
+            number, unit = split_quantity(text, f"is not {self.name}")
             if not unit:
                 raise ParameterError("has no unit")
             if unit not in self.factors:
-                raise ParameterError(f"has `{unit}`, which is no unit of {self.what}")
+                raise ParameterError(f"has `{unit}`, which is no unit of {self.name}")
             return float(number * self.factors[unit])
         except ParameterError as error:
             raise ParameterError(f"{error}: write for example {hint or self.hint}") from None
@@ -99,9 +99,9 @@ class Dimension:
 
 @lru_cache(maxsize=10_000)  # the points of a sweep say the same few values again and again
 def _shortest(dimension: Dimension, value: float) -> str:
-    found = []
-    first, *others = dimension.written.split()
-    for unit in (first, *others):
+    texts = []
+    first, *units = dimension.written.split()
+    for unit in (first, *units):
         exact = Fraction(value) / dimension.factors[unit]
         if unit != first and not Fraction(1, 10) <= exact < 10**6:
             continue  # readable numbers only; the first unit can always say it
@@ -109,9 +109,9 @@ def _shortest(dimension: Dimension, value: float) -> str:
         for digits in (4, 8, 12, 15, 16, 17, 20):
             text = plain_number(Decimal(f"{number:.{digits}g}"))
             if float(Fraction(text) * dimension.factors[unit]) == value:
-                found.append(f"{text} {unit}")
+                texts.append(f"{text} {unit}")
                 break
-    return min(found, key=lambda one: one.index(" "))
+    return min(texts, key=lambda text: text.index(" "))
 
 
 TIME = Dimension(
@@ -134,13 +134,13 @@ BANDWIDTH = Dimension(
 )
 THROUGHPUT = Dimension(
     "a throughput",
-    _per_time(_named({"sample samples": 1})),
+    _per_time(_by_name({"sample samples": 1})),
     examples=("20000 samples/s",),
     written="samples/h samples/s",
 )
 HAZARD = Dimension(
     "a hazard",
-    _per_time(_named({"failure failures": 1})),
+    _per_time(_by_name({"failure failures": 1})),
     examples=("0.02 failures/h", "12 failures/year"),
     written="failures/h failures/d failures/min",
 )
@@ -165,7 +165,7 @@ class Quantity:
         if isinstance(value, int | float) and not isinstance(value, bool):
             raise ParameterError(f"is a bare number: write its unit, for example {example}")
         if not isinstance(value, str):
-            raise ParameterError(f"is not {self.dimension.what}: write for example {example}")
+            raise ParameterError(f"is not {self.dimension.name}: write for example {example}")
         if self.in_steps and re.fullmatch(IN_STEPS, value):
             raise ParameterError("is in steps of a length that is not said: give `job.step`")
         inside = self.dimension.parse(value, example)
@@ -207,17 +207,17 @@ def split_quantity(
     return exact, re.sub(r"\s", "", match["unit"] or "")
 
 
-def unit_factor(unit: str, other: str) -> Fraction:
+def unit_factor(unit: str, inside: str) -> Fraction:
     """What one `unit` is in the `other` one; any label, and none, is its own unit.
 
     Raises ParameterError where they do not measure the same.
     """
-    if unit == other:
+    if unit == inside:
         return Fraction(1)
     for factors in (dimension.factors for dimension in DIMENSIONS):
-        if unit in factors and other in factors:
-            return factors[unit] / factors[other]
-    raise ParameterError(f"mixes `{unit or 'no unit'}` and `{other or 'no unit'}`")
+        if unit in factors and inside in factors:
+            return factors[unit] / factors[inside]
+    raise ParameterError(f"mixes `{unit or 'no unit'}` and `{inside or 'no unit'}`")
 
 
 def plain_number(number: Decimal) -> str:

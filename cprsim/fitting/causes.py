@@ -46,15 +46,15 @@ def by_cause(fitted: Fitted, first: FirstUptime = FirstUptime.NEW) -> list[OfCau
     grouped, n_job = _grouped(fitted.outages), fitted.n_job_nodes
     names = grouped.cause_names
     chosen = [replace(grouped, chosen=grouped.cause_code == code) for code in range(len(names))]
-    times = [uptimes(one, first) for one in chosen]
-    rates = [job_rate_per_h(one, n_job) for one in chosen]
-    found: list[OfCause] = []
-    for name, one, its, struck, rate in zip(
+    times = [uptimes(outages, first) for outages in chosen]
+    rates = [job_rate_per_h(outages, n_job) for outages in chosen]
+    causes: list[OfCause] = []
+    for name, outages, lifetimes, struck, rate in zip(
         names, chosen, times, cumulative_incidence(times, AGES_H), rates, strict=True
     ):
-        n, repairs = len(one.failed_at_h), repair_times(one)
-        seen, known_h = Estimate.of_count(n), repairs.duration_h[repairs.observed]
-        low, high = (rate * seen.low / n, rate * seen.high / n) if n else (0.0, inf)
+        n, repairs = len(outages.failed_at_h), repair_times(outages)
+        n_events, known_h = Estimate.of_count(n), repairs.duration_h[repairs.observed]
+        low, high = (rate * n_events.low / n, rate * n_events.high / n) if n else (0.0, inf)
         row: dict[str, Any] = {
             "cause": name,
             "n_failures": n,
@@ -65,38 +65,39 @@ def by_cause(fitted: Fitted, first: FirstUptime = FirstUptime.NEW) -> list[OfCau
         }
         not_fitted = ""
         try:
-            weibull = fit(WEIBULL, its)
+            weibull = fit(WEIBULL, lifetimes)
             for number in (*weibull.parameters, weibull.mean):
                 row |= number.columns(f"uptime_{number.name}")
         except (ParameterError, NotConvergedError) as error:
             not_fitted = str(error)
         try:
-            log = fit_failures(
-                one.where(one.chosen), fitted.observation, fitted.origin, n_job_nodes=n_job,
+            fitted_alone = fit_failures(
+                outages.where(outages.chosen), fitted.observation, fitted.origin, n_job_nodes=n_job,
                 n_bootstrap=0,
             )  # fmt: skip
-            alone = failures_fragment(log)
-            written: Fragment | str = replace(alone, above=[f"cause: {name}", *alone.above])
+            fragment = failures_fragment(fitted_alone)
+            written: Fragment | str = replace(fragment, above=[f"cause: {name}", *fragment.above])
             text = str(written)
         except ParameterError as error:
             written, text = str(error), f"# no fragment: {error}\n"
-        found.append((row | {"not_fitted": not_fitted, "fragment": text}, written))
-    return sorted(found, key=lambda one: (-one[0]["overhead_saved_fraction"], one[0]["cause"]))
+        causes.append((row | {"not_fitted": not_fitted, "fragment": text}, written))
+    return sorted(causes, key=lambda of: (-of[0]["overhead_saved_fraction"], of[0]["cause"]))
 
 
 def _grouped(outages: Outages) -> Outages:
     """The log with rare causes as one."""
     counts = np.bincount(outages.cause_code[outages.in_window], minlength=len(outages.cause_names))
     order = np.argsort(-counts, kind="stable")[:MOST_CAUSES]
-    kept = [code for code in order.tolist() if counts[code] >= FEWEST]
-    if len(kept) < 2:
+    frequent = [code for code in order.tolist() if counts[code] >= FEWEST]
+    if len(frequent) < 2:
         raise ParameterError(
-            f"--causes: the log names {len(kept)} cause(s) with {FEWEST} failures; two are needed"
+            f"--causes: the log names {len(frequent)} cause(s) with {FEWEST} failures; two are "
+            "needed"
         )
-    names = [outages.cause_names[code] or NAMELESS for code in kept]
-    code = np.full(len(outages.cause_names), len(kept), dtype=np.int64)
-    code[kept] = np.arange(len(kept))
-    if (code == len(kept)).any():
+    names = [outages.cause_names[code] or NAMELESS for code in frequent]
+    code = np.full(len(outages.cause_names), len(frequent), dtype=np.int64)
+    code[frequent] = np.arange(len(frequent))
+    if (code == len(frequent)).any():
         names.append(OTHER)
     return replace(outages, cause_code=code[outages.cause_code], cause_names=tuple(names))
 
@@ -108,14 +109,14 @@ def cumulative_incidence(
     times = of_causes[0]
     ended: Bools = np.zeros(times.n, dtype=bool)
     of_cause: list[Bools] = []
-    for one in of_causes:
-        of_cause.append(one.observed & ~ended)
-        ended = ended | one.observed
+    for lifetimes in of_causes:
+        of_cause.append(lifetimes.observed & ~ended)
+        ended = ended | lifetimes.observed
     curve = survival_curve(replace(times, observed=ended))
-    each = curve.before / times.n_at_risk(curve.age_h)
+    p_end = curve.before / times.n_at_risk(curve.age_h)
     places = np.searchsorted(curve.age_h, ages_h, side="right")
     struck = [np.searchsorted(curve.age_h, times.duration_h[of]) for of in of_cause]
-    shares = [np.cumsum(each * np.bincount(one, minlength=len(each))) for one in struck]
+    shares = [np.cumsum(p_end * np.bincount(age, minlength=len(p_end))) for age in struck]
     return [tuple(np.append(0.0, share)[places].tolist()) for share in shares]
 
 
@@ -126,7 +127,7 @@ def overhead(rate_per_h: float) -> float:
 
 def fragment_of_all(causes: Sequence[OfCause]) -> Fragment | str:
     """A source for each cause, the first under `failures`, others under `scopes`; or why not."""
-    written = {row["cause"]: one for row, one in causes if isinstance(one, Fragment)}
+    written = {row["cause"]: fragment for row, fragment in causes if isinstance(fragment, Fragment)}
     if not written:
         return f"no cause can be written: {causes[0][1]}"
     first, *others = written.values()
@@ -134,12 +135,12 @@ def fragment_of_all(causes: Sequence[OfCause]) -> Fragment | str:
     # the first has all of the section failures
     scopes: list[dict[str, Any]] = [{"name": name, "reach": "node", "share": 1.0}]
     below = list(first.below)
-    for name, one in zip(names, others, strict=True):
-        section = one.sections["failures"].items()  # a scope takes no intervals
+    for name, fragment in zip(names, others, strict=True):
+        section = fragment.sections["failures"].items()  # a scope takes no intervals
         source = {key: value for key, value in section if not key.endswith("_95")}
         scopes.append({"name": name, "reach": "node", "failures": source})
-        said = [line for line in one.above if line not in first.above]
-        below += [f"{name}: {line}" for line in (*said, *one.below)]
+        new_lines = [line for line in fragment.above if line not in first.above]
+        below += [f"{name}: {line}" for line in (*new_lines, *fragment.below)]
     below += [f"{row['cause']}: no fragment: {why}" for row, why in causes if isinstance(why, str)]
     sections = {**first.sections, "scopes": scopes}
     return Fragment(sections, [*ONE_SOURCE, *first.above], first.remarks, below)

@@ -68,15 +68,15 @@ def fit_frailty(lifetimes: Lifetimes) -> tuple[Fit, ...]:
         lifetimes = lifetimes.of_units(nth)
     for form in _FORMS:
         try:
-            found = _fit(form, lifetimes)
+            fitted = _fit(form, lifetimes)
         except NotConvergedError:
             if form.name == "alike":
                 raise
             continue
-        shapes = [one for one in found.parameters if one.name in GAMMA]
-        if all(one.high < UNDECIDED * one.low for one in shapes):  # else the nodes are alike
-            fits.append(found)
-    return tuple(sorted(fits, key=lambda one: one.aic))
+        shapes = [number for number in fitted.parameters if number.name in GAMMA]
+        if all(shape.high < UNDECIDED * shape.low for shape in shapes):  # else nodes are alike
+            fits.append(fitted)
+    return tuple(sorted(fits, key=lambda fitted: fitted.aic))
 
 
 def _fit(form: _Form, lifetimes: Lifetimes) -> Fit:
@@ -84,14 +84,14 @@ def _fit(form: _Form, lifetimes: Lifetimes) -> Fit:
     start = np.array([0.0, log_mean(lifetimes), *form.start])
     if lifetimes.n >= 2 * FEW:  # begin at the maximum of those of every n-th node
         start = nearer(_likelihood(form, lifetimes.of_units(lifetimes.n // FEW)), start)
-    found = likelihood.at_maximum(likelihood.maximum(start))
+    maximum = likelihood.at_maximum(likelihood.maximum(start))
     # nodes are the units already: both errors are the same
-    found = replace(found, clustered=found.covariance)
-    lifetime, frailty = form.unpack(found.point)
+    maximum = replace(maximum, clustered=maximum.covariance)
+    lifetime, frailty = form.unpack(maximum.point)
     return Fit(
-        form.name, lifetime, found.log_likelihood, len(found.point), lifetimes.n_observed,
-        found.parameters({**WEIBULL.scales, **form.scales}.items()),
-        found.derived("mean_h", lambda at: form.unpack(at)[0].mean_h), frailty=frailty,
+        form.name, lifetime, maximum.log_likelihood, len(maximum.point), lifetimes.n_observed,
+        maximum.parameters({**WEIBULL.scales, **form.scales}.items()),
+        maximum.derived("mean_h", lambda at: form.unpack(at)[0].mean_h), frailty=frailty,
     )  # fmt: skip
 
 
@@ -120,14 +120,16 @@ def _likelihood(form: _Form, lifetimes: Lifetimes) -> Likelihood:
         hazard[late] -= np.exp(shape * (log_entry - log_scale))
         return of_nodes(hazard)
 
-    def each(at: Floats) -> Floats:
+    def contributions(at: Floats) -> Floats:
         lifetime, frailty = form.unpack(at)
         shape, log_scale = lifetime.shape, log(lifetime.scale_h)
         log_hazards = (shape - 1) * log_ages + n_failures * (log(shape) - shape * log_scale)
         of_frailty = frailty.log_likelihood(n_failures, hazards(shape, log_scale))
         return np.asarray((log_hazards + of_frailty)[stands_for], dtype=np.float64)
 
-    return Likelihood(form.name, each, lambda at: float(each(at).sum()), int(ended.sum()))
+    return Likelihood(
+        form.name, contributions, lambda at: float(contributions(at).sum()), int(ended.sum())
+    )
 
 
 def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
@@ -136,14 +138,14 @@ def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
     Returns its times, the number of the node of each, and which number stands for each node.
     """
     _, node, n_times = np.unique(lifetimes.unit, return_inverse=True, return_counts=True)
-    alone = np.flatnonzero(n_times[node] == 1)
-    seen = np.stack([lifetimes.duration_h, lifetimes.entry_h, lifetimes.observed])[:, alone]
-    _, first, alike = np.unique(seen, axis=1, return_index=True, return_inverse=True)
+    single = np.flatnonzero(n_times[node] == 1)
+    columns = np.stack([lifetimes.duration_h, lifetimes.entry_h, lifetimes.observed])[:, single]
+    _, first, group = np.unique(columns, axis=1, return_index=True, return_inverse=True)
     stands_for = np.arange(len(n_times))
-    stands_for[node[alone]] = node[alone[first]][alike]
-    kept, number = np.unique(stands_for, return_inverse=True)
-    mine = np.isin(node, kept)
-    return lifetimes.where(mine), np.searchsorted(kept, node[mine]), number
+    stands_for[node[single]] = node[single[first]][group]
+    standing, number = np.unique(stands_for, return_inverse=True)
+    mine = np.isin(node, standing)
+    return lifetimes.where(mine), np.searchsorted(standing, node[mine]), number
 
 
 # -------------------------------------------------------------------------------------- with shocks
@@ -160,7 +162,8 @@ class CorrelatedFit:
     @property
     def left_out(self) -> list[str]:
         """Forms of whose numbers the log says nothing."""
-        return [one.name for one in _FORMS if one.name not in {form.family for form in self.forms}]
+        fitted = {form.family for form in self.forms}
+        return [form.name for form in _FORMS if form.name not in fitted]
 
 
 def fit_correlated(outages: Outages) -> CorrelatedFit:
@@ -169,7 +172,7 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     Raises ParameterError where hardly any node failed alone.
     """
     failures = outages.where(outages.in_window)
-    single, sizes = _alone(failures)
+    single, sizes = _beginning_alone(failures)
     singles = uptimes(failures.where(single), FirstUptime.NEW)
     if singles.n_observed < 3:
         raise ParameterError(
@@ -180,12 +183,12 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     return CorrelatedFit(fit_frailty(singles), _shocks(sizes, outages), ages_h)
 
 
-def _alone(outages: Outages) -> tuple[Bools, Ints]:
+def _beginning_alone(outages: Outages) -> tuple[Bools, Ints]:
     """Which outages begin alone (of other causes all, as they censor), and all groups' sizes."""
     begins = begins_instant(outages.start_h[outages.chosen])
-    alone = np.ones(outages.n_outages, dtype=bool)
-    alone[outages.chosen] = begins & np.append(begins[1:], True)
-    return alone, group_sizes(begins)
+    is_alone = np.ones(outages.n_outages, dtype=bool)
+    is_alone[outages.chosen] = begins & np.append(begins[1:], True)
+    return is_alone, group_sizes(begins)
 
 
 def _shocks(sizes: Ints, outages: Outages) -> Shocks | None:

@@ -23,6 +23,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
 from cprsim.files.units import SIZE
+from cprsim.fitting.families import FAMILIES
 from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
 from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
@@ -30,7 +31,6 @@ from cprsim.fitting.likelihood import Fit
 from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")
-FAMILIES = ("exponential", "weibull", "gamma", "lognormal")  # those that a cost can have
 FEWEST = 3  # durations, below which nothing can be said of their spread
 FEW = 20  # below which it is said how wide the intervals are
 SMALLEST_SHAPE = 0.1  # that a scenario takes
@@ -57,7 +57,7 @@ class Bandwidth:
 
     def in_words(self, kind: str) -> str:
         """What it is, and of how much."""
-        rate, low, high = (f"{one:.4g}" for one in self.gbit_s.triple)
+        rate, low, high = (f"{number:.4g}" for number in self.gbit_s.triple)
         sure = f"95 %: {low} to {high}" if self.rate.has_interval else "no interval: one alone"
         return (
             f"{count(self.n, kind)} with bytes, {self.mean_bytes / 1e9:.4g} GB on average: "
@@ -90,7 +90,7 @@ class CostFit(Subject):
     @property
     def best(self) -> Fit | None:
         """The best family that a scenario takes; None where a fixed time is better."""
-        return None if self.fixed is not None else next(iter(_named(self.ranking)), None)
+        return None if self.fixed is not None else next(iter(_simulable(self.ranking)), None)
 
     @property
     def family(self) -> str:
@@ -119,19 +119,19 @@ class CostFit(Subject):
 
     @property
     def row(self) -> dict[str, Any]:
-        found, of = super().row | {"resolution_h": self.resolution_h}, self.bandwidth
-        if of is not None:
-            found |= {"n_with_bytes": of.n, **of.rate.columns("bytes_per_h")}
-            found |= {"mean_bytes": of.mean_bytes, "duration_cv": of.duration_cv}
-            found["per_byte_cv"] = of.per_byte_cv
-        return found
+        row, bandwidth = super().row | {"resolution_h": self.resolution_h}, self.bandwidth
+        if bandwidth is not None:
+            row |= {"n_with_bytes": bandwidth.n, **bandwidth.rate.columns("bytes_per_h")}
+            row |= {"mean_bytes": bandwidth.mean_bytes, "duration_cv": bandwidth.duration_cv}
+            row["per_byte_cv"] = bandwidth.per_byte_cv
+        return row
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know of this fit."""
         kind, n, n_zero = self.name, self.lifetimes.n, self.lifetimes.n_zero
         mean, step, low, high = (
-            f"{3600 * one:.3g}" for one in
+            f"{3600 * hours:.3g}" for hours in
             (self.mean.mean, self.resolution_h, self.mean.low, self.mean.high)
         )  # fmt: skip
         best = self.ranking.best if self.ranking else None
@@ -183,12 +183,12 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
     ranking = None
     if durations.n >= FEWEST and np.ptp(durations.duration_h) > ROUNDING * resolution_h:
         ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
-    named = _named(ranking)
+    simulable = _simulable(ranking)
     # the exponential alone is left, for times that hardly vary: then their mean says more
     left = ranking is not None and len(ranking.failed) and ranking.best.family == "exponential"
-    if not named or (left and _cv(durations.duration_h) < LIKE_EXPONENTIAL):
+    if not simulable or (left and _cv(durations.duration_h) < LIKE_EXPONENTIAL):
         fixed = fixed or _undecided(durations.duration_h)
-    elif fixed is not None and named[0].aic < fixed_aic:
+    elif fixed is not None and simulable[0].aic < fixed_aic:
         fixed = None
     order = np.argsort(start_h, kind="stable")
     end_h = np.maximum.accumulate((start_h + all_h)[order])
@@ -199,18 +199,18 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
     )  # fmt: skip
 
 
-def _named(ranking: Ranking | None) -> list[Fit]:
+def _simulable(ranking: Ranking | None) -> list[Fit]:
     """The families that a scenario takes, the best first."""
-    found = []
-    for one in ranking.judged if ranking else ():
-        spread = one.spread
+    simulable = []
+    for fit in ranking.judged if ranking else ():
+        spread = fit.spread
         try:
-            one.distribution.simulable()
+            fit.distribution.simulable()
         except ParameterError:
             continue
         if spread is None or spread.name != "shape" or spread.mean >= SMALLEST_SHAPE:
-            found.append(one)
-    return found
+            simulable.append(fit)
+    return simulable
 
 
 def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Estimate | None, float]:
@@ -241,8 +241,8 @@ def _undecided(duration_h: Floats) -> Estimate:
 
 def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
     """Bytes per hour over all rows that name their bytes and take some time (ratio estimator)."""
-    known = ~np.isnan(n_bytes) & (duration_h > 0)
-    n_bytes, duration_h = n_bytes[known], duration_h[known]
+    usable = ~np.isnan(n_bytes) & (duration_h > 0)
+    n_bytes, duration_h = n_bytes[usable], duration_h[usable]
     n = len(n_bytes)
     if n == 0:
         return None
@@ -266,33 +266,33 @@ def _cv(values: Floats) -> float:
 def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
     """The section `costs`, with `storage` as an alternative where the log names bytes."""
     section: dict[str, Any] = {}
-    remarks, known = {}, []
-    for one in fits:
-        mean, (per_hour, unit) = one.mean, unit_of(one.mean.mean)
+    remarks, bandwidths = {}, []
+    for fit in fits:
+        mean, (per_hour, unit) = fit.mean, unit_of(fit.mean.mean)
         cost: Any = f"{mean.mean * per_hour:.6g} {unit}"
-        cost = cost if one.best is None else duration(one.best, cost)
-        section[one.name] = {"stall": cost} if one.name == "save" else cost
-        said = [f"{count(one.lifetimes.n, one.name)}, {one.family}", "no interval: too few"]
+        cost = cost if fit.best is None else duration(fit.best, cost)
+        section[fit.name] = {"stall": cost} if fit.name == "save" else cost
+        remark = [f"{count(fit.lifetimes.n, fit.name)}, {fit.family}", "no interval: too few"]
         if mean.has_interval:
-            shown = mean.times(per_hour)
-            bounds = f"between {shown.low:.4g} and {shown.high:.4g}"
-            said[1] = f"{bounds if one.best is None else f'mean {interval(shown)}'} {unit}"
-        if one.best is not None and (spread := one.best.spread) is not None:
-            said.append(f"{spread.name} {interval(spread)}")
-        remarks[one.name] = "; ".join(said)
-        if one.bandwidth is not None and one.name in ("save", "load"):
-            known.append((one.name, one.bandwidth))
+            in_unit = mean.times(per_hour)
+            bounds = f"between {in_unit.low:.4g} and {in_unit.high:.4g}"
+            remark[1] = f"{bounds if fit.best is None else f'mean {interval(in_unit)}'} {unit}"
+        if fit.best is not None and (spread := fit.best.spread) is not None:
+            remark.append(f"{spread.name} {interval(spread)}")
+        remarks[fit.name] = "; ".join(remark)
+        if fit.bandwidth is not None and fit.name in ("save", "load"):
+            bandwidths.append((fit.name, fit.bandwidth))
     below = [f"{kind}: not in the log, say it" for kind in ("save", "load") if kind not in section]
     for kind in ("detect", "reschedule"):
         if kind not in section:
             section[kind], remarks[kind] = "0 s", "not in the log: put yours here"
-    if known:
-        kind, first = known[0]
+    if bandwidths:
+        kind, first = bandwidths[0]
         below += [
             f"or from the bytes: `{kind}: transfer`, {first.mean_bytes / 1e9:.6g} GB over `emb_ps` "
             "as `shard_size`, and",
             f"storage: {{bandwidth: {first.gbit_s.mean:.6g} Gbit/s}}",
-            *(bandwidth.in_words(name) for name, bandwidth in known),
+            *(bandwidth.in_words(name) for name, bandwidth in bandwidths),
         ]
     return Fragment({"costs": section}, [f"fitted to {origin}"], remarks, below)
 
@@ -358,10 +358,10 @@ def _resolution_h(rows: pd.DataFrame, times: Times) -> Floats:
     """How finely each row writes its times [h]: the finer of start and end."""
     unit_h = HOURS.get(times.unit or "", 1.0)
     step = _step_of_stamp_h if times.dated else lambda cell: unit_h * 10.0 ** -_decimals(cell)
-    both = (
+    steps_h = (
         np.array([step(cell.strip()) for cell in rows[key].fillna("")]) for key in ("start", "end")
     )
-    return np.asarray(np.maximum(np.minimum(*both), FINEST_H), dtype=np.float64)
+    return np.asarray(np.maximum(np.minimum(*steps_h), FINEST_H), dtype=np.float64)
 
 
 def _decimals(cell: str) -> int:

@@ -62,36 +62,38 @@ class SearchFamily:
         """Density of times that ended, survival of others (equal ones once), given their entry."""
         ended, censored = np.flatnonzero(lifetimes.observed), np.flatnonzero(~lifetimes.observed)
         ended_h, late = lifetimes.duration_h[ended], lifetimes.entry_h > 0
-        censored_h, which = np.unique(lifetimes.duration_h[censored], return_inverse=True)
+        censored_h, place = np.unique(lifetimes.duration_h[censored], return_inverse=True)
         late_ended_h = lifetimes.entry_h[ended][late[ended]]
         late_censored_h = lifetimes.entry_h[censored][late[censored]]
         summed = _Ended(ended_h)
 
         def survived(distribution: Distribution) -> Floats:
             """Contribution of each time that had not ended."""
-            found = -distribution.cumulative_hazard(censored_h)[which]
+            contributions = -distribution.cumulative_hazard(censored_h)[place]
             if len(late_censored_h):
-                found[late[censored]] += distribution.cumulative_hazard(late_censored_h)
-            return found
+                contributions[late[censored]] += distribution.cumulative_hazard(late_censored_h)
+            return contributions
 
-        def each(at: Floats) -> Floats:
+        def contributions_at(at: Floats) -> Floats:
             distribution = self.distribution(at)
-            found = np.empty(lifetimes.n)
-            found[ended], found[censored] = (
+            contributions = np.empty(lifetimes.n)
+            contributions[ended], contributions[censored] = (
                 distribution.log_density(ended_h),
                 survived(distribution),
             )
-            found[late & lifetimes.observed] += distribution.cumulative_hazard(late_ended_h)
-            return found
+            contributions[late & lifetimes.observed] += distribution.cumulative_hazard(late_ended_h)
+            return contributions
 
         def total(at: Floats) -> float:
             distribution = self.distribution(at)  # which refuses what is outside the domain
-            seen = self.ended(summed, *at.tolist())
+            of_ended = self.ended(summed, *at.tolist())
             if len(late_ended_h):
-                seen += float(distribution.cumulative_hazard(late_ended_h).sum())
-            return float(np.append(survived(distribution), seen).sum()) if len(censored) else seen
+                of_ended += float(distribution.cumulative_hazard(late_ended_h).sum())
+            if len(censored) == 0:
+                return of_ended
+            return float(np.append(survived(distribution), of_ended).sum())
 
-        return Likelihood(self.name, each, total, len(ended))
+        return Likelihood(self.name, contributions_at, total, len(ended))
 
     def search(self, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Distribution:
         """The most likely member, to a slope."""
@@ -108,11 +110,11 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
     if lifetimes.n >= 2 * FEW:  # begin at the maximum of every n-th of them
         some = lifetimes.where(slice(None, None, lifetimes.n // FEW))
         start = nearer(family.likelihood(some), start, 1 / FEW)
-    found = likelihood.at_maximum(likelihood.maximum(start), lifetimes.unit)
+    maximum = likelihood.at_maximum(likelihood.maximum(start), lifetimes.unit)
     return Fit(
-        family.name, family.distribution(found.point), found.log_likelihood,
-        len(family.scales), lifetimes.n_observed, found.parameters(family.scales.items()),
-        found.derived("mean_h", lambda at: family.distribution(at).mean_h),
+        family.name, family.distribution(maximum.point), maximum.log_likelihood,
+        len(family.scales), lifetimes.n_observed, maximum.parameters(family.scales.items()),
+        maximum.derived("mean_h", lambda at: family.distribution(at).mean_h),
     )  # fmt: skip
 
 
@@ -214,10 +216,10 @@ def fit_piecewise(lifetimes: Lifetimes) -> Fit:
 
     variance = np.diag(1 / n_ends)  # of the logarithms
     log_likelihood = float((n_ends * np.log(rates)).sum() - n_ends.sum())
-    found = Maximum(np.log(rates), log_likelihood, variance, variance)
+    maximum = Maximum(np.log(rates), log_likelihood, variance, variance)
     return Fit(
         "piecewise", PiecewiseHazard(ages_h, tuple(rates.tolist())), log_likelihood,
         2 * len(rates) - 1, len(ends_h),
-        found.parameters((f"hazard_from_{begin:.4g}_h", exp) for begin in ages_h),
-        found.derived("mean_h", lambda at: hazards(at).mean_h),
+        maximum.parameters((f"hazard_from_{begin:.4g}_h", exp) for begin in ages_h),
+        maximum.derived("mean_h", lambda at: hazards(at).mean_h),
     )  # fmt: skip

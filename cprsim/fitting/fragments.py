@@ -38,19 +38,20 @@ class Fragment:
 
     def __str__(self) -> str:
         """As YAML, with the remarks as comments."""
-        lines = [f"# {one_line(one, MOST_LINE)}" for one in self.above]
+        lines = [f"# {one_line(line, MOST_LINE)}" for line in self.above]
         for name, section in self.sections.items():
             if isinstance(section, str):
                 lines.append(f"{name}: {section}")
                 continue
             lines.append(f"{name}:")
             if isinstance(section, list):
-                for one in section:
-                    first, *rest = _block(one, {}, "    ")
-                    lines += [f"  - {first.strip()}", *rest]
+                for entry in section:
+                    first, *others = _block(entry, {}, "    ")
+                    lines += [f"  - {first.strip()}", *others]
             else:
                 lines += _block(section, self.remarks, "  ")
-        return "\n".join([*lines, *(f"# {one_line(one, MOST_LINE)}" for one in self.below)]) + "\n"
+        lines += [f"# {one_line(line, MOST_LINE)}" for line in self.below]
+        return "\n".join([*lines, ""])
 
 
 def _block(section: Mapping[str, Any], remarks: Mapping[str, str], indent: str) -> Iterator[str]:
@@ -68,7 +69,7 @@ def _block(section: Mapping[str, Any], remarks: Mapping[str, str], indent: str) 
 
 def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_flow(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {_flow(entry)}' for key, entry in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_flow, value))}]"
     return str(value)
@@ -89,8 +90,9 @@ def failures_fragment(fitted: Fitted) -> Fragment:
     try:
         return _correlated_fragment(fitted)
     except ParameterError as error:
-        found, note = job_fragment(fitted), "nodes that differ are asked for, but can't be written:"
-        return replace(found, above=[f"{note} {error}", *found.above])
+        fragment = job_fragment(fitted)
+        note = f"nodes that differ are asked for, but can't be written: {error}"
+        return replace(fragment, above=[note, *fragment.above])
 
 
 def fragment_of(fitted: Fitted) -> Fragment | str:
@@ -105,9 +107,9 @@ def _correlated_fragment(fitted: Fitted) -> Fragment:
     """Kind `correlated`: nodes that differ, and shocks. Raises as `failures_fragment`."""
     correlated, outages = fitted.correlated, fitted.outages
     assert correlated is not None  # nodes that differ were asked for
-    forms = [(one.family, one) for one in correlated.forms]
+    forms = [(form.family, form) for form in correlated.forms]
     best, passed_over = _first(forms, _check_form)
-    lifetime, (shape, scale_h, *others) = best.distribution, best.parameters
+    lifetime, (shape, scale_h, *frailty_numbers) = best.distribution, best.parameters
     assert isinstance(lifetime, Weibull)
     mean_h = lifetime.mean_h
     mean = scale_h.times(mean_h / scale_h.mean)
@@ -119,7 +121,7 @@ def _correlated_fragment(fitted: Fitted) -> Fragment:
         "start": "every node counts as new when the log begins",
         "watched": "the job starts somewhere in the log",
     }
-    frailty, by_name = best.frailty, {one.name: one for one in others}
+    frailty, by_name = best.frailty, {number.name: number for number in frailty_numbers}
     if isinstance(frailty, Lemons):
         share = f"{100 * frailty.share:.6g} %"
         section["lemons"] = {"share": share, "factor": _digits(frailty.factor)}
@@ -130,15 +132,15 @@ def _correlated_fragment(fitted: Fitted) -> Fragment:
         remarks["frailty"] = interval(by_name["frailty_shape"])
     if (shocks := correlated.shocks) is not None:
         counts = zip(shocks.sizes, shocks.shares, strict=True)
-        seen = shocks.rate_per_h * outages.window_h  # how often each size was
-        sizes = {size: float(round(share * seen)) for size, share in counts}
+        n_shocks = shocks.rate_per_h * outages.window_h  # how often each size was
+        sizes = {size: float(round(share * n_shocks)) for size, share in counts}
         every = f"{1 / shocks.rate_per_h:.6g} h"
         section["shocks"] = {"every": every, "sizes": sizes, "nodes": shocks.n_nodes}
     section |= {"start": "fresh", "watched": f"{correlated.ages_h:.6g} h", "clock": "wall"}
     n_job, n_nodes = fitted.n_job_nodes, outages.n_nodes
-    own = failures_of_a_node(lifetime, best.frailty, FIRST_H, correlated.ages_h)
+    failures_of_node = failures_of_a_node(lifetime, best.frailty, FIRST_H, correlated.ages_h)
     events = 0.0 if shocks is None else shocks.striking(n_job)[0]
-    mtbf_h = FIRST_H / (n_job * own + events * FIRST_H)
+    mtbf_h = FIRST_H / (n_job * failures_of_node + events * FIRST_H)
     part = f" ({n_job / n_nodes:.4g} of the nodes)" if n_job < n_nodes else ""
     above = [
         f"{outages.n_outages} outages of {n_nodes} nodes in {outages.window_h:.6g} h; nodes: "
@@ -185,7 +187,7 @@ def job_fragment(fitted: Fitted) -> Fragment:
         f"{fit.n_observed} gaps between failures of {n_nodes} nodes, {fit.family}: AIC "
         f"{fit.aic:.1f}, KS {fit.ks:.3f}",
         *passed_over,
-        f"{fitted.together.share_of_zero_gaps:.1%} of all gaps are zero (nodes that failed "
+        f"{fitted.groups.share_of_zero_gaps:.1%} of all gaps are zero (nodes that failed "
         "together) and not part of the fit",
         f"for a job on {n_job} of the {n_nodes} nodes of the log, whose share of the failures is "
         f"{fitted.job_share:.4g}{scaled}",
@@ -199,22 +201,22 @@ def best_for_scenario(
 ) -> tuple[Fit, list[str]]:
     """The best family that a scenario takes with times so much longer, and why not better ones."""
 
-    def check(one: Fit) -> None:
-        limits.writable(stretched(one.distribution.simulable(), longer), mean_h)
+    def check(fit: Fit) -> None:
+        limits.writable(stretched(fit.distribution.simulable(), longer), mean_h)
 
-    return _first(((one.family, one) for one in judged), check)
+    return _first(((fit.family, fit) for fit in judged), check)
 
 
 def _first(candidates: Iterable[tuple[str, T]], check: Callable[[T], None]) -> tuple[T, list[str]]:
     """The first that a check does not refuse, and why those before it were."""
     reasons = []
-    for name, one in candidates:
+    for name, candidate in candidates:
         try:
-            check(one)
+            check(candidate)
         except ParameterError as error:
             reasons.append(f"not {name}: {error}")
             continue
-        return one, reasons
+        return candidate, reasons
     raise ParameterError("no fitted family can stand in a scenario: " + "; ".join(reasons))
 
 
@@ -258,9 +260,9 @@ def _repairs(fitted: Fitted) -> str:
     ranking = fitted.repairs.ranking
     if ranking is None:
         return f"no repair times: {fitted.repairs.why_not}"
-    named = [one for one in ranking.judged if one.family != PiecewiseHazard.family]
+    parametric = [fit for fit in ranking.judged if fit.family != PiecewiseHazard.family]
     try:
-        best, _ = best_for_scenario(named, limits.REPAIR_H)
+        best, _ = best_for_scenario(parametric, limits.REPAIR_H)
     except ParameterError as error:
         return f"no repair times: {error}"
     doubt = "; none fits the repair times" if ranking.none_fits else ""
@@ -300,8 +302,8 @@ def interval(estimate: Estimate) -> str:
 def _time(mean: Estimate) -> dict[str, Any]:
     """An MTBF, with its interval where that is none for a scenario cut."""
     ends = _ends(mean, limits.MTBF_H)
-    known = {"mtbf_95": [f"{end} h" for end in ends]} if ends else {}
-    return {"mtbf": f"{mean.mean:.6g} h", **known}
+    interval_95 = {"mtbf_95": [f"{end} h" for end in ends]} if ends else {}
+    return {"mtbf": f"{mean.mean:.6g} h", **interval_95}
 
 
 def _spread(spread: Estimate) -> dict[str, Any]:
@@ -321,4 +323,4 @@ def count(n: int, kind: str) -> str:
 
 def unit_of(time_h: float) -> tuple[float, str]:
     """Units in an hour, and the unit in which people say a time: up to 120 s, up to 120 min, h."""
-    return next((each for each in UNITS if not time_h * each[0] >= 120), (1.0, "h"))
+    return next((unit for unit in UNITS if not time_h * unit[0] >= 120), (1.0, "h"))

@@ -7,7 +7,7 @@ alike and fitted again (parametric bootstrap).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf, log, nan
 from typing import Any
@@ -99,16 +99,16 @@ class Subject:
         """Each family, the best by AIC first: how well it fits, and its parameters by name."""
         return [
             (
-                one.family,
+                fit.family,
                 {
-                    "log_likelihood": one.log_likelihood, "aic": one.aic,
-                    "bic": one.bic, "ks": one.ks, "p_value": one.p_value,
-                    "rmse_survival": one.rmse_survival,
-                    "extrapolated": self.lifetimes.extrapolates(one.mean.mean),
+                    "log_likelihood": fit.log_likelihood, "aic": fit.aic,
+                    "bic": fit.bic, "ks": fit.ks, "p_value": fit.p_value,
+                    "rmse_survival": fit.rmse_survival,
+                    "extrapolated": self.lifetimes.extrapolates(fit.mean.mean),
                 },
-                {**one.by_name, "mean_h": self.mean_of(one)},
+                {**fit.by_name, "mean_h": self.mean_of(fit)},
             )
-            for one in (self.ranking.judged if self.ranking else ())
+            for fit in (self.ranking.judged if self.ranking else ())
         ]  # fmt: skip
 
     @property
@@ -158,7 +158,7 @@ def rank(
     *,
     n_bootstrap: int = 199,
     seed: int = 0,
-    families: Sequence[str] = ALL_FAMILIES,
+    families: Iterable[str] = ALL_FAMILIES,
 ) -> Ranking:
     """Fit every family that converges, judge it by so many samples, and sort by AIC.
 
@@ -173,28 +173,29 @@ def rank(
     for name in families:
         try:
             piecewise = name == PiecewiseHazard.family
-            found = fit_piecewise(lifetimes) if piecewise else fit(FAMILIES[name], lifetimes)
+            fitted = fit_piecewise(lifetimes) if piecewise else fit(FAMILIES[name], lifetimes)
         except NotConvergedError as error:
             failed.append((name, str(error)))
             continue
-        ks, rmse = distances(found.distribution, lifetimes, curve)
+        ks, rmse = distances(fitted.distribution, lifetimes, curve)
         p_value = nan
         if n_bootstrap > 0:
-            ks_of_some = ks if resampled_every == 1 else _ks_again(found, some)
-            p_value = _p_value(found, some, inf if ks_of_some is None else ks_of_some,
+            ks_of_some = ks if resampled_every == 1 else _ks_again(fitted, some)
+            p_value = _p_value(fitted, some, inf if ks_of_some is None else ks_of_some,
                                n_bootstrap, seed)  # fmt: skip
-        judged.append(replace(found, ks=ks, p_value=p_value, rmse_survival=rmse))
+        judged.append(replace(fitted, ks=ks, p_value=p_value, rmse_survival=rmse))
     if not judged:
         raise ParameterError("no family can be fitted: " + "; ".join(why for _, why in failed))
-    ranked = tuple(sorted(judged, key=lambda one: one.aic))
+    ranked = tuple(sorted(judged, key=lambda fitted: fitted.aic))
     return Ranking(ranked, tuple(failed), fitted_every, resampled_every)
 
 
 def _p_value(fitted: Fit, lifetimes: Lifetimes, ks: float, n_bootstrap: int, seed: int) -> float:
     rng = stream(seed, 0, f"fit/bootstrap/{fitted.family}")
     samples = (resampled(fitted.distribution, lifetimes, rng) for _ in range(n_bootstrap))
-    found = [again for one in samples if (again := _ks_again(fitted, one)) is not None]
-    return (1 + sum(again >= ks for again in found)) / (1 + len(found)) if found else nan
+    redrawn = (_ks_again(fitted, sample) for sample in samples)
+    at_least = [again >= ks for again in redrawn if again is not None]
+    return (1 + sum(at_least)) / (1 + len(at_least)) if at_least else nan
 
 
 def _ks_again(fitted: Fit, sample: Lifetimes) -> float | None:
@@ -215,12 +216,12 @@ def _with_competitors(lifetimes: Lifetimes, rng: np.random.Generator) -> Lifetim
     """When another kind of end would have censored times that ended before, drawn once."""
     if not lifetimes.competed.any():
         return lifetimes
-    other = survival_curve(replace(lifetimes, observed=lifetimes.competed))
+    competitors = survival_curve(replace(lifetimes, observed=lifetimes.competed))
     ended = lifetimes.observed
-    steps = np.append(1.0, other.survival)
-    beyond = steps[np.searchsorted(other.age_h, lifetimes.duration_h[ended], side="right")]
-    later = np.searchsorted(-other.survival, -beyond * rng.random(len(beyond)), side="left")
-    drawn_h = np.append(other.age_h, np.inf)[later]
+    steps = np.append(1.0, competitors.survival)
+    beyond = steps[np.searchsorted(competitors.age_h, lifetimes.duration_h[ended], side="right")]
+    later = np.searchsorted(-competitors.survival, -beyond * rng.random(len(beyond)), side="left")
+    drawn_h = np.append(competitors.age_h, np.inf)[later]
     limit_h = lifetimes.limit_h.copy()
     limit_h[ended] = np.maximum(np.minimum(limit_h[ended], drawn_h), lifetimes.duration_h[ended])
     return replace(lifetimes, limit_h=limit_h)

@@ -103,13 +103,13 @@ def lifetimes_of(
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
     entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
     limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
-    seen = duration_h > entry_h
+    is_positive = duration_h > entry_h
     return Lifetimes(
         duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64),
         np.arange(n) if unit is None else unit,
         np.zeros(n, dtype=bool) if competed is None else competed,
-        int((~seen & observed).sum()),
-    ).where(seen)  # fmt: skip
+        int((~is_positive & observed).sum()),
+    ).where(is_positive)  # fmt: skip
 
 
 def gaps(outages: Outages) -> Lifetimes:
@@ -161,10 +161,10 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     ended = ~last
     ended[~last] = outages.chosen[order]
     # under way at 0: no up-time before it; down at the end: none after it
-    kept = (end_h >= begin_h) & ~(last & (begin_h >= until_h))
-    kept &= ~(guessed & (end_h <= begin_h))  # closed by the next failure
+    is_uptime = (end_h >= begin_h) & ~(last & (begin_h >= until_h))
+    is_uptime &= ~(guessed & (end_h <= begin_h))  # closed by the next failure
     if first is FirstUptime.UNKNOWN:
-        kept &= ~is_first
+        is_uptime &= ~is_first
     competed = ~(last | ended)
     until_h[competed] = end_h[competed]
     if entry_h is not None:
@@ -172,10 +172,10 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     end_h -= begin_h  # since the renewal, as all columns are
     until_h -= begin_h
     return lifetimes_of(
-        end_h[kept],
-        ended[kept],
-        entry_h=None if entry_h is None else entry_h[kept],
-        limit_h=until_h[kept],
-        unit=node[kept],
-        competed=competed[kept],
+        end_h[is_uptime],
+        ended[is_uptime],
+        entry_h=None if entry_h is None else entry_h[is_uptime],
+        limit_h=until_h[is_uptime],
+        unit=node[is_uptime],
+        competed=competed[is_uptime],
     )

@@ -93,12 +93,12 @@ class Fit:
     @property
     def by_name(self) -> dict[str, Parameter]:
         """The parameters by their names."""
-        return {one.name: one for one in self.parameters}
+        return {parameter.name: parameter for parameter in self.parameters}
 
     @property
     def spread(self) -> Parameter | None:
         """Shape of Weibull and gamma, sigma of lognormal."""
-        return next((one for one in self.parameters if one.name in ("shape", "sigma")), None)
+        return self.by_name.get("shape", self.by_name.get("sigma"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Likelihood:
     """A log-likelihood of search numbers, (p,), to be made largest."""
 
     name: str
-    each: Callable[[Floats], Floats]  # contributions, (n,)
+    contributions: Callable[[Floats], Floats]  # (n,)
     total: Callable[[Floats], float]  # their sum, where there is a quicker way to it
     n_observed: int
 
@@ -127,30 +127,30 @@ class Likelihood:
 
         def value(point: Floats) -> float:
             last.clear()
-            last[point.tobytes()] = there = loss(point)
-            return there
+            last[point.tobytes()] = loss_here = loss(point)
+            return loss_here
 
         def slopes(point: Floats) -> Floats:
             """As BFGS takes them itself, to the last bit, at a fraction of the time."""
-            there = last.get(point.tobytes())
-            there = loss(point) if there is None else there
-            found = np.empty(len(point))
+            loss_here = last.get(point.tobytes())
+            loss_here = loss(point) if loss_here is None else loss_here
+            slope_of = np.empty(len(point))
             for i in range(len(point)):
                 beyond = point.copy()
                 beyond[i] += SMALL_STEP
                 if beyond[i] == point[i]:  # so far out that the step is lost
                     beyond[i] += SMALL_STEP * point[i]
-                found[i] = (loss(beyond) - there) / float(beyond[i] - point[i])
-            return found
+                slope_of[i] = (loss(beyond) - loss_here) / float(beyond[i] - point[i])
+            return slope_of
 
         with np.errstate(all="ignore"):
-            found = optimize.minimize(
+            minimum = optimize.minimize(
                 value, start, method="BFGS", jac=slopes, options={"gtol": slope}
             )
-        if found.fun >= IMPOSSIBLE or not np.abs(found.jac).max() < STEEPEST:
-            reason = found.message.rstrip(".")
+        if minimum.fun >= IMPOSSIBLE or not np.abs(minimum.jac).max() < STEEPEST:
+            reason = minimum.message.rstrip(".")
             raise NotConvergedError(f"{self.name}: no maximum of the likelihood found ({reason})")
-        return np.asarray(found.x, dtype=np.float64)
+        return np.asarray(minimum.x, dtype=np.float64)
 
     def at_maximum(self, point: Floats, units: Ints | None = None) -> Maximum:
         """What the likelihood says around its maximum, its contributions clustered by units.
@@ -161,11 +161,13 @@ class Likelihood:
         steps = STEP * np.eye(n)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("error", linalg.LinAlgWarning)
-            there = self.each(point)
+            middle = self.contributions(point)
             try:
-                sides = [(self.each(point + h), self.each(point - h)) for h in steps]
+                sides = [
+                    (self.contributions(point + h), self.contributions(point - h)) for h in steps
+                ]
                 scores = np.array([up - down for up, down in sides]) / (2 * STEP)
-                covariance = linalg.inv(-self._curvature(point, sides, there))
+                covariance = linalg.inv(-self._curvature(point, sides, middle))
             except (
                 ParameterError, OverflowError, ValueError, linalg.LinAlgError, linalg.LinAlgWarning
             ):  # fmt: skip
@@ -173,12 +175,12 @@ class Likelihood:
         if not (np.isfinite(covariance).all() and (np.diag(covariance) > 0).all()):
             raise NotConvergedError(f"{self.name}: the likelihood is flat, no parameter stands out")
         if units is not None:
-            seen = np.bincount(units) > 0
-            scores = np.array([np.bincount(units, weights=score)[seen] for score in scores])
+            has_times = np.bincount(units) > 0
+            scores = np.array([np.bincount(units, weights=score)[has_times] for score in scores])
         n_units = scores.shape[1]
         few = n_units / (n_units - 1) if n_units > 1 else np.nan
         clustered = few * covariance @ (scores @ scores.T) @ covariance
-        return Maximum(point, float(there.sum()), covariance, clustered)
+        return Maximum(point, float(middle.sum()), covariance, clustered)
 
     def _curvature(
         self, point: Floats, sides: list[tuple[Floats, Floats]], middle: Floats
@@ -188,9 +190,9 @@ class Likelihood:
         curvature = np.diag([float((up + down - 2 * middle).sum()) for up, down in sides])
         for i in range(n):
             for j in range(i):
-                both = np.zeros(n)
-                both[[i, j]] = STEP
-                ends = self.each(point + both) + self.each(point - both)
+                diagonal = np.zeros(n)
+                diagonal[[i, j]] = STEP
+                ends = self.contributions(point + diagonal) + self.contributions(point - diagonal)
                 along = float((ends - 2 * middle).sum())
                 curvature[i, j] = curvature[j, i] = (along - curvature[i, i] - curvature[j, j]) / 2
         return curvature / STEP**2
@@ -207,7 +209,7 @@ class Maximum:
 
     def parameters(self, scales: Iterable[tuple[str, Scale]]) -> tuple[Parameter, ...]:
         """The search numbers as parameters."""
-        errors = (np.sqrt(np.diag(one)).tolist() for one in (self.covariance, self.clustered))
+        errors = (np.sqrt(np.diag(c)).tolist() for c in (self.covariance, self.clustered))
         return tuple(
             Parameter.of_search(name, at, error, clustered, scale)
             for (name, scale), at, error, clustered in zip(
@@ -222,6 +224,7 @@ class Maximum:
             [log(positive(self.point + h) / positive(self.point - h)) for h in steps]
         ) / (2 * STEP)
         error, clustered = (
-            sqrt(max(float(slope @ one @ slope), 0.0)) for one in (self.covariance, self.clustered)
+            sqrt(max(float(slope @ covariance @ slope), 0.0))
+            for covariance in (self.covariance, self.clustered)
         )
         return Parameter.of_search(name, log(positive(self.point)), error, clustered)

@@ -49,11 +49,11 @@ INFERRED = {
 
 
 def observation(
-    outages: Outages, first: FirstUptime, known: Mapping[str, tuple[str, str]] | None = None
+    outages: Outages, first: FirstUptime, said_facts: Mapping[str, tuple[str, str]] | None = None
 ) -> Observation:
     """The observation of a log; `known` is what a user said besides."""
     origins = {name: ("inferred", how) for name, how in INFERRED.items()}
-    origins |= {**outages.facts, **(known or {})}
+    origins |= {**outages.facts, **(said_facts or {})}
     values: dict[str, int | str] = {
         "n_nodes": outages.n_nodes,
         "begins": outages.origin,
@@ -123,9 +123,9 @@ def togetherness(outages: Outages) -> Togetherness:
 
 def job_rate_per_h(outages: Outages, n_job: int) -> float:
     """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
-    together = togetherness(outages)
+    groups = togetherness(outages)
     watched_h = node_hours(outages) / outages.n_nodes
-    return len(together.sizes) * together.share_of_job(n_job, outages.n_nodes) / watched_h
+    return len(groups.sizes) * groups.share_of_job(n_job, outages.n_nodes) / watched_h
 
 
 def begins_instant(at_h: Floats) -> Bools:

@@ -55,7 +55,7 @@ class Fitted:
     gaps: Subject
     uptimes: Subject
     repairs: Subject
-    together: Togetherness
+    groups: Togetherness
     trend: Trend
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
@@ -72,7 +72,7 @@ class Fitted:
     @property
     def job_share(self) -> float:
         """Share of the failures that strike the job."""
-        return self.together.share_of_job(self.n_job_nodes, self.outages.n_nodes)
+        return self.groups.share_of_job(self.n_job_nodes, self.outages.n_nodes)
 
     @property
     def weekly_dispersion(self) -> float:
@@ -82,8 +82,8 @@ class Fitted:
     @property
     def _node(self) -> list[int]:
         """The node of each failure."""
-        found: list[int] = self.outages.node[self.outages.in_window & self.outages.chosen].tolist()
-        return found
+        chosen = self.outages.in_window & self.outages.chosen
+        return list(map(int, self.outages.node[chosen]))
 
     @property
     def share_of_worst(self) -> float:
@@ -115,13 +115,13 @@ class Fitted:
     @property
     def wider(self) -> float:
         """Times the variance of a Poisson number that of the failures is; NaN if that is open."""
-        known = isfinite(self.weekly_dispersion) and self.outages.window_h >= FEW_WEEKS * WEEK_H
-        return max(self.weekly_dispersion, 1.0) if known else nan
+        is_known = isfinite(self.weekly_dispersion) and self.outages.window_h >= FEW_WEEKS * WEEK_H
+        return max(self.weekly_dispersion, 1.0) if is_known else nan
 
     @property
     def mtbf_h(self) -> Estimate:
         """Of the events that strike the job while its nodes are there, allowing for bunching."""
-        rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.together.sizes)
+        rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.groups.sizes)
         mtbf_h = 1 / rate if rate > 0 else inf
         error = sqrt((self.wider if isfinite(self.wider) else 1.0) / n_events)
         low_h, high_h = (mtbf_h * exp(sign * ROUNDED_Z_95 * error) for sign in (-1, 1))
@@ -145,9 +145,9 @@ class Fitted:
     @property
     def contradictions(self) -> list[str]:
         """What in the log contradicts one distribution."""
-        none_fit = [one.name for one in self.subjects if one.ranking and one.ranking.none_fits]
-        groups = self.together.larger
-        found = {
+        none_fit = [of.name for of in self.subjects if of.ranking and of.ranking.none_fits]
+        groups = self.groups.larger
+        contradictions = {
             "the rate changes over the log": self.trend.differs,
             f"no family fits the {' and the '.join(none_fit)}": none_fit,
             f"nodes fail together ({len(groups)} times, up to {max(groups, default=0)} at once)":
@@ -155,27 +155,27 @@ class Fitted:
             f"nodes differ (the worst {WORST_FRACTION:.0%} have {self.share_of_worst:.1%} of the "
             "failures)": self.differ,
         }  # fmt: skip
-        return [text for text, holds in found.items() if holds]
+        return [text for text, holds in contradictions.items() if holds]
 
     @property
     def remarks(self) -> list[str]:
         """What contradicts the fit, had to be inferred, does not count; worst nodes, warnings."""
-        said = "Nothing in the log contradicts the fit."
+        verdict = "Nothing in the log contradicts the fit."
         if self.contradictions:
-            said = f"What does not fit one distribution: {'; '.join(self.contradictions)}."
+            verdict = f"What does not fit one distribution: {'; '.join(self.contradictions)}."
         facts = self.observation
         guessed = [text for name, text in FACTS.items() if facts[name].source == "inferred"]
         if guessed:
             listed = " and ".join(filter(None, (", ".join(guessed[:-1]), guessed[-1])))
-            said += f" The log does not say {listed}: that is inferred from its failures alone."
+            verdict += f" The log does not say {listed}: that is inferred from its failures alone."
         worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())
         most = (
             [f"The worst nodes by count: {worst} of {self.n_failures} failures."] if worst else []
         )
         dropped = self.outages.dropped
-        others = [one for one in self.warnings if one not in dropped]
-        return [said, *sentences(["; ".join(dropped)] if dropped else []), *most,
-                *sentences(others)]  # fmt: skip
+        further_warnings = [warning for warning in self.warnings if warning not in dropped]
+        return [verdict, *sentences(["; ".join(dropped)] if dropped else []), *most,
+                *sentences(further_warnings)]  # fmt: skip
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -184,35 +184,35 @@ class Fitted:
             f"the first half of the log has {self.trend.first_half} failures, the second "
             f"{self.trend.second_half}; {self.trend.in_words()}; choose a period"
         )
-        found = [
-            *(f"{one.name}: the mean is extrapolated beyond {one.lifetimes.longest_h:,.6g} h, the "
-              "longest time watched"
-              for one in self.subjects
-              if one.mean is not None and one.lifetimes.extrapolates(one.mean.mean)),
+        warnings = [
+            *(f"{subject.name}: the mean is extrapolated beyond "
+              f"{subject.lifetimes.longest_h:,.6g} h, the longest time watched"
+              for subject in self.subjects
+              if subject.mean is not None and subject.lifetimes.extrapolates(subject.mean.mean)),
             halves if self.trend.differs else "",
             *silences(self.outages),
-            *(warning for one in self.subjects for warning in _warnings_of(one)),
+            *(warning for subject in self.subjects for warning in _warnings_of(subject)),
             self.open_ages,
             *self.outages.notes,
         ]  # fmt: skip
-        return tuple(one for one in found if one)
+        return tuple(filter(None, warnings))
 
     # ------------------------------------------------------------------------- as tables
 
     @cached_property
     def frames(self) -> dict[str, list[Row]]:
         """All numbers, a row of each table as a mapping."""
-        found = frames_of(self.subjects)
+        tables = frames_of(self.subjects)
         for form in self.correlated.forms if self.correlated else ():
             beyond = form.distribution.mean_h > self.outages.window_h
             numbers = {"log_likelihood": form.log_likelihood, "aic": form.aic}
             numbers["extrapolated"] = beyond
             mean = Estimate(form.distribution.mean_h)
-            _add(found, "nodes", form.family, numbers, {**form.by_name, "mean_h": mean})
-        found["observation"] = [
+            _add(tables, "nodes", form.family, numbers, {**form.by_name, "mean_h": mean})
+        tables["observation"] = [
             {"fact": name, **fact._asdict()} for name, fact in self.observation.items()
         ]
-        return found
+        return tables
 
 
 def fit_failures(
@@ -231,8 +231,8 @@ def fit_failures(
             f"a job of {n_job} nodes: the log has {outages.n_nodes} (a log says nothing of more "
             "nodes than were watched; --nodes says how many were)"
         )
-    together = togetherness(outages)
-    if len(together.sizes) < 2:
+    groups = togetherness(outages)
+    if len(groups.sizes) < 2:
         raise ParameterError(
             f"{nothing}: its {int(outages.in_window.sum())} failure(s) all begin at the same "
             f"instant; two instants at least are needed"
@@ -240,7 +240,7 @@ def fit_failures(
     observed = observed or observation(outages, first)
     times = {"gaps": gaps(outages), "uptimes": uptimes(outages, first)}
     times["repairs"] = repair_times(outages)
-    subjects = {name: _subject(name, one, n_bootstrap) for name, one in times.items()}
+    subjects = {name: _subject(name, lifetimes, n_bootstrap) for name, lifetimes in times.items()}
     if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
         raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
     correlated, why_not = None, ""
@@ -249,7 +249,7 @@ def fit_failures(
     except (ParameterError, NotConvergedError) as error:
         why_not = str(error)
     return Fitted(
-        outages, observed, origin, cause, n_job, **subjects, together=together,
+        outages, observed, origin, cause, n_job, **subjects, groups=groups,
         trend=trend(outages), correlated=correlated, why_not_correlated=why_not,
         open_ages=_open_ages(outages, observed, first, subjects["uptimes"]),
     )  # fmt: skip
@@ -290,31 +290,32 @@ def _open_ages(
     one node that may resemble each other.
     """
     judged = of_uptimes.ranking.judged if of_uptimes.ranking else ()
-    mine = [one for one in judged if one.family == WEIBULL.name]
-    if not mine or observed["ages"].source != "inferred":
+    weibulls = [weibull for weibull in judged if weibull.family == WEIBULL.name]
+    if not weibulls or observed["ages"].source != "inferred":
         return ""
-    (other,) = set(FirstUptime) - {first}
-    fits = {first: mine[0]}
+    (opposite,) = set(FirstUptime) - {first}
+    fits = {first: weibulls[0]}
     try:
-        fits[other] = fit(WEIBULL, uptimes(outages, other).at_most(MOST_FITTED)[0])
+        fits[opposite] = fit(WEIBULL, uptimes(outages, opposite).at_most(MOST_FITTED)[0])
     except (ParameterError, NotConvergedError):
         return ""
     new, unknown = fits[FirstUptime.NEW], fits[FirstUptime.UNKNOWN]
     if not any(map(_disagree, new.parameters, unknown.parameters)):
         return ""
-    said = (
-        f"shape {one.parameters[0].mean:.3g}, mean {one.mean.mean:.4g} h" for one in (new, unknown)
+    numbers = (
+        f"shape {weibull.parameters[0].mean:.3g}, mean {weibull.mean.mean:.4g} h"
+        for weibull in (new, unknown)
     )
     return (
         "the nodes' ages when the log begins are unknown, and matter: Weibull up-times have {} "
         "where nodes count as new, {} where their first up-times are left out; say which with "
-        "--age new or --age unknown".format(*said)
+        "--age new or --age unknown".format(*numbers)
     )
 
 
-def _disagree(one: Parameter, other: Parameter) -> bool:
-    variances = [(each.clustered_error / each.mean) ** 2 for each in (one, other)]
-    apart = abs(log(other.mean / one.mean))
+def _disagree(new: Parameter, unknown: Parameter) -> bool:
+    variances = [(parameter.clustered_error / parameter.mean) ** 2 for parameter in (new, unknown)]
+    apart = abs(log(unknown.mean / new.mean))
     return apart > max(Z99 * sqrt(abs(variances[1] - variances[0])), log(WORTH_SAYING))
 
 
@@ -326,7 +327,7 @@ def _time(hours: float) -> str:
 
 def sentences(warnings: Iterable[str]) -> list[str]:
     """Each with a capital and a full stop."""
-    return [f"{one[:1].upper()}{one[1:].rstrip('.')}." for one in warnings]
+    return [f"{warning[:1].upper()}{warning[1:].rstrip('.')}." for warning in warnings]
 
 
 # ------------------------------------------------------------------------------ rows of tables
@@ -334,12 +335,12 @@ def sentences(warnings: Iterable[str]) -> list[str]:
 
 def frames_of(subjects: Sequence[Subject]) -> dict[str, list[Row]]:
     """Kinds of times, the families fitted to each, and their parameters."""
-    found: dict[str, list[Row]] = {"times": [], "families": [], "parameters": []}
-    for one in subjects:
-        found["times"].append(one.row)
-        for family, numbers, by_name in one.fitted:
-            _add(found, one.name, family, numbers, by_name)
-    return found
+    tables: dict[str, list[Row]] = {"times": [], "families": [], "parameters": []}
+    for subject in subjects:
+        tables["times"].append(subject.row)
+        for family, numbers, by_name in subject.fitted:
+            _add(tables, subject.name, family, numbers, by_name)
+    return tables
 
 
 def _add(
@@ -347,10 +348,10 @@ def _add(
     by_name: dict[str, Estimate],
 ) -> None:  # fmt: skip
     """A family, and its parameters (times in hours)."""
-    which = {"times": times, "family": family}
-    frames["families"].append(which | numbers)
-    for name, one in by_name.items():
+    key = {"times": times, "family": family}
+    frames["families"].append(key | numbers)
+    for name, number in by_name.items():
         errors = {
-            error: getattr(one, error, nan) for error in ("standard_error", "clustered_error")
+            error: getattr(number, error, nan) for error in ("standard_error", "clustered_error")
         }
-        frames["parameters"].append(which | {"parameter": name} | one.columns("value") | errors)
+        frames["parameters"].append(key | {"parameter": name} | number.columns("value") | errors)

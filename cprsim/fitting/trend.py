@@ -93,9 +93,9 @@ def silences(outages: Outages) -> list[str]:
     longest_h = float(np.diff(at_h).max())
     ends = (("first", at_h[0]), ("last", outages.window_h - at_h[-1]))
     return [
-        f"no failure in the {which} {silent_h:.5g} h of the window, where the longest gap between "
+        f"no failure in the {end} {silent_h:.5g} h of the window, where the longest gap between "
         f"failures is {longest_h:.4g} h: was it watched then? --period says so otherwise"
-        for (which, silent_h), is_given in zip(ends, outages.window_given, strict=True)
+        for (end, silent_h), is_given in zip(ends, outages.window_given, strict=True)
         if is_given and silent_h > SILENT * longest_h
     ]
 

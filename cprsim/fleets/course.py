@@ -24,7 +24,6 @@ from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_
 from cprsim.scenario.job import Fleet
 from cprsim.scenario.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.scenario.schema import dump_scenario
 from cprsim.simulate.blocks import BlockDraws
 from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
 from cprsim.simulate.job import SimulatedJob, StaleShard
@@ -72,7 +71,7 @@ class PreparedFleet:
         jobs = {
             "arrive_h": arrive_h,
             "kind": np.repeat(np.arange(len(n_jobs)), n_jobs),
-            "nth": np.concatenate([np.arange(one) for one in n_jobs]),
+            "nth": np.concatenate([np.arange(n_alike) for n_alike in n_jobs]),
         }
         return pd.DataFrame(jobs).sort_values("arrive_h", kind="stable", ignore_index=True)
 
@@ -84,34 +83,22 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
     if section.spares is not None and not knows_repair:
         message = "is missing: with `fleet.spares`, say when a failed node comes back"
         raise ScenarioError.at(loaded.place("fleet.spares"), message, key="cluster.repair")
-    kinds = _kinds(loaded, population)
-    for kind, experiment in zip(population.kinds, kinds, strict=True):
-        n_nodes = experiment.cluster.n_nodes
-        if section.nodes is not None and n_nodes > section.nodes:
-            message = f"is {section.nodes:,}, and a job takes {n_nodes:,} nodes: it can't start"
+    kinds = []
+    for number, kind in enumerate(population.kinds):
+        experiment = assemble(scenario_of(loaded, kind, number))
+        cluster = replace(experiment.cluster, n_spares=section.spares)
+        if section.nodes is not None and cluster.n_nodes > section.nodes:
+            n_nodes = f"{cluster.n_nodes:,} nodes"
+            message = f"is {section.nodes:,}, and a job takes {n_nodes}: it can't start"
             raise ScenarioError.at(kind.place, message, key="fleet.nodes")
+        kinds.append(replace(experiment, cluster=cluster))
     for number, policy in enumerate(kinds[0].policies):
         try:
             require_legal(policy, kinds[0].cluster, kinds[0].scopes)  # where spares can run out
         except ParameterError as error:
             key = f"recovery.{number}"
             raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
-    return PreparedFleet(section, loaded.scenario.simulation.seed, population, kinds)
-
-
-_last: tuple[object, list[Experiment]] | None = None  # key, and kinds of jobs
-
-
-def _kinds(loaded: LoadedScenario, population: Population) -> tuple[Experiment, ...]:
-    """The kinds of jobs; those of the fleet before, where only what they share is another."""
-    global _last
-    alone = loaded.varied({"fleet": None, "prices": None}, loaded.place).scenario
-    key = (dump_scenario(alone), population.kinds, loaded.path)
-    if _last is None or _last[0] != key:
-        numbered = enumerate(population.kinds)
-        _last = key, [assemble(scenario_of(loaded, kind, number)) for number, kind in numbered]
-    spares = fleet_of(loaded).spares  # None: no job ever waits for one
-    return tuple(replace(kind, cluster=replace(kind.cluster, n_spares=spares)) for kind in _last[1])
+    return PreparedFleet(section, loaded.scenario.simulation.seed, population, tuple(kinds))
 
 
 # ------------------------------------------------------------------------------ one history
@@ -146,9 +133,9 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         saves = _shared(fleet, kind, strategy)
         begins.append(
             [
-                partial(_begin, cluster, engine.job, saves, *given, number)
-                for given in map(engine.given, blocks_of(kind, replications))
-                for number in range(given[0].n_replications)
+                partial(_begin, cluster, engine.job, saves, *meets, number)
+                for meets in map(engine.meets, blocks_of(kind, replications))
+                for number in range(meets[0].n_replications)
             ]
         )
     jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
@@ -160,15 +147,15 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     )
     jobs["start_h"], outcomes = map(list, zip(*ran, strict=True))
     for name in OUTCOME:
-        jobs[name] = [getattr(one, name) for one in outcomes]
+        jobs[name] = [getattr(outcome, name) for outcome in outcomes]
     of_kinds = list(zip(jobs.kind, outcomes, strict=True))
-    jobs["pls"] = [_pls(kinds[kind], one.stale) for kind, one in of_kinds]
+    jobs["pls"] = [_pls(kinds[kind], outcome.stale) for kind, outcome in of_kinds]
     jobs["queued_h"] = jobs.start_h - jobs.arrive_h
     jobs["overhead"] = (jobs.wall_h - jobs.useful_h) / jobs.useful_h
-    parts = dict.fromkeys(part for one in engines for part in one.parts or one.job.policy.parts)
+    parts = dict.fromkeys(part for e in engines for part in e.parts or e.job.policy.parts)
     hours = [
-        dict(zip(kinds[kind].policies[strategy].parts, one.hours, strict=True))
-        for kind, one in of_kinds
+        dict(zip(kinds[kind].policies[strategy].parts, outcome.hours, strict=True))
+        for kind, outcome in of_kinds
     ]
     return History(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
 
@@ -196,8 +183,8 @@ def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSave
 
 def _pls(kind: Experiment, stale: tuple[StaleShard, ...]) -> float:
     """The samples that a job lost, as a share of all."""
-    slots: Ints = np.array([one.slot for one in stale], dtype=np.int64)
-    lost_h = np.array([one.progress_h - one.content_h for one in stale])
+    slots: Ints = np.array([shard.slot for shard in stale], dtype=np.int64)
+    lost_h = np.array([shard.progress_h - shard.content_h for shard in stale])
     return float((kind.cluster.shares(slots) * lost_h).sum()) / kind.useful_h
 
 
@@ -229,9 +216,10 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
     useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
     n_ended = (jobs.finished & (jobs.start_h + jobs.wall_h <= window_h)).sum()
-    each = jobs[["queued_h"]].assign(overhead_fraction=jobs.overhead, wait_h=hours.get("wait", 0.0))
+    wait_h = hours.get("wait", 0.0)
+    per_job = jobs[["queued_h"]].assign(overhead_fraction=jobs.overhead, wait_h=wait_h)
     statistics: Mapping[Any, Any] = {
-        **each.mean(),
+        **per_job.mean(),
         **jobs.overhead.quantile(list(QUANTILES.values())).set_axis(list(QUANTILES)),
         "machine_years": (jobs.n_nodes * (jobs.wall_h - jobs.useful_h)).sum() / HOURS_PER_YEAR,
         "jobs_per_month": n_ended * HOURS_PER_MONTH / window_h,
@@ -258,13 +246,13 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         finished=float(jobs.finished.mean()),
         statistics={name: float(statistics[name]) for name in STATISTICS},
         n_jobs=tuple(kind.n_jobs for kind in fleet.population.kinds),
-        means={str(name): tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
-        used=_together([*usage, *of_spares]),
+        means={str(name): tuple(of) for name, of in per_job.groupby(jobs.kind).mean().items()},
+        used=_total_usage([*usage, *of_spares]),
         usage=tuple(usage),
     )
 
 
-def _together(some: Sequence[Usage]) -> Usage:
+def _total_usage(some: Sequence[Usage]) -> Usage:
     parts = dict.fromkeys(part for usage in some for part in usage.node_h)
     return Usage(
         {part: summed([usage.node_h.get(part, {}) for usage in some]) for part in parts},
@@ -275,8 +263,8 @@ def _together(some: Sequence[Usage]) -> Usage:
 
 def summed(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The sums by key."""
-    keys = dict.fromkeys(key for one in some for key in one)
-    return {key: sum(one.get(key, 0.0) for one in some) for key in keys}
+    keys = dict.fromkeys(key for values in some for key in values)
+    return {key: sum(values.get(key, 0.0) for values in some) for key in keys}
 
 
 # ------------------------------------------------------------------------------ in money
@@ -295,7 +283,7 @@ def cost_by_kind(cell: FleetCell, prices: Prices | None) -> Floats:
         return np.array([sum(node_hours(usage).values()) for usage in cell.usage])
     prices = with_spares(prices, cell.used)
     amounts = [sum(amounts_of(prices, usage).values()) for usage in cell.usage]
-    return np.array([100.0 * float(one) for one in amounts])
+    return np.array([100.0 * float(amount) for amount in amounts])
 
 
 def node_hours(usage: Usage) -> dict[str, float]:

@@ -46,16 +46,16 @@ class FleetResult:
 
     def option(self, name: str) -> FleetOption:
         """The option of that name."""
-        return next(one for one in self.options if one.name == name)
+        return next(option for option in self.options if option.name == name)
 
     @property
     def has_money(self) -> bool:
         """Whether anything has a price."""
         return self.currency is not None
 
-    def parts(self, one: FleetOption) -> Mapping[str, float]:
+    def parts(self, option: FleetOption) -> Mapping[str, float]:
         """What an option costs per month: cents, or node-hours where nothing has a price."""
-        return one.cents if self.has_money else one.node_h
+        return option.cents if self.has_money else option.node_h
 
 
 def write_fleet(
@@ -73,7 +73,7 @@ def write_fleet(
     """
     fleet = fleet_of(loaded)
     n_jobs, prices = options[0].cells[0].n_jobs, options[0].prices
-    said = fleet.model_dump(mode="json", by_alias=True, exclude_none=True)
+    section = fleet.model_dump(mode="json", by_alias=True, exclude_none=True)
     with new_folder(target) as folder:
         result = FleetResult(
             path=folder,
@@ -82,7 +82,7 @@ def write_fleet(
             n_kinds=len(n_jobs),
             window_h=fleet.window_h,
             histories=fleet.histories,
-            shared={key: str(said[key]) for key in SHARED if key in said},
+            shared={key: str(section[key]) for key in SHARED if key in section},
             currency=None if prices is None else prices.label,
             axes={key: values.written for key, values in axes.items()},
             options=tuple(options),
@@ -99,20 +99,20 @@ def write_fleet(
 def options_frame(result: FleetResult) -> pd.DataFrame:
     """A row per option: values of the axes, statistics with intervals, what a month takes."""
     axes = {key: values_along(list(written)) for key, written in result.axes.items()}
-    at = {key: dict(zip(one.written, one.listed, strict=True)) for key, one in axes.items()}
+    at = {key: dict(zip(of.written, of.listed, strict=True)) for key, of in axes.items()}
     rows = [
         {
-            "option": one.name,
-            "strategy": one.strategy,
-            **{of.column(key): at[key].get(one.where.get(key)) for key, of in axes.items()},
-            "finished": one.finished,
-            **{k: v for name, of in one.statistics.items() for k, v in of.columns(name).items()},
-            "node_h_per_month": sum(one.node_h.values()),
-            **({"cost_per_month": one.cost / 100} if result.has_money else {}),
-            "energy_kwh_per_month": one.energy_kwh,
-            "carbon_kg_per_month": one.carbon_kg,
+            "option": option.name,
+            "strategy": option.strategy,
+            **{of.column(key): at[key].get(option.where.get(key)) for key, of in axes.items()},
+            "finished": option.finished,
+            **{k: v for name, of in option.statistics.items() for k, v in of.columns(name).items()},
+            "node_h_per_month": sum(option.node_h.values()),
+            **({"cost_per_month": option.cost / 100} if result.has_money else {}),
+            "energy_kwh_per_month": option.energy_kwh,
+            "carbon_kg_per_month": option.carbon_kg,
         }
-        for one in result.options
+        for option in result.options
     ]
     return pd.DataFrame(rows)
 
@@ -121,13 +121,13 @@ def parts_frame(result: FleetResult) -> pd.DataFrame:
     """A row per option and part of its month: node-hours, and cost where there are prices."""
     rows = [
         {
-            "option": one.name,
+            "option": option.name,
             "part": part,
-            "node_h_per_month": one.node_h.get(part),
-            **({"cost_per_month": one.cents.get(part, 0) / 100} if result.has_money else {}),
+            "node_h_per_month": option.node_h.get(part),
+            **({"cost_per_month": option.cents.get(part, 0) / 100} if result.has_money else {}),
         }
-        for one in result.options
-        for part in dict.fromkeys([*one.node_h, *one.cents])
+        for option in result.options
+        for part in dict.fromkeys([*option.node_h, *option.cents])
     ]
     return pd.DataFrame(rows)
 

@@ -89,10 +89,10 @@ def option_of(
     cents: dict[str, int] = {}
     energy = carbon = nan
     if prices is not None:
-        both = [(with_spares(prices, cell.used), cell.used) for cell in cells]
-        bills = [bill_of(at, used).cents for at, used in both]
+        priced = [(with_spares(prices, cell.used), cell.used) for cell in cells]
+        bills = [bill_of(at, used).cents for at, used in priced]
         cents = {part: round(value) for part, value in _mean_by_part(bills).items()}
-        kwh = float(np.mean([energy_kwh(at, used) for at, used in both]))
+        kwh = float(np.mean([energy_kwh(at, used) for at, used in priced]))
         energy = kwh if prices.watts else nan
         carbon = nan if prices.carbon_kg_per_kwh is None else prices.carbon_kg_per_kwh * kwh
     n_jobs = np.array(cells[0].n_jobs)
@@ -123,11 +123,11 @@ def _mean_by_part(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {part: value / len(some) for part, value in summed(some).items()}
 
 
-def saving(base: FleetOption, other: FleetOption) -> Estimate:
+def saving(base: FleetOption, option: FleetOption) -> Estimate:
     """What the other option costs less per month, paired: both meet the same failures."""
-    each = np.array(base.costs) - np.array(other.costs)
-    of_kinds = [cost_by_kind(one.cells[0], one.prices) for one in (base, other)]
-    return _estimate(each.tolist(), of_kinds[0] - of_kinds[1])
+    savings = np.array(base.costs) - np.array(option.costs)
+    of_kinds = [cost_by_kind(o.cells[0], o.prices) for o in (base, option)]
+    return _estimate(savings.tolist(), of_kinds[0] - of_kinds[1])
 
 
 def _estimate(values: Sequence[float], of_kinds: Floats, n_jobs: Floats | None = None) -> Estimate:
@@ -177,7 +177,7 @@ def prices_of(loaded: LoadedScenario) -> Prices | None:
 
 def run_options(
     loaded: LoadedScenario,
-    wanted: Sequence[tuple[Mapping[str, Plain], int]],
+    runs: Sequence[tuple[Mapping[str, Plain], int]],
     workers: Workers,
     store: PointStore,
     option: str = "--over",
@@ -187,28 +187,29 @@ def run_options(
 
     Raises ScenarioError: values that make no scenario.
     """
-    each = [list(_histories(varied(loaded, where, option), strategy)) for where, strategy in wanted]
-    flat = [one for some in each for one in some]
-    n_jobs = sum(fleet_of(one.loaded).jobs or 10**6 for one in flat)
+    by_run = [list(_histories(varied(loaded, where, option), number)) for where, number in runs]
+    flat = [history for histories in by_run for history in histories]
+    n_jobs = sum(fleet_of(history.loaded).jobs or 10**6 for history in flat)
     by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
-    bodies, _ = store.each(flat, _bodies, _for_workers, by, on_progress)
-    rest, found = iter(bodies), []
-    for (where, strategy), some in zip(wanted, each, strict=True):
-        scenario, cells = some[0].loaded, tuple(decode(FleetCell, next(rest)) for _ in some)
-        name = scenario.scenario.recovery[strategy].name
-        found.append(option_of(where, name, cells, prices_of(scenario)))
-    return found
+    bodies, _ = store.complete(flat, _bodies, _for_workers, by, on_progress)
+    in_order, options = iter(bodies), []
+    for (where, number), histories in zip(runs, by_run, strict=True):
+        scenario = histories[0].loaded
+        cells = tuple(decode(FleetCell, next(in_order)) for _ in histories)
+        name = scenario.scenario.recovery[number].name
+        options.append(option_of(where, name, cells, prices_of(scenario)))
+    return options
 
 
 def _for_workers(missing: Sequence[_History]) -> list[Task]:
     name = "history {} of strategy {}"
-    return [Task(name.format(one.history, one.strategy), [one.digest], one) for one in missing]
+    return [Task(name.format(h.history, h.strategy), [h.digest], h) for h in missing]
 
 
-def _bodies(one: _History) -> list[Body]:
-    fleet = prepare(one.loaded)
-    history = run_history(fleet, one.strategy, one.history)
-    return [encode(cell_of(fleet, one.strategy, history))]
+def _bodies(work: _History) -> list[Body]:
+    fleet = prepare(work.loaded)
+    history = run_history(fleet, work.strategy, work.history)
+    return [encode(cell_of(fleet, work.strategy, history))]
 
 
 def _histories(loaded: LoadedScenario, strategy: int) -> Iterator[_History]:
@@ -251,11 +252,11 @@ def decide(
     Raises ScenarioError: an unknown input that can't be varied; ParameterError: there is no option
     in which all jobs finish.
     """
-    able = [one for one in options if one.finished]
+    able = [option for option in options if option.finished]
     if not able:
         raise ParameterError("under no option do all jobs of the fleet finish: nothing to decide")
     counted = _eligible(loaded, able) or able
-    best, present = min(counted, key=lambda one: one.cost), options[0]
+    best, present = min(counted, key=lambda option: option.cost), options[0]
     few = contenders(counted, best, present, axes)
     names = [entry.name for entry in loaded.scenario.recovery]
 
@@ -265,24 +266,26 @@ def decide(
             scenarios = [varied(loaded, changes, UNKNOWN) for changes in all_changes]
             prices = [prices_of(scenario) for scenario in scenarios]
             return {
-                one.name: np.array([np.mean(replace(one, prices=p).costs) for p in prices])
-                for one in counted
+                option.name: np.array([np.mean(replace(option, prices=p).costs) for p in prices])
+                for option in counted
             }
-        wanted = [
-            ({**one.where, **changes}, names.index(one.strategy))
+        runs = [
+            ({**option.where, **changes}, names.index(option.strategy))
             for changes in all_changes
-            for one in few
+            for option in few
         ]
-        ran = run_options(loaded, wanted, workers, store, UNKNOWN, on_progress)
-        found = [one.cost if one.finished else np.inf for one in ran]
-        table = np.array(found).reshape(len(all_changes), len(few))
-        return {one.name: table[:, place] for place, one in enumerate(few)}
+        ran = run_options(loaded, runs, workers, store, UNKNOWN, on_progress)
+        amounts = [option.cost if option.finished else np.inf for option in ran]
+        table = np.array(amounts).reshape(len(all_changes), len(few))
+        return {option.name: table[:, place] for place, option in enumerate(few)}
 
     return FleetDecision(
         best=best.name,
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
-        sensitivity=sensitivity(loaded, best.name, costs, unknown_of(loaded, axes)),
+        sensitivity=sensitivity(
+            unknown_of(loaded, axes), best.name, costs, loaded.scenario.simulation.seed
+        ),
         n_left_out=len(options) - len(able),
     )
 
@@ -290,8 +293,8 @@ def decide(
 def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
     """The options that leave no shard stale, or whose entry says how much of that is accepted."""
     entries = loaded.scenario.recovery
-    accepted = {one.name for one in entries if one.target_pls is not None and not one.assumed}
-    return [one for one in able if one.strategy in accepted or not one.statistics["pls"].mean > 0.0]
+    accepted = {e.name for e in entries if e.target_pls is not None and not e.assumed}
+    return [o for o in able if o.strategy in accepted or not o.statistics["pls"].mean > 0.0]
 
 
 def contenders(
@@ -302,20 +305,20 @@ def contenders(
     The best, the present, the best of each strategy, and the neighbours of the best on each axis.
     """
 
-    def steps(one: FleetOption) -> int:
+    def steps(option: FleetOption) -> int:
         """How far it is from the best, along the axes."""
         places = [
-            [values.written.index(o.where[key]) for o in (one, best)]
+            [values.written.index(o.where[key]) for o in (option, best)]
             for key, values in axes.items()
-            if one.where and best.where
+            if option.where and best.where
         ]
-        return sum(abs(mine - other) for mine, other in places)
+        return sum(abs(mine - of_best) for mine, of_best in places)
 
-    cheapest = sorted(able, key=lambda one: one.cost)
-    firsts = {one.strategy: one for one in reversed(cheapest)}
-    near = [one for one in cheapest if one.strategy == best.strategy and steps(one) == 1]
-    found = {one.name: one for one in (best, present, *firsts.values(), *near) if one in able}
-    return list(found.values())[:MOST_CONTENDERS]
+    cheapest = sorted(able, key=lambda option: option.cost)
+    firsts = {option.strategy: option for option in reversed(cheapest)}
+    near = [o for o in cheapest if o.strategy == best.strategy and steps(o) == 1]
+    chosen = {o.name: o for o in (best, present, *firsts.values(), *near) if o in able}
+    return list(chosen.values())[:MOST_CONTENDERS]
 
 
 def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
@@ -323,12 +326,12 @@ def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
 
     Raises ScenarioError where one is an option, or its ends make no scenario.
     """
-    found = unknown_values(loaded)
+    unknown = unknown_values(loaded)
     for key in axes:
-        if key in found:
+        if key in unknown:
             message = "is varied by --over: what is chosen is not unknown"
             raise ScenarioError.at(loaded.place(UNKNOWN), message, key=f"{UNKNOWN}.{key}")
-    return found
+    return unknown
 
 
 # ------------------------------------------------------------------------------ how many spares
@@ -349,16 +352,16 @@ def knees(options: Sequence[FleetOption], axes: Axes) -> tuple[Knee, ...]:
     key = "fleet.spares"
     if list(axes) != [key]:
         return ()
-    found = []
-    for strategy in dict.fromkeys(one.strategy for one in options):
+    curves = []
+    for strategy in dict.fromkeys(option.strategy for option in options):
         able = {
-            float(one.where[key]): one
-            for one in options
-            if one.strategy == strategy and one.where and one.finished
+            float(option.where[key]): option
+            for option in options
+            if option.strategy == strategy and option.where and option.finished
         }
         if able:
             cheapest = min(sorted(able), key=lambda n: able[n].cost)
-            free = [n for n, one in able.items() if one.statistics["wait_h"].mean == 0.0]
+            free = [n for n, option in able.items() if option.statistics["wait_h"].mean == 0.0]
             at_end = cheapest == max(axes[key].numbers or ())
-            found.append(Knee(strategy, cheapest, min(free, default=None), at_end))
-    return tuple(found)
+            curves.append(Knee(strategy, cheapest, min(free, default=None), at_end))
+    return tuple(curves)

@@ -142,8 +142,8 @@ def _numbers(path: Path) -> pd.DataFrame:
     for name in map(str, numbers):
         least, counts = (0.0 if name == "arrive_h" else 1e-6), name in ("nodes", "jobs")
         bad = ~numbers[name].between(least, 1e12) | (counts & (numbers[name] % 1 != 0))
-        what = f"{{value}} is not a {'whole ' * counts}number of at least {least:g}"
-        no_row_where(bad.to_numpy(), table, path, name, what)
+        problem = f"{{value}} is not a {'whole ' * counts}number of at least {least:g}"
+        no_row_where(bad.to_numpy(), table, path, name, problem)
     return numbers
 
 
@@ -179,8 +179,8 @@ def _roles(loaded: LoadedScenario, n_nodes: int) -> Iterator[tuple[str, Plain]]:
     shares = {f"others.{name}": n for name, n in cluster.others.items()}
     stateful = {f"roles.{name}.nodes": role.nodes for name, role in cluster.roles.items()}
     stateful = stateful or {"emb_ps": cluster.emb_ps}
-    *others, last = [*stateful, "trainers"] if cluster.trainers else stateful
-    shares |= {key: stateful[key] for key in others}
+    *all_but_last, last = [*stateful, "trainers"] if cluster.trainers else stateful
+    shares |= {key: stateful[key] for key in all_but_last}
     left = n_nodes
     for key, n in shares.items():
         share = max(round(n * n_nodes / cluster.n_nodes_of[ANY]), 1)

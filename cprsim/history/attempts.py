@@ -58,13 +58,13 @@ def attempt_events(
 
 
 def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str, Any]]:
-    here = {"time_unix_nano": round(row.end_h * NS_PER_H), **about}
-    at = {**here, **({"step": row.last_step} if isfinite(row.last_step) else {})}
+    instant = {"time_unix_nano": round(row.end_h * NS_PER_H), **about}
+    at = {**instant, **({"step": row.last_step} if isfinite(row.last_step) else {})}
     if "step" in at:
         yield {**at, "event": "progress"}
     if not is_last or row.cause:
         yield {**at, "event": "failure", "node": row.node or None, "cause": row.cause or None}
-        yield {**here, "event": "failure.detected"}
+        yield {**instant, "event": "failure.detected"}
     if is_last:
         yield {**at, "event": "job.end", "outcome": "failed" if row.cause else "finished"}
 
@@ -72,8 +72,8 @@ def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str
 def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.DataFrame:
     """Attempts in order of time, checked."""
     table = pd.concat(csv_pieces(path))
-    ours = (*TEXTS, "start", "end", "last_step", "last_saved_step", "step_seconds")
-    rows = named_columns(table.drop_duplicates(), {}, path, ours, OPTIONAL)
+    columns = (*TEXTS, "start", "end", "last_step", "last_saved_step", "step_seconds")
+    rows = named_columns(table.drop_duplicates(), {}, path, columns, OPTIONAL)
     notes[NOTE] = None
     if n_twice := len(table) - len(rows):
         notes[f"{n_twice} row(s) of {path.name} said twice, counted once"] = None
@@ -92,9 +92,9 @@ def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.D
     no_row_where(bad, rows, path, "last_saved_step", "{value} lies beyond the row's last_step")
     read = read.assign(place=np.arange(len(read))).sort_values("start_h", kind="stable")
     ended_h = read.groupby("job")["end_h"].transform(lambda ends: ends.cummax().shift())
-    what = "{value} lies before the end of another attempt of the job that began before"
+    message = "{value} lies before the end of another attempt of the job that began before"
     in_order = rows.iloc[read["place"]]
-    no_row_where((read["start_h"] < ended_h).to_numpy(), in_order, path, "start", what)
+    no_row_where((read["start_h"] < ended_h).to_numpy(), in_order, path, "start", message)
     order = {job: place for place, job in enumerate(dict.fromkeys(_texts(rows, "job")))}
     return read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
 
@@ -114,4 +114,4 @@ def _steps(rows: pd.DataFrame, name: str, path: Path, above: float = -1e-300) ->
 def _texts(rows: pd.DataFrame, name: str) -> list[str]:
     if name not in rows:
         return [""] * len(rows)
-    return [str(one).strip() for one in rows[name].fillna("")]
+    return [str(text).strip() for text in rows[name].fillna("")]

@@ -71,7 +71,7 @@ class LoggedAttempt:
     n_failures: int = 1
     node: str = ""
     cause: str = ""
-    shown: bool = True  # False: nothing but a step back shows that it failed
+    is_shown: bool = True  # False: nothing but a step back shows that it failed
     # the work, saves included
     works: bool = False
     after_s: float = 0.0  # the last event before it
@@ -82,7 +82,7 @@ class LoggedAttempt:
     last_s: float = nan  # the last event that shows it at work
     last_step: float = nan
     saves: list[LoggedSave] = field(default_factory=list)
-    seen: list[tuple[float, float]] = field(default_factory=list)  # instant, step
+    marks: list[tuple[float, float]] = field(default_factory=list)  # instant, step
     points: Points = NOWHERE  # these, and all others
 
     @property
@@ -92,8 +92,8 @@ class LoggedAttempt:
     @property
     def first_s(self) -> float:
         """The first instant that the log gives of it; NaN where there is none."""
-        known = [self.failed_s, *(at_s for _, at_s in self.stages), self.begin_s]
-        return next((at_s for at_s in known if isfinite(at_s)), nan)
+        instants_s = [self.failed_s, *(at_s for _, at_s in self.stages), self.begin_s]
+        return next((at_s for at_s in instants_s if isfinite(at_s)), nan)
 
     @property
     def stage(self) -> str:
@@ -105,7 +105,7 @@ class LoggedAttempt:
         self.last_s = at_s
         if isfinite(step):
             self.last_step = step
-            self.seen.append((at_s, step))
+            self.marks.append((at_s, step))
 
     def enter(self, stage: str, at_s: float) -> None:
         """A stage of the recovery begins."""
@@ -119,22 +119,22 @@ class LoggedAttempt:
             stages.append((stage, at_s))
 
 
-def course_of(job: str, steps: pd.DataFrame, others: pd.DataFrame) -> JobCourse:
+def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobCourse:
     """Read the events of one job, in order of time."""
-    time_ns = [table["time_ns"].to_numpy() for table in (steps, others)]
-    begins_ns = min(int(one[0]) for one in time_ns if len(one))
-    ends_ns = max(int(one[-1]) for one in time_ns if len(one))
-    reached_s, others_s = ((one - begins_ns) / NS_PER_S for one in time_ns)
+    time_ns = [table["time_ns"].to_numpy() for table in (steps, other_events)]
+    begins_ns = min(int(column_ns[0]) for column_ns in time_ns if len(column_ns))
+    ends_ns = max(int(column_ns[-1]) for column_ns in time_ns if len(column_ns))
+    reached_s, others_s = ((column_ns - begins_ns) / NS_PER_S for column_ns in time_ns)
     step = steps["step"].to_numpy()
     course = JobCourse(job, begins_ns, (reached_s, step))
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
-    told = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
-    events = zip(others_s.tolist(), others.itertuples(), strict=True)
-    for at_s, what in heapq.merge(told, events, key=lambda one: one[0]):
-        if isinstance(what, float):
-            course.progress(at_s, what)
+    progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
+    events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
+    for at_s, event in heapq.merge(progress, events, key=lambda pair: pair[0]):
+        if isinstance(event, float):
+            course.progress(at_s, event)
         else:
-            course.take(at_s, what)
+            course.take(at_s, event)
     course.finish((ends_ns - begins_ns) / NS_PER_S)
     return course
 
@@ -179,7 +179,7 @@ class JobCourse:
         """An event that is no plain `progress`."""
         name, step, part = event.event, event.step, event.part
         if part in WORKS and self._state in (STANDS, START) and name == "progress":
-            self._go_on(at_s, step, seen=True)
+            self._go_on(at_s, step, is_shown=True)
         elif name == "job.start":
             self._start(at_s, event)
         elif name == "failure":
@@ -236,14 +236,14 @@ class JobCourse:
                 return
             self._stop_unseen()
         if self._state is not OVER:
-            self._go_on(at_s, step, seen=True)
+            self._go_on(at_s, step, is_shown=True)
 
-    def _go_on(self, at_s: float = nan, step: float = nan, *, seen: bool = False) -> None:
+    def _go_on(self, at_s: float = nan, step: float = nan, *, is_shown: bool = False) -> None:
         """Work begins, at an instant that is known or not."""
         self._run, self._state = self._now, WORK
         self._run.works, self._run.after_s = True, self._at_s
         self._run.begin_s, self._run.begin_step = at_s, step
-        if seen:
+        if is_shown:
             self._run.see(at_s, step)
 
     # ------------------------------------------------------------------ what stands still
@@ -259,7 +259,7 @@ class JobCourse:
 
     def _stop_unseen(self) -> None:
         self._stop()
-        self._now.shown = False
+        self._now.is_shown = False
 
     def _halt(self, at_s: float, event: Any) -> None:
         """Something of a recovery: if the job was at work, it failed before."""
@@ -359,8 +359,8 @@ class JobCourse:
             self._begin_save(at_s, event)
             return
         save = next(  # by its name, else the oldest that goes on
-            (one for one in run.saves
-             if one.open and (not event.save_id or not one.name or one.name == event.save_id)),
+            (save for save in run.saves
+             if save.open and (not event.save_id or save.name in ("", event.save_id))),
             None,
         )  # fmt: skip
         works = self._state is WORK
@@ -396,7 +396,7 @@ class JobCourse:
         """The log itself says what the job does from here on."""
         saves = self._run.saves
         if part in WORKS and self._state is STANDS:
-            self._go_on(at_s, step, seen=True)
+            self._go_on(at_s, step, is_shown=True)
         elif part == "save" and self._state is WORK:  # whose start may be told at this instant
             if not saves or isfinite(saves[-1].stalled_until_s) or not saves[-1].open:
                 saves.append(LoggedSave(at_s, step, waits=True))
@@ -413,8 +413,9 @@ class JobCourse:
 
     def finish(self, last_s: float) -> None:
         """Cut the course at its last event where no end is there."""
-        for one in self.attempts:
-            one.stages = [("reschedule" if s == NOTICED else s, at_s) for s, at_s in one.stages]
+        for attempt in self.attempts:
+            stages = attempt.stages
+            attempt.stages = [("reschedule" if s == NOTICED else s, at_s) for s, at_s in stages]
         if self.ended:
             return
         self.wall_s = last_s

@@ -42,25 +42,31 @@ class Usual(NamedTuple):
 def usual_of(attempts: Sequence[LoggedAttempt]) -> Usual:
     """Learn from single failures, each stage of whose recovery came once."""
     single = [
-        one
-        for one in attempts
-        if not one.is_start and one.n_failures == 1 and len(dict(one.stages)) == len(one.stages)
+        attempt
+        for attempt in attempts
+        if not attempt.is_start
+        and attempt.n_failures == 1
+        and len(dict(attempt.stages)) == len(attempt.stages)
     ]
-    whole = [one for one in single if isfinite(one.failed_s) and isfinite(one.begin_s)]
-    n_of = {name: sum(name in dict(one.stages) for one in whole) for name in ORDER}
+    complete = [
+        attempt for attempt in single if isfinite(attempt.failed_s) and isfinite(attempt.begin_s)
+    ]
+    n_of = {name: sum(name in dict(attempt.stages) for attempt in complete) for name in ORDER}
     stages = tuple(
-        name for name in ORDER if n_of[name] > EXPECTED_SHARE * len(whole) and name != NOT_ALWAYS
+        name for name in ORDER if n_of[name] > EXPECTED_SHARE * len(complete) and name != NOT_ALWAYS
     )
-    rows = [row for row in (_took_s(one, stages) for one in single) if not np.isnan(row).all()]
+    rows = [
+        row for row in (_took_s(attempt, stages) for attempt in single) if not np.isnan(row).all()
+    ]
     return Usual(stages, np.array(rows, dtype=np.float64).reshape(len(rows), len(stages)))
 
 
-def _took_s(one: LoggedAttempt, stages: tuple[str, ...]) -> Floats:
+def _took_s(attempt: LoggedAttempt, stages: tuple[str, ...]) -> Floats:
     """Seconds of each stage: NaN unless the log says its start, and that of the next."""
-    starts = dict(one.stages)
-    if stages and isfinite(one.failed_s):
-        starts.setdefault(stages[0], one.failed_s)
-    order = [*sorted(starts.values()), one.begin_s]
+    starts = dict(attempt.stages)
+    if stages and isfinite(attempt.failed_s):
+        starts.setdefault(stages[0], attempt.failed_s)
+    order = [*sorted(starts.values()), attempt.begin_s]
     took_s = np.full(len(stages), nan)
     for place, (name, following) in enumerate(pairwise([*stages, ""])):
         if name in starts and (not following or following in starts):
@@ -92,15 +98,15 @@ class Filling:
     def fill(self, attempt: LoggedAttempt, resumes: Callable[[Floats], Floats]) -> Filled:
         """All instants; `resumes` gives the one at which work begins, by that of the failure."""
         names, starts = self._expected(attempt)
-        known = [at_s for at_s in starts if isfinite(at_s)]
+        known_s = [at_s for at_s in starts if isfinite(at_s)]
         inferred = sum(not isfinite(at_s) for at_s in starts) + (not isfinite(attempt.begin_s))
         first = next((place for place, at_s in enumerate(starts) if isfinite(at_s)), len(starts))
         edges = [np.full(self._n, at_s) for at_s in starts]
         if first > 0:
             low_s = attempt.alive_s if isfinite(attempt.alive_s) else 0.0
-            next_s = np.full(self._n, known[0]) if known else resumes(np.full(self._n, low_s))
+            next_s = np.full(self._n, known_s[0]) if known_s else resumes(np.full(self._n, low_s))
             edges[:first] = self._before(names[:first], next_s, low_s)
-        resumed_s = np.maximum(resumes(edges[0]), known[-1] if known else edges[0])
+        resumed_s = np.maximum(resumes(edges[0]), known_s[-1] if known_s else edges[0])
         edges.append(resumed_s)
         sure = [place for place in range(first, len(starts)) if isfinite(starts[place])]
         for place, end in pairwise(sorted({first, *sure, len(starts)})):
@@ -122,12 +128,12 @@ class Filling:
             return [name for name, _ in stages], [at_s for _, at_s in stages]
         detects = [place for place in range(1, len(stages)) if stages[place][0] == "detect"]
         cycles = [stages[a:b] for a, b in pairwise([0, *detects, len(stages)])]
-        whole = [
+        expected = [
             stage
             for number, cycle in enumerate(cycles)
             for stage in self._with_missed(cycle, is_last=number == len(cycles) - 1)
         ]
-        names, starts = [name for name, _ in whole], [at_s for _, at_s in whole]
+        names, starts = [name for name, _ in expected], [at_s for _, at_s in expected]
         if isfinite(attempt.failed_s):
             if not names:
                 return ["detect"], [attempt.failed_s]
@@ -141,14 +147,14 @@ class Filling:
         self, cycle: list[tuple[str, float]], *, is_last: bool
     ) -> list[tuple[str, float]]:
         """The stages after one failure with those left out, up to where the next cut them off."""
-        given = dict(cycle)
-        if [name for name in ORDER if name in given] != [name for name, _ in cycle]:
+        starts = dict(cycle)
+        if [name for name in ORDER if name in starts] != [name for name, _ in cycle]:
             return cycle
-        last = len(ORDER) if is_last else max(map(ORDER.index, given), default=-1)
+        last = len(ORDER) if is_last else max(map(ORDER.index, starts), default=-1)
         return [
-            (name, given.get(name, nan))
+            (name, starts.get(name, nan))
             for place, name in enumerate(ORDER)
-            if name in given or (name in self._stages and place <= last)
+            if name in starts or (name in self._stages and place <= last)
         ]
 
     def _before(self, names: list[str], next_s: Floats, low_s: float) -> list[Floats]:
@@ -157,17 +163,17 @@ class Filling:
         The job died after the last sign of its work, and no later than the silence since then
         allows.
         """
-        known = [name for name in names if name in self._stages]
+        usual = [name for name in names if name in self._stages]
         longest_s = float(self._gaps_s[-1]) if len(self._gaps_s) else inf
         room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest_s)
         failed_s = low_s + self._rng.random(self._n) * room_s
-        if known and len(self._incidents(known)[0]):
+        if usual and len(self._incidents(usual)[0]):
             possible = np.zeros(self._n, dtype=bool)
             for _ in range(TRIES):
-                again = next_s - self._one_each(known).sum(axis=1)
-                silent = self._p_silent(again - low_s)
-                fits = ~possible & (again >= low_s) & (self._rng.random(self._n) < silent)
-                failed_s[fits] = again[fits]
+                drawn_s = next_s - self._one_each(usual).sum(axis=1)
+                silent = self._p_silent(drawn_s - low_s)
+                fits = ~possible & (drawn_s >= low_s) & (self._rng.random(self._n) < silent)
+                failed_s[fits] = drawn_s[fits]
                 possible |= fits
         return self._split(names, failed_s, next_s)
 
@@ -228,18 +234,18 @@ class Filling:
         All but the stage that varies most are drawn from failures, as likely as what then remains
         of the time is for that one; in proportion where none of the draws leaves it any.
         """
-        rest = int(np.argmax([self._incidents([name])[0].std() for name in names]))
+        widest = int(np.argmax([self._incidents([name])[0].std() for name in names]))
         took_s = np.stack([self._some(name) for name in names], axis=2)
-        others_s = took_s.sum(axis=2) - took_s[:, :, rest]
+        others_s = took_s.sum(axis=2) - took_s[:, :, widest]
         left_s = total_s[:, None] - others_s
-        weight = np.cumsum(self._density(names[rest], left_s), axis=1)
+        weight = np.cumsum(self._density(names[widest], left_s), axis=1)
         chosen = (weight < self._rng.random(self._n)[:, None] * weight[:, -1:]).sum(axis=1)
-        found = took_s[np.arange(self._n), chosen]
+        split_s = took_s[np.arange(self._n), chosen]
         fits = weight[:, -1] > 0
-        found[fits, rest] = left_s[np.arange(self._n), chosen][fits]
-        sums = found.sum(axis=1, keepdims=True)
-        equal = np.full(found.shape, 1.0 / len(names))
-        share = np.divide(found, sums, out=equal, where=sums > 0)
+        split_s[fits, widest] = left_s[np.arange(self._n), chosen][fits]
+        sums = split_s.sum(axis=1, keepdims=True)
+        equal = np.full(split_s.shape, 1.0 / len(names))
+        share = np.divide(split_s, sums, out=equal, where=sums > 0)
         return np.asarray(share * total_s[:, None])
 
     def _some(self, name: str) -> Floats:
@@ -261,8 +267,8 @@ class Filling:
             self._densities[name] = grid, kernels.sum(axis=1) / np.exp(grid)
         grid, density = self._densities[name]
         log_s = np.log(np.maximum(time_s, LEAST_S))
-        found = np.interp(log_s, grid, density, left=0.0, right=0.0)
-        return np.where(time_s >= 0, found, 0.0)
+        interpolated = np.interp(log_s, grid, density, left=0.0, right=0.0)
+        return np.where(time_s >= 0, interpolated, 0.0)
 
 
 def _kernel_width(log: Floats) -> float:

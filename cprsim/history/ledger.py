@@ -83,15 +83,15 @@ class JobLedger:
 
 def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[JobLedger, ...]:
     """The ledger of each job of the logs."""
-    courses = [course_of(*one) for one in events.each()]
-    of_all = usual_of([one for course in courses for one in course.attempts])
-    found = []
+    courses = [course_of(*tables) for tables in events.by_job()]
+    usual_of_all = usual_of([attempt for course in courses for attempt in course.attempts])
+    booked = []
     for number, course in enumerate(courses):
-        own = usual_of(course.attempts)
-        usual = own if len(own.took_s) >= FEW_INCIDENTS else of_all
+        usual_of_job = usual_of(course.attempts)
+        usual = usual_of_job if len(usual_of_job.took_s) >= FEW_INCIDENTS else usual_of_all
         booking = _Booking(course, usual, n_draws, stream(seed, number, "ledger"))
-        found.append(booking.ledger(own))
-    return tuple(found)
+        booked.append(booking.ledger(usual_of_job))
+    return tuple(booked)
 
 
 def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
@@ -123,7 +123,7 @@ class _Booking:
         self._charged: list[Charged] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
-    def ledger(self, own: Usual) -> JobLedger:
+    def ledger(self, usual: Usual) -> JobLedger:
         """Book all, in order of time."""
         course, pace, end_step = self._course, self._pace, np.zeros(self._n)
         for attempt, after in zip_longest(course.attempts, course.attempts[1:]):
@@ -153,7 +153,7 @@ class _Booking:
             save_stalls_h=stalls_s(course) / S_PER_H,
             reloads=course.reloads,
             incidents=tuple(self._charged),
-            took_h={name: own.took_s[:, place] / S_PER_H for place, name in enumerate(own.stages)},
+            took_h=dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True)),
             useful_at_h=tuple(self._useful_at_h),
             inferred=self._inferred,
             draws=self._draws,
@@ -210,9 +210,9 @@ class _Booking:
         """Steps in the state as a run began."""
         points, before = attempt.points, attempt.before
         first = float(points.step[0]) if len(points.step) else np.inf
-        said = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
-        if isfinite(said):
-            return np.full(self._n, said)
+        logged_step = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
+        if isfinite(logged_step):
+            return np.full(self._n, logged_step)
         if before is None:
             return np.full(self._n, min(first, 0.0))
         if self._course.reloads and first >= before.last_step:
@@ -232,7 +232,7 @@ class _Booking:
     def _account(
         self, run: LoggedAttempt, after: LoggedAttempt | None, begin_s: Floats, begin_step: Floats
     ) -> Account:
-        committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
+        committed = [save.step for save in run.saves if save.committed and isfinite(save.step)]
         self._content = max([self._content, *committed, self._saved_by_rule(run)])
         if after is None:
             wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
@@ -241,7 +241,7 @@ class _Booking:
             end_s = self._fill(after).failed_s
         account = account_of(run, self._pace, begin_s, begin_step, end_s, self._frontier)
         self._inferred["unseen_saves"] += account.n_unseen
-        self._inferred["half_saves"] += sum(one.is_half for one in run.saves)
+        self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
         self._frontier = np.maximum(self._frontier, account.end_step)
         return account
 
@@ -251,8 +251,8 @@ class _Booking:
         if not isfinite(every) or not isfinite(last) or self._course.background:
             return 0.0
         number = ceil(last / every - ON_GRID) - 1
-        given_up = {one.step for one in run.saves if not one.open and not one.committed}
-        return max(number, 0) * every if number * every not in given_up else 0.0
+        abandoned = {save.step for save in run.saves if not save.open and not save.committed}
+        return max(number, 0) * every if number * every not in abandoned else 0.0
 
     def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats) -> None:
         """What stood before a run, and the work of the run that was done again for it."""
@@ -262,7 +262,7 @@ class _Booking:
             self._draws[name] += took_h
             hours[name] = hours.get(name, 0.0) + took_h
         self._inferred["instants"] += filled.n_inferred
-        self._inferred["unseen_failures"] += not attempt.shown
+        self._inferred["unseen_failures"] += not attempt.is_shown
         if attempt.is_start:
             return
         self._inferred["deaths"] += isnan(attempt.failed_s)
@@ -271,7 +271,7 @@ class _Booking:
                 self._course.job,
                 float(filled.failed_s.mean()) / S_PER_H,
                 Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
-                {name: float(one.mean()) for name, one in hours.items() if one.any()},
+                {name: float(part_h.mean()) for name, part_h in hours.items() if part_h.any()},
                 attempt.node,
                 attempt.cause,
                 attempt.n_failures,

@@ -68,7 +68,7 @@ class Events:
     def n_events(self) -> int:
         return len(self.steps) + len(self.others)
 
-    def each(self) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    def by_job(self) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
         """Job after job: its name, and its rows in order of time; those of one instant as read."""
         steps, others = (
             dict(iter(rows.sort_values("time_ns", kind="stable").groupby("job", observed=True)))
@@ -83,15 +83,15 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
 
     `time_unit` is that of times in tables of attempts. Raises TraceError for what is no log.
     """
-    steps, others = list[pa.Table](), list[pa.Table]()
+    steps, other_tables = list[pa.Table](), list[pa.Table]()
     jobs, notes = dict[str, None](), dict[str, None]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
-    for file, job in _named([file for path in paths for file in _files(path)]).items():
+    for file, job in _job_names([file for path in paths for file in _files(path)]).items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
-            known = compute.is_in(table["event"], pa.array(EVENTS))
-            unknown.update(map(str, table.filter(compute.invert(known))["event"].to_pylist()))
-            table = _with_job(table.filter(known), job)
+            is_known = compute.is_in(table["event"], pa.array(EVENTS))
+            unknown.update(map(str, table.filter(compute.invert(is_known))["event"].to_pylist()))
+            table = _with_job(table.filter(is_known), job)
             jobs |= dict.fromkeys(compute.unique(table["job"]).to_pylist())
             n_events += len(table)
             is_step = compute.and_(
@@ -99,16 +99,17 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
             )
             is_step = compute.and_(is_step, compute.is_finite(table["step"]))
             steps.append(table.select(["job", "time_ns", "step", "attempt"]).filter(is_step))
-            others.append(table.filter(compute.invert(is_step)))
+            other_tables.append(table.filter(compute.invert(is_step)))
         if not n_events:
             raise trace_error(file, None, "holds no event that can be read (docs/events.md)")
     if damaged:
-        shown = ", ".join(damaged[:SHOWN]) + ", ..." * (len(damaged) > SHOWN)
-        notes[f"{len(damaged)} line(s) that are no event left out: {shown}"] = None
+        places = ", ".join(damaged[:SHOWN]) + ", ..." * (len(damaged) > SHOWN)
+        notes[f"{len(damaged)} line(s) that are no event left out: {places}"] = None
     for name, n in sorted(unknown.items())[:SHOWN]:
         notes[f"{n} event(s) '{one_line(name)}' left out: no event of docs/events.md"] = None
     of_steps, of_others = (
-        pa.concat_tables(one).unify_dictionaries().to_pandas() for one in (steps, others)
+        pa.concat_tables(tables).unify_dictionaries().to_pandas()
+        for tables in (steps, other_tables)
     )
     return Events(tuple(jobs), of_steps, of_others, tuple(notes))
 
@@ -124,13 +125,13 @@ def _with_job(table: pa.Table, default_job: str) -> pa.Table:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    inside = sorted(one for one in path.iterdir() if one.is_file() and one.name[0] != ".")
+    inside = sorted(file for file in path.iterdir() if file.is_file() and file.name[0] != ".")
     if not inside:
         raise trace_error(path, None, "the folder holds no file")
     return inside
 
 
-def _named(files: list[Path]) -> dict[Path, str]:
+def _job_names(files: list[Path]) -> dict[Path, str]:
     """Each file once, and the job of a log that names none: as much of its path as differs."""
     names = {file: file.stem for file in {file.absolute(): file for file in files}.values()}
     for n_parts in count(1):
@@ -231,12 +232,12 @@ def _line_by_line(
 def event_of(line: bytes | str) -> dict[str, Any] | None:
     """What a line says, in the types of its columns; None where it is no event."""
     try:
-        said = json.loads(line)
+        fields = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict):
+    if not isinstance(fields, dict):
         return None
-    event = {name: said[name] for name in SCHEMA.names if said.get(name) is not None}
+    event = {name: fields[name] for name in SCHEMA.names if fields.get(name) is not None}
     if "event" not in event or "time_unix_nano" not in event:
         return None
     for name, value in event.items():

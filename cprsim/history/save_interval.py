@@ -28,7 +28,7 @@ def save_interval_of(course: JobCourse, every_steps: float) -> Estimate:
     """
     if isfinite(every_steps) or course.reloads:
         return Estimate(every_steps)
-    saved_at = [[one.step for one in run.saves if isfinite(one.step)] for run in course.runs]
+    saved_at = [[save.step for save in run.saves if isfinite(save.step)] for run in course.runs]
     apart = np.concatenate([np.empty(0), *(np.diff(np.unique(steps)) for steps in saved_at)])
     if len(apart):
         return Estimate(float(np.median(apart)))
@@ -37,7 +37,7 @@ def save_interval_of(course: JobCourse, every_steps: float) -> Estimate:
         return Estimate(inf)
     mean = 2 * float(lost.mean())
     fits = _divisors(saved, lost)
-    steps = min(fits, key=lambda one: abs(one - mean), default=mean)
+    steps = min(fits, key=lambda steps: abs(steps - mean), default=mean)
     if not fits:
         open_by = Z_95 / sqrt(3 * len(lost))
         fits = [mean * (1 - open_by), mean * (1 + open_by)]
@@ -48,14 +48,14 @@ def save_interval_of(course: JobCourse, every_steps: float) -> Estimate:
 
 def _went_back(course: JobCourse) -> tuple[Floats, Floats]:
     """Steps at which the job went on after each failure, and how many more it had had."""
-    found = []
+    losses = []
     for before, after in pairwise(course.runs):
         saved = after.to_step if isfinite(after.to_step) else after.begin_step
         last = before.end_step if isfinite(before.end_step) else before.last_step
         if after.n_failures and saved <= last < inf:
-            found.append((saved, last - saved))
-    both = np.array(found, dtype=np.float64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
+            losses.append((saved, last - saved))
+    columns = np.array(losses, dtype=np.float64).reshape(-1, 2)
+    return columns[:, 0], columns[:, 1]
 
 
 def _divisors(saved: Floats, lost: Floats) -> list[float]:

@@ -47,11 +47,12 @@ class JobPace:
 def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
     """All that the log says of one run."""
     at_s, step = course.reached
-    first = run.seen[0][0] if run.seen else run.last_s
+    first = run.marks[0][0] if run.marks else run.last_s
     begin, end = np.searchsorted(at_s, [first, run.last_s])
     end += end < len(at_s) and at_s[end] == run.last_s
-    points = [*run.seen, *((one.start_s, one.step) for one in run.saves), (run.end_s, run.end_step)]
+    points = [*run.marks, (run.end_s, run.end_step)]
     for save in run.saves:
+        points.append((save.start_s, save.step))
         if isfinite(save.start_s) or not course.background:
             points.append((save.stalled_until_s, save.step))
     extra = np.array(points, dtype=np.float64)
@@ -87,14 +88,19 @@ def _stalls(at_s: Floats, saves: Sequence[LoggedSave], background: bool) -> tupl
 def pace_of(course: JobCourse) -> JobPace:
     """What a step and a save take, by the whole log of a job."""
     points = [run.points for run in course.runs]
-    every_nth = max(1, sum(len(one.at_s) for one in points) // MOST_PACES)
-    working = [~one.stalled & ~one.open_ for one in points]
-    plain = [own & (np.diff(one.step) > 0) for one, own in zip(points, working, strict=True)]
+    every_nth = max(1, sum(len(stretch.at_s) for stretch in points) // MOST_PACES)
+    working = [~stretch.stalled & ~stretch.open_ for stretch in points]
+    plain = [
+        is_work & (np.diff(stretch.step) > 0)
+        for stretch, is_work in zip(points, working, strict=True)
+    ]
 
-    def of_all(column: str, which: Sequence[Bools]) -> Floats:
+    def of_all(column: str, rows: Sequence[Bools]) -> Floats:
         """From one point to the next."""
-        pairs = zip(points, which, strict=True)
-        pieces = [np.diff(getattr(one, column))[own][::every_nth] for one, own in pairs]
+        pieces = [
+            np.diff(getattr(stretch, column))[chosen][::every_nth]
+            for stretch, chosen in zip(points, rows, strict=True)
+        ]
         return np.concatenate([np.empty(0), *pieces])
 
     took_s, steps = of_all("at_s", plain), of_all("step", plain)
@@ -103,14 +109,14 @@ def pace_of(course: JobCourse) -> JobPace:
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
-    known = stalls_s(course)
-    n_no_end = sum(not one.open and not isfinite(one.stalled_until_s) for one in saves)
+    known_s = stalls_s(course)
+    n_no_end = sum(not save.open and not isfinite(save.stalled_until_s) for save in saves)
     return JobPace(
         step_s,
         spread_s,
-        float(np.median(known)) if len(known) else nan,
+        float(np.median(known_s)) if len(known_s) else nan,
         _every(saves),
-        np.sort(known)[:: max(1, len(known) // MOST_STALLS)],
+        np.sort(known_s)[:: max(1, len(known_s) // MOST_STALLS)],
         (n_no_end + 0.5) / (len(saves) + 1.0),
         is_said,
         of_all("step", working) * step_s if isfinite(step_s) else of_all("at_s", working),
@@ -120,8 +126,8 @@ def pace_of(course: JobCourse) -> JobPace:
 def stalls_s(course: JobCourse) -> Floats:
     """Seconds that saves stalled the job, in order of time, of those that the log says all of."""
     stalls = [save.stall_s for run in course.runs for save in run.saves if save.committed]
-    known = np.array(stalls, dtype=np.float64)
-    return np.asarray(known[np.isfinite(known)])
+    stall_s = np.array(stalls, dtype=np.float64)
+    return np.asarray(stall_s[np.isfinite(stall_s)])
 
 
 def _weighted_median(took_s: Floats, steps: Floats) -> float:
@@ -136,7 +142,7 @@ def _weighted_median(took_s: Floats, steps: Floats) -> float:
 
 def _every(saves: Sequence[LoggedSave]) -> float:
     """Steps between saves, where the saves lie on whole multiples of it."""
-    at = np.unique([one.step for one in saves if isfinite(one.step) and one.step > 0])
+    at = np.unique([save.step for save in saves if isfinite(save.step) and save.step > 0])
     if len(at) < 2:
         return inf
     every = float(np.median(np.diff(at)))
@@ -176,14 +182,14 @@ def account_of(
     before_s = np.maximum(first_s - begin_s, 0.0)
     held_s, end_step = at_end(run, pace, end_s)
     after_s = np.maximum(end_s - last_s, 0.0) - held_s
-    made = np.maximum(end_step - last_step, 0.0)
+    n_made = np.maximum(end_step - last_step, 0.0)
     done_s = np.concatenate([[0.0], np.cumsum(work_s)])
     total_s = before_s + done_s[-1] + after_s
     reached = np.clip(frontier, None, first_step)
     gap = np.maximum(first_step - begin_step, 1e-12)
     in_first = before_s * np.clip((reached - begin_step) / gap, 0.0, 1.0)
     in_middle = np.interp(frontier, points.step, done_s, left=0.0)
-    in_last = np.clip((frontier - last_step) / np.maximum(made, 1e-12), 0.0, 1.0) * after_s
+    in_last = np.clip((frontier - last_step) / np.maximum(n_made, 1e-12), 0.0, 1.0) * after_s
     lost_s = np.where(frontier > begin_step + ROUNDING, in_first + in_middle + in_last, 0.0)
     return Account(
         end_step, stall_s.sum() + held_s, slow_s.sum() + none, total_s,
@@ -207,13 +213,13 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
     missing. One that was due before the run ended is taken to have begun.
     """
     last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
-    going = [one for one in run.saves if one.start_s >= last_s - ROUNDING]
-    if going and isfinite(going[-1].stalled_until_s):
+    under_way = [save for save in run.saves if save.start_s >= last_s - ROUNDING]
+    if under_way and isfinite(under_way[-1].stalled_until_s):
         return np.zeros(len(tail_s))
     if isfinite(run.end_step) and pace.step_s > 0:
         held_s = np.maximum(tail_s - (run.end_step - last_step) * pace.step_s, 0.0)
-        return held_s if going else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
-    if going:
+        return held_s if under_way else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
+    if under_way:
         return _drawn_stalls_s(tail_s, pace) if len(pace.stalls_s) else tail_s
     since_due_s = np.maximum(tail_s - _due_s(run, pace), 0.0)
     if len(pace.stalls_s) == 0 or not since_due_s.any():
@@ -225,7 +231,9 @@ def _due_s(run: LoggedAttempt, pace: JobPace) -> float:
     """Seconds of work from a run's last point to the next save; infinite where there is no rule."""
     if not (isfinite(pace.every_steps) and isfinite(pace.step_s)):
         return inf
-    saved = max([float(run.points.step[0]), *(one.step for one in run.saves if isfinite(one.step))])
+    saved = max(
+        [float(run.points.step[0]), *(save.step for save in run.saves if isfinite(save.step))]
+    )
     last = float(run.points.step[-1]) / pace.every_steps
     number = max(ceil(last - ROUNDING), floor(saved / pace.every_steps + ROUNDING) + 1)
     return max(number - last, 0.0) * pace.every_steps * pace.step_s

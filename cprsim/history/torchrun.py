@@ -43,10 +43,10 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
     """
     attempt, died = -1, False
     for number, line in _lines(path):
-        found = STAMP.match(line)
-        stamp, said = found.groups() if found else ("", line)
-        saved, closing = CHECKPOINT.search(said), CLOSING.search(said)
-        begins = list(AGENT_EVENT.finditer(said))
+        stamped = STAMP.match(line)
+        stamp, message = stamped.groups() if stamped else ("", line)
+        saved, closing = CHECKPOINT.search(message), CLOSING.search(message)
+        begins = list(AGENT_EVENT.finditer(message))
         if not (saved or closing or begins):
             continue
         if not (saved or stamp):
@@ -61,7 +61,7 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
                 yield from _of_checkpoint(saved[0], saved[1])
                 continue
             at_ns = pd.Timestamp(stamp.replace(",", ".")).as_unit("ns").value  # UTC, unless said
-            agents = [(one[1], *_of_agent(said, one.start())) for one in begins]
+            agents = [(begin[1], *_of_agent(message, begin.start())) for begin in begins]
         except NO_EVENT:
             damaged.append(f"{path.name}:{number}")
             continue
@@ -99,10 +99,10 @@ def _of_agent(line: str, begins: int) -> tuple[str, int, int]:
     return str(event["source"]), int(about.get("agent_restarts") or 0), took_ns
 
 
-def _of_checkpoint(text: str, what: str) -> Iterator[dict[str, Any]]:
+def _of_checkpoint(text: str, function: str) -> Iterator[dict[str, Any]]:
     """A save or load as the first rank logs it."""
     fields = ast.literal_eval(text)
-    name = CHECKPOINT_EVENTS[what].get(fields.get("event"))
+    name = CHECKPOINT_EVENTS[function].get(fields.get("event"))
     if str(fields.get("global_rank", "0")) != "0" or name is None:
         return
     step = STEP.search(str(fields.get("checkpoint_id") or ""))
@@ -110,5 +110,5 @@ def _of_checkpoint(text: str, what: str) -> Iterator[dict[str, Any]]:
         "time_unix_nano": int(fields["time"]),
         "event": name,
         "step": int(step[1]) if step else None,
-        "save_id": None if what == "load" else str(fields.get("uuid")),
+        "save_id": None if function == "load" else str(fields.get("uuid")),
     }

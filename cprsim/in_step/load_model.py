@@ -39,8 +39,8 @@ def load_model(setting: SyncSetting) -> LoadModel:
 
 def linear_samples_per_h(setting: SyncSetting) -> float:
     """``sum over trainers of m batch / t_iter``: samples per hour of workers that never wait."""
-    alone = setting.n_threads * setting.batch / setting.iteration.mean_h
-    return sum(alone / slowdown for slowdown in setting.slowdown)
+    per_trainer = setting.n_threads * setting.batch / setting.iteration.mean_h
+    return sum(per_trainer / slowdown for slowdown in setting.slowdown)
 
 
 def sync_h(setting: SyncSetting) -> float:

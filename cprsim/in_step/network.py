@@ -48,10 +48,10 @@ class Network:
     def exchange(self, trainer: int) -> simpy.Event:
         """Begin an exchange of a trainer; the event of its end."""
         self._advance()
-        done = self._env.event()
-        self._waiting[trainer].append((self._moved[trainer] + self._bytes, done))
+        exchanged = self._env.event()
+        self._waiting[trainer].append((self._moved[trainer] + self._bytes, exchanged))
         self._share()
-        return done
+        return exchanged
 
     def drop(self, trainer: int) -> None:
         """Forget the exchanges of a trainer: it is gone."""
@@ -59,16 +59,10 @@ class Network:
         self._waiting[trainer].clear()
         self._share()
 
-    def server_down(self) -> None:
-        """A sync server is gone: exchanges stand still."""
+    def servers_down(self, n_more: int) -> None:
+        """Sync servers are gone, or replaced: meanwhile exchanges stand still."""
         self._advance()
-        self._n_down += 1
-        self._share()
-
-    def server_up(self) -> None:
-        """It is replaced: exchanges go on where they were."""
-        self._advance()
-        self._n_down -= 1
+        self._n_down += n_more
         self._share()
 
     def _advance(self) -> None:

@@ -44,9 +44,9 @@ class SyncSetting:
         every = None if k is None else max(1, round(k * n_threads / self.n_threads))
         return replace(self, n_threads=n_threads, batch=batch, every_iterations=every)
 
-    def stands_for(self, whole: SyncSetting) -> float:
+    def stands_for(self, job: SyncSetting) -> float:
         """Samples of the whole job for one of this stand-in."""
-        return whole.n_threads * whole.batch / (self.n_threads * self.batch)
+        return job.n_threads * job.batch / (self.n_threads * self.batch)
 
     def with_trainers(self, n_trainers: int) -> SyncSetting:
         """The same with other trainers; the servers stay as they are."""

@@ -44,8 +44,8 @@ def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
     env.run(until=warm_h)
     before = _iterations(trainers, setting)
     env.run(until=warm_h + measured_h)
-    done = _iterations(trainers, setting) - before
-    per_h = setting.batch * done / measured_h
+    n_done = _iterations(trainers, setting) - before
+    per_h = setting.batch * n_done / measured_h
     return Throughput(float(per_h.sum()), _gap(trainers, warm_h))
 
 
@@ -58,12 +58,10 @@ class SpeedPoint:
     model: LoadModel
 
 
-def over_trainers(
-    setting: SyncSetting, n_trainers: Sequence[int], seed: int = 1
-) -> tuple[SpeedPoint, ...]:
-    """The same means with other numbers of trainers."""
-    settings = [setting.with_trainers(n) for n in n_trainers]
-    return tuple(SpeedPoint(one, throughput(one, seed), load_model(one)) for one in settings)
+def speed_at(setting: SyncSetting, n_trainers: int, seed: int = 1) -> SpeedPoint:
+    """The same means with another number of trainers."""
+    setting = setting.with_trainers(n_trainers)
+    return SpeedPoint(setting, throughput(setting, seed), load_model(setting))
 
 
 def run_log(
@@ -74,12 +72,12 @@ def run_log(
     rows: list[tuple[float, int, int, int]] = []
     trainers = Trainers(env, setting, seed, n_batches, outages, rows)
     env.run(until=trainers.finished)
-    at_h, *others = zip(*rows, strict=True)
-    return SyncLog(np.array(at_h), *(np.array(column, np.int64) for column in others))
+    at_h, *columns = zip(*rows, strict=True)
+    return SyncLog(np.array(at_h), *(np.array(column, np.int64) for column in columns))
 
 
 def _iterations(trainers: Trainers, setting: SyncSetting) -> Floats:
-    return np.array([trainers.iterations_by_now(one) for one in range(setting.n_trainers)])
+    return np.array([trainers.iterations_by_now(trainer) for trainer in range(setting.n_trainers)])
 
 
 def _slowest_h(setting: SyncSetting) -> float:

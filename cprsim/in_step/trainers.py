@@ -45,7 +45,7 @@ class Thread:
     slowdown: float
     since_sync: int  # iterations
     delay_h: float  # before its first one, so that threads do not go in step
-    done: float = 0.0  # iterations
+    n_done: float = 0.0  # iterations
     n_in_hand: int = 0  # iterations under way as one event
     began_at_h: float = 0.0
     takes_h: float = 1.0
@@ -55,7 +55,7 @@ class Thread:
 
     def done_by(self, now_h: float) -> float:
         """Iterations done, the part of the one in hand included."""
-        return self.done + self.n_in_hand * (now_h - self.began_at_h) / self.takes_h
+        return self.n_done + self.n_in_hand * (now_h - self.began_at_h) / self.takes_h
 
 
 class Barrier:
@@ -65,14 +65,14 @@ class Barrier:
         self._env = env
         self._n_expected = n_threads
         self._n_here = 0
-        self._full = env.event()
-        self.opened = env.event()
+        self.full = env.event()  # the last one has arrived
+        self._opened = env.event()
 
     def arrive(self) -> simpy.Event:
         """Be there; the event of the AllReduce's end."""
         self._n_here += 1
         self._check()
-        return self.opened
+        return self._opened
 
     def leave(self) -> None:
         """One thread will never come again."""
@@ -83,20 +83,15 @@ class Barrier:
         """So many of those who are here are gone; their replacements are expected."""
         self._n_here -= n_here
 
-    @property
-    def full(self) -> simpy.Event:
-        """The event of the last one's arrival."""
-        return self._full
-
     def open(self) -> None:
         """Let all threads go on, and close again."""
-        opened, self.opened, self._full = self.opened, self._env.event(), self._env.event()
+        opened, self._opened, self.full = self._opened, self._env.event(), self._env.event()
         self._n_here = 0
         opened.succeed()
 
     def _check(self) -> None:
-        if 0 < self._n_expected == self._n_here and not self._full.triggered:
-            self._full.succeed()
+        if 0 < self._n_expected == self._n_here and not self.full.triggered:
+            self.full.succeed()
 
 
 class Trainers:
@@ -194,7 +189,7 @@ class Trainers:
         thread.began_at_h = self._env.now
         thread.takes_h = self._draw_h(thread, thread.n_in_hand)
         yield self._env.timeout(thread.takes_h)
-        thread.done += thread.n_in_hand
+        thread.n_done += thread.n_in_hand
         thread.since_sync += thread.n_in_hand
         thread.n_in_hand = 0
         self._note(FINISHED, thread.trainer, thread.number)
@@ -218,8 +213,8 @@ class Trainers:
         while len(thread.drawn_h) < n:
             drawn: Floats = iteration.sample(self._rng, max(n, DRAWN_AT_ONCE))
             thread.drawn_h.extend(drawn.tolist())
-        taken, thread.drawn_h = thread.drawn_h[:n], thread.drawn_h[n:]
-        return thread.slowdown * sum(taken)
+        drawn_h, thread.drawn_h = thread.drawn_h[:n], thread.drawn_h[n:]
+        return thread.slowdown * sum(drawn_h)
 
     def _take_batch(self) -> bool:
         if self._left is None:
@@ -299,17 +294,17 @@ class Trainers:
 
     def _lose_server(self, outage: Outage) -> Steps:
         assert self._network is not None, "only exchanges have servers"
-        self._network.server_down()
+        self._network.servers_down(1)
         self._note(SERVER_LOST, outage.number, SHADOW)
         yield self._env.timeout(outage.down_h)
         self._note(SERVER_REPLACED, outage.number, SHADOW)
-        self._network.server_up()
+        self._network.servers_down(-1)
 
     def _lose_trainer(self, trainer: int, down_h: float) -> Steps:
         self._up[trainer] = False
-        here = {one for one in self._waits_at_barrier if one[0] == trainer}
-        self._barrier.forget(len(here))
-        self._waits_at_barrier -= here
+        waiting = {thread for thread in self._waits_at_barrier if thread[0] == trainer}
+        self._barrier.forget(len(waiting))
+        self._waits_at_barrier -= waiting
         if self._network is not None:
             self._network.drop(trainer)
         for thread in self._threads[trainer]:

@@ -27,6 +27,6 @@ def one_thread() -> AbstractContextManager[Any]:
 
 def description() -> str:
     """Which BLAS numpy uses here and the kind of core it took this one for."""
-    found = [lib for lib in _controller().info() if lib["user_api"] == "blas"]  # scipy has its own
-    blas = next((lib for lib in found if "numpy" in lib["filepath"]), found[0])
+    libraries = [lib for lib in _controller().info() if lib["user_api"] == "blas"]  # scipy's too
+    blas = next((lib for lib in libraries if "numpy" in lib["filepath"]), libraries[0])
     return f"{blas['internal_api']} {blas['version']} for {blas.get('architecture', 'any core')}"

@@ -55,12 +55,12 @@ def ndcg(label: Array, score: Array, group: Array) -> float:
     rank = np.arange(len(order)) - first[number]
     gain = np.asarray(label, np.float64)[order] > 0.5
     discount = 1.0 / np.log2(rank + 2.0)
-    seen = np.bincount(number, gain * discount)
+    reached = np.bincount(number, gain * discount)
     ideal = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(len(order)) + 2.0))])
     best = ideal[np.bincount(number, gain).astype(np.int64)]
     if not best.any():
         raise ParameterError("an NDCG needs a list that holds a click")
-    return float(np.mean(seen[best > 0] / best[best > 0]))
+    return float(np.mean(reached[best > 0] / best[best > 0]))
 
 
 def auc(label: Array, score: Array) -> float:

@@ -29,34 +29,26 @@ EPSILON = 1e-10  # torch.optim.Adagrad's
 BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8  # torch.optim.Adam's
 
 
-class BatchGradients(Protocol):
-    """What a step takes of a batch."""
-
-    d_fields: Array  # (n, 1 + n_tables, d): the gradient of each occurrence of a row, from 1 on
-    d_dense: Array  # (n_dense,)
-
-
 class Optimizer(Protocol):
-    """Updates a model in place from the gradients of a batch."""
+    """Updates a model in place from the gradients of a batch: the rows first, then the layers."""
 
     model: Dlrm
     row_state: Array  # (n_rows, ...) what it keeps per embedding row; (0,) where nothing
     dense_state: Array  # what it keeps of the layers and of the whole run, or (0,)
-
-    def update(self, rows: Array, work: BatchGradients, changed: Array, rate: float) -> None:
-        """One step for the batch with these rows (n, n_tables); sets changed[row] (n_rows,)."""
-        self.update_rows(rows, work.d_fields, changed, self.row_rate(rate))
-        self.update_dense(work.d_dense, rate)
 
     def row_rate(self, rate: float) -> float:
         """The rate at which the rows take their part of the next step."""
         return rate
 
     def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
-        """The part of a step that concerns the embedding rows; `rate` is their `row_rate`."""
+        """Move the rows (n, n_tables) of a batch, and set changed[row] (n_rows,).
+
+        d_fields (n, 1 + n_tables, d): the gradient of each occurrence of a row, from 1 on; `rate`
+        is their `row_rate`
+        """
 
     def update_dense(self, gradient: Array, rate: float) -> None:
-        """The part that concerns the layers, after that of the rows; `gradient` is (n_dense,)."""
+        """Move the layers by their gradient (n_dense,)."""
 
 
 class Sgd(Optimizer):

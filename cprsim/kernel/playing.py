@@ -1,49 +1,19 @@
-"""A model in training, the one loop that plays a schedule on it, and its loss on the way."""
+"""The one loop that plays a schedule on a model in training, and its loss on the way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from cprsim.kernel.metrics import Quality
-from cprsim.kernel.saving import Savable, Saver
+from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import End, Rewind, SaveEvent, SaveStage, Schedule
+from cprsim.kernel.weights import TrainableModel
 from cprsim.records import Floats, Ints
 
 N_MARKS = 100  # points of a loss curve
-
-
-class TrainableModel(Savable, Protocol):
-    """A model on its way through its samples: the built-in one, or a trainer of one's own."""
-
-    @property
-    def n_samples(self) -> int:
-        """Samples in the whole run."""
-
-    @property
-    def position(self) -> int:
-        """Samples trained so far."""
-
-    def on_grid(self, samples: float) -> int:
-        """The position between two batches that is nearest to a number of samples."""
-
-    def run(self, until: int | None = None) -> float:
-        """Train up to a position on the grid; the mean loss on the way [nats], NaN: not known.
-
-        None: up to the end.
-        """
-
-    def evaluate(self) -> Quality:
-        """How good it is on samples that it is not trained on."""
-
-    def state(self) -> Any:
-        """A copy of everything that decides how the run goes on."""
-
-    def restore(self, state: Any) -> None:
-        """Be what the model was at `state`; the same may be put back several times."""
 
 
 def play(

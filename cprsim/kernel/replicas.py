@@ -27,7 +27,6 @@ from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, Optimizer, optimizer_for
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan, predict
-from cprsim.kernel.weights import FusedWeights
 from cprsim.records import Method
 
 # --------------------------------------------------------------------------- one synchronisation
@@ -88,19 +87,15 @@ def bmuf(g: Array, v: Array, mean: Array, momentum: float, block_rate: float) ->
 class Replicas:
     """n dense replicas over one table, at the start of a run.
 
-    `model` and `optimizer` are those of the central copy, so that a saver
-    of a trainer's rows works here too; `changed` (n_rows,) marks the rows that moved.
+    `central` has the shared rows and the central copy of the layers: it is what is saved.
     """
 
     def __init__(
         self, shape: ModelShape, clicks: Clicks, plan: TrainingPlan, setting: SyncSetting
     ) -> None:
         self.shape, self.clicks, self.plan, self.setting = shape, clicks, plan, setting
-        self.model = Dlrm(shape)
-        self.model.initialise(plan.seed)
-        self.optimizer = optimizer_for(plan.optimizer, self.model)
-        self.changed = np.zeros(shape.tables.n_rows, np.uint8)
-        self.observe: Callable[[Array], None] | None = None
+        self.central = ProxyTrainer(shape, clicks, plan)
+        self.model, self.optimizer = self.central.model, self.central.optimizer
         self.position = 0  # samples taken so far
         self.summed_loss = 0.0  # of those, each predicted before it was learned from
         self.batch_losses: list[tuple[int, float]] = []  # position after it, summed over samples
@@ -109,8 +104,8 @@ class Replicas:
         self._method = setting.algorithm.method
         n_own = 1 if self._method is Method.SGD else setting.n_trainers  # else always the same
         self._dense = np.repeat(self.model.dense[None], n_own, axis=0)  # (n_own, n_dense)
-        own = [self._replica(dense) for dense in self._dense]
-        self._replicas = [own[trainer % n_own] for trainer in range(setting.n_trainers)]
+        replicas = [self._replica(dense) for dense in self._dense]
+        self._replicas = [replicas[trainer % n_own] for trainer in range(setting.n_trainers)]
         # by trainer and thread: the rows of the batch that it has taken, what it learned, the rate
         self._in_work: dict[tuple[int, int], tuple[Array, Workspace, float]] = {}
         self._sent: dict[tuple[int, int], Array] = {}
@@ -140,22 +135,11 @@ class Replicas:
 
     def go_on_from(self, trainer: ProxyTrainer) -> None:
         """Begin where a trainer of the same clicks stands, with its model in every replica."""
-        self.model.table[:] = trainer.model.table
-        self.optimizer.row_state[:] = trainer.optimizer.row_state
-        for model, optimizer in ((self.model, self.optimizer), *self._replicas):
+        self.central.restore(trainer.arrays())
+        for model, optimizer in self._replicas:
             model.dense[:] = trainer.model.dense
             optimizer.dense_state[:] = trainer.optimizer.dense_state
-        self.changed[:] = trainer.changed
         self.position = trainer.position
-
-    @property
-    def weights(self) -> FusedWeights:
-        model, optimizer = self.model, self.optimizer
-        return FusedWeights(model.table, optimizer.row_state, model.dense, optimizer.dense_state)
-
-    @property
-    def seed(self) -> int:
-        return self.plan.seed
 
     @property
     def n_batches(self) -> int:
@@ -211,15 +195,16 @@ class Replicas:
     def _finish(self, trainer: int, thread: int) -> None:
         _, optimizer = self._replicas[trainer]
         rows, work, rate = self._in_work.pop((trainer, thread))
+        row_rate = optimizer.row_rate(rate)
+        optimizer.update_rows(rows, work.d_fields, self.central.changed, row_rate)
         if self._method is Method.SGD:
-            optimizer.update_rows(rows, work.d_fields, self.changed, optimizer.row_rate(rate))
             self._gradients.append(work.d_dense.copy())
             self._rate = rate
         else:
-            optimizer.update(rows, work, self.changed, rate)
+            optimizer.update_dense(work.d_dense, rate)
         self._unsynced[trainer] += 1
-        if self.observe is not None:
-            self.observe(rows)
+        if self.central.observe is not None:
+            self.central.observe(rows)
 
     # ------------------------------------------------------------------ synchronisation
 
@@ -235,8 +220,8 @@ class Replicas:
 
     def _synchronise(self, trainer: int, thread: int) -> None:
         setting = self.setting
-        for one in range(setting.n_trainers) if trainer == ALL else (trainer,):
-            self._unsynced[one] = 0
+        for synced in range(setting.n_trainers) if trainer == ALL else (trainer,):
+            self._unsynced[synced] = 0
         if self._method is Method.SGD:
             self._average_gradients()
             return
@@ -266,9 +251,9 @@ class Replicas:
     def _lose(self, trainer: int, _: int) -> None:
         self.lost_iterations.append(self._unsynced[trainer])
         self._unsynced[trainer] = 0
-        for held in (self._in_work, self._sent):
-            for who in [who for who in held if who[0] == trainer]:
-                del held[who]
+        for by_thread in (self._in_work, self._sent):
+            for who in [who for who in by_thread if who[0] == trainer]:
+                del by_thread[who]
 
     def _replace(self, trainer: int, _: int) -> None:
         """The replacement begins with the central copy; without one, with another replica."""

@@ -11,9 +11,9 @@ counts as a save. Saving and reverting touch only rows that changed: all others 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,23 +21,8 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.schedule import Event, Lose, SaveEvent, SaveStage
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
-from cprsim.kernel.weights import Parcel, Weights
+from cprsim.kernel.weights import Parcel, TrainableModel, Weights
 from cprsim.records import Ints, SmallTables, SubSaves
-
-
-class Savable(Protocol):
-    """What can be saved: a model in training, or replicas with their central copy."""
-
-    changed: Array  # (n_rows,) marks the rows that moved; a save clears it
-    observe: Callable[[Array], None] | None  # sees the rows of each batch after its update
-
-    @property
-    def weights(self) -> Weights:
-        """What a save holds of it, live."""
-
-    @property
-    def seed(self) -> int:
-        """Of what is drawn at random in saving it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +51,7 @@ class Saver:
 
     def __init__(
         self,
-        model: Savable,
+        model: TrainableModel,
         shards: Shards,
         sub_saves: SubSaves | None = None,
         *,

@@ -79,9 +79,9 @@ def of_log(log: EventLog, useful_h: float, shard_slots: range, replica_slots: ra
 
 
 def _events(log: EventLog, useful_h: float, first: int, trainers: set[int]) -> Iterator[Event]:
-    wanted = np.flatnonzero(np.isin(log.kind, KINDS))
+    rows_of_events = np.flatnonzero(np.isin(log.kind, KINDS))
     failed, without_trainer = _failed_at(log, trainers)
-    for (number, at_h), events in groupby(wanted, key=lambda i: (log.kind[i], log.at_h[i])):
+    for (number, at_h), events in groupby(rows_of_events, key=lambda i: (log.kind[i], log.at_h[i])):
         rows, kind = list(events), EventKind(number)
         at = float(log.progress_h[rows[0]]) / useful_h
         if kind in STAGES:

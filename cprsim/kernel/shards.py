@@ -43,8 +43,8 @@ class Shards:
         if n_servers < 1:
             raise ParameterError(f"needs at least one embedding server, got {n_servers}")
         self.layout, self.n_servers, self.by = layout, n_servers, by
-        whole = self._by_rows() if by is ShardBy.ROWS else self._by_tables()
-        self.segments = tuple(segment for segment in whole if segment.n_rows)
+        segments = self._by_rows() if by is ShardBy.ROWS else self._by_tables()
+        self.segments = tuple(segment for segment in segments if segment.n_rows)
 
     def _by_rows(self) -> Iterable[Segment]:
         for table in range(self.layout.n_tables):
@@ -54,10 +54,10 @@ class Shards:
                 yield Segment(table, server, slice(first, max(rows.stop, first), self.n_servers))
 
     def _by_tables(self) -> Iterable[Segment]:
-        held = [0] * self.n_servers
+        n_rows = [0] * self.n_servers
         for table in self.layout.largest(self.layout.n_tables):
-            server = held.index(min(held))
-            held[server] += self.layout.rows[table]
+            server = n_rows.index(min(n_rows))
+            n_rows[server] += self.layout.rows[table]
             rows = self.layout.of(table)
             yield Segment(table, server, slice(rows.start, rows.stop, 1))
 
@@ -76,7 +76,7 @@ class Shards:
     @property
     def share(self) -> Floats:
         """(n_servers,) share of all rows that each server holds."""
-        held = np.zeros(self.n_servers)
+        n_rows = np.zeros(self.n_servers)
         for segment in self.segments:
-            held[segment.server] += segment.n_rows
-        return held / self.layout.n_rows
+            n_rows[segment.server] += segment.n_rows
+        return n_rows / self.layout.n_rows

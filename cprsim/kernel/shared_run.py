@@ -11,42 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
-from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.playing import TrainableModel, play
+from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, Trial
-
-
-class Runnable(Protocol):
-    """What every trial of one run shares, of any model."""
-
-    @property
-    def shards(self) -> Shards:
-        """Which server holds which rows."""
-
-    def trainer(self) -> TrainableModel:
-        """The model at the start of its run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What every trial of one run of the built-in model shares."""
-
-    shape: ModelShape
-    train: Clicks
-    test: Clicks
-    plan: TrainingPlan
-    shards: Shards
-
-    def trainer(self) -> ProxyTrainer:
-        return ProxyTrainer(self.shape, self.train, self.plan, test=self.test)
+from cprsim.kernel.weights import TrainableModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +35,14 @@ class SharedRun:
     `until` says of each way of saving up to which share of the run it is followed.
     """
 
-    def __init__(self, setting: Runnable, until: Mapping[Saving, float]) -> None:
-        self.until, self.at_fraction = until, 0.0
-        self.model = setting.trainer()
+    def __init__(
+        self, model: TrainableModel, shards: Shards, until: Mapping[Saving, float]
+    ) -> None:
+        self.model, self.until, self.at_fraction = model, until, 0.0
         self.savers = {
-            saving: Saver(self.model, setting.shards, saving.sub_saves, follows=True)
-            for saving in until
+            saving: Saver(model, shards, saving.sub_saves, follows=True) for saving in until
         }
-        self.model.observe = self._observe
+        model.observe = self._observe
 
     def _observe(self, rows: Array) -> None:
         for saver in self.savers.values():
@@ -98,35 +70,39 @@ class SharedRun:
 
     def leave(self, before: float) -> None:
         """Follow no longer what nothing branches off at a share of the run, or later."""
-        for saving in [one for one in self.savers if self.until[one] < before]:
-            del self.savers[saving]
+        self.savers = {
+            saving: saver for saving, saver in self.savers.items() if self.until[saving] >= before
+        }
 
     @contextmanager
-    def fork(self, saving: Saving) -> Iterator[tuple[TrainableModel, Saver]]:
+    def fork(self, saving: Saving) -> Iterator[Saver]:
         """The model goes on alone from here, saved in one of the ways; then it is put back."""
         state, observe = self.model.state(), self.model.observe
         self.model.observe = None
-        yield self.model, self.savers[saving].fork()
+        yield self.savers[saving].fork()
         self.model.restore(state)
         self.model.changed[:], self.model.observe = 0, observe
 
 
 def run_trials(
-    setting: Runnable, trials: Iterable[Trial], savings: Iterable[Saving] = ()
+    model: TrainableModel, shards: Shards, trials: Iterable[Trial], savings: Iterable[Saving] = ()
 ) -> Iterator[tuple[Trial, Quality] | Baseline]:
-    """Train every trial, in the order of their first failures, and at the end their twin."""
+    """Train every trial, in the order of their first failures, and at the end their twin.
+
+    The model is at the start of its run.
+    """
     waiting = sorted(trials, key=lambda trial: trial.failures[0].at_fraction)
     last = {trial.saving: trial.failures[0].at_fraction for trial in waiting}
-    shared = SharedRun(setting, last | dict.fromkeys(savings, 1.0))
+    shared = SharedRun(model, shards, last | dict.fromkeys(savings, 1.0))
     for trial in waiting:
         first = trial.failures[0].at_fraction
         shared.leave(before=first)
         shared.advance(first)
-        with shared.fork(trial.saving) as (model, saver):
+        with shared.fork(trial.saving) as saver:
             play(model, saver, trial.schedule(after=first))
             quality = model.evaluate()
         yield trial, quality
     shared.leave(before=1.0)
     shared.advance(1.0)
     written = {saving: saver.bytes_written for saving, saver in shared.savers.items()}
-    yield Baseline(shared.model.evaluate(), written)
+    yield Baseline(model.evaluate(), written)

@@ -58,7 +58,7 @@ def part_of(batch: slice, part: int, n_parts: int) -> slice:
     return slice(batch.start + n * part // n_parts, batch.start + n * (part + 1) // n_parts)
 
 
-def together(parts: Sequence[Gradients]) -> Gradients:
+def sum_of_parts(parts: Sequence[Gradients]) -> Gradients:
     """The gradients of a batch from those of its parts, in their order: always the same bits."""
     n = sum(len(part.d_fields) for part in parts)
     shares = [np.float32(len(part.d_fields) / n) for part in parts]
@@ -141,7 +141,9 @@ class ProxyTrainer:
         rows = self.clicks.rows[batch]
         rate = self._schedule(self.plan.rate, self.position / self.n_samples)
         loss, gradients = self._learn(batch) if self._n_parts == 1 else self._learn_parts(batch)
-        self.optimizer.update(rows, gradients, self.changed, rate)
+        row_rate = self.optimizer.row_rate(rate)
+        self.optimizer.update_rows(rows, gradients.d_fields, self.changed, row_rate)
+        self.optimizer.update_dense(gradients.d_dense, rate)
         if self.observe is not None:
             self.observe(rows)
         self._position += len(rows)
@@ -158,7 +160,7 @@ class ProxyTrainer:
             its_loss, its = self._learn(part_of(batch, part, self._n_parts))
             loss += its_loss
             parts.append(Gradients(its.d_dense.copy(), its.d_fields.copy()))
-        return loss, together(parts)
+        return loss, sum_of_parts(parts)
 
     def _workspace(self, n: int) -> Workspace:
         if n not in self._workspaces:

@@ -1,4 +1,4 @@
-"""All that training changes of a model, as saves and failures see it: rows by id, and the rest.
+"""A model in training, and all that training changes of it: rows by id, and the rest.
 
 Rows are named by fused ids: row i of table t is row ``layout.first_row[t] + i``. A row's parcel
 holds its weights first and then what the optimiser keeps of it; the dense parcel holds the layers
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cprsim.kernel.loops import Array
+from cprsim.kernel.metrics import Quality
 from cprsim.records import Ints
 
 MEMORY = Path("/proc/meminfo")
@@ -61,6 +63,47 @@ class Weights(Protocol):
 
     def copy(self) -> Weights:
         """A copy that reads and writes the same parcels."""
+
+
+class TrainableModel(Protocol):
+    """A model on its way through its samples: the built-in one, or a trainer of one's own."""
+
+    changed: Array  # (n_rows,) marks the rows that moved; a save clears it
+    observe: Callable[[Array], None] | None  # sees the rows of each batch after its update
+
+    @property
+    def weights(self) -> Weights:
+        """What a save holds of it, live."""
+
+    @property
+    def seed(self) -> int:
+        """Of what is drawn at random in saving it."""
+
+    @property
+    def n_samples(self) -> int:
+        """Samples in the whole run."""
+
+    @property
+    def position(self) -> int:
+        """Samples trained so far."""
+
+    def on_grid(self, samples: float) -> int:
+        """The position between two batches that is nearest to a number of samples."""
+
+    def run(self, until: int | None = None) -> float:
+        """Train up to a position on the grid; the mean loss on the way [nats], NaN: not known.
+
+        None: up to the end.
+        """
+
+    def evaluate(self) -> Quality:
+        """How good it is on samples that it is not trained on."""
+
+    def state(self) -> Any:
+        """A copy of everything that decides how the run goes on."""
+
+    def restore(self, state: Any) -> None:
+        """Be what the model was at `state`; the same may be put back several times."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +158,7 @@ def room_for(shape: tuple[int, ...], dtype: Any) -> Array:
 
 def free_bytes() -> int:
     """Memory of this machine that can still be taken; of systems other than Linux, all of it."""
-    found = re.search(r"MemAvailable: +(\d+) kB", MEMORY.read_text()) if MEMORY.exists() else None
-    if found is not None:
-        return 1024 * int(found[1])
+    text = MEMORY.read_text() if MEMORY.exists() else ""
+    if available := re.search(r"MemAvailable: +(\d+) kB", text):
+        return 1024 * int(available[1])
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -36,15 +36,15 @@ def verdict_of(ratio: SeedMean) -> HeldOutVerdict:
     return HeldOutVerdict.HOLDS if low > 0 and high < 2 else HeldOutVerdict.UNKNOWN
 
 
-def checks_of(seen: Observed, fitted: FittedCurve) -> dict[str, Any]:
+def checks_of(observed: Observed, fitted: FittedCurve) -> dict[str, Any]:
     """What the file of a curve says of one metric's fit, of JSON's types."""
-    loss = seen.loss[fitted.metric]
-    single = seen.strategy(WHOLE) & (seen.n_failures == 1)
+    loss = observed.loss[fitted.metric]
+    single = observed.strategy(WHOLE) & (observed.n_failures == 1)
 
     def correlation(lost: Floats) -> dict[str, Any]:
         """Pearson's, seed by seed: a seed's lucky twin moves all its losses alike."""
-        some = [single & (seen.seed == seed) for seed in range(len(seen.seeds))]
-        by_seed = [np.corrcoef(lost[one], loss[one])[0, 1] for one in some]
+        by_seed_masks = [single & (observed.seed == seed) for seed in range(len(observed.seeds))]
+        by_seed = [np.corrcoef(lost[of_seed], loss[of_seed])[0, 1] for of_seed in by_seed_masks]
         return asdict(SeedMean.over(np.array(by_seed)))
 
     return {
@@ -60,10 +60,10 @@ def checks_of(seen: Observed, fitted: FittedCurve) -> dict[str, Any]:
         "noise_of_one_trial": {
             f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
         },
-        "correlation_with_pls": correlation(seen.pls),
-        "correlation_with_weighted_pls": correlation(weighted(seen, fitted.parts)),
+        "correlation_with_pls": correlation(observed.pls),
+        "correlation_with_weighted_pls": correlation(weighted(observed, fitted.parts)),
         "paired_differences": _differences(fitted),
-        "held_out": _held_out(seen, fitted),
+        "held_out": _held_out(observed, fitted),
     }
 
 
@@ -71,52 +71,54 @@ def _differences(fitted: FittedCurve) -> list[dict[str, Any]]:
     """Each strategy against plain partial recovery, and against round robin at as many bytes."""
     slopes = fitted.slopes
 
-    def between(one: str, other: str) -> dict[str, Any]:
-        found = SeedMean.over(slopes[one] - slopes[other])
+    def between(strategy: str, other: str) -> dict[str, Any]:
+        difference = SeedMean.over(slopes[strategy] - slopes[other])
         return {
-            "strategy": one, "other": other, "mean": found.mean,
-            "half_width_95": found.half_width, "smallest_detectable": found.detectable,
+            "strategy": strategy, "other": other, "mean": difference.mean,
+            "half_width_95": difference.half_width, "smallest_detectable": difference.detectable,
         }  # fmt: skip
 
-    found = [between(key, WHOLE) for key in slopes if key != WHOLE]
+    differences = [between(key, WHOLE) for key in slopes if key != WHOLE]
     for suffix in ("", MORE_BYTES):
         control = CONTROL + suffix
         same_bytes = [key for key in slopes if key.endswith(MORE_BYTES) == bool(suffix)]
         if control in slopes:
-            found += [between(k, control) for k in same_bytes if k not in (control, WHOLE)]
-    return found
+            differences += [between(k, control) for k in same_bytes if k not in (control, WHOLE)]
+    return differences
 
 
-def _held_out(seen: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
+def _held_out(observed: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
     """What each seed's histories lose over what the fit without that seed predicts; by PLS."""
-    by_each = np.array([predicted(seen, parts) for parts in fitted.without])
-    by_others = by_each[seen.seed, np.arange(len(seen.trials))]
-    loss, found = seen.loss[fitted.metric], []
+    by_each = np.array([predicted(observed, parts) for parts in fitted.without])
+    by_others = by_each[observed.seed, np.arange(len(observed.trials))]
+    loss, checks = observed.loss[fitted.metric], []
 
-    def mean_of_seeds(values: Floats, ours: Bools) -> Floats:
-        n = np.bincount(seen.seed[ours])
-        return np.asarray(np.bincount(seen.seed[ours], values[ours])[n > 0] / n[n > 0])
+    def mean_of_seeds(values: Floats, chosen: Bools) -> Floats:
+        n = np.bincount(observed.seed[chosen])
+        return np.asarray(np.bincount(observed.seed[chosen], values[chosen])[n > 0] / n[n > 0])
 
-    for key in seen.strategies:
-        for n in np.unique(seen.n_failures[seen.held_out]).tolist():
-            ours = seen.strategy(key) & seen.held_out & (seen.n_failures == n)
-            if len(np.unique(seen.seed[ours])) < 2:
+    for key in observed.strategies:
+        for n in np.unique(observed.n_failures[observed.held_out]).tolist():
+            chosen = observed.strategy(key) & observed.held_out & (observed.n_failures == n)
+            if len(np.unique(observed.seed[chosen])) < 2:
                 continue
-            measured = mean_of_seeds(loss, ours)
-            ratio, error, n_seeds = ratio_of_means(measured, mean_of_seeds(by_others, ours))
-            of_fit = float(jackknife_error(by_each[:, ours].mean(axis=1)) / by_others[ours].mean())
-            over = SeedMean(ratio, float(np.hypot(error, ratio * of_fit)), n_seeds)
-            found.append(
+            measured = mean_of_seeds(loss, chosen)
+            ratio, error, n_seeds = ratio_of_means(measured, mean_of_seeds(by_others, chosen))
+            of_fit = float(
+                jackknife_error(by_each[:, chosen].mean(axis=1)) / by_others[chosen].mean()
+            )
+            relative = SeedMean(ratio, float(np.hypot(error, ratio * of_fit)), n_seeds)
+            checks.append(
                 {
                     "strategy": key,
                     "n_failures": n,
-                    "pls": float(seen.pls[ours].mean()),
+                    "pls": float(observed.pls[chosen].mean()),
                     "measured": float(measured.mean()),
-                    "measured_over_predicted": asdict(over),
-                    "verdict": verdict_of(over).value,
+                    "measured_over_predicted": asdict(relative),
+                    "verdict": verdict_of(relative).value,
                 }
             )
-    return sorted(found, key=lambda one: float(one["pls"]))
+    return sorted(checks, key=lambda one: float(one["pls"]))
 
 
 def ratio_of_means(above: Floats, below: Floats) -> tuple[float, float, int]:

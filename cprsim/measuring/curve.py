@@ -47,18 +47,18 @@ def curve_file(
 
 def checks_document(measured: Measured) -> dict[str, Any]:
     """What was checked, of JSON's types, by metric; and the bytes of all saves of one run."""
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     for metric, fitted in measured.fitted.items():
-        found[metric.value] = checks_of(measured.seen, fitted)
+        document[metric.value] = checks_of(measured.observed, fitted)
         # why nothing should be decided by a further metric, which leaves the others as they are
         if metric not in ALWAYS and (reason := _lost_in_noise(measured, metric)):
-            found[metric.value][UNFIT] = [reason]
+            document[metric.value][UNFIT] = [reason]
     twin, written = measured.results[0].twin, {}
     assert twin is not None, "a measured seed is complete"
     if twin.bytes_written:
-        by_strategy = {one.strategy: n_bytes for one, n_bytes in twin.bytes_written.items()}
+        by_strategy = {saving.strategy: n_bytes for saving, n_bytes in twin.bytes_written.items()}
         written = {"interval_fraction": COUNTED_INTERVAL, "by_strategy": by_strategy}
-    return {**found, "bytes_written": written}
+    return {**document, "bytes_written": written}
 
 
 def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
@@ -68,9 +68,9 @@ def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
         "commit": git_state(),
         "numpy": np.__version__,
         "blas": description(),
-        "seeds": list(measured.seen.seeds),
-        "n_runs": sum(len(one.quality) + 1 for one in measured.results),
-        "cpu_minutes": round(sum(one.cpu_s for one in measured.results) / 60, 2),
+        "seeds": list(measured.observed.seeds),
+        "n_runs": sum(len(seed.quality) + 1 for seed in measured.results),
+        "cpu_minutes": round(sum(seed.cpu_s for seed in measured.results) / 60, 2),
         "n_emb_ps": request.n_servers,
         "design": asdict(request.design),
         "expected": None if measured.expected is None else asdict(measured.expected),
@@ -82,7 +82,7 @@ def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
 def why_unfit(measured: Measured) -> tuple[str, ...]:
     """Sentences, none where nothing speaks against the curve."""
     reasons = []
-    n_seeds, expected = len(measured.seen.seeds), measured.expected
+    n_seeds, expected = len(measured.observed.seeds), measured.expected
     if n_seeds < FEWEST_SEEDS_TO_USE:
         reasons.append(
             f"{n_seeds} seeds are too few: intervals were seen to be right from "
@@ -97,8 +97,8 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
         )
     judged = [metric for metric in measured.fitted if metric in ALWAYS]
     lost = list(filter(None, (_lost_in_noise(measured, metric) for metric in judged)))
-    checks = [checks_of(measured.seen, measured.fitted[metric]) for metric in judged]
-    verdicts = [one["verdict"] for of_metric in checks for one in of_metric["held_out"]]
+    checks = [checks_of(measured.observed, measured.fitted[metric]) for metric in judged]
+    verdicts = [history["verdict"] for of_metric in checks for history in of_metric["held_out"]]
     if not lost and HeldOutVerdict.HOLDS not in verdicts:
         reasons.append(
             "of no kind of runs held out of the fit can it be told that the curve predicts their "
@@ -144,7 +144,7 @@ def response_of(fitted: FittedCurve, strategy: str) -> Response:
         intercept=part.intercept,
         degrees=len(fitted.without) - 1,
         settings=sub_saves_of(strategy),
-        replicates=tuple(_rounded(one[strategy]) for one in fitted.without),
+        replicates=tuple(_rounded(parts[strategy]) for parts in fitted.without),
     )
 
 

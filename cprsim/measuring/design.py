@@ -42,10 +42,10 @@ class Design:
         more = _scenes(self, (1,) * self.n_more, n_servers, rng)
         held_out = _scenes(self, HELD_OUT, n_servers, rng)
         return [
-            *(Trial(Saving(strategy, every), met) for every, met in shared
+            *(Trial(Saving(strategy, every), failures) for every, failures in shared
               for strategy in self.strategies),
-            *(Trial(Saving(WHOLE, every), met) for every, met in more),
-            *(Trial(Saving(strategy, every), met) for every, met in held_out
+            *(Trial(Saving(WHOLE, every), failures) for every, failures in more),
+            *(Trial(Saving(strategy, every), failures) for every, failures in held_out
               for strategy in self.held_out if strategy in self.strategies),
         ]  # fmt: skip
 
@@ -68,18 +68,19 @@ def _scenes(
     """(T_save, failures) of some scenes, of so many failures each."""
     n = len(n_failures)
     every = design.shortest * (design.longest / design.shortest) ** _stratified(n, rng)
-    together = 1 + (max(1, n_servers // 2) * _stratified(n, rng)).astype(int)
+    n_servers_failed = 1 + (max(1, n_servers // 2) * _stratified(n, rng)).astype(int)
     first = _stratified(n, rng)
-    found = []
+    scenes = []
     for i, times in enumerate(n_failures):
         at = first[i : i + 1] if times == 1 else np.sort(rng.random(times))
-        found.append((float(every[i]), tuple(_failure(one, together[i], n_servers, rng)
-                                             for one in at.tolist())))  # fmt: skip
-    return found
+        n_failed = n_servers_failed[i]
+        failures = tuple(_failure(fraction, n_failed, n_servers, rng) for fraction in at.tolist())
+        scenes.append((float(every[i]), failures))
+    return scenes
 
 
-def _failure(at: float, together: int, n_servers: int, rng: np.random.Generator) -> ShardFailure:
-    return ShardFailure(at, tuple(sorted(rng.choice(n_servers, together, replace=False).tolist())))
+def _failure(at: float, n_failed: int, n_servers: int, rng: np.random.Generator) -> ShardFailure:
+    return ShardFailure(at, tuple(sorted(rng.choice(n_servers, n_failed, replace=False).tolist())))
 
 
 def _stratified(n: int, rng: np.random.Generator) -> Floats:

@@ -13,9 +13,9 @@ from math import sqrt
 import numpy as np
 from scipy import optimize, sparse, special, stats
 
+from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality, quality
-from cprsim.kernel.shared_run import Setting
 from cprsim.records import HIGH, Floats
 from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 
@@ -63,11 +63,11 @@ class Expected:
             )
         if self.hardly_learned:
             simple = self.logistic_auc
-            beside = "" if simple is None else f", where logistic regression reaches {simple:.3f}"
+            compared = "" if simple is None else f", where logistic regression reaches {simple:.3f}"
             yield (
-                f"the model has hardly learned: AUC {self.auc:.3f}{beside}. Its losses say little "
-                "of a model that has, and its curve is not fit for use; more kernel.samples, a "
-                "higher kernel.rate or a smaller kernel.batch would help"
+                f"the model has hardly learned: AUC {self.auc:.3f}{compared}. Its losses say "
+                "little of a model that has, and its curve is not fit for use; more "
+                "kernel.samples, a higher kernel.rate or a smaller kernel.batch would help"
             )
         if self.n_test_clicks is not None and self.n_test_clicks < FEW_CLICKS:
             yield (
@@ -95,13 +95,13 @@ class Expected:
         return max(FEWEST_SEEDS_TO_USE, int(np.ceil((self.relative_error(1) / precision) ** 2)))
 
 
-def expect(setting: Setting) -> Expected:
+def expect(stand_in: ProxyModel) -> Expected:
     """Train one run without failures, and logistic regression."""
-    model = setting.trainer()
+    model = stand_in.trainer()
     model.run()
     twin = model.evaluate()
-    simple = logistic(setting.train, setting.test)
-    n_clicks = int(setting.test.label.sum())
+    simple = logistic(stand_in.train, stand_in.test)
+    n_clicks = int(stand_in.test.label.sum())
     return Expected(twin.auc, twin.log_loss, simple.auc, n_clicks)
 
 
@@ -117,10 +117,10 @@ def logistic(train: Clicks, test: Clicks) -> Quality:
         return loss + 0.5 * RIDGE * float(weights @ weights), slope + RIDGE * weights
 
     start = np.zeros(features.shape[1])
-    found = optimize.minimize(
+    solution = optimize.minimize(
         cost, start, jac=True, method="L-BFGS-B", options={"maxiter": MOST_STEPS}
     )
-    return quality(test.label, _features(test) @ found.x)
+    return quality(test.label, _features(test) @ solution.x)
 
 
 def _features(clicks: Clicks) -> sparse.csr_matrix:

@@ -27,7 +27,7 @@ from cprsim.errors import ParameterError
 from cprsim.measuring.observed import Observed
 from cprsim.records import HIGH, Floats
 from cprsim.recovery.losses import WHOLE, Metric
-from cprsim.staleness.response import Replicate, Weight, aged, mean_between, weighed
+from cprsim.staleness.response import Replicate, Weight, aged, weighed
 
 FEWEST_SEEDS = 3  # that can be fitted at all
 POWER = 0.8  # of the test whose smallest detectable difference is named
@@ -102,9 +102,9 @@ class FittedCurve:
     @property
     def slopes(self) -> dict[str, Floats]:
         """(n_seeds,) by strategy: what a seed's share in the slope of all would make of it."""
-        each = [[one[key].slope for key in self.strategies] for one in self.without]
-        whole = np.array([self.parts[key].slope for key in self.strategies])
-        return dict(zip(self.strategies, by_seed(whole, np.array(each)).T, strict=True))
+        replicates = [[parts[key].slope for key in self.strategies] for parts in self.without]
+        estimate = np.array([self.parts[key].slope for key in self.strategies])
+        return dict(zip(self.strategies, by_seed(estimate, np.array(replicates)).T, strict=True))
 
     def slope(self, strategy: str) -> SeedMean:
         """The mean over seeds of one strategy."""
@@ -113,56 +113,56 @@ class FittedCurve:
     @property
     def intercept(self) -> Floats:
         """(n_seeds,) likewise."""
-        each = np.array([one[WHOLE].intercept for one in self.without])
-        return by_seed(np.array(self.parts[WHOLE].intercept), each)
+        replicates = np.array([parts[WHOLE].intercept for parts in self.without])
+        return by_seed(np.array(self.parts[WHOLE].intercept), replicates)
 
 
-def by_seed(whole: Floats, without: Floats) -> Floats:
+def by_seed(estimate: Floats, without: Floats) -> Floats:
     """(n_seeds, ...) values whose mean is an estimate, and their spread its jackknife's error."""
-    return np.asarray(whole + (len(without) - 1) * (without.mean(axis=0) - without))
+    return np.asarray(estimate + (len(without) - 1) * (without.mean(axis=0) - without))
 
 
-def fit(seen: Observed, metric: Metric) -> FittedCurve:
+def fit(observed: Observed, metric: Metric) -> FittedCurve:
     """Fit the response of every strategy in one metric, to all trials but those held out."""
-    n_seeds = len(seen.seeds)
+    n_seeds = len(observed.seeds)
     if n_seeds < FEWEST_SEEDS:
         raise ParameterError(
             f"{n_seeds} complete seeds are too few for a standard error; at least "
             f"{FEWEST_SEEDS}: allow more time"
         )
-    known = seen.some(~seen.held_out)
-    model = _Model(known, metric, seen.strategies)
-    found = model.start()
+    fitted = observed.some(~observed.held_out)
+    model = _Model(fitted, metric, observed.strategies)
+    parameters = model.start()
     errors, noise = np.full(len(model.loss), 0.01 * model.typical), Noise(0.0, 0.0)
     for _ in range(N_PASSES):
-        found = model.solve(found, errors)
-        errors, noise = model.errors(found)
-    found = model.solve(found, errors)
+        parameters = model.solve(parameters, errors)
+        errors, noise = model.errors(parameters)
+    parameters = model.solve(parameters, errors)
     without = []
     for seed in range(n_seeds):
-        others = known.seed != seed
-        again = _Model(known.some(others), metric, seen.strategies, model.size)
-        without.append(again.parts(again.solve(found, errors[others])))
-    parts = model.parts(found)
+        others = fitted.seed != seed
+        again = _Model(fitted.some(others), metric, observed.strategies, model.size)
+        without.append(again.parts(again.solve(parameters, errors[others])))
+    parts = model.parts(parameters)
     return FittedCurve(
-        metric, seen.strategies, parts, tuple(without), noise, float(weighted(known, parts).max())
+        metric, observed.strategies, parts, tuple(without), noise, weighted(fitted, parts).max()
     )
 
 
-def weighted(seen: Observed, parts: dict[str, Replicate]) -> Floats:
+def weighted(observed: Observed, parts: dict[str, Replicate]) -> Floats:
     """(n,) weighted PLS of every trial."""
-    number = seen.shards.replication
-    phi = np.array([parts[one.saving.strategy].interval_share for one in seen.trials])[number]
+    number = observed.shards.replication
+    phi = np.array([parts[trial.saving.strategy].interval_share for trial in observed.trials])
     # W is the same for all
-    lost = weighed(seen.shards, parts[WHOLE].weight, phi, 1.0, seen.interval)
-    return np.asarray(np.bincount(number, lost, len(seen.trials)), float)
+    lost = weighed(observed.shards, parts[WHOLE].weight, phi[number], 1.0, observed.interval)
+    return np.asarray(np.bincount(number, lost, len(observed.trials)), float)
 
 
-def predicted(seen: Observed, parts: dict[str, Replicate]) -> Floats:
+def predicted(observed: Observed, parts: dict[str, Replicate]) -> Floats:
     """(n,) loss of every trial."""
-    lost = weighted(seen, parts)
-    for key in seen.strategies:
-        some = seen.strategy(key)
+    lost = weighted(observed, parts)
+    for key in observed.strategies:
+        some = observed.strategy(key)
         lost[some] = parts[key].along(lost[some])
     return lost
 
@@ -171,15 +171,17 @@ class _Model:
     """Least squares over logarithms of W, logits of phi, slopes and an intercept."""
 
     def __init__(
-        self, seen: Observed, metric: Metric, strategies: tuple[str, ...], size: float = 0.0
+        self, observed: Observed, metric: Metric, strategies: tuple[str, ...], size: float = 0.0
     ) -> None:
-        self.strategies, self.loss = strategies, seen.loss[metric]
-        self.shards, self.interval = seen.shards, seen.interval
-        at = seen.shards.progress_h
+        self.strategies, self.loss = strategies, observed.loss[metric]
+        self.shards, self.interval = observed.shards, observed.interval
+        at = observed.shards.progress_h
         self.hats = np.stack([np.interp(at, AT, unit) for unit in np.eye(len(AT))], axis=1)
-        self.strategy = np.array([strategies.index(one.saving.strategy) for one in seen.trials])
-        self.first_at = np.array([one.failures[0].at_fraction for one in seen.trials])
-        lost = float(seen.pls.mean())
+        self.strategy = np.array(
+            [strategies.index(trial.saving.strategy) for trial in observed.trials]
+        )
+        self.first_at = np.array([trial.failures[0].at_fraction for trial in observed.trials])
+        lost = float(observed.pls.mean())
         self.typical = float(np.mean(np.abs(self.loss))) + TINY
         self.size = size or self.typical / max(lost, TINY)  # of a slope
         n = len(strategies)
@@ -190,16 +192,16 @@ class _Model:
         n = len(self.strategies)
         return np.concatenate([np.zeros(len(AT)), np.ones(n), np.full(n, PHI_CENTRE), [0.0]])
 
-    def _split(self, found: Floats) -> tuple[Floats, ...]:
+    def _split(self, parameters: Floats) -> tuple[Floats, ...]:
         """Log W, slopes, phi and intercept."""
-        log_weight, slope, logit, intercept = np.split(found, self.ends)
+        log_weight, slope, logit, intercept = np.split(parameters, self.ends)
         phi = 1 / (1 + np.exp(-logit))
         phi[self.strategies.index(WHOLE)] = 0.0  # whole saves leave no older row
         return log_weight, slope * self.size, phi, intercept * self.typical
 
-    def predicted(self, found: Floats) -> Floats:
+    def predicted(self, parameters: Floats) -> Floats:
         """Losses (n,)."""
-        log_weight, slope, phi, intercept = self._split(found)
+        log_weight, slope, phi, intercept = self._split(parameters)
         number = self.shards.replication
         old = aged(self.shards, phi[self.strategy][number], 1.0, self.interval)
         lost = np.exp(self.hats @ log_weight) * self.shards.share * old
@@ -209,8 +211,8 @@ class _Model:
     def solve(self, start: Floats, errors: Floats) -> Floats:
         """The most probable parameters, errors (n,) of the trials given."""
 
-        def residual(found: Floats) -> Floats:
-            log_weight, _, logit, intercept = np.split(found, self.ends)
+        def residual(parameters: Floats) -> Floats:
+            log_weight, _, logit, intercept = np.split(parameters, self.ends)
             beforehand = np.concatenate(
                 [
                     np.diff(log_weight) / STEP_SD,
@@ -219,24 +221,24 @@ class _Model:
                     intercept / INTERCEPT_SD,
                 ]
             )
-            return np.concatenate([(self.predicted(found) - self.loss) / errors, beforehand])
+            return np.concatenate([(self.predicted(parameters) - self.loss) / errors, beforehand])
 
         return np.asarray(optimize.least_squares(residual, start, x_scale="jac").x)
 
-    def errors(self, found: Floats) -> tuple[Floats, Noise]:
+    def errors(self, parameters: Floats) -> tuple[Floats, Noise]:
         """(n,) from what the model misses: noise by time, and a share of the loss."""
-        predicted = self.predicted(found)
+        predicted = self.predicted(parameters)
         residual = self.loss - predicted
         noise = Noise.of(residual, self.first_at)
         of_model = MODEL_ERROR * np.sqrt(np.abs(predicted) * self.typical)
         scale = np.hypot(noise.at(self.first_at), of_model)
         return scale * max(float(np.sqrt(np.mean((residual / scale) ** 2))), TINY), noise
 
-    def parts(self, found: Floats) -> dict[str, Replicate]:
+    def parts(self, parameters: Floats) -> dict[str, Replicate]:
         """What was found, by strategy; the mean of W over the run is 1."""
-        log_weight, slope, phi, (intercept,) = self._split(found)
+        log_weight, slope, phi, (intercept,) = self._split(parameters)
         weight = np.exp(log_weight)
-        mean = mean_between(AT, weight)
+        mean = Weight(AT, weight).mean()
         return {
             key: Replicate(Weight(AT, weight / mean), phi[i], slope[i] * mean, float(intercept))
             for i, key in enumerate(self.strategies)

@@ -6,11 +6,8 @@ command again goes on where it was: what a journal holds is not run twice.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import time
@@ -19,7 +16,7 @@ from typing import Any
 from cprsim.curves.trained_on import kernel_block
 from cprsim.errors import ParameterError, ResultError, one_line, watch
 from cprsim.experiments.proxy_model import SOURCE
-from cprsim.files import write_whole
+from cprsim.files import write_whole, writes
 from cprsim.kernel.blas import one_thread
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
@@ -33,6 +30,7 @@ from cprsim.measuring.runs import (
     run_seed,
 )
 from cprsim.recovery.losses import ALWAYS, WHOLE, Metric
+from cprsim.results.folder import readable, sole
 from cprsim.results.identity import file_digest
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
@@ -70,17 +68,17 @@ class MeasureRequest:
     def kernel(self) -> Kernel:
         return self.loaded.scenario.kernel or Kernel.model_validate({})
 
-    def further(self, seen: Observed) -> tuple[Metric, ...]:
+    def further_metrics(self, observed: Observed) -> tuple[Metric, ...]:
         """Metrics that are fitted beside AUC and log-loss."""
-        there = tuple(metric for metric in seen.loss if metric not in ALWAYS)
+        available = tuple(metric for metric in observed.loss if metric not in ALWAYS)
         if self.metrics is None:
-            return there if self.kernel.trainer is not None else ()
-        asked = tuple(metric for metric in self.metrics if metric not in ALWAYS)
-        for metric in asked:
-            if metric not in there:
-                has = ", ".join(seen.loss)
+            return available if self.kernel.trainer is not None else ()
+        chosen = tuple(metric for metric in self.metrics if metric not in ALWAYS)
+        for metric in chosen:
+            if metric not in available:
+                has = ", ".join(observed.loss)
                 raise ParameterError(f"--metric: not all runs report `{metric}`; they have {has}")
-        return asked
+        return chosen
 
     @property
     def n_servers(self) -> int:
@@ -97,7 +95,7 @@ class Measured:
     """What is known after some seeds."""
 
     results: tuple[SeedResult, ...]
-    seen: Observed
+    observed: Observed
     fitted: dict[Metric, FittedCurve]
     expected: Expected | None = None  # what was expected beforehand, where it was asked
 
@@ -122,7 +120,8 @@ def measure(request: MeasureRequest) -> Measured:
         )
         for seed in request.seeds
     ]  # fmt: skip
-    with _claimed(request):
+    with sole(request.folder):
+        _require_same(request)
         running = run_each(run_seed, tasks, request.workers, "seed {}".format)
         for number, n_run in running:
             require_seen(tasks[number], n_run)
@@ -135,7 +134,7 @@ def measure(request: MeasureRequest) -> Measured:
 def _is_enough(request: MeasureRequest) -> bool:
     """Whether the finished seeds suffice for use, and tell every slope well enough."""
     results = read(request)
-    if sum(one.twin is not None for one in results) < FEWEST_SEEDS_TO_USE:
+    if sum(seed.twin is not None for seed in results) < FEWEST_SEEDS_TO_USE:
         return False
     return fitted(results, request.n_servers).widest <= request.precision
 
@@ -144,29 +143,29 @@ def read(request: MeasureRequest) -> list[SeedResult]:
     """What the journals hold, seed by seed, up to the first seed that was not begun."""
     results = []
     for seed in request.seeds:
-        one = read_seed(request.folder, seed)
-        if one.twin is None and not one.quality:
+        result = read_seed(request.folder, seed)
+        if result.twin is None and not result.quality:
             break
-        results.append(one)
+        results.append(result)
     return results
 
 
 def fitted(results: Iterable[SeedResult], n_servers: int) -> Measured:
     """What complete seeds say in AUC and log-loss. Raises ParameterError for too few of them."""
-    complete = tuple(one for one in results if one.twin is not None)
-    seen = observed(complete, n_servers)
+    complete = tuple(result for result in results if result.twin is not None)
+    trials = observed(complete, n_servers)
     with one_thread():  # else the last digits would depend on the number of cores
-        curves = {metric: fit(seen, metric) for metric in seen.loss if metric in ALWAYS}
-    return Measured(complete, seen, curves)
+        curves = {metric: fit(trials, metric) for metric in trials.loss if metric in ALWAYS}
+    return Measured(complete, trials, curves)
 
 
 def with_further(measured: Measured, request: MeasureRequest) -> Measured:
     """With the further metrics that were asked for; warns of those that can't be fitted."""
     curves = dict(measured.fitted)
-    for metric in request.further(measured.seen):
+    for metric in request.further_metrics(measured.observed):
         try:
             with one_thread():
-                curves[metric] = fit(measured.seen, metric)
+                curves[metric] = fit(measured.observed, metric)
         except ParameterError as error:
             watch.warn(f"{metric.label} is not in the curve: {error}")
     return replace(measured, fitted=curves)
@@ -193,40 +192,20 @@ def identity(request: MeasureRequest) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _claimed(request: MeasureRequest) -> Iterator[None]:
-    """The folder is this measurement's, and this process's, inside the block."""
-    path = request.folder / WHOSE
-    try:
-        request.folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(request.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise ResultError(f"{path} can't be written: {error.strerror}") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _require_ours(path, json.loads(json.dumps(identity(request))))
-        yield
-    except BlockingIOError:
-        raise ResultError(f"{request.folder}: another process is measuring here") from None
-    finally:
-        os.close(lock)
-
-
-def _require_ours(path: Path, ours: dict[str, Any]) -> None:
+def _require_same(request: MeasureRequest) -> None:
     """Write the identity of the measurement, or compare it. Raises ResultError for another's."""
-    try:
-        if not path.exists():
-            write_whole(path, json.dumps(ours, indent=2) + "\n")
-        theirs = dict(json.loads(path.read_bytes()))
-    except OSError as error:
-        raise ResultError(f"{path} can't be written: {error.strerror}") from error
-    except (TypeError, ValueError) as error:
-        raise ResultError(f"{path} is damaged: {one_line(str(error), 200)}") from None
-    different = [key for key in ours if theirs.get(key) != ours[key]]
-    if different:
-        key = different[0]
-        found = one_line(json.dumps(theirs.get(key)), 200)
-        raise ResultError(
-            f"{path.parent} holds runs of another measurement: its {key} is "
-            f"{found}, here {json.dumps(ours[key])}; name another file"
-        )
+    path, folder = request.folder / WHOSE, request.folder
+    expected = json.loads(json.dumps(identity(request)))
+    if not path.exists():
+        with writes(path):
+            folder.mkdir(exist_ok=True)
+            write_whole(path, json.dumps(expected, indent=2) + "\n")
+    with readable(folder, "a measurement"):
+        stored = dict(json.loads(path.read_bytes()))
+    for key in expected:
+        if stored.get(key) != expected[key]:
+            value = one_line(json.dumps(stored.get(key)), 200)
+            raise ResultError(
+                f"{folder} holds runs of another measurement: its {key} is {value}, here "
+                f"{json.dumps(expected[key])}; name another file"
+            )

@@ -72,17 +72,17 @@ class Observed:
 
 def observed(results: Iterable[SeedResult], n_servers: int) -> Observed:
     """All trials of the seeds whose twin is finished, in the metrics that all runs have."""
-    complete = [(one, _values(one.twin.quality)) for one in results if one.twin is not None]
+    complete = [(seed, _values(seed.twin.quality)) for seed in results if seed.twin is not None]
     rows = [
         (number, trial, twin, _values(quality))
-        for number, (one, twin) in enumerate(complete)
-        for trial, quality in one.quality.items()
+        for number, (seed, twin) in enumerate(complete)
+        for trial, quality in seed.quality.items()
     ]
-    others = [set(run) - set(ALWAYS) for _, _, *both in rows for run in both]
-    metrics = (*ALWAYS, *sorted(set.intersection(*others) if others else ()))
+    further = [set(run) - set(ALWAYS) for _, _, *runs in rows for run in runs]
+    metrics = (*ALWAYS, *sorted(set.intersection(*further) if further else ()))
     trials = tuple(trial for _, trial, _, _ in rows)
     return Observed(
-        tuple(one.seed for one, _ in complete),
+        tuple(seed.seed for seed, _ in complete),
         trials,
         np.array([number for number, *_ in rows], np.int64),
         {
@@ -94,5 +94,5 @@ def observed(results: Iterable[SeedResult], n_servers: int) -> Observed:
 
 
 def _values(run: Quality) -> dict[Metric, float]:
-    others = {Metric(name): value for name, value in run.others.items()}
-    return {Metric.AUC: run.auc, Metric.LOG_LOSS: run.log_loss, **others}
+    further = {Metric(name): value for name, value in run.others.items()}
+    return {Metric.AUC: run.auc, Metric.LOG_LOSS: run.log_loss, **further}

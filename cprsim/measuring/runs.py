@@ -10,16 +10,17 @@ from time import process_time, time
 import numpy as np
 
 from cprsim.errors import ResultError
-from cprsim.experiments.proxy_model import proxy_model
+from cprsim.experiments.proxy_model import ProxyModel, proxy_model
 from cprsim.failures.sources import stream
 from cprsim.files import decode, encode
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Baseline, Runnable, Setting, run_trials
+from cprsim.kernel.shared_run import Baseline, run_trials
 from cprsim.kernel.trials import Saving, Trial
+from cprsim.kernel.weights import TrainableModel
 from cprsim.measuring.own_code import make_trainer
-from cprsim.measuring.plugged import PluggedSetting, layout_of
+from cprsim.measuring.own_model import OwnModel
 from cprsim.records import ShardBy
 from cprsim.recovery.losses import MORE_BYTES, STRATEGIES
 from cprsim.results.store import append_to_journal, read_journal
@@ -61,34 +62,36 @@ def journal_of(folder: Path, seed: int) -> Path:
 def run_seed(task: SeedRuns) -> int:
     """Run what the seed's journal does not hold yet; returns the number of trials run."""
     path = journal_of(task.folder, task.seed)
-    done = read_seed(task.folder, task.seed)
-    missing = [trial for trial in task.trials if trial not in done.quality]
-    if time() >= task.until or (done.twin is not None and not missing):
+    before = read_seed(task.folder, task.seed)
+    missing = [trial for trial in task.trials if trial not in before.quality]
+    if time() >= task.until or (before.twin is not None and not missing):
         return 0
     kernel = task.loaded.scenario.kernel
+    model: TrainableModel
     if kernel is None or kernel.trainer is None:
-        setting: Runnable = setting_of(task.loaded, task.seed)
+        stand_in = setting_of(task.loaded, task.seed)
+        model, shards = stand_in.trainer(), stand_in.shards
     else:
-        setting = own_setting(task.loaded, task.seed, task.here)
-    n_tables = setting.shards.layout.n_tables
+        model, shards = own_model(task.loaded, task.seed, task.here)
+    n_tables = shards.layout.n_tables
     alike: dict[Trial, list[Trial]] = {}  # by the one of them that is run
     for trial in missing:
         once = replace(trial, saving=run_as(trial.saving, n_tables))
         alike.setdefault(once, []).append(trial)
-    counted = [Saving(one, COUNTED_INTERVAL) for one in STRATEGIES if task.count_bytes]
-    savings = {run_as(one, n_tables) for one in counted}
+    counted = [Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES if task.count_bytes]
+    savings = {run_as(saving, n_tables) for saving in counted}
     began = process_time()
-    for n_run, finished in enumerate(run_trials(setting, alike, savings)):
+    for n_run, finished in enumerate(run_trials(model, shards, alike, savings)):
         cpu_s, began = process_time() - began, process_time()
         if isinstance(finished, Baseline):
             written = {s.strategy: finished.bytes_written[run_as(s, n_tables)] for s in counted}
-            quality, same = finished.quality, [{"bytes_written": written}]
+            quality, records = finished.quality, [{"bytes_written": written}]
         else:
             quality = finished[1]
-            same = [{"trial": encode(trial)} for trial in alike[finished[0]]]
-        took = {"quality": encode(quality), "cpu_s": round(cpu_s / len(same), 3)}
-        for one in same:
-            append_to_journal(path, one | took)
+            records = [{"trial": encode(trial)} for trial in alike[finished[0]]]
+        took = {"quality": encode(quality), "cpu_s": round(cpu_s / len(records), 3)}
+        for record in records:
+            append_to_journal(path, record | took)
         if time() >= task.until:
             return n_run + 1
     return len(missing)
@@ -104,8 +107,8 @@ def run_as(saving: Saving, n_tables: int) -> Saving:
 
 def require_seen(task: SeedRuns, n_run: int) -> None:
     """Make sure that what a worker ran is here."""
-    here = read_seed(task.folder, task.seed)
-    if n_run and here.twin is None and not here.quality:
+    result = read_seed(task.folder, task.seed)
+    if n_run and result.twin is None and not result.quality:
         raise ResultError(
             f"{task.folder}: seed {task.seed} was run, but nothing of it is here; workers of a "
             "cluster need the same file system as this process"
@@ -116,13 +119,13 @@ def read_seed(folder: Path, seed: int) -> SeedResult:
     """What a seed's journal holds."""
     twin, quality, cpu_s = None, {}, 0.0
     for record in read_journal(journal_of(folder, seed)):
-        found = decode(Quality, record["quality"])
+        measured = decode(Quality, record["quality"])
         cpu_s += record["cpu_s"]
         if "trial" in record:
-            quality[decode(Trial, record["trial"])] = found
+            quality[decode(Trial, record["trial"])] = measured
         else:
             written = record["bytes_written"]
-            twin = Baseline(found, {Saving(k, COUNTED_INTERVAL): n for k, n in written.items()})
+            twin = Baseline(measured, {Saving(k, COUNTED_INTERVAL): n for k, n in written.items()})
     return SeedResult(seed, twin, quality, cpu_s)
 
 
@@ -131,26 +134,30 @@ def n_finished(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("seed-*.jsonl"))
 
 
-def forked(setting: Runnable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
+def forked(
+    model: TrainableModel, shards: Shards, trials: Sequence[Trial]
+) -> tuple[Quality, dict[Trial, Quality]]:
     """The quality of the run without failures, and of each trial; nothing is kept."""
-    *finished, twin = run_trials(setting, trials)
+    *finished, twin = run_trials(model, shards, trials)
     assert isinstance(twin, Baseline)
-    return twin.quality, dict(one for one in finished if not isinstance(one, Baseline))
+    return twin.quality, dict(run for run in finished if not isinstance(run, Baseline))
 
 
 # --------------------------------------------------------------------------- the world of a seed
 
 
-def own_setting(loaded: LoadedScenario, seed: int, here: Path | None = None) -> PluggedSetting:
-    """What the trials of one seed share, of a trainer of the user's own, which is made."""
+def own_model(
+    loaded: LoadedScenario, seed: int, folder: Path | None = None
+) -> tuple[OwnModel, Shards]:
+    """A trainer of the user's own, made for one seed, and which server holds which of its rows."""
     section = loaded.scenario.kernel
     assert section is not None
-    own = make_trainer(loaded, seed, here or Path.cwd())
-    shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
-    return PluggedSetting(own, shards, seed, own.state(), str(section.trainer))
+    model = OwnModel(make_trainer(loaded, seed, folder or Path.cwd()), seed)
+    n_servers = loaded.scenario.cluster.emb_ps
+    return model, Shards(model.layout, n_servers, ShardBy(section.shard_by))
 
 
-def setting_of(loaded: LoadedScenario, seed: int) -> Setting:
+def setting_of(loaded: LoadedScenario, seed: int) -> ProxyModel:
     """Clicks, initial weights and order of one seed.
 
     Generated clicks are drawn anew, teacher included: errors over seeds speak for new data. A click
@@ -158,11 +165,13 @@ def setting_of(loaded: LoadedScenario, seed: int) -> Setting:
     that what changes in the course of the log still does), and the weights begin anew.
     """
     section = loaded.scenario.kernel or Kernel.model_validate({})
-    ours = loaded.scenario.model_copy(update={"kernel": section.model_copy(update={"seed": seed})})
-    what = proxy_model(replace(loaded, scenario=ours))
+    seeded = loaded.scenario.model_copy(
+        update={"kernel": section.model_copy(update={"seed": seed})}
+    )
+    stand_in = proxy_model(replace(loaded, scenario=seeded))
     if not isinstance(section.clicks, ClickFile):
-        return what
-    return replace(what, train=_in_another_order(what.train, seed))
+        return stand_in
+    return replace(stand_in, train=_in_another_order(stand_in.train, seed))
 
 
 def _in_another_order(train: Clicks, seed: int) -> Clicks:

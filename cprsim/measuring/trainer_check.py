@@ -10,7 +10,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.measuring.expectation import Expected
-from cprsim.measuring.plugged import Plugged, PluggedSetting, quality_of
+from cprsim.measuring.own_model import OwnModel, quality_of
 from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
 
@@ -18,37 +18,37 @@ N_TRIED = 8  # rows of each table that are written and read back
 AT_ONCE = 1 << 16  # rows compared at once
 
 
-def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> Expected:
+def check_trainer(model: OwnModel, again: OwnModel) -> Expected:
     """Try a trainer; `again` is the same, made anew. Noise: the most by which equal runs differ."""
-    run = setting.trainer()
-    for name, table in setting.own.tables.items():
+    for name, table in model.trainer.tables.items():
         _require_rows(name, table)
-    half = run.on_grid(run.n_samples / 2)
-    _require_noted(run, setting, half)
-    state = run.state()
-    run.run()
-    found = setting.own.evaluate()
-    first = quality_of(found)
-    run.restore(state)
-    run.run()
-    forked = run.evaluate()
-    anew = again.trainer()
-    anew.run()
-    second = anew.evaluate()
+    half = model.on_grid(model.n_samples / 2)
+    _require_noted(model, half)
+    state = model.state()
+    model.run()
+    evaluated = model.trainer.evaluate()
+    first = quality_of(evaluated)
+    model.restore(state)
+    model.run()
+    forked = model.evaluate()
+    again.run()
+    second = again.evaluate()
     if first == second != forked:
         raise ParameterError(
             f"the trainer's state is not whole: put back to sample {half} it ends at AUC "
             f"{forked.auc:.6f}, and at {first.auc:.6f} without; `state` has to copy all that "
             "decides how the run goes on (weights, optimiser, position, random numbers)"
         )
-    others = (forked, second)
-    n_clicks = int(np.asarray(found.label).sum()) if isinstance(found, Predictions) else None
+    repeated = (forked, second)
+    n_clicks = (
+        int(np.asarray(evaluated.label).sum()) if isinstance(evaluated, Predictions) else None
+    )
     return Expected(
         first.auc,
         first.log_loss,
         n_test_clicks=n_clicks,
-        noise=max(abs(one.auc - first.auc) for one in others),
-        log_loss_noise=max(abs(one.log_loss - first.log_loss) for one in others),
+        noise=max(abs(quality.auc - first.auc) for quality in repeated),
+        log_loss_noise=max(abs(quality.log_loss - first.log_loss) for quality in repeated),
     )
 
 
@@ -60,30 +60,29 @@ def _require_rows(name: str, table: OwnTable) -> None:
     if not before or any(len(part) != len(rows) for part in before):
         shapes = [part.shape for part in before]
         raise ParameterError(f"table {name!r}: get_rows gave {shapes} for {len(rows)} rows")
-    other = [part[::-1] + np.ones(1, part.dtype) for part in before]
-    table.set_rows(rows, other)
+    written = [part[::-1] + np.ones(1, part.dtype) for part in before]
+    table.set_rows(rows, written)
     after = [np.asarray(part) for part in table.get_rows(rows)]
     table.set_rows(rows, before)
     back = [np.asarray(part) for part in table.get_rows(rows)]
-    for wanted, found in ((other, after), (before, back)):
-        if not all(map(np.array_equal, wanted, found)):
+    for expected, read in ((written, after), (before, back)):
+        if not all(map(np.array_equal, expected, read)):
             raise ParameterError(f"table {name!r}: get_rows does not give what set_rows wrote")
 
 
-def _require_noted(run: Plugged, setting: PluggedSetting, until: int) -> None:
+def _require_noted(model: OwnModel, until: int) -> None:
     """Train on; every row that moved was noted."""
-    before = run.weights.copy()
-    run.run(until)
-    layout = setting.shards.layout
-    for number, name in enumerate(setting.own.tables):
-        of = layout.of(number)
+    before = model.weights.copy()
+    model.run(until)
+    for number, name in enumerate(model.trainer.tables):
+        of = model.layout.of(number)
         for first in range(of.start, of.stop, AT_ONCE):
             rows = np.arange(first, min(first + AT_ONCE, of.stop))
-            pairs = zip(before.read(rows), run.weights.read(rows), strict=True)
+            pairs = zip(before.read(rows), model.weights.read(rows), strict=True)
             moved = np.zeros(len(rows), bool)
             for old, new in pairs:
                 moved |= (old != new).reshape(len(rows), -1).any(axis=1)
-            unnoted = moved & (run.changed[rows] == 0)
+            unnoted = moved & (model.changed[rows] == 0)
             if unnoted.any():
                 row = int(rows[unnoted][0]) - of.start
                 raise ParameterError(

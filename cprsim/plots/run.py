@@ -119,7 +119,7 @@ def _below(policy: Policy, result: Result) -> list[str]:
     lines = [policy.name, saves(policy, result.useful_h)]
     node_h = result.spreads()[policy.name]["overhead_node_h"].mean
     if result.price is not None and not isnan(node_h):
-        lines.append(result.price.said(node_h))
+        lines.append(result.price.amount(node_h))
     return lines
 
 

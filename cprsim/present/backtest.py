@@ -31,16 +31,16 @@ UNKNOWN = Estimate(nan)
 
 
 def answer_of_backtest(
-    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str], notes: Sequence[str] = ()
+    jobs: Sequence[Backtest], advised: Advice, left_out: Sequence[str], notes: Sequence[str] = ()
 ) -> Answer:
     """What jobs would have cost under other systems, what to run, and why jobs are left out.
 
     Notes are of what was left out of the logs.
     """
-    costs, drawn = bills(found), money_draws(found)
+    costs, drawn = bills(jobs), money_draws(jobs)
     frames = {
-        "systems": pd.DataFrame([_system(job, one) for job in found for one in job.systems]),
-        "jobs": pd.DataFrame([_job(one) for one in found]),
+        "systems": pd.DataFrame([_system(job, system) for job in jobs for system in job.systems]),
+        "jobs": pd.DataFrame(map(_job, jobs)),
         **({"bills": bills_frame(costs)} if costs else {}),
     }
     values = {
@@ -52,15 +52,15 @@ def answer_of_backtest(
         "left_out": list(left_out),
         "notes": list(notes),
         **({} if drawn is None else _money(drawn)),
-        "energy_kwh_per_month": {name: one.energy_kwh for name, one in costs.items()},
-        "carbon_kg_per_month": {name: one.carbon_kg for name, one in costs.items()},
+        "energy_kwh_per_month": {name: bill.energy_kwh for name, bill in costs.items()},
+        "carbon_kg_per_month": {name: bill.carbon_kg for name, bill in costs.items()},
     }
-    said = [*(f"Left out: {why}." for why in left_out), *notes]
+    remarks = [*(f"Left out: {why}." for why in left_out), *notes]
     money = [cheapest(costs, advised.system), _in_draws(drawn, unit_of(costs))] if drawn else []
     return Answer(
         "backtest",
-        count(len(found), "job"),
-        lambda: _document(found, advised, frames, [*money, *said], costs),
+        count(len(jobs), "job"),
+        lambda: _document(jobs, advised, frames, [*money, *remarks], costs),
         frames,
         values,
     )
@@ -75,30 +75,31 @@ def _money(drawn: MoneyDraws) -> dict[str, Any]:
     }
 
 
-def _system(job: Backtest, one: Replayed) -> dict[str, Any]:
+def _system(job: Backtest, replayed: Replayed) -> dict[str, Any]:
     overhead = saved = UNKNOWN
-    if one.finished:
-        overhead, saved = map(Estimate.of_draws, (one.overhead_h, job.saved_h(one.system)))
+    if replayed.finished:
+        overhead = Estimate.of_draws(replayed.overhead_h)
+        saved = Estimate.of_draws(job.saved_h(replayed.system))
     return {
         "job": job.job,
-        "system": one.system,
-        "interval_h": one.policy.interval_h,
-        "finished": one.finished,
+        "system": replayed.system,
+        "interval_h": replayed.policy.interval_h,
+        "finished": replayed.finished,
         **overhead.columns("overhead_h"),
         **saved.columns("saved_h"),
-        "pls": float(one.pls.mean()),
-        "auc_loss": float(one.auc_loss.mean()),
+        "pls": float(replayed.pls.mean()),
+        "auc_loss": float(replayed.auc_loss.mean()),
         **{
-            f"{part}_h": part_h if one.finished else nan
-            for part, part_h in one.use.overhead.items()
+            f"{part}_h": part_h if replayed.finished else nan
+            for part, part_h in replayed.use.overhead.items()
         },
     }
 
 
-def _job(one: Backtest) -> dict[str, Any]:
-    facts = one.facts
+def _job(job: Backtest) -> dict[str, Any]:
+    facts = job.facts
     return {
-        "job": one.job,
+        "job": job.job,
         "n_failures": facts.ledger.n_failures,
         "clock": facts.clock.value,
         "why_clock": facts.why_clock,
@@ -113,18 +114,18 @@ def _job(one: Backtest) -> dict[str, Any]:
 
 
 def _document(
-    found: Sequence[Backtest],
+    jobs: Sequence[Backtest],
     advised: Advice,
     frames: Mapping[str, pd.DataFrame],
     remarks: Sequence[str],
     costs: Bills,
 ) -> Document:
-    clocks, name = frames["jobs"].drop_duplicates("clock"), count(len(found), "job")
+    clocks, name = frames["jobs"].drop_duplicates("clock"), count(len(jobs), "job")
     inferred = "; ".join(
-        f"{one.job} every {hours(one.facts.interval_h)} of work "
-        f"({' to '.join(dict.fromkeys(map(hours, one.facts.fits_h)))} fits)"
-        for one in found[:MOST_JOBS]
-        if one.facts.fits_h
+        f"{job.job} every {hours(job.facts.interval_h)} of work "
+        f"({' to '.join(dict.fromkeys(map(hours, job.facts.fits_h)))} fits)"
+        for job in jobs[:MOST_JOBS]
+        if job.facts.fits_h
     )
     return Document(
         title=f"{name} under other recovery systems",
@@ -137,8 +138,8 @@ def _document(
               if inferred else []),
             "Assumed: each failure strikes one of the nodes that hold the state; costs are the "
             "log's.",
-            *(f"Failures are on the clock: {one.clock}; {one.why_clock}."
-              for one in clocks.itertuples()),
+            *(f"Failures are on the clock: {row.clock}; {row.why_clock}."
+              for row in clocks.itertuples()),
             f"{AS_IT_RAN} replays the log's interval: its difference from the observed overhead is "
             "the error of the replay.",
         ],
@@ -161,11 +162,11 @@ def _advice(advised: Advice) -> str:
 def _in_draws(drawn: MoneyDraws, unit: str) -> str:
     """In how many draws the cheapest in all is so, and what it saves."""
     by_system = ", ".join(f"{name} {n}" for name, n in drawn.cheapest_in.items())
-    said = f"Cheapest, of {drawn.n_draws} joint draws of values missing from the logs: {by_system}"
+    text = f"Cheapest, of {drawn.n_draws} joint draws of values missing from the logs: {by_system}"
     if drawn.saved is None or drawn.best == AS_IT_RAN:
-        return f"{said}."
+        return f"{text}."
     saved = with_ends(*drawn.saved.times(0.01).triple, unit)
-    return f"{said}; compared with {AS_IT_RAN} {drawn.best} saves {saved}."
+    return f"{text}; compared with {AS_IT_RAN} {drawn.best} saves {saved}."
 
 
 def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
@@ -180,20 +181,22 @@ def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
     for job in records_of(jobs[:MOST_JOBS]):
         observed = f"observed, {count(job['n_failures'], 'failure')}"
         rows.append([job["job"], observed, NO_NUMBER, *cells(job, "observed_h"), *[NO_NUMBER] * 4])
-        for one in records_of(systems[systems["job"] == job["job"]]):
-            every = hours(one["interval_h"]) if isfinite(one["interval_h"]) else "never"
-            overhead = cells(one, "overhead_h") if one["finished"] else ["never ends", NO_NUMBER]
-            losses = [one[name] if one["pls"] > 0 else nan for name in ("pls", "auc_loss")]
+        for row in records_of(systems[systems["job"] == job["job"]]):
+            every = hours(row["interval_h"]) if isfinite(row["interval_h"]) else "never"
+            overhead = cells(row, "overhead_h") if row["finished"] else ["never ends", NO_NUMBER]
+            losses = [row[name] if row["pls"] > 0 else nan for name in ("pls", "auc_loss")]
             rows.append(
-                [job["job"], one["system"], every, *overhead, *cells(one, "saved_h"),
+                [job["job"], row["system"], every, *overhead, *cells(row, "saved_h"),
                  *map(portion, losses)]
             )  # fmt: skip
     left = f"; {len(jobs) - MOST_JOBS} more are in the JSON" if len(jobs) > MOST_JOBS else ""
-    shown = [place for place in range(len(columns)) if {row[place] for row in rows} != {NO_NUMBER}]
+    shown_places = [
+        place for place in range(len(columns)) if {row[place] for row in rows} != {NO_NUMBER}
+    ]
     return Table(
         f"Hours beyond useful work, most saved first{left}; intervals are of values missing from "
         "the logs",
-        [columns[place] for place in shown],
-        [[row[place] for place in shown] for row in rows],
+        [columns[place] for place in shown_places],
+        [[row[place] for place in shown_places] for row in rows],
         grouped=True,
     )

@@ -64,12 +64,12 @@ def answer_of_fit(
         "n_nodes": fitted.outages.n_nodes,
         "job_share": fitted.job_share,
         "n_failures": fitted.n_failures,
-        "n_instants": len(fitted.together.sizes),
+        "n_instants": len(fitted.groups.sizes),
         "node_hours": node_hours(fitted.outages),
         "window_h": fitted.outages.window_h,
         "cause": fitted.cause,
-        "share_of_zero_gaps": fitted.together.share_of_zero_gaps,
-        "group_sizes": fitted.together.larger.tolist(),
+        "share_of_zero_gaps": fitted.groups.share_of_zero_gaps,
+        "group_sizes": fitted.groups.larger.tolist(),
         "weekly_dispersion": fitted.weekly_dispersion,
         "worst_fraction": WORST_FRACTION,
         "share_of_worst": fitted.share_of_worst,
@@ -102,11 +102,11 @@ def answer_of_costs(
 ) -> Answer:
     """What saves and loads cost by a log; notes are of the rows that were left out."""
     frames = {name: pd.DataFrame(rows) for name, rows in frames_of(fits).items()}
-    warnings = [*(note for one in fits for note in one.notes), *notes]
+    warnings = [*(note for fit in fits for note in fit.notes), *notes]
     costs = fragment.sections["costs"]
     values = {"warnings": warnings, "fragment": str(fragment), "costs": costs}
-    known = [one.bandwidth.compared(one.name) for one in fits if one.bandwidth]
-    remarks = sentences([*warnings, *known, *([] if files else [NEXT])])
+    bandwidths = [fit.bandwidth.compared(fit.name) for fit in fits if fit.bandwidth]
+    remarks = sentences([*warnings, *bandwidths, *([] if files else [NEXT])])
     tells = partial(_of_costs, origin, frames, remarks, str(fragment))
     return Answer("fit", origin, tells, frames, values, files=files)
 
@@ -116,11 +116,13 @@ def answer_of_costs(
 
 def _table(frame: pd.DataFrame, caption: str, headings: Mapping[str, str]) -> Table:
     """Some columns of a frame, an estimate with its interval; grouped by `times`."""
-    known = {name: text for name, text in headings.items() if name in frame}
-    rows = [[_cell(row, name) for name in known] for row in frame.to_dict("records")]
-    words = {name for name in known if frame[name].map(lambda value: isinstance(value, str)).any()}
-    columns = [Column(text, is_number=name not in words) for name, text in known.items()]
-    return Table(caption, columns, rows, grouped="times" in known)
+    present = {name: text for name, text in headings.items() if name in frame}
+    rows = [[_cell(row, name) for name in present] for row in frame.to_dict("records")]
+    columns = [
+        Column(text, is_number=not any(isinstance(value, str) for value in frame[name]))
+        for name, text in present.items()
+    ]
+    return Table(caption, columns, rows, grouped="times" in present)
 
 
 def _cell(row: Mapping[Any, Any], name: str) -> str:
@@ -174,13 +176,13 @@ def _what_fits(frames: Frames) -> list[Block]:
     return [
         _table(frames["families"], "Families, the best by AIC first", families),
         _table(frames["parameters"], "Parameters, times in hours (95 %)", parameters),
-        Words([f"Not fitted to {one.times}: {one.not_fitted}." for one in not_fitted.itertuples()]),
+        Words([f"Not fitted to {row.times}: {row.not_fitted}." for row in not_fitted.itertuples()]),
     ]
 
 
 def _of_causes(causes: pd.DataFrame) -> Table:
     """What each costs a job, and whether nodes wear out by it."""
-    shown = causes.assign(
+    rows = causes.assign(
         monthly=[_spread(row, "job_rate_per_h", MONTH_H) for row in causes.to_dict("records")],
         saved=causes["overhead_saved_fraction"] * 100,
     )
@@ -189,7 +191,7 @@ def _of_causes(causes: pd.DataFrame) -> Table:
         "mean_repair_h": "repair, h", "saved": "overhead saved, %",
         "uptime_shape": "shape (95 %)",
     }  # fmt: skip
-    return _table(shown, "What each cause costs the job; shape of Weibull up-times", headings)
+    return _table(rows, "What each cause costs the job; shape of Weibull up-times", headings)
 
 
 # ------------------------------------------------------------------------------ the documents
@@ -219,8 +221,8 @@ def _of_failures(
     curves = "Survival with the fitted families, hazard over age, and quantiles."
     pictures = [
         Picture("Failures over time", dots, partial(_drawn, fitted), "failures"),
-        *(Picture(TITLES[one.name], curves, partial(_drawn, one), one.name)
-          for one in fitted.subjects if one.ranking is not None),
+        *(Picture(TITLES[subject.name], curves, partial(_drawn, subject), subject.name)
+          for subject in fitted.subjects if subject.ranking is not None),
     ]  # fmt: skip
     return Document(
         title=f"Failures of {fitted.origin}",
@@ -238,14 +240,14 @@ def _of_failures(
 
 def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str) -> Document:
     rows = frames["times"].to_dict("records")
-    each = [
+    means = [
         f"{count(n := row['n_observed'], row['times'])} take{'s' if n == 1 else ''} {_mean(row)}"
         for row in rows
     ]
     return Document(
         title=f"Costs of {origin}",
         question="What do the saves and loads of this log cost?",
-        answer=[f"{'; '.join(each)} on average, with 95 % intervals."],
+        answer=[f"{'; '.join(means)} on average, with 95 % intervals."],
         table=_best(frames["times"]),
         remarks=remarks,
         sections=[
@@ -262,11 +264,11 @@ def _drawn(of: Fitted | Subject) -> Figure:
 
 
 def _correlation(fitted: Fitted) -> list[str]:
-    together, course = fitted.together, fitted.trend
+    groups, course = fitted.groups, fitted.trend
     p_value = NO_NUMBER if isnan(course.p_value) else f"{course.p_value:.2g}"
     lines = [
-        f"{count(len(together.larger), 'group')} of nodes failed together, the largest of "
-        f"{max(together.sizes)}: {together.share_of_zero_gaps:.1%} of the gaps are zero.",
+        f"{count(len(groups.larger), 'group')} of nodes failed together, the largest of "
+        f"{max(groups.sizes)}: {groups.share_of_zero_gaps:.1%} of the gaps are zero.",
         f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
         "the failures.",
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "

@@ -27,14 +27,15 @@ TITLES = {"useful": "useful work", "lost": "work done again", "wait": "wait for 
 
 def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
     """The hours of some jobs; notes are of what was left out of their logs."""
-    hours = [{"part": name, **one.columns("hours")} for name, one in total_hours(jobs).items()]
+    hours = [{"part": name, **total.columns("hours")} for name, total in total_hours(jobs).items()]
     charged = sorted(
-        (one for job in jobs for one in job.incidents), key=lambda one: -one.hours.mean
+        (incident for job in jobs for incident in job.incidents),
+        key=lambda incident: -incident.hours.mean,
     )
     frames = {
         "hours": pd.DataFrame(hours),
         "jobs": pd.DataFrame([_job(job) for job in jobs]),
-        "incidents": pd.DataFrame([_incident(one) for one in charged]),
+        "incidents": pd.DataFrame([_incident(incident) for incident in charged]),
     }
     values = {
         "n_jobs": len(jobs),
@@ -57,7 +58,7 @@ def _job(job: JobLedger) -> dict[str, Any]:
         "finished": job.finished,
         "wall_h": job.wall_h,
         **job.ettr.columns("ettr"),
-        **{k: v for part, one in hours.items() for k, v in one.columns(f"{part}_h").items()},
+        **{k: v for name, h in hours.items() for k, v in h.columns(f"{name}_h").items()},
         "n_failures": job.n_failures,
         "n_saves": job.n_saves,
         "n_steps": job.n_steps,
@@ -66,15 +67,15 @@ def _job(job: JobLedger) -> dict[str, Any]:
     }
 
 
-def _incident(one: Charged) -> dict[str, Any]:
+def _incident(incident: Charged) -> dict[str, Any]:
     return {
-        "job": one.job,
-        "at_h": one.at_h,
-        **one.hours.columns("hours"),
-        "n_failures": one.n_failures,
-        "node": one.node,
-        "cause": one.cause,
-        **{f"{part}_h": hours for part, hours in one.parts_h.items()},
+        "job": incident.job,
+        "at_h": incident.at_h,
+        **incident.hours.columns("hours"),
+        "n_failures": incident.n_failures,
+        "node": incident.node,
+        "cause": incident.cause,
+        **{f"{part}_h": hours for part, hours in incident.parts_h.items()},
     }
 
 
@@ -85,14 +86,14 @@ def _document(
     jobs: Sequence[JobLedger], frames: dict[str, pd.DataFrame], values: dict[str, Any]
 ) -> Document:
     hours, wall_h, name = records_of(frames["hours"]), values["wall_h"], count(len(jobs), "job")
-    useful, *rest = hours
-    most = max(rest, key=lambda one: float(one["hours"]))
+    useful, *others = hours
+    most = max(others, key=lambda row: float(row["hours"]))
     paceless = [job.job for job in jobs if not isfinite(job.step_s)]
     unknown = (
         f"{count(len(paceless), 'job')} without steps to tell the pace by: work done again is not "
         f"known ({', '.join(paceless[:3])})."
     )
-    inferred = [f"Inferred: {n:,} {INFERRED[what]}." for what, n in values["inferred"].items() if n]
+    inferred = [f"Inferred: {n:,} {INFERRED[key]}." for key, n in values["inferred"].items() if n]
     return Document(
         title=f"Where the hours of {name} went",
         question="What did failures and saves cost these jobs?",
@@ -118,10 +119,10 @@ def _document(
 
 def _parts(hours: Sequence[dict[str, Any]], wall_h: float) -> Table:
     rows = [
-        [TITLES.get(one["part"], one["part"]), *cells(one, "hours"),
-         percent_number(one["hours"] / wall_h if wall_h else 0.0)]
-        for one in hours
-        if one["hours_high"] > 0 or one["part"] == "useful"
+        [TITLES.get(row["part"], row["part"]), *cells(row, "hours"),
+         percent_number(row["hours"] / wall_h if wall_h else 0.0)]
+        for row in hours
+        if row["hours_high"] > 0 or row["part"] == "useful"
     ]  # fmt: skip
     return Table("Hours of all jobs", row_columns("", "hours", "95 %", "% of all"), rows)
 
@@ -129,10 +130,10 @@ def _parts(hours: Sequence[dict[str, Any]], wall_h: float) -> Table:
 def _jobs(jobs: pd.DataFrame) -> Table:
     order = jobs.loc[(jobs["useful_h"] - jobs["wall_h"]).sort_values(kind="stable").index]
     rows = [
-        [one["job"], significant(one["wall_h"]), *cells(one, "ettr", 100.0),
-         str(one["n_failures"]), str(one["n_saves"]),
-         *(significant(one[part]) for part in ("lost_h", "save_h"))]
-        for one in records_of(order[:MOST_JOBS])
+        [row["job"], significant(row["wall_h"]), *cells(row, "ettr", 100.0),
+         str(row["n_failures"]), str(row["n_saves"]),
+         *(significant(row[part]) for part in ("lost_h", "save_h"))]
+        for row in records_of(order[:MOST_JOBS])
     ]  # fmt: skip
     left = f"; {len(order) - MOST_JOBS} more are in the JSON" if len(order) > MOST_JOBS else ""
     names = ("wall h", "ETTR, %", "95 %", "failures", "saves", "lost h", "save h")
@@ -143,14 +144,14 @@ def _incidents(incidents: pd.DataFrame, jobs: pd.DataFrame) -> Table:
     begins_ns = dict(zip(jobs["job"], jobs["begins_unix_ns"], strict=True))
     parts = [f"{part}_h" for part in LEDGER_PARTS if f"{part}_h" in incidents]
     rows = []
-    for one in records_of(incidents[:MOST_INCIDENTS]):
-        at = pd.Timestamp(begins_ns[one["job"]] + round(one["at_h"] * 3600e9))
-        spent = {part.removesuffix("_h"): one[part] for part in parts if one[part] > 0}
+    for row in records_of(incidents[:MOST_INCIDENTS]):
+        at = pd.Timestamp(begins_ns[row["job"]] + round(row["at_h"] * 3600e9))
+        spent = {part.removesuffix("_h"): row[part] for part in parts if row[part] > 0}
         rows.append(
-            [f"{at:%Y-%m-%d %H:%M}", one["job"],
-             *cells(one, "hours"),
+            [f"{at:%Y-%m-%d %H:%M}", row["job"],
+             *cells(row, "hours"),
              ", ".join(f"{part} {significant(spent_h)}" for part, spent_h in spent.items()),
-             f"{one['node']} {one['cause']}".strip()]
+             f"{row['node']} {row['cause']}".strip()]
         )  # fmt: skip
     return Table(
         "What they cost, the work done again after them included",

@@ -262,7 +262,7 @@ def accuracy_sentences(result: Result) -> list[str]:
     if not stale or used is None:
         return [HOW_TO] if any(policy.leaves_stale for policy in stale) else []
     sentences = priced_by(
-        used.name, used.origin, used.notes, used.unpriced, shown=knows_loss(result)
+        used.name, used.origin, used.notes, used.unpriced, is_shown=knows_loss(result)
     )
     for policy in stale:
         spreads = result.spreads()[policy.name]

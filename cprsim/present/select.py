@@ -45,7 +45,7 @@ VALUES = (
 
 def answer_of_select(selection: Selection, **about: Any) -> Answer:
     """The answer that a results folder of a selection holds."""
-    found = selection.sensitivity
+    unsure = selection.sensitivity
     bills = selection.bills(prices_in(selection.path))
     rows = candidate_rows(selection)
     at_best = rows["part"].isin(["full", "best"])
@@ -59,12 +59,12 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
     }
     if bills:
         frames["bills"] = bills_frame(bills)
-    if any(one.energy_kwh is not None for one in bills.values()):
-        for what in ("energy_kwh", "carbon_kg"):
-            of = {name: getattr(one, what) for name, one in bills.items()}
-            strategies[f"{what}_per_month"] = strategies["strategy"].map(of)
-    if found is not None:
-        frames["unknown"] = pd.DataFrame(found.flips)
+    if any(bill.energy_kwh is not None for bill in bills.values()):
+        for quantity in ("energy_kwh", "carbon_kg"):
+            of = {name: getattr(bill, quantity) for name, bill in bills.items()}
+            strategies[f"{quantity}_per_month"] = strategies["strategy"].map(of)
+    if unsure is not None:
+        frames["unknown"] = pd.DataFrame(unsure.flips)
     return Answer(
         "selection",
         selection.name,
@@ -75,12 +75,12 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
             "recovery": recovery_of(selection),
             **{name: getattr(selection, name) for name in VALUES},
             "limit": selection.limit if selection.limited else None,
-            "none_within_limit": [name for name, one in selection.best.items() if one is None],
+            "none_within_limit": [name for name, best in selection.best.items() if best is None],
             "stand_ins_h": selection.stand_ins,
             "cheapest": cheapest_of(bills) if bills else None,
-            "share_of_draws": found and found.share,
-            "n_draws": found and found.n_draws,
-            "others_of_draws": found and found.others,
+            "share_of_draws": unsure and unsure.share,
+            "n_draws": unsure and unsure.n_draws,
+            "others_of_draws": unsure and unsure.others,
         },
         **about,
     )
@@ -125,20 +125,21 @@ def document_of_select(selection: Selection) -> Document:
 
 def _table(selection: Selection, name: str) -> Table:
     """Full recovery at its best, the strategies, the paper's formula; equal ones in one row."""
-    what, of_pls = selection.limit.words, selection.limit.metric is None
+    quantity, of_pls = selection.limit.words, selection.limit.metric is None
     headings = ["overhead, %", "less than full recovery, % points"]
     if selection.limited:
         unit = "" if of_pls else ", ×10⁻⁴"
         bound = f"{100 * selection.limit.confidence:g} % upper bound{unit}"
-        headings += [*["PLS"] * (not of_pls), f"{what}{unit}", bound]
-    found = {"full": selection.full, **selection.best}
-    found |= {f"{one.strategy}, {one.rule} formula": one for one in selection.formula}
+        headings += [*["PLS"] * (not of_pls), f"{quantity}{unit}", bound]
+    candidates = {"full": selection.full, **selection.best}
+    for formula in selection.formula:
+        candidates[f"{formula.strategy}, {formula.rule} formula"] = formula
     names: dict[tuple[str, ...], list[str]] = {}
-    for one_name, one in found.items():
-        cells = ["none keeps the limit"] if one is None else _cells(selection, one)
+    for strategy, candidate in candidates.items():
+        cells = ["none keeps the limit"] if candidate is None else _cells(selection, candidate)
         cells = [*cells, *[NO_NUMBER] * len(headings)][: len(headings) + 1]
-        said = f"{one_name} (recommended)" if one is selection.chosen else one_name
-        names.setdefault(tuple(cells), []).append(said)
+        label = f"{strategy} (recommended)" if candidate is selection.chosen else strategy
+        names.setdefault(tuple(cells), []).append(label)
     return Table(
         f"{name}: {selection.n_replications:,} replications, each strategy at its best; ± half of "
         f"the 95 % interval. {_limit(selection)}",
@@ -157,22 +158,26 @@ def _limit(selection: Selection) -> str:
     return f"Limit: {of}{limit.words} at most {limit.most:g} at its {bound}."
 
 
-def _cells(selection: Selection, one: Candidate) -> list[str]:
-    every = "never saves" if one.n_saves == 0 else hours(one.policy.interval_h)
-    every += f" ({one.option})" if one.option else ""
-    if one.finished_fraction < 1:
-        return [every, f"{percent(one.finished_fraction)} done"]
-    overhead = _times(100, one.overhead)
-    if one is selection.full:
+def _cells(selection: Selection, candidate: Candidate) -> list[str]:
+    every = "never saves" if candidate.n_saves == 0 else hours(candidate.policy.interval_h)
+    every += f" ({candidate.option})" if candidate.option else ""
+    if candidate.finished_fraction < 1:
+        return [every, f"{percent(candidate.finished_fraction)} done"]
+    overhead = _times(100, candidate.overhead)
+    if candidate is selection.full:
         return [every, overhead]
-    loss = [_times(1, one.loss), portion(one.held)]
+    loss = [_times(1, candidate.loss), portion(candidate.held)]
     if selection.limit.metric is not None:
-        loss = [portion(one.pls.mean), _times(1e4, one.loss), significant(1e4 * one.held)]
-    return [every, overhead, _times(100, one.benefit), *loss]
+        loss = [
+            portion(candidate.pls.mean),
+            _times(1e4, candidate.loss),
+            significant(1e4 * candidate.held),
+        ]
+    return [every, overhead, _times(100, candidate.benefit), *loss]
 
 
-def _times(scale: float, one: Estimate) -> str:
-    return with_interval(scale * one.mean, scale * one.half_width)
+def _times(scale: float, estimate: Estimate) -> str:
+    return with_interval(scale * estimate.mean, scale * estimate.half_width)
 
 
 # ------------------------------------------------------------------------------ sentences
@@ -203,42 +208,51 @@ def _decision(selection: Selection) -> list[str]:
 
 
 def _why_full(selection: Selection) -> str:
-    there = [one for one in selection.best.values() if one and one.finished_fraction == 1]
+    finishing = [
+        candidate
+        for candidate in selection.best.values()
+        if candidate and candidate.finished_fraction == 1
+    ]
     if not selection.best:
         return "Nothing else is compared: list recovery systems under 'recovery' in the scenario."
-    if not there:
-        what = "keeps the limit" if selection.limited else "lets all jobs finish"
-        return f"Nothing else that is compared {what}."
-    nearest = max(there, key=lambda one: one.benefit.mean)
-    said = f"The cheapest of the others, {nearest.strategy}, {nearest.saving},"
+    if not finishing:
+        condition = "keeps the limit" if selection.limited else "lets all jobs finish"
+        return f"Nothing else that is compared {condition}."
+    nearest = max(finishing, key=lambda candidate: candidate.benefit.mean)
+    nearest_words = f"The cheapest of the others, {nearest.strategy}, {nearest.saving},"
     costs = percent(nearest.overhead.mean)
     if nearest.benefit.high < 0:
-        return f"{said} costs more: {costs}."
+        return f"{nearest_words} costs more: {costs}."
     if nearest.pays:
-        return f"{said} takes {costs}, and costs accuracy that nothing here prices."
+        return f"{nearest_words} takes {costs}, and costs accuracy that nothing here prices."
     less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)
-    return f"{said} does not surely cost less: by {less} percentage points (95 % interval)."
+    return (
+        f"{nearest_words} does not surely cost less: by {less} percentage points (95 % interval)."
+    )
 
 
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings and what could reverse the decision, then its assumptions."""
     chosen, unsure = selection.chosen, selection.sensitivity
     yield from (f"Warning: {note}" for note in selection.notes)
-    for one in selection.best.values():
-        if one and one.beyond_fraction > BEYOND_FRACTION:
+    for candidate in selection.best.values():
+        if candidate and candidate.beyond_fraction > BEYOND_FRACTION:
+            beyond = percent(candidate.beyond_fraction)
             yield (
-                f"Warning: at {one.strategy}'s interval {percent(one.beyond_fraction)} of the jobs "
+                f"Warning: at {candidate.strategy}'s interval {beyond} of the jobs "
                 "lose more than the curve was measured for; their loss is extrapolated."
             )
-        if one and one.n_saves == 0 and one.option:
+        if candidate and candidate.n_saves == 0 and candidate.option:
             yield (
-                f"Warning: for {one.strategy} never saving is cheapest: the failures that its "
-                f"saves protect against hardly occurred in {selection.n_replications:,} "
+                f"Warning: for {candidate.strategy} never saving is cheapest: the failures that "
+                f"its saves protect against hardly occurred in {selection.n_replications:,} "
                 "simulated jobs."
             )
     if selection.stand_ins:
-        found = sorted({*selection.stand_ins, chosen.policy.interval_h})
-        over = " to ".join(dict.fromkeys(_interval(end) for end in (found[0], found[-1])))
+        intervals_h = sorted({*selection.stand_ins, chosen.policy.interval_h})
+        over = " to ".join(
+            dict.fromkeys(_interval(end) for end in (intervals_h[0], intervals_h[-1]))
+        )
         yield (
             "The curve is a stand-in, measured on a small model and not on yours. Over the "
             f"{len(selection.stand_ins) + 1} shipped curves the interval of {chosen.strategy} is "
@@ -250,11 +264,11 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     yield from _flips(selection)
     if unsure:
         yield f"At these intervals, by cost in all: {' '.join(sensitivity_sentences(unsure))}"
-    others = [name for name in selection.alike if name != chosen.strategy]
-    if others:
+    alike = [name for name in selection.alike if name != chosen.strategy]
+    if alike:
         yield (
             f"As good as {chosen.strategy}, the simplest, within the curve's 95 % intervals: "
-            f"{', '.join(others)}."
+            f"{', '.join(alike)}."
         )
     if selection.left_out:
         yield (
@@ -267,20 +281,25 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
 
 def _drawn(selection: Selection) -> Iterator[str]:
     """How much of the decision is left as the parameters of the failures are drawn."""
-    seen, chosen = selection.drawn, selection.chosen
-    if seen is None:
+    drawn, chosen = selection.drawn, selection.chosen
+    if drawn is None:
         return
-    said = []
+    clauses = []
     if selection.best:
-        same = percent(seen.same_fraction)
-        said.append(f"the decision for or against full recovery is the same in {same}")
+        same_share = percent(drawn.same_fraction)
+        clauses.append(f"the decision for or against full recovery is the same in {same_share}")
     if chosen.option or not chosen.is_system:
-        what = f"the best {chosen.option or 'interval'} of {chosen.strategy}"
-        said.append(f"{what} is {_interval(seen.low_h)} to {_interval(seen.high_h)} (5 to 95 %)")
-    if chosen.policy.leaves_stale and seen.kept_fraction < SURE_FRACTION:
-        kept = percent(seen.kept_fraction)
-        said.append(f"the one above keeps the limit in {kept}; {_interval(seen.low_h)} in 95 %")
-    yield f"The failures' parameters have intervals. In {seen.n} draws of them {', '.join(said)}."
+        interval = f"the best {chosen.option or 'interval'} of {chosen.strategy}"
+        clauses.append(
+            f"{interval} is {_interval(drawn.low_h)} to {_interval(drawn.high_h)} (5 to 95 %)"
+        )
+    if chosen.policy.leaves_stale and drawn.kept_fraction < SURE_FRACTION:
+        share = percent(drawn.kept_fraction)
+        clauses.append(
+            f"the one above keeps the limit in {share}; {_interval(drawn.low_h)} in 95 %"
+        )
+    in_draws = ", ".join(clauses)
+    yield f"The failures' parameters have intervals. In {drawn.n} draws of them {in_draws}."
 
 
 def _interval(interval_h: float) -> str:
@@ -291,19 +310,19 @@ def _interval(interval_h: float) -> str:
 
 def _flips(selection: Selection) -> Iterator[str]:
     """Which input would have to change, and to what, for the decision to be another."""
-    other = "full"
+    opposite = "full"
     if selection.fell_back:
-        other = "another than full" if selection.has_systems else "partial"
-    said: dict[bool, list[str]] = {True: [], False: []}
-    for one in selection.flips:
-        *tried, now = (
-            hours(value) if one.unit == "h" else f"{value:.3g} {one.unit}".rstrip()
-            for value in (*(one.furthest if one.at is None else [one.at]), one.now)
+        opposite = "another than full" if selection.has_systems else "partial"
+    clauses: dict[bool, list[str]] = {True: [], False: []}
+    for flip in selection.flips:
+        *values, now = (
+            hours(value) if flip.unit == "h" else f"{value:.3g} {flip.unit}".rstrip()
+            for value in (*(flip.furthest if flip.at is None else [flip.at]), flip.now)
         )
-        at = " or ".join(tried) or "any size"
-        said[one.at is not None].append(f"{one.name} of {at} (now {now})")
-    if said[True]:
-        found = "; ".join(said[True])
-        yield f"The decision would be {other} recovery with, one at a time: {found}."
-    if said[False]:
-        yield f"It would stay the same with: {'; '.join(said[False])}."
+        at = " or ".join(values) or "any size"
+        clauses[flip.at is not None].append(f"{flip.name} of {at} (now {now})")
+    if clauses[True]:
+        flipping = "; ".join(clauses[True])
+        yield f"The decision would be {opposite} recovery with, one at a time: {flipping}."
+    if clauses[False]:
+        yield f"It would stay the same with: {'; '.join(clauses[False])}."

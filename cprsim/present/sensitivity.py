@@ -6,17 +6,17 @@ from cprsim.results.sensitivity import OptionFlip, Sensitivity
 from cprsim.results.words import significant
 
 
-def sensitivity_sentences(found: Sensitivity) -> list[str]:
+def sensitivity_sentences(sensitivity: Sensitivity) -> list[str]:
     """A sentence for each unknown input, and one for all of them at once."""
-    if not found.n_draws:
+    if not sensitivity.n_draws:
         return ["No input is said to be unknown (section 'unknown'), so none is tried."]
-    others = ", ".join(f"{name} {n:,}" for name, n in found.others.items())
+    other_options = ", ".join(f"{name} {n:,}" for name, n in sensitivity.others.items())
     draws = (
         f"If all of them vary at once, it is the cheapest of those tried in "
-        f"{round(found.share * found.n_draws):,} of {found.n_draws:,} joint draws"
-        + (f" (others: {others})." if others else ".")
+        f"{round(sensitivity.share * sensitivity.n_draws):,} of {sensitivity.n_draws:,} joint draws"
+        + (f" (others: {other_options})." if other_options else ".")
     )
-    return [*map(_flip, found.flips), draws]
+    return [*map(_flip, sensitivity.flips), draws]
 
 
 def _flip(flip: OptionFlip) -> str:

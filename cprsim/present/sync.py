@@ -74,14 +74,14 @@ def _document(curves: Sequence[Curve], name: str) -> Document:
 
 
 def _answer(last: Sequence[Row]) -> str:
-    fastest, *others = sorted(last, key=lambda one: one["examples_per_s"], reverse=True)
-    said = (
+    fastest, *slower = sorted(last, key=lambda row: row["examples_per_s"], reverse=True)
+    text = (
         f"With {fastest['n_trainers']} trainers {fastest['algorithm']} processes "
         f"{fastest['examples_per_s']:,.0f} examples per second, "
         f"{percent(fastest['linear_fraction'])} of linear scaling"
     )
-    beside = [f"{one['algorithm']} {one['examples_per_s']:,.0f}" for one in others]
-    return f"{'; '.join([said, *beside])}."
+    speeds = [f"{row['algorithm']} {row['examples_per_s']:,.0f}" for row in slower]
+    return f"{'; '.join([text, *speeds])}."
 
 
 def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
@@ -104,17 +104,17 @@ def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
         ),
         rows=[
             [
-                one["algorithm"],
-                str(one["n_trainers"]),
-                f"{one['examples_per_s']:,.0f}",
-                f"{one['examples_per_s_load_model']:,.0f}",
-                percent_number(one["linear_fraction"]),
+                row["algorithm"],
+                str(row["n_trainers"]),
+                f"{row['examples_per_s']:,.0f}",
+                f"{row['examples_per_s_load_model']:,.0f}",
+                percent_number(row["linear_fraction"]),
                 *(
-                    NO_NUMBER if isinf(one[gap]) else significant(one[gap])
+                    NO_NUMBER if isinf(row[gap]) else significant(row[gap])
                     for gap in ("sync_gap", "sync_gap_load_model")
                 ),
             ]
-            for one in points
+            for row in points
         ],
         grouped=True,
     )
@@ -122,7 +122,7 @@ def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
 
 def _sentence(rows: Sequence[Row]) -> str:
     """Where one algorithm saturates: in the simulation, and by the load model."""
-    below = [one["n_trainers"] for one in rows if one["linear_fraction"] < LINEAR]
+    below = [row["n_trainers"] for row in rows if row["linear_fraction"] < LINEAR]
     text = f"within {1 - LINEAR:.0%} of linear throughout"
     if below:
         text = f"below {LINEAR:.0%} of linear from {below[0]} trainers on"
@@ -142,7 +142,7 @@ def _chart(curves: Sequence[Curve], name: str) -> Chart:
         numbers = np.unique(fine.round().astype(int))
         model = [load_model(setting.with_trainers(int(x))) for x in numbers]
         for panel, height in ((speed, _thousands), (gap, _gap)):
-            line = np.interp(fine, numbers, [height(one) for one in model])
+            line = np.interp(fine, numbers, [height(point) for point in model])
             points = floats(height(point.simulated) for point in curve)
             panel.append(Series(setting.name, floats(fine), floats(line)))
             panel.append(Series(setting.name, n, points, kind="points"))
@@ -155,9 +155,9 @@ def _chart(curves: Sequence[Curve], name: str) -> Chart:
     return Chart(f"Throughput and sync gap over trainers: {name}", subtitle, panels)
 
 
-def _thousands(one: LoadModel | Throughput) -> float:
-    return one.samples_per_h / SECONDS / 1000
+def _thousands(point: LoadModel | Throughput) -> float:
+    return point.samples_per_h / SECONDS / 1000
 
 
-def _gap(one: LoadModel | Throughput) -> float:
-    return one.gap if 0 < one.gap < inf else nan
+def _gap(point: LoadModel | Throughput) -> float:
+    return point.gap if 0 < point.gap < inf else nan

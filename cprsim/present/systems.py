@@ -57,27 +57,27 @@ Cells = Mapping[str, Callable[[Standing], str]]  # of a row, by the heading of t
 def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
     """The answer that a results folder of a comparison holds."""
     result, runs = comparison.result, comparison.cheapest_that_runs
-    bills, found = bills_in(result), comparison.standings
+    bills, standings = bills_in(result), comparison.standings
     systems = [
-        {"system": one.name, "strategy": one.facts.strategy, "verdict": one.verdict,
-         "accuracy": one.accuracy, **(one.more or NONE).columns("more_than_best"),
-         **(one.than_today or NONE).columns("more_than_today"), "runs_as": one.facts.runs_as,
-         "entry": one.facts.text, "interval": one.facts.how,
-         "unknown": ", ".join(one.facts.unknown), "not_counted": one.facts.not_counted,
-         "storage_bytes_per_h": one.facts.storage_bytes_per_h,
-         "peers_bytes_per_h": one.facts.peers_bytes_per_h}
-        for one in found
+        {"system": system.name, "strategy": system.facts.strategy, "verdict": system.verdict,
+         "accuracy": system.accuracy, **(system.more or NONE).columns("more_than_best"),
+         **(system.than_today or NONE).columns("more_than_today"), "runs_as": system.facts.runs_as,
+         "entry": system.facts.text, "interval": system.facts.how,
+         "unknown": ", ".join(system.facts.unknown), "not_counted": system.facts.not_counted,
+         "storage_bytes_per_h": system.facts.storage_bytes_per_h,
+         "peers_bytes_per_h": system.facts.peers_bytes_per_h}
+        for system in standings
     ]  # fmt: skip
     after = [
-        {"system": one.name, "failure": failure, "takes": fate.kind.name.lower(),
+        {"system": system.name, "failure": failure, "takes": fate.kind.name.lower(),
          "up_to_h": fate.up_to_h, "from": fate.tier}
-        for one in found
-        for failure, fate in one.facts.fates.items()
+        for system in standings
+        for failure, fate in system.facts.fates.items()
     ]  # fmt: skip
     contents = [
-        {"n_kept": one.n_kept, **one.overhead.columns(OVERHEAD), "costs_more": one.costs_more,
-         "none_clean_fraction": one.none_clean}
-        for one in comparison.contents
+        {"n_kept": kept.n_kept, **kept.overhead.columns(OVERHEAD), "costs_more": kept.costs_more,
+         "none_clean_fraction": kept.none_clean}
+        for kept in comparison.contents
     ]  # fmt: skip
     of_run = strategies_frame(result).rename(columns={"strategy": "system"})
     return Answer(
@@ -104,7 +104,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "assumed": comparison.assumed,
             "warnings": result.warnings,
             "sensitivity": comparison.sensitivity,
-            "recovery": _entries_text(found),
+            "recovery": _entries_text(standings),
         },
         rows={"replications": result.replications, "events": result.timeline},
         **about,
@@ -113,7 +113,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
 
 def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
-    found, result = comparison.standings, comparison.result
+    standings, result = comparison.standings, comparison.result
     picture = Picture(
         caption="Overhead by system and cause",
         alternative=(
@@ -123,7 +123,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         draw=lambda: systems_figure(comparison),
         name="systems",
     )
-    places = [one.name for one in found]
+    places = [system.name for system in standings]
     costs = replace(costs_table(result), caption="The quantities of a run")
     of_run = [
         replace(table, rows=sorted(table.rows, key=lambda row: places.index(str(row[0]))))
@@ -138,81 +138,89 @@ def document_of_systems(comparison: Comparison) -> Document:
             f"{result.n_nodes} nodes least, {comparison.intervals}?"
         ),
         answer=[*_answer(comparison)],
-        table=_costs(found, bills_in(result)),
-        remarks=[one for one in _remarks(comparison) if one],
+        table=_costs(standings, bills_in(result)),
+        remarks=[remark for remark in _remarks(comparison) if remark],
         sections=[
-            Section("Why", [picture, *of_run, _survived(found)]),
+            Section("Why", [picture, *of_run, _survived(standings)]),
             Section("What it costs in all", money_section(result)),
             Section("What can't run it", [needed] if left_out else []),
-            Section("How to run them", [ListingBlock("For the scenario", _entries_text(found))]),
+            Section(
+                "How to run them", [ListingBlock("For the scenario", _entries_text(standings))]
+            ),
             *origin(result.manifest, result.path),
         ],
     )
 
 
-def _entries_text(found: Sequence[Standing]) -> str:
+def _entries_text(standings: Sequence[Standing]) -> str:
     """The section `recovery` of a scenario that runs every system as compared."""
-    return "\n".join(["recovery:", *(f"  - {one.facts.text}" for one in found)])
+    return "\n".join(["recovery:", *(f"  - {system.facts.text}" for system in standings)])
 
 
 # ------------------------------------------------------------------------------ tables
 
 
-def _table(caption: str, found: Sequence[Standing], cells: Cells) -> Table:
+def _table(caption: str, standings: Sequence[Standing], cells: Cells) -> Table:
     """A row per system, or several with the same cells."""
     rows: dict[tuple[str, ...], list[str]] = {}
-    for one in found:
-        rows.setdefault(tuple(cell(one) for cell in cells.values()), []).append(one.label)
+    for system in standings:
+        rows.setdefault(tuple(cell(system) for cell in cells.values()), []).append(system.label)
     columns = [Column(heading, heading not in WORDS) for heading in ("system", *cells)]
     return Table(caption, columns, [(", ".join(names), *row) for row, names in rows.items()])
 
 
-def _costs(found: Sequence[Standing], bills: Bills) -> Table:
-    def accuracy_lost(one: Standing) -> str:
-        return ten_thousandths(one.summary["auc_loss"].mean, one.summary["auc_loss"].half_width)
+def _costs(standings: Sequence[Standing], bills: Bills) -> Table:
+    def accuracy_lost(system: Standing) -> str:
+        return ten_thousandths(
+            system.summary["auc_loss"].mean, system.summary["auc_loss"].half_width
+        )
 
-    def month(one: Standing) -> str:
-        return shown(bills[one.name].month.total_cents, "") if one.name in bills else NO_NUMBER
+    def month(system: Standing) -> str:
+        return (
+            shown(bills[system.name].month.total_cents, "") if system.name in bills else NO_NUMBER
+        )
 
     cells: dict[str, Callable[[Standing], str]] = {
         "saves every": attrgetter("every"),
         "overhead, %": attrgetter("percent"),
         "more than the best": _difference,
     }
-    if any(one.accuracy in (WITHIN, PRICED) for one in found):
+    if any(each.accuracy in (WITHIN, PRICED) for each in standings):
         cells["AUC lost, ×10⁻⁴"] = accuracy_lost
     if bills:
         cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = month
-    cells["runs as"] = lambda one: one.facts.runs_as or NO_NUMBER
+    cells["runs as"] = lambda each: each.facts.runs_as or NO_NUMBER
+    n = count(standings[0].summary[FINISHED].n, "replication")
     caption = (
-        f"What each costs: means of {count(found[0].summary[FINISHED].n, 'replication')} on the "
+        f"What each costs: means of {n} on the "
         "same failures, in % of useful time, ± half of the 95 % interval (of paired differences to "
         "the best)"
     )
-    return _table(caption, found, cells)
+    return _table(caption, standings, cells)
 
 
-def _difference(one: Standing) -> str:
+def _difference(system: Standing) -> str:
     """What it costs more than the best, or that they are not distinguished."""
-    if one.facts.unknown or one.more is None:
-        return BEST if one.verdict == BEST else NO_NUMBER
-    if one.more.low == one.more.high == 0:
+    if system.facts.unknown or system.more is None:
+        return BEST if system.verdict == BEST else NO_NUMBER
+    if system.more.low == system.more.high == 0:
         return BEST  # the same in each job
-    return one.verdict if one.verdict == TIED else in_percent(one.more)
+    return system.verdict if system.verdict == TIED else in_percent(system.more)
 
 
-def _survived(found: Sequence[Standing]) -> Table:
+def _survived(standings: Sequence[Standing]) -> Table:
     """What each failure takes; kinds in which all systems lose the same are one column."""
 
-    def lost(one: Standing, kind: str) -> str:
-        fate = one.facts.fates[kind]
+    def lost(system: Standing, kind: str) -> str:
+        fate = system.facts.fates[kind]
         return LOST.get(fate.kind) or hours(fate.up_to_h)
 
-    together: dict[tuple[Fate, ...], list[str]] = {}
-    for kind in found[0].facts.fates:
-        together.setdefault(tuple(one.facts.fates[kind] for one in found), []).append(kind)
-    cells = {", ".join(kinds): partial(lost, kind=kinds[0]) for kinds in together.values()}
-    return _table("Progress lost at most by a failure of each kind", found, cells)
+    kinds_of: dict[tuple[Fate, ...], list[str]] = {}
+    for kind in standings[0].facts.fates:
+        fates = tuple(each.facts.fates[kind] for each in standings)
+        kinds_of.setdefault(fates, []).append(kind)
+    cells = {", ".join(kinds): partial(lost, kind=kinds[0]) for kinds in kinds_of.values()}
+    return _table("Progress lost at most by a failure of each kind", standings, cells)
 
 
 # ------------------------------------------------------------------------------ sentences
@@ -221,7 +229,7 @@ def _survived(found: Sequence[Standing]) -> Table:
 def _picks(comparison: Comparison) -> list[Standing]:
     """The best, and the cheapest that runs today where that is another."""
     best, runs = comparison.cheapest, comparison.cheapest_that_runs
-    return [one for one in (best, None if runs is best else runs) if one is not None]
+    return [system for system in (best, None if runs is best else runs) if system is not None]
 
 
 def _answer(comparison: Comparison) -> Iterator[str]:
@@ -231,12 +239,14 @@ def _answer(comparison: Comparison) -> Iterator[str]:
         yield "No system that keeps the job's accuracy lets all jobs finish."
         return
     sentences = []
-    for label, one in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
-        runs_as = one.facts.runs_as and f" (runs as {one.facts.runs_as})"
+    for label, system in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
+        runs_as = system.facts.runs_as and f" (runs as {system.facts.runs_as})"
         paper = "" if runs_as else ", a paper only: nothing that is maintained runs it"
-        sentences.append(f"{label}: {one.name}{runs_as}, {one.percent} % of useful time{paper}.")
+        sentences.append(
+            f"{label}: {system.name}{runs_as}, {system.percent} % of useful time{paper}."
+        )
     yield " ".join(sentences)
-    now = next((one for one in comparison.standings if one.name == comparison.today), None)
+    now = next((system for system in comparison.standings if system.name == comparison.today), None)
     if now is None:
         return
     saving = "never saving" if now.every == NEVER else f"every {now.every}"
@@ -244,21 +254,21 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     if now.verdict == BEST:
         yield f"Nothing costs less than {how}."
         return
-    saved = [words for one in picks if (words := _saved(one, now, comparison))]
+    saved = [words for system in picks if (words := _saved(system, now, comparison))]
     if saved:
         yield f"Against {how}: {'; '.join(saved)}."
 
 
-def _saved(one: Standing, now: Standing, comparison: Comparison) -> str:
+def _saved(system: Standing, now: Standing, comparison: Comparison) -> str:
     """What a system saves against how the job runs now; nothing where either does not finish."""
-    if one.than_today is None:
+    if system.than_today is None:
         return ""
-    if verdict_of(one.than_today) == TIED:
-        return f"{one.name} is not distinguished from it"
-    less, bills = one.than_today.times(-comparison.result.useful_h), bills_in(comparison.result)
-    words = f"{one.name} saves {with_interval(less.mean, abs(less.half_width))} h a job"
-    if one.name in bills and now.name in bills:
-        then, month = bills[now.name].month, bills[one.name].month
+    if verdict_of(system.than_today) == TIED:
+        return f"{system.name} is not distinguished from it"
+    less, bills = system.than_today.times(-comparison.result.useful_h), bills_in(comparison.result)
+    words = f"{system.name} saves {with_interval(less.mean, abs(less.half_width))} h a job"
+    if system.name in bills and now.name in bills:
+        then, month = bills[now.name].month, bills[system.name].month
         cents = then.total_cents - month.total_cents
         words += f" and {shown(cents, month.currency)} per {WORK}"
     return words
@@ -266,13 +276,13 @@ def _saved(one: Standing, now: Standing, comparison: Comparison) -> str:
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
     """What could reverse the answer, how to run it, what is lost of accuracy, what is assumed."""
-    found, best, today = comparison.standings, comparison.best, comparison.today
-    yield from (f"Warning: {one}" for one in comparison.result.warnings)
+    standings, best, today = comparison.standings, comparison.best, comparison.today
+    yield from (f"Warning: {warning}" for warning in comparison.result.warnings)
     tied = [name for name in comparison.tied if name != today]
     lower = [
-        f"{one.name} {one.percent} % ({', '.join(one.facts.unknown)})"
-        for one in found
-        if one.facts.unknown and one.more and one.more.mean < 0
+        f"{system.name} {system.percent} % ({', '.join(system.facts.unknown)})"
+        for system in standings
+        if system.facts.unknown and system.more and system.more.mean < 0
     ]
     doubts = [
         f"Not distinguished from {best}: {_few(tied)} (the 95 % interval of the paired difference "
@@ -288,9 +298,9 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     unsure = sensitivity_sentences(comparison.sensitivity) if comparison.sensitivity else []
     yield " ".join([*([cheapest(bills, best)] if bills else []), *unsure])
 
-    if entries := [one.facts.text for one in _picks(comparison) if one.name != today]:
+    if entries := [pick.facts.text for pick in _picks(comparison) if pick.name != today]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
-    enough = next((one for one in comparison.contents if not one.costs_more), None)
+    enough = next((kept for kept in comparison.contents if not kept.costs_more), None)
     if enough is not None:
         yield (
             f"Keep {count(enough.n_kept, 'content')} ('costs.save.kept'): with more, {best} does "
@@ -298,11 +308,11 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
             "then noticed with no clean content left (derived)."
         )
 
-    lossy = [one for one in found if one.accuracy not in ELIGIBLE]
+    lossy = [system for system in standings if system.accuracy not in ELIGIBLE]
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
-        yield f"{', '.join(one.label for one in some)}: {why}; not taken as the cheapest."
-    known = (PAPER, NO_SERVERS)
-    lacking = [name for name, why in comparison.left_out.items() if why not in known]
+        yield f"{', '.join(system.label for system in some)}: {why}; not taken as the cheapest."
+    general = (PAPER, NO_SERVERS)
+    lacking = [name for name, why in comparison.left_out.items() if why not in general]
     assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []
     if lacking:
         assumed.append(
@@ -311,9 +321,11 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         )
     yield " ".join(assumed)
 
-    bare = [one.name for one in found if one.facts.how == FOUND and one.every == NEVER]
+    bare = [
+        system.name for system in standings if system.facts.how == FOUND and system.every == NEVER
+    ]
     if bare:
-        n = count(found[0].summary[FINISHED].n, "simulated job")
+        n = count(standings[0].summary[FINISHED].n, "simulated job")
         yield (
             f"For {', '.join(bare)}, never saving is cheapest: the failures that their saves "
             f"protect against hardly occurred in {n}."
@@ -325,8 +337,8 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def _why_not_the_best(one: Standing) -> str:
+def _why_not_the_best(system: Standing) -> str:
     """Of a system that loses accuracy."""
-    if one.accuracy == PRICED:
+    if system.accuracy == PRICED:
         return "loses AUC that no limit (section 'accuracy') allows"
-    return one.facts.not_counted or "what stale shards cost in accuracy is not priced"
+    return system.facts.not_counted or "what stale shards cost in accuracy is not priced"

@@ -132,15 +132,15 @@ def listed_of(name: str, job: ListedJob) -> ListedSystem:
     except ParameterError as error:
         return ListedSystem(SYSTEMS[name], refused=str(error))
     fresh = dict.fromkeys(policy.written, 1.0)  # all saves
-    found = {
-        one.scope.name: after(policy, job.cluster, one, fresh)
-        for one in cases(job.cluster, job.role)
+    fates = {
+        strike.scope.name: after(policy, job.cluster, strike, fresh)
+        for strike in cases(job.cluster, job.role)
     }
-    needed = tuple(dict.fromkeys(needs(policy, found["node"][1])))
+    needed = tuple(dict.fromkeys(needs(policy, fates["node"][1])))
     level = {tier.name: SAVES_LIE[tier.medium.level] for tier in policy.tiers}
     back = {
         case: (GOES_BACK_TO.get(fate.kind) or level[fate.tier], fate.tier)
-        for case, (fate, _) in found.items()
+        for case, (fate, _) in fates.items()
     }
     return ListedSystem(SYSTEMS[name], policy, "", back, needed)
 
@@ -164,7 +164,7 @@ def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
             yield _redundancy(tier.placement)
         if tier.medium is Medium.HOST and tier.name in live and Medium.HOST not in written:
             yield "host memory"
-    if policy.tax.memory and not any(one.medium is Medium.DEVICE for one in policy.tiers):
+    if policy.tax.memory and not any(stage.medium is Medium.DEVICE for stage in policy.tiers):
         yield f"host memory {policy.tax.memory:.3g}x"
     if Medium.SSD in written:
         yield "node disks"
@@ -174,7 +174,7 @@ def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
         yield f"{policy.tax.nodes:g} more node{'' if policy.tax.nodes == 1 else 's'}"
     if any(capture.on_notice for capture in policy.captures):
         yield "notice"
-    if rule is None or any(one.kind is StageKind.WAIT and one.blocks for one in rule.stages):
+    if rule is None or any(stage.kind is StageKind.WAIT and stage.blocks for stage in rule.stages):
         yield "spares"
 
 
@@ -192,19 +192,20 @@ def _redundancy(place: Outside | Ring | Groups) -> str:
 def answer_of_listing(job: ListedJob) -> Answer:
     """All systems and the strategies that differ in kind, by family."""
     order = list(Family)
-    found = [
-        listed_of(one.name, job)
-        for one in sorted(SYSTEMS.values(), key=lambda one: order.index(one.family))
-        if one.name in FEW_STRATEGIES or one.name not in STRATEGIES
+    listing = [
+        listed_of(system.name, job)
+        for system in sorted(SYSTEMS.values(), key=lambda system: order.index(system.family))
+        if system.name in FEW_STRATEGIES or system.name not in STRATEGIES
     ]
-    n = count(len(found), "recovery system")
+    n = count(len(listing), "recovery system")
     columns = word_columns("system", "what it does", "goes back to", "needs")
     caption = (
         "By family. Up to: the largest failure of process (one dies), restart (of a node), node "
         "(lost), two nodes (neighbours, lost), all nodes."
     )
     rows = [
-        (one.system.name, _does(one.system), _up_to(one), ", ".join(one.needs)) for one in found
+        (listed.system.name, _does(listed.system), _up_to(listed), ", ".join(listed.needs))
+        for listed in listing
     ]
     document = Document(
         title=n,
@@ -213,18 +214,18 @@ def answer_of_listing(job: ListedJob) -> Answer:
         table=Table(caption, columns, rows),
         remarks=["More on one: cprsim systems --explain NAME."],
     )
-    return Answer("systems", job.words, lambda: document, _frames(found), {"job": job.words})
+    return Answer("systems", job.words, lambda: document, _frames(listing), {"job": job.words})
 
 
 def _does(system: System) -> str:
     return system.summary + (f"; runs as {system.runs_as}" if system.runs_as else "")
 
 
-def _up_to(one: ListedSystem) -> str:
+def _up_to(listed: ListedSystem) -> str:
     """By how much fails: ``memory up to node, then remote``."""
-    if one.policy is None:
+    if listed.policy is None:
         return "can't serve this job"
-    words = [(name, back) for name, (back, _) in one.goes_back_to.items()]
+    words = [(name, back) for name, (back, _) in listed.goes_back_to.items()]
     *before, (_, last) = [[*run][-1] for _, run in groupby(words, key=itemgetter(1))]
     then = ", then " * bool(before) + last
     return ", ".join(f"{back} up to {name}" for name, back in before) + then
@@ -232,40 +233,41 @@ def _up_to(one: ListedSystem) -> str:
 
 def answer_of_explanation(name: str, job: ListedJob) -> Answer:
     """What one system does in a job."""
-    one = listed_of(name, job)
-    system, policy = one.system, one.policy
+    listed = listed_of(name, job)
+    system, policy = listed.system, listed.policy
     served = (
         f"For {job.words}; tiers, captures and rules are written as in a scenario's entry 'policy'."
         " The first rule that holds is taken; if none does, all start again."
         if policy
-        else f"It can't serve {job.words}: {one.refused}."
+        else f"It can't serve {job.words}: {listed.refused}."
     )
     document = Document(
         title=f"Recovery system {name}",
         question=f"What does {name} do, and what does it need?",
         answer=[f"{name}: {system.summary}.", served],
-        table=Table("", word_columns("", "what it does"), [*_facts(one)], grouped=True),
+        table=Table("", word_columns("", "what it does"), [*_facts(listed)], grouped=True),
     )
     values = {"job": job.words, "policy": policy and encode(policy)}
-    return Answer("systems", name, lambda: document, _frames([one]), values)
+    return Answer("systems", name, lambda: document, _frames([listed]), values)
 
 
-def _frames(found: Sequence[ListedSystem]) -> dict[str, pd.DataFrame]:
+def _frames(listing: Sequence[ListedSystem]) -> dict[str, pd.DataFrame]:
     systems = [
-        {"system": one.system.name, "family": one.system.family.value,
-         "needs": ", ".join(one.needs),
-         **{f"after_{case.replace(' ', '_')}": one.goes_back_to.get(case, ("",))[0]
+        {"system": listed.system.name, "family": listed.system.family.value,
+         "needs": ", ".join(listed.needs),
+         **{f"after_{case.replace(' ', '_')}": listed.goes_back_to.get(case, ("",))[0]
             for case in CASES},
-         "cannot_serve": one.refused, **{key: getattr(one.system, key) for key in OF_A_SYSTEM}}
-        for one in found
+         "cannot_serve": listed.refused,
+         **{key: getattr(listed.system, key) for key in OF_A_SYSTEM}}
+        for listed in listing
     ]  # fmt: skip
     options = [
-        {"system": one.name, "option": key,
+        {"system": system.name, "option": key,
          "kind": option.kind if isinstance(option.kind, str) else "records",
          "default": encode(option.default), "words": option.meaning}
-        for one, *_ in found
-        if one.name not in STRATEGIES  # the scenario's section has theirs
-        for key, option in one.options.items()
+        for system, *_ in listing
+        if system.name not in STRATEGIES  # the scenario's section has theirs
+        for key, option in system.options.items()
     ]  # fmt: skip
     return {"systems": pd.DataFrame(systems), "options": pd.DataFrame(options)}
 
@@ -273,9 +275,9 @@ def _frames(found: Sequence[ListedSystem]) -> dict[str, pd.DataFrame]:
 # ------------------------------------------------------------------------------ one system
 
 
-def _facts(one: ListedSystem) -> Iterator[tuple[str, str]]:
+def _facts(listed: ListedSystem) -> Iterator[tuple[str, str]]:
     """Terms and what they are; a term may have several."""
-    system, policy = one.system, one.policy
+    system, policy = listed.system, listed.policy
     yield "family", system.family.value
     yield "source", system.source or "none; it is a limit of the others"
     yield "runs as", system.runs_as or "nothing that is maintained"
@@ -283,15 +285,15 @@ def _facts(one: ListedSystem) -> Iterator[tuple[str, str]]:
         for records in ("tiers", "captures", "rules"):
             for record in getattr(policy, records):
                 yield records, dump_plain(_written(record), on_one_line=True).strip()
-        for case, (back, tier) in one.goes_back_to.items():
+        for case, (back, tier) in listed.goes_back_to.items():
             yield "goes back", f"{CASES[case][0]}: {back}{f', from {tier}' * bool(tier)}"
         if policy.tax.compute:
             yield "takes", f"{percent(policy.tax.compute)} more hours"
         if policy.elastic is not None and len(policy.elastic.speed) > 1:
             speed = percent(policy.elastic.speed[1])
             yield "takes", f"without one unit, the job's speed is {speed}"
-        if one.needs:
-            yield "needs", ", ".join(one.needs)
+        if listed.needs:
+            yield "needs", ", ".join(listed.needs)
     for key, option in {} if system.name in STRATEGIES else system.options.items():
         value = option.default
         if isinstance(value, int | float):
@@ -317,7 +319,7 @@ def _written(value: Any) -> Any:
         case Storage():
             return "transfer"
         case tuple():
-            return [_written(one) for one in value]
+            return [_written(field) for field in value]
         case Enum():
             return value.value
     if hasattr(value, "mean_h"):
@@ -325,12 +327,12 @@ def _written(value: Any) -> Any:
     if not is_dataclass(value):
         return value
     plain = {}
-    for one in fields(value):
-        said, name = getattr(value, one.name), one.name.removesuffix("_h")
-        if name != one.name and said != one.default:
-            plain[name] = "next loss" if said == inf else hours(said)
-        elif one.name != "role" and said != one.default:  # the role follows from the job
-            plain[name] = _written(said)
+    for field in fields(value):
+        given, name = getattr(value, field.name), field.name.removesuffix("_h")
+        if name != field.name and given != field.default:
+            plain[name] = "next loss" if given == inf else hours(given)
+        elif field.name != "role" and given != field.default:  # the role follows from the job
+            plain[name] = _written(given)
     if isinstance(value, Groups):
         return {"groups": plain}
     return plain["kind"] if [*plain] == ["kind"] else plain

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from cprsim.experiments.accuracy import StrategyAccuracy, Trained, TrainingOutcome
+from cprsim.experiments.proxy_model import ProxyModel
+from cprsim.experiments.train_in_step import Team
 from cprsim.kernel.metrics import Quality
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
@@ -18,9 +20,20 @@ from cprsim.records import NO_NUMBER
 from cprsim.results.words import count, percent_number, saves
 
 
-def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> Answer:
-    """What the failures of one replication did to a model."""
-    stand_in, baseline = measured.stand_in, measured.whole
+def answer_of_train(
+    measured: TrainingOutcome,
+    name: str,
+    useful_h: float,
+    words: str,
+    stand_in: ProxyModel | None,
+    team: Team | None,
+) -> Answer:
+    """What the failures of one replication did to a model, which `words` describe.
+
+    Without a stand-in it is a trainer of the user's own; without a team it was trained alone.
+    """
+    baseline = measured.whole
+    teacher, n_skipped = (stand_in.teacher, stand_in.n_skipped) if stand_in else (None, 0)
     runs = {
         "no failures": baseline.curve,
         **{strategy.policy.name: new.curve for strategy, new in _anew(measured)},
@@ -33,16 +46,16 @@ def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> An
     return Answer(
         "train",
         name,
-        lambda: _document(measured, name, useful_h),
+        lambda: _document(measured, name, useful_h, list(_remarks(words, stand_in, team))),
         frames={
             "strategies": pd.DataFrame(map(_row, measured.strategies)),
             **({"lost_trainers": lost} if len(lost) else {}),
         },
         values={
             "replication": measured.replication,
-            "stand_in": str(stand_in),
-            "skipped_lines": stand_in.n_skipped,
-            "teacher": stand_in.teacher and _plain(stand_in.teacher),
+            "stand_in": words,
+            "skipped_lines": n_skipped,
+            "teacher": teacher and _plain(teacher),
             "no_failures": _plain(baseline.quality),
         },
         rows={
@@ -86,7 +99,9 @@ def _anew(measured: TrainingOutcome) -> list[tuple[StrategyAccuracy, Trained]]:
 # ------------------------------------------------------------------------------ the document
 
 
-def _document(measured: TrainingOutcome, name: str, useful_h: float) -> Document:
+def _document(
+    measured: TrainingOutcome, name: str, useful_h: float, remarks: list[str]
+) -> Document:
     picture = Picture(
         "Training loss, and what failures add",
         "Lines: training loss over samples, by strategy; marks where failed shards went back.",
@@ -98,7 +113,7 @@ def _document(measured: TrainingOutcome, name: str, useful_h: float) -> Document
         question="What do the failures of one job do to a model?",
         answer=[_answer(measured)],
         table=_table(measured, useful_h),
-        remarks=list(_remarks(measured)),
+        remarks=remarks,
         sections=[Section("Training loss", [picture] * bool(len(measured.whole.curve.loss)))],
     )
 
@@ -145,23 +160,23 @@ def _table(measured: TrainingOutcome, useful_h: float) -> Table:
     )  # fmt: skip
 
 
-def _remarks(measured: TrainingOutcome) -> Iterator[str]:
+def _remarks(words: str, stand_in: ProxyModel | None, team: Team | None) -> Iterator[str]:
     """What has to be said with the numbers."""
-    stand_in, team = measured.stand_in, measured.team
-    if stand_in.n_skipped:
+    if stand_in is not None and stand_in.n_skipped:
         yield f"Left out of the log: {count(stand_in.n_skipped, 'bad line')}."
     yield "One run per strategy: differences this small vary from seed to seed."
-    yield f"Accuracy was measured on {stand_in.measured_on}."
+    own = f"a trainer of your own: {words}"
+    yield f"Accuracy was measured on {own if stand_in is None else stand_in.measured_on}."
     if team is not None:
         yield (
             f"{team.setting.n_trainers} replicas in step by {team.setting.name}, "
             f"{team.setting.n_threads} threads each, train the last {team.n_trained:,} clicks from "
             f"the model of one trainer; step gain {team.setting.step_gain:.2f}."
         )
-    if stand_in.teacher is not None:
+    if stand_in is not None and (teacher := stand_in.teacher) is not None:
         yield (
-            f"The clicks come from a planted teacher, whose own AUC is {stand_in.teacher.auc:.4f} "
-            f"and log-loss {stand_in.teacher.log_loss:.4f}: no model can do better."
+            f"The clicks come from a planted teacher, whose own AUC is {teacher.auc:.4f} and "
+            f"log-loss {teacher.log_loss:.4f}: no model can do better."
         )
 
 

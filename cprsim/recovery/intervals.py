@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from math import floor, inf, sqrt
 
-from cprsim.errors import ParameterError
-
 ROUNDING = 1e-9  # of an interval: what is longer by no more counts as no longer
 
 
@@ -25,7 +23,6 @@ def young_h(save_cost_h: float, mtbf_h: float) -> float:
 
     ``sqrt(2 O_save T_fail)``; holds for ``O_save << T_fail``. Source: Young 1974.
     """
-    _require_costs(save_cost_h, mtbf_h)
     return sqrt(2.0 * save_cost_h * mtbf_h)
 
 
@@ -36,7 +33,6 @@ def daly_h(save_cost_h: float, mtbf_h: float) -> float:
     ``sqrt(2 O_save T_fail) (1 + x/3 + x^2/9) - O_save`` for ``O_save < 2 T_fail``, else ``T_fail``.
     Exponential failures on the uptime clock. Source: Daly 2006, equation 37.
     """
-    _require_costs(save_cost_h, mtbf_h)
     if mtbf_h == inf:
         return inf if save_cost_h > 0 else 0.0
     if save_cost_h >= 2.0 * mtbf_h:
@@ -50,10 +46,6 @@ def cpr_h(target_pls: float, n_emb_ps: int, mtbf_shard_h: float, n_together: flo
 
     ``2 PLS N_emb T_fail / k``. Source: Maeng et al. 2021, facts in docs/model.md.
     """
-    if not 0.0 <= target_pls <= 1.0:
-        raise ParameterError(f"target PLS is {target_pls}; it is a share between 0 and 1")
-    if n_emb_ps < 1 or n_together <= 0:
-        raise ParameterError("CPR's interval needs at least one embedding server that can fail")
     return 2.0 * target_pls * n_emb_ps * mtbf_shard_h / n_together if target_pls else 0.0
 
 
@@ -92,10 +84,3 @@ def partial_overhead_fraction(
     """
     saving = save_cost_h / save_interval_h if save_cost_h else 0.0
     return saving + recovery_cost_h / mtbf_h
-
-
-def _require_costs(save_cost_h: float, mtbf_h: float) -> None:
-    if not 0.0 <= save_cost_h < inf:
-        raise ParameterError(f"a save costs {save_cost_h} h; it must be finite and not negative")
-    if not mtbf_h > 0.0:
-        raise ParameterError(f"the MTBF is {mtbf_h} h; it must be positive")

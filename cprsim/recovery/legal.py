@@ -57,13 +57,13 @@ def require_legal(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -
 
 def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[PolicyError]:
     """All that makes no sense about a policy for a job."""
-    for at, what, record, checks in _places(policy, cluster, scopes):
+    for at, subject, record, checks in _places(policy, cluster, scopes):
         for name, bound in NUMBERS.get(type(record), {}).items():
             key, value = name.removesuffix("_h"), getattr(record, name)
             if value is not None and (wrong := beyond(key, value, bound, 0)):
-                yield PolicyError(f"{what}: {wrong}", (*at, key))
-        where = what and f"{what}: "
-        yield from (PolicyError(where + said, at) for wrong, said in checks if wrong)
+                yield PolicyError(f"{subject}: {wrong}", (*at, key))
+        where = subject and f"{subject}: "
+        yield from (PolicyError(where + sentence, at) for wrong, sentence in checks if wrong)
 
 
 def _places(
@@ -79,8 +79,8 @@ def _places(
         checks = _of_rule(policy, rule, {scope.name for scope in scopes}, cluster)
         yield ("rules", n), f"rule {n + 1}", rule, checks
     for last in policy.rules[-1:]:
-        held = bool(last.scopes or last.roles), "the last rule must hold for all scopes and roles"
-        yield ("rules", len(policy.rules) - 1), "", None, (held,)
+        check = bool(last.scopes or last.roles), "the last rule must hold for all scopes and roles"
+        yield ("rules", len(policy.rules) - 1), "", None, (check,)
     yield ("elastic",), "elastic", policy.elastic, _of_elastic(policy.elastic, cluster)
     yield ("tax",), "tax", policy.tax, ()
 
@@ -98,7 +98,7 @@ def _of_policy(policy: Policy, scopes: tuple[Scope, ...], cluster: Cluster) -> C
     )
     names = [tier.name for tier in policy.tiers]
     return (
-        *((n > most, f"has {n} {what}; at most {most} are possible") for what, n, most in counts),
+        *((n > most, f"has {n} {noun}; at most {most} are possible") for noun, n, most in counts),
         *((names.count(name) > 1, f"there are two tiers `{name}`") for name in names),
         (not policy.rules, "has no rule: nothing says what a failure does"),
         (bool(links) and any(tier.p_corrupt for tier in policy.tiers),
@@ -130,12 +130,13 @@ def _of_tier(tier: Tier, cluster: Cluster) -> Checks:
 def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> Checks:
     roles = {tier.name: tier.role for tier in policy.tiers}
     every_h, after = capture.every_h, capture.after
+    written = [captured.tier for captured in policy.captures]
     if capture.tier not in roles:
         return ((True, "there is no such tier"),)
     followed = policy.followed_by(capture)
     follows = followed is not None and followed.every_h is not None
     return (
-        ([one.tier for one in policy.captures].count(capture.tier) > 1,
+        (written.count(capture.tier) > 1,
          "a tier is written by one capture"),
         ((every_h is not None) + (after is not None) + capture.on_notice != 1,
          "give one of `every_h`, `after` and `on_notice`"),
@@ -154,18 +155,18 @@ def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> 
 
 def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> Checks:
     tiers = {tier.name: tier for tier in policy.tiers}
-    named = (*rule.sources, *rule.needs)
+    tier_names = (*rule.sources, *rule.needs)
     roles = {role.name for role in cluster.roles}
-    known = (
+    references = (
         ("scope", rule.scopes, scopes, "the job"), ("role", rule.roles, roles, "the cluster"),
-        ("tier", named, set(tiers), "the policy"),
+        ("tier", tier_names, set(tiers), "the policy"),
     )  # fmt: skip
     unknown = tuple(
-        (name not in there, f"names the {what} `{name}`, which {who} does not have")
-        for what, names, there, who in known
+        (name not in declared, f"names the {kind} `{name}`, which {owner} does not have")
+        for kind, names, declared, owner in references
         for name in names
     )
-    if not tiers.keys() >= set(named):
+    if not tiers.keys() >= set(tier_names):
         return unknown
     sources = [tiers[name] for name in rule.sources]
     over_link = any(isinstance(tier.load, Storage) for tier in sources)
@@ -174,8 +175,8 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
     load_costs = any(s.kind is StageKind.LOAD and s.cost is not None for s in rule.stages)
     return (
         *unknown,
-        *((one.name not in policy.written and not isinstance(one.placement, Outside),
-           f"loads from `{one.name}`, which nothing is saved to") for one in sources),
+        *((source.name not in policy.written and not isinstance(source.placement, Outside),
+           f"loads from `{source.name}`, which nothing is saved to") for source in sources),
         (not policy.written.isdisjoint(rule.needs),
          "needs a tier that is saved to: name it as a source"),
         (load_costs and over_link,

@@ -87,7 +87,12 @@ LABELS = {Metric.AUC: "AUC", Metric.NE: "NE", Metric.NDCG: "NDCG"}
 
 WHOLE = "partial"  # every save is whole: partial recovery, at whatever interval
 MORE_BYTES = "+"  # after the tracker's name: the small tables are saved with every sub-save
-TRACKERS = ("scar", "mfu", "ssu", "round-robin")
+TRACKERS = {  # what each saves first
+    "scar": "the rows that changed most since their last save",
+    "mfu": "the rows used most often since their last save",
+    "ssu": "rows that a sub-sample of the inputs used",
+    "round-robin": "one part of the rows after the other (control)",
+}
 STRATEGIES = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKERS))
 
 

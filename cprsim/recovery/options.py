@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from cprsim.errors import ParameterError
 
-Kind = Literal[
-    "time", "size", "bandwidth", "count", "share", "number", "table", "times", "growth",
-    "word", "rule", "records",
-]  # fmt: skip
 UP_TO_ALL, IN_GROUPS = "between 2 and all nodes", "2 or more and a divisor of the nodes"
 BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so many nodes
     "positive": lambda value, n: value > 0.0,
@@ -38,7 +34,7 @@ class Option(NamedTuple):
     the default. The bound of a word is the words that it can be. The kind of records is their type.
     """
 
-    kind: Kind | Any
+    kind: Any
     words: str
     default: Any = None
     bound: str | tuple[str, ...] = ""
@@ -181,13 +177,14 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def options(keys: str, own: Mapping[str, Any]) -> dict[str, Option]:
-    """The options with these keys; `own` has other defaults, or other options."""
-    known = {key: OPTIONS[key] for key in keys.split()}
-    for key, one in own.items():
-        is_default = not isinstance(one, Option)
-        known[key] = OPTIONS[key]._replace(default=one, unknown=False) if is_default else one
-    return known
+def options(keys: str, overrides: Mapping[str, Any]) -> dict[str, Option]:
+    """The options with these keys; `overrides` has other defaults, or other options."""
+    declared = {key: OPTIONS[key] for key in keys.split()}
+    for key, override in overrides.items():
+        if not isinstance(override, Option):
+            override = OPTIONS[key]._replace(default=override, unknown=False)
+        declared[key] = override
+    return declared
 
 
 class Settled(SimpleNamespace):
@@ -197,14 +194,18 @@ class Settled(SimpleNamespace):
     """
 
     def __init__(
-        self, known: Mapping[str, Option], given: Mapping[str, Any], job: Any, name: str
+        self, declared: Mapping[str, Option], settings: Mapping[str, Any], job: Any, name: str
     ) -> None:
         """Refuses what is out of bounds."""
-        values = {key: one.default for key, one in {**OPTIONS, **known}.items()}
-        values.update(given)
-        for key, one in known.items():
-            _require(key, one, values[key], job.n_nodes)
-        facts = {key: one.fact for key, one in known.items() if one.fact and values[key] is None}
+        values = {key: option.default for key, option in {**OPTIONS, **declared}.items()}
+        values.update(settings)
+        for key, option in declared.items():
+            _require(key, option, values[key], job.n_nodes)
+        facts = {
+            key: option.fact
+            for key, option in declared.items()
+            if option.fact and values[key] is None
+        }
         values = {key: value for key, value in values.items() if key not in facts}
         super().__init__(**values, name=name, job=job, facts=facts)
 
@@ -215,15 +216,15 @@ class Settled(SimpleNamespace):
             raise ParameterError(f"without `{key}` {error}") from error
 
 
-def _require(key: str, one: Option, value: Any, n_nodes: int) -> None:
-    bound = one.bound or OF_KIND.get(one.kind)
+def _require(key: str, option: Option, value: Any, n_nodes: int) -> None:
+    bound = option.bound or OF_KIND.get(option.kind)
     if value is None:
-        if one.needed is not None:
-            raise ParameterError(f"give `{key}`, a {one.kind} ({one.words})")
+        if option.needed is not None:
+            raise ParameterError(f"give `{key}`, a {option.kind} ({option.words})")
     elif isinstance(bound, tuple):
         if value not in bound:
-            known = ", ".join(f"`{word}`" for word in bound)
-            raise ParameterError(f"`{key}` is `{value}`; it must be one of {known}")
+            choices = ", ".join(f"`{word}`" for word in bound)
+            raise ParameterError(f"`{key}` is `{value}`; it must be one of {choices}")
     elif bound is not None and (wrong := beyond(key, value, bound, n_nodes)):
         raise ParameterError(wrong)
 
@@ -231,7 +232,7 @@ def _require(key: str, one: Option, value: Any, n_nodes: int) -> None:
 def beyond(key: str, value: Any, bound: str, n_nodes: int) -> str:
     """What is wrong about a number, or about one of several; empty: nothing."""
     several = value if isinstance(value, tuple) else (value,)
-    if all(BOUNDS[bound](each, n_nodes) for each in several):
+    if all(BOUNDS[bound](number, n_nodes) for number in several):
         return ""
     of_how_many = f", of which there are {n_nodes}" if "nodes" in bound else ""
     return f"`{key}` is {value}; it must be {bound}{of_how_many}"

@@ -38,7 +38,8 @@ from cprsim.recovery.intervals import (
     young_h,
 )
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.pieces import row
+from cprsim.recovery.losses import TRACKERS
+from cprsim.recovery.pieces import DETECT, LOAD, REMOTE, WAIT, row
 from cprsim.recovery.policy import (
     RELOAD,
     RESTART,
@@ -61,7 +62,7 @@ from cprsim.recovery.system import Family, JobFacts, Provenance
 
 MOST_SAVES = 1_000_000  # in a job
 NEVER = "never"  # the rule of a strategy that saves nothing
-REMOTE, TRAINERS, CENTRAL = "remote", "trainers", "central"  # tiers
+TRAINERS, CENTRAL = "trainers", "central"  # tiers
 WHOLE = SubSaves("none", fraction=1.0)  # every save is whole
 PRIORITY = "cpr-"  # and a tracker: the strategies that save the most urgent rows first
 
@@ -81,12 +82,7 @@ def strategy(
     """
     roles = [role.name for role in cluster.roles if role.holds is Holds.SHARD]
     role = STATE if len(roles) > 1 else "".join(roles)
-    stages = (
-        Stage(StageKind.DETECT),
-        Stage(StageKind.WAIT),
-        Stage(StageKind.RESCHEDULE, costs.reschedule),
-        Stage(StageKind.LOAD),
-    )
+    stages = (DETECT, WAIT, Stage(StageKind.RESCHEDULE, costs.reschedule), LOAD)
     load = costs.storage if isinstance(costs.load, Transfer) else costs.load
     tiers: tuple[Tier, ...] = (Tier(REMOTE, Medium.REMOTE, Outside(), role, load=load),)
     captures: tuple[Capture, ...] = ()
@@ -101,11 +97,11 @@ def strategy(
     else:
         rules, live, elastic = _partial(stages, cluster)
         tiers += live
-    made = Policy(
+    policy = Policy(
         name, rules, tiers, captures, elastic, interval_h=interval_h, interval_rule=interval_rule,
         decision=decision, sub_saves=sub_saves, is_strategy=True,
     )  # fmt: skip
-    return made.with_storage(costs.reliability)
+    return policy.with_storage(costs.reliability)
 
 
 def at_costs(policy: Policy, costs: Costs, cluster: Cluster) -> Policy:
@@ -130,14 +126,14 @@ def _partial(
     live = [Tier(TRAINERS, Medium.DEVICE, Groups(n, n - 1), trainers.name)]
     if central is not None:
         live.append(Tier(CENTRAL, Medium.DEVICE, Groups(central.n_nodes, 0), central.name))
-    others = tuple(role.name for role in cluster.roles if role is not trainers)
-    held = (struck_go_back(needs=(tier.name,)) for tier in live)
-    rules = (struck_go_back(roles=others), *held, all_go_back)
-    beside = tuple(role.name for role in cluster.roles if role.others_go_on)
-    if not beside:
+    other_roles = tuple(role.name for role in cluster.roles if role is not trainers)
+    dense_rules = (struck_go_back(needs=(tier.name,)) for tier in live)
+    rules = (struck_go_back(roles=other_roles), *dense_rules, all_go_back)
+    background_roles = tuple(role.name for role in cluster.roles if role.others_go_on)
+    if not background_roles:
         return rules, tuple(live), None
     meanwhile = tuple(Stage(stage.kind, stage.cost, blocks=False) for stage in stages[:-1])
-    go_on = Rule(Reverts.NOBODY, meanwhile, needs=(TRAINERS,), roles=beside)
+    go_on = Rule(Reverts.NOBODY, meanwhile, needs=(TRAINERS,), roles=background_roles)
     speeds = tuple(1.0 - d / n for d in range(min(n + 1, MOST_UNITS)))
     return (go_on, *rules), tuple(live), Elastic(trainers.name, speeds)
 
@@ -150,8 +146,8 @@ def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -
             return None
         if isinstance(cost, Transfer | Constant):
             return Constant(parts.cost_share * costs.mean_h(cost, n_servers) + extra_h)
-        whole = (parts.cost_share, extra_h) == (1.0, 0.0)
-        return cost if whole else PartOf(cost, parts.cost_share, extra_h)
+        is_whole = (parts.cost_share, extra_h) == (1.0, 0.0)
+        return cost if is_whole else PartOf(cost, parts.cost_share, extra_h)
 
     return Capture(
         REMOTE,
@@ -173,12 +169,12 @@ INTERVAL_RULES: dict[str, Callable[[JobFacts, Any], float]] = {
 }
 
 
-def _cpr_h(job: JobFacts, o: Any, together: float) -> float:
+def _cpr_h(job: JobFacts, o: Any, n_together: float) -> float:
     """CPR's interval for the target PLS; infinite where no failure can lose a shard."""
     assert o.target_pls is not None, "the section `recovery` asks for it"
     if job.n_shards_together == 0:
         return inf if o.target_pls > 0 else 0.0
-    return cpr_h(o.target_pls, job.cluster.n_emb_ps, job.mtbf_shard_h, together)
+    return cpr_h(o.target_pls, job.cluster.n_emb_ps, job.mtbf_shard_h, n_together)
 
 
 def _interval(job: JobFacts, o: Any) -> tuple[float, str]:
@@ -248,26 +244,20 @@ def _saving(job: JobFacts, o: Any, *, on_failure: str) -> Policy:
 
 
 def _cpr(job: JobFacts, o: Any) -> Policy:
-    made = partial(strategy, o.name, costs=job.costs, cluster=job.cluster)
     settled = isinstance(o.interval, float) or o.interval == NEVER
+    decision = None
     if settled and o.target_pls is None:
         interval_h, rule = _interval(job, o)
-        return made(RELOAD, interval_h=interval_h, interval_rule=rule, sub_saves=o.sub_saves)
-    decision, rule = _decide(job, o)
-    made = partial(made, decision=decision)
-    if decision.chosen == "partial":
+    else:
+        decision, rule = _decide(job, o)
         interval_h = decision.partial_interval_h
-        return made(RELOAD, interval_h=interval_h, interval_rule=rule, sub_saves=o.sub_saves)
+    make = partial(strategy, o.name, costs=job.costs, cluster=job.cluster, decision=decision)
+    if decision is None or decision.chosen == "partial":
+        return make(RELOAD, interval_h=interval_h, interval_rule=rule, sub_saves=o.sub_saves)
     interval_h = _sensible_h(decision.full_interval_h, "young", job, o)
-    return made(ROLL_BACK, interval_h=interval_h, interval_rule="young (fell back to full)")
+    return make(ROLL_BACK, interval_h=interval_h, interval_rule="young (fell back to full)")
 
 
-TRACKERS = {
-    "scar": "the rows that changed most since their last save",
-    "mfu": "the rows used most often since their last save",
-    "ssu": "rows that a sub-sample of the inputs used",
-    "round-robin": "one part of the rows after the other (control)",
-}
 _row = partial(row, family=Family.ONE_SAVE)
 _paper = partial(_row, source="Maeng et al. 2021 (MLSys)", interval="interval")
 CITED, TARGET = ("MLSys'21", Provenance.PUBLISHED), "interval target_pls"
@@ -278,17 +268,17 @@ SYSTEMS = (
          runs_as="any trainer"),
     _row("full", "interval", _saving, {"on_failure": ROLL_BACK}, "", None,
          "full recovery: after a failure everybody goes back to the last checkpoint", source="",
-         own=YOUNG, interval="interval", runs_as="torch.save, PyTorch DCP"),
+         overrides=YOUNG, interval="interval", runs_as="torch.save, PyTorch DCP"),
     _paper("partial", TARGET, _saving, {"on_failure": RELOAD}, *CITED,
            "partial recovery: only the failed shards go back, at full recovery's interval",
-           own=YOUNG),
+           overrides=YOUNG),
     _paper("cpr", TARGET, _cpr, {}, *CITED,
            "CPR: partial recovery at the interval that a target PLS allows, or full recovery where "
-           "that is cheaper", own=CPR),
+           "that is cheaper", overrides=CPR),
     *(
         _paper(f"{PRIORITY}{tracker}", f"{TARGET} sub_saves", _cpr, {}, *CITED,
-               f"CPR that saves first {rows}", own=CPR)
+               f"CPR that saves first {rows}", overrides=CPR)
         for tracker, rows in TRACKERS.items()
     ),
 )  # fmt: skip
-STRATEGIES = tuple(one.name for one in SYSTEMS)
+STRATEGIES = tuple(system.name for system in SYSTEMS)

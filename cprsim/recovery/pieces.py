@@ -59,16 +59,16 @@ def row(
     summary: str,
     *,
     source: str,
-    own: Mapping[str, Any] = MappingProxyType({}),
+    overrides: Mapping[str, Any] = MappingProxyType({}),
     **more: Any,
 ) -> System:
     """A system: a mechanism of many, with parameters and with options by their names.
 
-    `own` has the options that differ from those of that name, or their defaults.
+    `overrides` has the options that differ from those of that name, or their defaults.
     """
-    made = options(keys, own)
-    does = partial(mechanism, **parameters)
-    return System(name, summary, source, made, does, cited=cited, mark=mark, **more)
+    declared = options(keys, overrides)
+    plan = partial(mechanism, **parameters)
+    return System(name, summary, source, declared, plan, cited=cited, mark=mark, **more)
 
 
 # --------------------------------------------------------------------------- stages, tiers, rules
@@ -212,11 +212,11 @@ def backstop_h(job: JobFacts, group: Groups, down_h: float, *, neighbours: bool)
     if every_h == 0.0:
         raise ParameterError("saves cost nothing, so no rule says how often: give `backstop`")
     least = Reach.RACK if neighbours else Reach.ALL
-    rate = sum(job.failures_per_h(one) for one in job.scopes if one.reach >= least)
+    rate = sum(job.failures_per_h(scope) for scope in job.scopes if scope.reach >= least)
     if rate == 0.0 or stall_h == 0.0:
         return every_h
-    others = 0.0 if every_h >= job.useful_h else every_h**-2.0
-    found_h: float = (others + rate / (2.0 * stall_h)) ** -0.5
+    per_h2 = 0.0 if every_h >= job.useful_h else every_h**-2.0
+    found_h: float = (per_h2 + rate / (2.0 * stall_h)) ** -0.5
     return max(found_h, job.background_h)
 
 
@@ -244,13 +244,13 @@ def nearest_failures_per_h(job: JobFacts, tiers: Sequence[Tier]) -> dict[str, fl
             continue
         rates[nearest] += job.failures_per_h(scope)
         place = tiers[nearest].placement
-        others = NEIGHBOURS if isinstance(place, Ring) and place != OWN else place
+        group = NEIGHBOURS if isinstance(place, Ring) and place != OWN else place
         last = nearest + 1 == len(tiers)
-        if scope.wipes is Level.DISK and isinstance(others, Groups) and not last:
-            p = min(1.0, _p_others_down(job, others, job.replaced_h))
-            both = job.failures_per_h(scope) * p
-            rates[nearest] -= both
-            rates[nearest + 1] += both
+        if scope.wipes is Level.DISK and isinstance(group, Groups) and not last:
+            p = min(1.0, _p_others_down(job, group, job.replaced_h))
+            both_per_h = job.failures_per_h(scope) * p
+            rates[nearest] -= both_per_h
+            rates[nearest + 1] += both_per_h
     return {tier.name: rate for tier, rate in zip(tiers, rates, strict=True)}
 
 
@@ -271,20 +271,22 @@ def at_own_intervals(
     s is the stall of a save of the tier, lambda the rate of the failures for which it is the
     nearest of those written that survives. As long as the job where none is. Source: derived here.
     """
-    written, found = {one.tier for one in captures}, []
+    written, timed = {capture.tier for capture in captures}, []
     rates = nearest_failures_per_h(job, [tier for tier in tiers if tier.name in written])
-    for one in captures:
-        every_h = one.every_h
+    for capture in captures:
+        every_h = capture.every_h
         if every_h is not None and isnan(every_h):
-            costs = (one.stall, one.background)
+            costs = (capture.stall, capture.background)
             stall_h, behind_h = (0.0 if cost is None else cost.mean_h for cost in costs)
-            rate = rates.get(one.tier, 0.0)
+            rate = rates.get(capture.tier, 0.0)
             least_h = sqrt(2.0 * stall_h / rate) if rate > 0.0 else inf
             if least_h == 0.0:
-                raise ParameterError(f"saves to `{one.tier}` stall nobody: give `every` as a time")
+                raise ParameterError(
+                    f"saves to `{capture.tier}` stall nobody: give `every` as a time"
+                )
             every_h = min(job.useful_h, max(least_h, behind_h))
-        found.append(replace(one, every_h=every_h))
-    return tuple(found)
+        timed.append(replace(capture, every_h=every_h))
+    return tuple(timed)
 
 
 # --------------------------------------------------------------------------- groups and speeds
@@ -335,7 +337,7 @@ def n_replicas(job: JobFacts, group: int | None) -> int:
     return n // group
 
 
-def elastic_of(job: JobFacts, o: Any, known: tuple[float, ...] = ()) -> Elastic:
+def elastic_of(job: JobFacts, o: Any, derived: tuple[float, ...] = ()) -> Elastic:
     """How fast a job works without some units of the role whose state is saved.
 
     By the table `throughput`, else as it is `known`, else in proportion to the units left.
@@ -343,13 +345,13 @@ def elastic_of(job: JobFacts, o: Any, known: tuple[float, ...] = ()) -> Elastic:
     n_units, table = job.n_nodes // o.unit_nodes, o.throughput
     most = min(n_units + 1, MOST_UNITS)
     if table is None:
-        speed = known or tuple(1.0 - d / n_units for d in range(most))
+        speed = derived or tuple(1.0 - d / n_units for d in range(most))
         return Elastic(job.role, speed, o.unit_nodes)
     first = table[0] if table else 0.0
-    falls = 0.0 < first < inf and all(0.0 <= here <= first for here in table)
+    falls = 0.0 < first < inf and all(0.0 <= rate <= first for rate in table)
     if not falls or len(table) > most:
         raise ParameterError(
             f"`throughput` is {table}; give 1 to {most} numbers: a positive one for all units, and "
             "for each unit fewer one that is neither negative nor above that"
         )
-    return Elastic(job.role, tuple(here / first for here in table), o.unit_nodes)
+    return Elastic(job.role, tuple(rate / first for rate in table), o.unit_nodes)

@@ -12,7 +12,6 @@ and contents are hours of progress.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from math import inf
@@ -337,18 +336,18 @@ class Policy:
 
     def followed_by(self, capture: Capture) -> Capture | None:
         """The capture behind whose commits this one copies; None where there is none."""
-        return next((one for one in self.captures if one.tier == capture.after), None)
+        return next((source for source in self.captures if source.tier == capture.after), None)
 
     def with_storage(self, reliability: Reliability) -> Policy:
         """The same, with a storage that keeps so many saves, and saves that may be no good."""
         if reliability == Reliability():
             return self
         remote = {tier.name for tier in self.tiers if tier.medium is Medium.REMOTE}
-        kept, p_corrupt = reliability.kept, reliability.p_corrupt
+        n_kept, p_corrupt = reliability.kept, reliability.p_corrupt
         return replace(
             self,
             tiers=tuple(
-                replace(tier, generations=max(kept, tier.generations), p_corrupt=p_corrupt)
+                replace(tier, generations=max(n_kept, tier.generations), p_corrupt=p_corrupt)
                 if tier.name in remote
                 else tier
                 for tier in self.tiers
@@ -362,8 +361,8 @@ class Policy:
     @property
     def leaves_stale(self) -> bool:
         """Whether some shards may go back while the job goes on."""
-        alone = (Reverts.STRUCK, Reverts.SHARDS)
-        return any(rule.reverts in alone and not rule.replays for rule in self.rules)
+        partial = (Reverts.STRUCK, Reverts.SHARDS)
+        return any(rule.reverts in partial and not rule.replays for rule in self.rules)
 
     @property
     def on_failure(self) -> str:
@@ -397,29 +396,29 @@ class Policy:
     @property
     def parts(self) -> tuple[str, ...]:
         """What its hours can go into besides useful work, in the order of tables."""
-        found = set(self._parts())
-        return tuple(part for part in PARTS_IN_ORDER if part in found)
-
-    def _parts(self) -> Iterator[str]:
-        last = self.rules[-1]  # where that does not hold, all start again
-        if last.needs or any(rule.reverts is not Reverts.NOBODY for rule in self.rules):
-            yield "lost"
+        rules, last = self.rules, self.rules[-1]  # where the last does not hold, all start again
+        slows = any(
+            rule.speed_meanwhile < 1.0 and not all(stage.blocks for stage in rule.stages)
+            for rule in rules
+        )
+        names = {stage.kind.value for rule in rules for stage in rule.stages}
+        if last.needs or any(rule.reverts is not Reverts.NOBODY for rule in rules):
+            names.add("lost")
         if self.captures:
-            yield "save"
-        for rule in self.rules:
-            yield from (stage.kind.value for stage in rule.stages)
-            if rule.speed_meanwhile < 1.0 and not all(stage.blocks for stage in rule.stages):
-                yield "degraded"
+            names.add("save")
+        if slows or self.elastic is not None:
+            names.add("degraded")
         if self.elastic is not None:
-            yield from ("degraded", "wait")
+            names.add("wait")
         if self.tax.compute:
-            yield "tax"
+            names.add("tax")
+        return tuple(part for part in PARTS_IN_ORDER if part in names)
 
 
 def checked(policy: Policy, cluster: Cluster, check: Capture) -> Policy:
     """The policy with checks for silent errors; without an interval, one before each save."""
-    own_h = next((one.every_h for one in policy.captures if one.every_h is not None), None)
-    every_h = check.every_h or own_h
+    intervals_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
+    every_h = check.every_h or next(iter(intervals_h), None)
     if every_h is None:
         return policy
     tier = Tier(CHECK, Medium.REMOTE, Outside(), cluster.roles[0].name)

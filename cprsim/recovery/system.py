@@ -52,16 +52,16 @@ class JobFacts:
 
     @property
     def save_stall(self) -> Duration:
-        return self._alone(self.costs.save_stall)
+        return self._at_full_bandwidth(self.costs.save_stall)
 
     @property
     def save_background(self) -> Duration | None:
         background = self.costs.save_background
-        return None if background is None else self._alone(background)
+        return None if background is None else self._at_full_bandwidth(background)
 
     @property
     def load(self) -> Duration:
-        return self._alone(self.costs.load)
+        return self._at_full_bandwidth(self.costs.load)
 
     @property
     def reschedule(self) -> Duration:
@@ -73,7 +73,7 @@ class JobFacts:
         storage = self.costs.storage
         return None if storage is None else storage.bandwidth_bytes_per_h
 
-    def _alone(self, cost: Duration | Transfer) -> Duration:
+    def _at_full_bandwidth(self, cost: Duration | Transfer) -> Duration:
         """A cost as a duration; a transfer as if nobody else used the storage."""
         if isinstance(cost, Transfer):
             return Constant(self.costs.mean_h(cost, self.n_nodes))
@@ -106,7 +106,7 @@ class JobFacts:
 
     def striking(self, scopes: Collection[Scope]) -> JobFacts:
         """The same job, as if the failures of these scopes were all that strike it."""
-        per_h = sum(self.failures_per_h(one) for one in self.scopes if one in scopes)
+        per_h = sum(self.failures_per_h(scope) for scope in self.scopes if scope in scopes)
         return replace(self, mtbf_h=1.0 / per_h if per_h else inf)
 
     def needed(self, name: str, by: str = "it") -> float:
@@ -229,22 +229,24 @@ class System:
     not_modelled: str = ""
     runs_as: str = ""
 
-    def plan(self, job: JobFacts, given: Mapping[str, Any], name: str) -> Policy:
+    def plan(self, job: JobFacts, settings: Mapping[str, Any], name: str) -> Policy:
         """The policy of an entry of this name that gives some options; raises ParameterError."""
         try:
-            return self.mechanism(job, Settled(self.options, given, job, name))
+            return self.mechanism(job, Settled(self.options, settings, job, name))
         except ParameterError as error:
             raise ParameterError(f"{name}: {error}") from error
 
     @property
     def needs(self) -> dict[str, Any]:
         """Options without a default, as a scenario may write them."""
-        return {key: one.needed for key, one in self.options.items() if one.needed is not None}
+        examples = {key: option.needed for key, option in self.options.items()}
+        return {key: example for key, example in examples.items() if example is not None}
 
     def default(self, option: str) -> Any:
         """The default of an option; None where there is no such option."""
         return self.options[option].default if option in self.options else None
 
-    def unknown(self, given: Collection[str]) -> tuple[str, ...]:
+    def unknown(self, settings: Collection[str]) -> tuple[str, ...]:
         """Options that no source has a figure for, without those that are given."""
-        return tuple(key for key, one in self.options.items() if one.unknown and key not in given)
+        defaults = self.options.keys() - settings
+        return tuple(key for key in self.options if key in defaults and self.options[key].unknown)

@@ -61,7 +61,7 @@ def calibrating(orders: Orders, material: Material) -> Orders:
     return replace(
         orders,
         name="calibration",
-        due=tuple(sorted([*stalling, *pausing], key=lambda one: (one.position, one.kind))),
+        due=tuple(sorted([*stalling, *pausing], key=lambda save: (save.position, save.kind))),
         kills=(),
         sub_saves=None,
         behind=(PAUSING,),
@@ -98,7 +98,7 @@ def calibrated(ran: FinishedRun, material: Material) -> RunCalibration:
     Raises ParameterError where a step takes too long for the pace that the scenario asks for, and
     TooBusyError where that may be because others use the machine.
     """
-    found = RunCalibration(
+    calibration = RunCalibration(
         stall_s=median(_stalls_s(ran.facts)),
         nominal_stall_s=image_bytes(material) / ran.orders.speeds.save_rate,
         activation_s=median(ran.activation_s),
@@ -106,10 +106,11 @@ def calibrated(ran: FinishedRun, material: Material) -> RunCalibration:
         pace_s=ran.orders.useful_s * material.plan.batch / material.n_samples,
         pause_s=median(_took_s(ran.facts, FactKind.SAVE_RESUMED).values()),
     )
-    if found.pace_s >= LEAST_PACE * found.step_s:
-        return found
+    if calibration.pace_s >= LEAST_PACE * calibration.step_s:
+        return calibration
+    step_ms, pace_ms = calibration.step_s * 1e3, calibration.pace_s * 1e3
     too_slow = (
-        f"a training step takes {found.step_s * 1e3:.1f} ms of the {found.pace_s * 1e3:.1f} ms "
+        f"a training step takes {step_ms:.1f} ms of the {pace_ms:.1f} ms "
         f"that `job.useful` leaves for it; a rehearsal needs {LEAST_PACE:g} times a step"
     )
     waiting, n_cores = os.getloadavg()[0], os.cpu_count() or 1
@@ -127,4 +128,5 @@ def _stalls_s(facts: Sequence[RunFact]) -> list[float]:
 def _took_s(facts: Sequence[RunFact], until: FactKind) -> dict[int, float]:
     """From the start of each save, by number, to a fact of this kind."""
     began = {fact.number: fact.at_s for fact in facts if fact.what is FactKind.SAVE_STARTED}
-    return {one.number: one.at_s - began[one.number] for one in facts if one.what is until}
+    ends = (fact for fact in facts if fact.what is until)
+    return {fact.number: fact.at_s - began[fact.number] for fact in ends}

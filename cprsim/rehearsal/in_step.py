@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from cprsim.kernel.training import Gradients, together
+from cprsim.kernel.training import Gradients, sum_of_parts
 from cprsim.rehearsal.wire import Peer
 
 
@@ -20,7 +20,7 @@ def counts(stand: Sequence[tuple[int, bool | None]]) -> bool:
     If it does for anybody, dead or alive, then all who live have all its parts.
     """
     before = min(position for position, _ in stand)
-    return all(whole or position > before for position, whole in stand)
+    return all(has_all or position > before for position, has_all in stand)
 
 
 class PartsExchange:
@@ -77,4 +77,4 @@ class PartsExchange:
     def together(self) -> Gradients:
         """The gradients of the batch in hand, whose parts are all here."""
         parts = self._parts.pop((self._run, self._position))
-        return together([parts[number] for number in sorted(parts)])
+        return sum_of_parts([parts[number] for number in sorted(parts)])

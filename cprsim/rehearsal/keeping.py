@@ -28,16 +28,16 @@ def keep(target: ResultTarget, rehearsal: Rehearsal, draw: Callable[[Result], ob
     strategies, logs, traces = [], {}, []
     for policy in rehearsal.policies:
         attempts = rehearsal.of(policy)
-        predicted = [one.planned.predicted for one in attempts]
-        measured = [one.measured for one in attempts]
-        traces += [one.planned.trace for one in attempts]
+        predicted = [attempt.planned.predicted for attempt in attempts]
+        measured = [attempt.measured for attempt in attempts]
+        traces += [attempt.planned.trace for attempt in attempts]
         for how, runs in (("predicted", predicted), ("measured", measured)):
             if runs:
-                named = replace(policy, name=f"{policy.name}, {how}")
+                labelled = replace(policy, name=f"{policy.name}, {how}")
                 costs = stacked([with_parts(run.costs, runs[0].costs.parts) for run in runs])
                 losses = stacked([run.losses for run in runs])
-                strategies.append(StrategyOutcome(named, costs, losses))
-                logs[named.name] = runs[0].log
+                strategies.append(StrategyOutcome(labelled, costs, losses))
+                logs[labelled.name] = runs[0].log
     experiment = rehearsal.experiment
     outcome = Outcome(experiment.useful_h, experiment.cluster, tuple(strategies))
     text = json.dumps(as_plain(rehearsal), indent=1, sort_keys=True) + "\n"
@@ -69,6 +69,6 @@ def as_plain(rehearsal: Rehearsal) -> dict[str, Any]:
             }
             for policy in rehearsal.policies
         },
-        "attempts": [one.plain() for one in rehearsal.attempts],
+        "attempts": [attempt.plain() for attempt in rehearsal.attempts],
         "exit_code": rehearsal.exit_code,
     }

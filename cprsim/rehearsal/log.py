@@ -116,9 +116,9 @@ def event_log(
     """The log of one run."""
     course = _LogBuilder(orders)
     course.add(0.0, EventKind.STARTED)
-    known = list(_in_order(facts, range(orders.n_servers, orders.n_slots)))
-    for place, fact in enumerate(known):
-        _take(course, fact, known[place + 1 :])
+    events = list(_in_order(facts, range(orders.n_servers, orders.n_slots)))
+    for place, fact in enumerate(events):
+        _take(course, fact, events[place + 1 :])
         if fact.what is FactKind.FINISHED:
             break
     columns = zip(*course.rows, strict=True)
@@ -156,7 +156,7 @@ def _in_order(facts: Sequence[RunFact], trainers: range) -> Iterator[RunFact]:
 
 def _took_layers(death: RunFact, later: Sequence[RunFact], others: set[int]) -> list[RunFact]:
     """What says that others had begun to load before this death and are back before it is known."""
-    before = list(takewhile(lambda one: not _is_detection(one, death), later))
+    before = list(takewhile(lambda fact: not _is_detection(fact, death), later))
     if len(before) < len(later) and later[len(before)].layers_lost:
         return []
     others -= {fact.slot for fact in before if fact.what is FactKind.LOADING}
@@ -233,14 +233,16 @@ def _run(course: _LogBuilder, fact: RunFact) -> None:
 
 def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     if course.works and course.saving is None and not course.down:
-        stood = next((one for one in later if one.what is FactKind.STOOD), fact)
+        stood = next(
+            (later_fact for later_fact in later if later_fact.what is FactKind.STOOD), fact
+        )
         course.position = stood.position
     course.frontier = max(course.frontier, course.position)
     course.down[fact.slot] = Activity.DETECT
     course.works = course.awaits = False
     _abandon_all(course, fact.at_s)
     course.add(fact.at_s, EventKind.FAILED, fact.slot)
-    known = next((one for one in later if _is_detection(one, fact)), fact)
+    known = next((later_fact for later_fact in later if _is_detection(later_fact, fact)), fact)
     if course.orders.rolls_back:  # of those who die at once the first noticed takes nobody forward
         course.position = min(known.position, course.position)
         course.add(fact.at_s, EventKind.ROLLED_BACK)

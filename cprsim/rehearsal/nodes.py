@@ -171,8 +171,8 @@ class ForkServer:
 @contextmanager
 def forking(material: Material) -> Iterator[ForkServer]:
     """A warm fork server; it ends with the block, and its folder goes."""
-    there = Path(tempfile.gettempdir())
-    remove_leftovers(there)  # of supervisors that were killed
+    parent = Path(tempfile.gettempdir())
+    remove_leftovers(parent)  # of supervisors that were killed
     paths = [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
         "OPENBLAS_NUM_THREADS": "1",
@@ -181,11 +181,11 @@ def forking(material: Material) -> Iterator[ForkServer]:
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
     }
     command = [sys.executable, "-m", "cprsim.rehearsal.fork_server", str(os.getpid())]
-    with workshop(there / "cprsim") as workplace:
+    with workshop(parent / "cprsim") as workplace:
         folder = workplace / "s"
         folder.mkdir(0o700)
         if len(str(folder)) > MOST_PATH:
-            raise WorkerError(f"{there} is too long a path for sockets: set TMPDIR to another")
+            raise WorkerError(f"{parent} is too long a path for sockets: set TMPDIR to another")
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         ) as process:

@@ -121,15 +121,15 @@ def saves_due(
             _grid(policy, capture.every_h or inf, useful_h, n_samples, on_grid)
             for capture in policy.captures
         ]
-        due = [replace(one, kind=kind) for kind, some in enumerate(kinds) for one in some]
-        return tuple(sorted(due, key=lambda one: (one.position, one.kind)))
+        due = [replace(save, kind=kind) for kind, some in enumerate(kinds) for save in some]
+        return tuple(sorted(due, key=lambda save: (save.position, save.kind)))
     parts = policy.sub_saves or SubSaves("none", fraction=1.0)
     every_h = parts.fraction * policy.interval_h
     if every_h >= useful_h * (1.0 - ROUNDING):
         return ()
     n = parts.n_per_interval
     grid = _grid(policy, every_h, useful_h, n_samples, on_grid)
-    return tuple(replace(one, ends_interval=one.number % n == 0) for one in grid)
+    return tuple(replace(save, ends_interval=save.number % n == 0) for save in grid)
 
 
 def _grid(
@@ -140,14 +140,14 @@ def _grid(
     on_grid: Callable[[float], int],
 ) -> list[DueSave]:
     """Saves each so many hours of progress."""
-    found = []
+    saves = []
     for number in range(1, floor(useful_h / every_h + ROUNDING) + 1):
         position = on_grid(min(number * every_h / useful_h, 1.0) * n_samples)
-        found.append(DueSave(position, number))
-    positions = [one.position for one in found]
+        saves.append(DueSave(position, number))
+    positions = [save.position for save in saves]
     if len(set(positions)) < len(positions) or 0 in positions:
         raise ParameterError(
             f"`{policy.name}` saves every {every_h * SECONDS:.3g} s, less than a training step "
             "takes: train on more samples (`kernel.samples`) or save less often"
         )
-    return found
+    return saves

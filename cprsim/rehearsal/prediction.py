@@ -150,8 +150,12 @@ def _system(system: Policy, reschedule: Duration, calibration: RunCalibration) -
     return replace(
         system,
         captures=tuple(
-            replace(one, stall=_plus(one.stall, pause_h), background=_plus(one.background, more_h))
-            for one in system.captures
+            replace(
+                capture,
+                stall=_plus(capture.stall, pause_h),
+                background=_plus(capture.background, more_h),
+            )
+            for capture in system.captures
         ),
         tiers=tuple(map(loaded, system.tiers)),
         rules=tuple(
@@ -172,8 +176,8 @@ def bytes_share(policy: Policy, orders: Orders, material: Material) -> float:
     for due in orders.due:
         trainer.run(due.position)
         saver.save(ends_interval=due.ends_interval)
-    whole = material.shards.layout.n_rows * material.row_bytes
+    all_bytes = material.shards.layout.n_rows * material.row_bytes
     n_wholes = len(orders.due) * policy.sub_saves.fraction
     n_dense = sum(due.ends_interval for due in orders.due)
     dense = trainer.model.dense.nbytes + trainer.optimizer.dense_state.nbytes
-    return (saver.bytes_written - n_dense * dense) / (n_wholes * whole)
+    return (saver.bytes_written - n_dense * dense) / (n_wholes * all_bytes)

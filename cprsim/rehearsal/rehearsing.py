@@ -126,19 +126,22 @@ class Rehearsal:
         if not runs:
             return []
         heartbeat_s = runs[0].planned.orders.speeds.heartbeat_s
-        within_s = detection_within_s((one.measured.log for one in runs), heartbeat_s)
-        return mean_of([one.lines for one in runs], within_s)
+        within_s = detection_within_s((attempt.measured.log for attempt in runs), heartbeat_s)
+        return mean_of([attempt.lines for attempt in runs], within_s)
 
     @property
     def is_missing_runs(self) -> bool:
         """Whether no attempt at a run was valid."""
-        last = {(one.planned.policy.name, one.planned.trace): one for one in self.attempts}
-        return not all(one.is_valid for one in last.values())
+        last = {
+            (attempt.planned.policy.name, attempt.planned.trace): attempt
+            for attempt in self.attempts
+        }
+        return not all(attempt.is_valid for attempt in last.values())
 
     @property
     def disagreeing(self) -> tuple[Attempt, ...]:
         """Attempts, valid or not, that differ from their replay."""
-        return tuple(one for one in self.attempts if not one.replayed.agrees)
+        return tuple(attempt for attempt in self.attempts if not attempt.replayed.agrees)
 
     @property
     def wrong(self) -> dict[str, tuple[str, ...]]:
@@ -161,7 +164,7 @@ class Rehearsal:
 
 def rehearse(
     experiment: Experiment,
-    what: ProxyModel,
+    model: ProxyModel,
     names: tuple[str, ...],
     n_traces: int,
     journal: Path,
@@ -174,11 +177,11 @@ def rehearse(
     require_rehearsable(experiment)
     policies = policies_to_rehearse(experiment, names)
     with ExitStack() as stack:
-        session = _Session(experiment, what, journal, stack)
+        session = _Session(experiment, model, journal, stack)
         before = journal / BEFORE
         if before.exists():
-            known = json.loads(before.read_bytes())["calibration"]
-            calibration = decode(RunCalibration, known)
+            earlier = json.loads(before.read_bytes())["calibration"]
+            calibration = decode(RunCalibration, earlier)
         else:
             calibration = session.calibration(policies)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
@@ -197,10 +200,10 @@ class _Session:
     """Where runs take place: what forks their processes starts with the first."""
 
     def __init__(
-        self, experiment: Experiment, what: ProxyModel, journal: Path, stack: ExitStack
+        self, experiment: Experiment, model: ProxyModel, journal: Path, stack: ExitStack
     ) -> None:
         self._experiment, self._journal, self._stack = experiment, journal, stack
-        self._material: Material = material_of(what, len(experiment.cluster.replica_slots))
+        self._material: Material = material_of(model, len(experiment.cluster.replica_slots))
         self._numbers = count(1)
 
     @cached_property
@@ -216,13 +219,15 @@ class _Session:
         watch.doing("calibrating without failures")
         material = self._material
         orders = [orders_of(self._experiment, policy, material) for policy in policies]
-        found = calibrated(self._run(calibrating(orders[0], material)), material)
+        calibration = calibrated(self._run(calibrating(orders[0], material)), material)
         for policy, of in zip(policies, orders, strict=True):
             if policy.sub_saves is not None:
                 short = calibrating_sub_saves(of, material)
                 share = policy.sub_saves.fraction * bytes_share(policy, short, material)
-                found.extra_s[policy.name] = extra(self._run(short), share, found.stall_s)
-        return found
+                calibration.extra_s[policy.name] = extra(
+                    self._run(short), share, calibration.stall_s
+                )
+        return calibration
 
     def plan(
         self, policies: tuple[Policy, ...], n_traces: int, calibration: RunCalibration
@@ -239,7 +244,7 @@ class _Session:
                 require_in_time(planned[-1])
         return planned, n_left_out
 
-    def attempts(self, planned: Planned, which: str) -> Iterator[Attempt]:
+    def attempts(self, planned: Planned, progress: str) -> Iterator[Attempt]:
         """Attempts at one run, those in the journal first, until one is valid."""
         attempt, n_new = None, 0
         for number in count(1):
@@ -250,7 +255,7 @@ class _Session:
             elif n_new == ATTEMPTS or (attempt is not None and attempt.is_valid):
                 return
             else:
-                watch.doing(f"{which}: {name}")
+                watch.doing(f"{progress}: {name}")
                 attempt, n_new = self._attempt(planned, number), n_new + 1
                 _write(path, attempt.plain() | {"log": _log_as_plain(attempt.measured.log)})
                 if not attempt.is_valid:
@@ -264,8 +269,8 @@ class _Session:
         log = event_log(ran.facts, ran.orders, self._material.n_samples, planned.trace)
         measured = self._folded(log)
         drift_s = float(measured.costs.hours_of("degraded")[0]) * SECONDS
-        steal, others = steal_fraction(before, ticks()), os.getloadavg()[0]
-        load = MachineLoad(drift_s, ran.orders.useful_s, steal, ran.n_false_alarms, others)
+        steal, waiting = steal_fraction(before, ticks()), os.getloadavg()[0]
+        load = MachineLoad(drift_s, ran.orders.useful_s, steal, ran.n_false_alarms, waiting)
         return Attempt(planned, number, measured, load, check_replay(ran, log, self._material))
 
     def _kept(self, plain: dict[str, Any], planned: Planned) -> Attempt:
@@ -301,9 +306,12 @@ def require_in_time(planned: Planned) -> None:
 def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:
     """Write calibration, orders and predictions; a digest of them all."""
     files: dict[str, Any] = {BEFORE: {"calibration": asdict(calibration)}}
-    for one in planned:
-        run = {"orders": one.orders.plain(), "predicted": _log_as_plain(one.predicted.log)}
-        files.setdefault(f"trace-{one.trace}.json", {})[one.policy.name] = run
+    for run_plan in planned:
+        run = {
+            "orders": run_plan.orders.plain(),
+            "predicted": _log_as_plain(run_plan.predicted.log),
+        }
+        files.setdefault(f"trace-{run_plan.trace}.json", {})[run_plan.policy.name] = run
     for name, plain in files.items():
         if not (journal / name).exists():
             _write(journal / name, plain)

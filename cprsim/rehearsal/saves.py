@@ -69,16 +69,16 @@ class JobSaves:
     async def save(self, due: DueSave, position: int) -> None:
         """Take a save. One behind the job waits for room, or is left out, and goes on as a task."""
         how = self._how(due)
-        while len(same := self._of_kind(due.kind)) >= how.in_flight:
+        while len(in_flight := self._of_kind(due.kind)) >= how.in_flight:
             if how.skips:
                 return
-            await self._one_over(same)
+            await self._one_over(in_flight)
         self._n_started += 1
         number, ends_interval = self._n_started, due.ends_interval
         save = self._in_flight[number] = _InFlight(due, SavedContent(number, position))
         self._note(FactKind.SAVE_STARTED, number=number, ends_interval=ends_interval)
-        what = ends_interval, self._n_committed
-        await self._all("capture", number, how.stall_s, lambda _: what)
+        interval = ends_interval, self._n_committed
+        await self._all("capture", number, how.stall_s, lambda _: interval)
         save.writing = asyncio.create_task(self._write(save))
         if due.kind == STALLING:
             await save.writing
@@ -100,14 +100,14 @@ class JobSaves:
         return await patient(asyncio.gather(*asks))
 
     def _of_kind(self, kind: int) -> list[_InFlight]:
-        return [one for one in self._in_flight.values() if one.due.kind == kind]
+        return [save for save in self._in_flight.values() if save.due.kind == kind]
 
     async def _one_over(self, some: list[_InFlight]) -> None:
         """Let the job wait until one of some saves is over."""
         self._note(FactKind.SAVE_AWAITED)
-        tasks = [one.writing for one in some if one.writing is not None]
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
+        tasks = [save.writing for save in some if save.writing is not None]
+        finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in finished:
             task.result()
 
     async def _write(self, save: _InFlight) -> None:
@@ -116,7 +116,7 @@ class JobSaves:
 
         def peers(slot: int) -> tuple[list[str]]:
             holders = self._holders_of(slot) if how.to_peers else ()
-            return ([self._nodes[one].address for one in holders],)
+            return ([self._nodes[holder].address for holder in holders],)
 
         votes = await self._all("write", number, how.behind_s, peers)
         heard = await answers((self._nodes[slot] for slot in self._slots), "where")
@@ -141,9 +141,9 @@ class JobSaves:
         """Servers that have copies of a state: of the layers all."""
         return self._orders.holders[slot] if slot in self._servers else self._servers
 
-    def _tell(self, kind: str, *what: Any) -> None:
+    def _tell(self, kind: str, *arguments: Any) -> None:
         for slot in self._slots:
-            self._nodes[slot].send(kind, *what)
+            self._nodes[slot].send(kind, *arguments)
 
     def _abandon(self, number: int) -> None:
         self._note(FactKind.SAVE_ABANDONED, number=number)
@@ -152,7 +152,9 @@ class JobSaves:
 
     async def until_whole(self, position: int) -> None:
         """Wait at the end for saves of this content; others come to nothing."""
-        while some := [one for one in self._in_flight.values() if one.content.position >= position]:
+        while some := [
+            save for save in self._in_flight.values() if save.content.position >= position
+        ]:
             await self._one_over(some)
 
     # ----------------------------------------------------------------- a death
@@ -161,8 +163,8 @@ class JobSaves:
         """A process is dead, and its memory with it; what the job goes back to."""
         self._wiped |= {slot} & set(self._servers)
         survives = all(
-            not {server, *others} <= self._wiped
-            for server, others in enumerate(self._orders.holders)
+            not {server, *holders} <= self._wiped
+            for server, holders in enumerate(self._orders.holders)
         )
         self._in_memory = self._in_memory if survives else None
         return self.newest
@@ -178,11 +180,11 @@ class JobSaves:
     async def cut_off(self) -> None:
         """A failure: all saves that are on their way come to nothing; some are due again."""
         under_way = [*self._in_flight.items()]
-        await cancelled([one.writing for _, one in under_way if one.writing is not None])
-        for number, one in under_way:
+        await cancelled([save.writing for _, save in under_way if save.writing is not None])
+        for number, save in under_way:
             self._abandon(number)
-            if one.due.kind != STALLING and one.content.position <= self.newest.position:
-                self._due_again[one.due.kind] = self.newest.position
+            if save.due.kind != STALLING and save.content.position <= self.newest.position:
+                self._due_again[save.due.kind] = self.newest.position
 
     def due_again(self, position: int) -> DueSave | None:
         """A save that a failure cut off and that is due here; each is told once."""
@@ -199,8 +201,8 @@ class JobSaves:
             return False
 
         def lender(slot: int) -> tuple[int, str]:
-            kept = (one for one in self._holders_of(slot) if one not in self._wiped)
-            return content.position, self._nodes[next(kept, slot)].address
+            holders = (holder for holder in self._holders_of(slot) if holder not in self._wiped)
+            return content.position, self._nodes[next(holders, slot)].address
 
         await self._all("recall", content.number, self._orders.fetch_s, lender)
         return True

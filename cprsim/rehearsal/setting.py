@@ -52,9 +52,9 @@ def chosen_names(
     return names
 
 
-def material_of(what: ProxyModel, n_trainers: int = 1) -> Material:
+def material_of(model: ProxyModel, n_trainers: int = 1) -> Material:
     """What the processes of a rehearsal train."""
-    return Material(what.shape, what.train, what.plan, what.shards, n_trainers)
+    return Material(model.shape, model.train, model.plan, model.shards, n_trainers)
 
 
 def require_rehearsable(experiment: Experiment) -> None:
@@ -113,7 +113,7 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
     Raises ParameterError for one that is not listed, or that the runtime can't do.
     """
     listed = {policy.name: policy for policy in experiment.policies}
-    own = {entry.name for entry in experiment.scenario.recovery if entry.costs is not None}
+    with_costs = {entry.name for entry in experiment.scenario.recovery if entry.costs is not None}
     n_trainers = len(experiment.cluster.replica_slots)
     for name in names or listed:
         if name not in listed:
@@ -126,7 +126,7 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
                 f"`{name}` is rehearsed with one trainer: set `cluster.trainers: 1`, or leave it "
                 "out"
             )
-        if policy.is_strategy and name in own:
+        if policy.is_strategy and name in with_costs:
             raise ParameterError(
                 f"`{name}` has costs of its own; a rehearsal takes the section `costs`: put them "
                 "there, or leave it out"
@@ -159,22 +159,22 @@ def speeds_of(experiment: Experiment, material: Material) -> Speeds:
     stall_s = costs.mean_h(costs.save_stall, n) * SECONDS
     if not isinstance(costs.save_stall, Transfer):
         _seconds(costs.save_stall, "costs.save")
-    together = inf
+    load_together = inf
     if isinstance(costs.load, Transfer):
         assert costs.storage is not None, "the scenario sees to it that a transfer has a storage"
         scale = size / costs.storage.shard_bytes / SECONDS
-        together = costs.storage.bandwidth_bytes_per_h * scale
-        alone = costs.storage.server_bandwidth_bytes_per_h * scale
+        load_together = costs.storage.bandwidth_bytes_per_h * scale
+        load_alone = costs.storage.server_bandwidth_bytes_per_h * scale
     else:
         load_s = _seconds(costs.load, "costs.load")
-        alone = size / load_s if load_s > 0 else inf
+        load_alone = size / load_s if load_s > 0 else inf
     return Speeds(
         heartbeat_s=heartbeat_s,
         timeout_s=detect_s + heartbeat_s / 2,
         reschedule_s=_seconds(costs.reschedule, "costs.reschedule"),
         save_rate=size / stall_s if stall_s > 0 else inf,
-        load_together=together,
-        load_alone=alone,
+        load_together=load_together,
+        load_alone=load_alone,
     )
 
 

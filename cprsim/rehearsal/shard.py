@@ -14,9 +14,14 @@ from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Segment
-from cprsim.kernel.trackers import ABSENT, TRACKERS, Tracked, Tracker
-from cprsim.kernel.trackers.round_robin import RoundRobin
-from cprsim.kernel.trackers.ssu import SubSampledUsed
+from cprsim.kernel.trackers import (
+    ABSENT,
+    TRACKERS,
+    RoundRobin,
+    SubSampledUsed,
+    Tracked,
+    Tracker,
+)
 from cprsim.records import Ints, SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, rows_of, segments_of
 from cprsim.rehearsal.store import Arrays

@@ -213,40 +213,42 @@ class Supervisor:
         """Tell trainers where to find the servers and each other."""
         trainers = self._nodes(self._trainers)
         servers = [node.address for node in self._nodes(self._servers)]
-        others = [node.address for node in trainers]
-        await asyncio.gather(*(node.ask("registry", servers, others) for node in trainers))
+        trainer_addresses = [node.address for node in trainers]
+        await asyncio.gather(
+            *(node.ask("registry", servers, trainer_addresses) for node in trainers)
+        )
 
     def _hear(
-        self, node: JobProcess, kind: str, what: Any, at: float = 0.0, position: int = 0
+        self, node: JobProcess, kind: str, content: Any, at: float = 0.0, position: int = 0
     ) -> None:
         """Handle a message that is no answer: an error, or a fact that a trainer notes."""
         if kind == "error":
-            self._fail(RunError(what.strip()))
+            self._fail(RunError(content.strip()))
         elif node is self._node.get(self._trainers[0]):
             self._position = position
-            self._note(what, at=at)
+            self._note(content, at=at)
 
     # ----------------------------------------------------------------- failures
 
     async def _strike(self) -> None:
         """Kill processes as ordered."""
-        for kill in sorted(self._orders.kills, key=lambda one: one.at_s):
+        for kill in sorted(self._orders.kills, key=lambda kill: kill.at_s):
             await asyncio.sleep(self._began_at + kill.at_s - monotonic())
             self._strike_slots(kill)
 
     def _strike_slots(self, kill: Kill) -> None:
         """Strike, then note when: what others report from then on was begun before it."""
         nodes = {s: self._node[s] for s in kill.slots if s not in self._struck}
-        there = [s for s, node in nodes.items() if not (node.is_dead or node.given_up)]
-        for slot in there:
+        alive = [s for s, node in nodes.items() if not (node.is_dead or node.given_up)]
+        for slot in alive:
             self._node[slot].signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
         at = monotonic()
         for slot in kill.slots:
-            self._note(FactKind.STRUCK if slot in there else FactKind.MISSED, slot, at)
-            if slot in there:
+            self._note(FactKind.STRUCK if slot in alive else FactKind.MISSED, slot, at)
+            if slot in alive:
                 self._spares.lose(slot, at + (self._orders.repair_s or 0.0))
-        self._struck.update(there)
-        self._struck_with |= dict.fromkeys(there, there)
+        self._struck.update(alive)
+        self._struck_with |= dict.fromkeys(alive, alive)
 
     async def _watch(self) -> None:
         """Declare processes dead whose heartbeats stayed away for the timeout."""
@@ -281,10 +283,12 @@ class Supervisor:
             self._takes_all_back = slot
             self._newly |= self._down.keys() & set(self._trainers)
         self._note(FactKind.DETECTED, slot, at, position=back_to, layers_lost=layers_lost)
-        together = self._struck_with.get(slot, [slot])
-        if self._struck.isdisjoint(together):  # who died at one instant asks once all are noticed
-            for one in sorted(together):
-                self._spares.ask(one, at)
+        struck_together = self._struck_with.get(slot, [slot])
+        if self._struck.isdisjoint(
+            struck_together
+        ):  # who died at one instant asks once all are noticed
+            for other_slot in sorted(struck_together):
+                self._spares.ask(other_slot, at)
         self._noticed.set()
 
     # ----------------------------------------------------------------- work and saves
@@ -337,8 +341,8 @@ class Supervisor:
     async def _save(self, due: DueSave) -> None:
         position = self._position
         await self._saves.save(due, position)
-        taken = position, due.kind
-        self._n_due = sum((one.position, one.kind) <= taken for one in self._orders.due)
+        last = position, due.kind
+        self._n_due = sum((save.position, save.kind) <= last for save in self._orders.due)
 
     async def _finish(self) -> None:
         """End the job once all servers have answered; a dead one is detected instead."""
@@ -420,11 +424,11 @@ class Supervisor:
         Where there is none any more, all are about to go back: this is cut off then.
         """
         while self._have_layers:
-            kept = self._node[min(self._have_layers)]
-            asked = self._node[trainer].ask("adopt", kept.address, self._position)
-            if await patient(asked):
+            source = self._node[min(self._have_layers)]
+            answer = self._node[trainer].ask("adopt", source.address, self._position)
+            if await patient(answer):
                 return
-            await kept.noticed.wait()
+            await source.noticed.wait()
         await forever()
 
     async def _replace(self, slots: Sequence[int]) -> None:
@@ -433,8 +437,8 @@ class Supervisor:
         Who died at one instant is replaced at one instant.
         """
         given_at = await asyncio.gather(*map(self._staffed, slots))
-        others = {other for slot in slots for other in self._struck_with.get(slot, ())}
-        given_at += [await self._spares.given(slot) for slot in sorted(others)]
+        struck_together = {struck for slot in slots for struck in self._struck_with.get(slot, ())}
+        given_at += [await self._spares.given(slot) for slot in sorted(struck_together)]
         last = max(*(self._down[slot] for slot in slots), *given_at)
         await asyncio.sleep(last + self._orders.speeds.reschedule_s - monotonic())
         await patient(asyncio.gather(*map(self._assign, slots)))
@@ -484,10 +488,12 @@ class Supervisor:
 
     async def _halted(self, trainers: Sequence[JobProcess]) -> list[int]:
         """Where those stand who live; a batch that one of them has counted counts for all."""
-        said = await _of_the_living(trainers, "halt")
-        undecided = [who for who, (_, whole) in said.items() if whole is not None]
-        decided = [position for position, whole in said.values() if whole is None]
-        settled = undecided and await _of_the_living(undecided, "settle", counts([*said.values()]))
+        stands = await _of_the_living(trainers, "halt")
+        undecided = [who for who, (_, has_all) in stands.items() if has_all is not None]
+        decided = [position for position, has_all in stands.values() if has_all is None]
+        settled = undecided and await _of_the_living(
+            undecided, "settle", counts([*stands.values()])
+        )
         return [*decided, *(settled or {}).values()]
 
     # ----------------------------------------------------------------- what came of it
@@ -511,7 +517,7 @@ async def _of_the_living(
     nodes: Sequence[JobProcess], kind: str, *args: Any
 ) -> dict[JobProcess, Any]:
     """The answers of processes; none of those that die before they have answered."""
-    asked = [node for node in nodes if node.assigned and not node.given_up]
-    asks = (node.ask(kind, *args) for node in asked)
-    said = zip(asked, await asyncio.gather(*asks, return_exceptions=True), strict=True)
-    return {node: answer for node, answer in said if not isinstance(answer, ConnectionError)}
+    living = [node for node in nodes if node.assigned and not node.given_up]
+    asks = (node.ask(kind, *args) for node in living)
+    results = zip(living, await asyncio.gather(*asks, return_exceptions=True), strict=True)
+    return {node: answer for node, answer in results if not isinstance(answer, ConnectionError)}

@@ -80,8 +80,8 @@ class TrainerProcess(WorkerRole):
         for peer in self._servers:
             peer.close()
         self._servers = [await connect(address) for address in servers]
-        others = [address for part, address in enumerate(trainers) if part != self._part]
-        self._exchange.connect([await connect(address) for address in others])
+        peers = [address for part, address in enumerate(trainers) if part != self._part]
+        self._exchange.connect([await connect(address) for address in peers])
 
     def do_timed(self) -> float:
         """What a batch takes, unpaced."""
@@ -169,8 +169,8 @@ class TrainerProcess(WorkerRole):
 
     def _due_at(self, position: float) -> float:
         """Instant at which the schedule reaches a position."""
-        done = (position - self._began_position) / self._material.n_samples
-        return self._began_at + done * self._useful_s
+        done_fraction = (position - self._began_position) / self._material.n_samples
+        return self._began_at + done_fraction * self._useful_s
 
     async def _until(self, instant: float) -> None:
         await asyncio.sleep(max(0.0, instant - monotonic()))
@@ -184,9 +184,9 @@ class TrainerProcess(WorkerRole):
     async def _step(self, some: slice) -> None:
         """One batch; it does not count where the work is cancelled meanwhile."""
         began, rows, n_trainers = monotonic(), self._material.clicks.rows, self._material.n_trainers
-        own, of_all = part_of(some, self._part, n_trainers), self._by_server(rows[some])
-        mine = of_all if n_trainers == 1 else self._by_server(rows[own])
-        gradients = await self._learned(own, mine)
+        own_part, of_all = part_of(some, self._part, n_trainers), self._by_server(rows[some])
+        mine = of_all if n_trainers == 1 else self._by_server(rows[own_part])
+        gradients = await self._learned(own_part, mine)
         if n_trainers > 1:
             self._is_undecided = True
             part = Gradients(gradients.d_dense.copy(), gradients.d_fields.copy())
@@ -196,10 +196,12 @@ class TrainerProcess(WorkerRole):
         self._push(range(self._part, len(self._servers), n_trainers))
         self._step_s.append(monotonic() - began)
 
-    async def _learned(self, own: slice, by_server: Sequence[tuple[Array, Array]]) -> Gradients:
+    async def _learned(
+        self, own_part: slice, by_server: Sequence[tuple[Array, Array]]
+    ) -> Gradients:
         """The gradients of some samples at the rows that the servers have."""
         clicks = self._material.clicks
-        rows = clicks.rows[own]
+        rows = clicks.rows[own_part]
         table = self._pulled[: rows.size]
         asks = (
             server.ask("pull", at, self.position)
@@ -209,7 +211,7 @@ class TrainerProcess(WorkerRole):
         for (some, _), rows_of_server in zip(by_server, pulled, strict=True):
             table[some] = rows_of_server
         at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
-        loss, gradients = learned(self.model, clicks, own, at, self._workspace)
+        loss, gradients = learned(self.model, clicks, own_part, at, self._workspace)
         if not np.isfinite(loss):
             raise WorkerError(f"training diverged at sample {self.position}: rate too high")
         return gradients

@@ -69,9 +69,9 @@ def compared(
 ) -> list[ComparedQuantity]:
     """Quantities of a run beside each other; those that neither has are left out."""
     return [
-        ComparedQuantity(name, ours, theirs, _is_off(name, ours, theirs))
-        for name, theirs in measured.items()
-        if (ours := predicted.get(name, 0.0)) or theirs or name in (OVERHEAD, PLS)
+        ComparedQuantity(name, expected, seconds, _is_off(name, expected, seconds))
+        for name, seconds in measured.items()
+        if (expected := predicted.get(name, 0.0)) or seconds or name in (OVERHEAD, PLS)
     ]
 
 
@@ -93,14 +93,16 @@ def mean_of(
     lines = []
     for name in dict.fromkeys(line.name for run in runs for line in run):
         none = ComparedQuantity(name, 0.0, 0.0, off=False)
-        found = [next((one for one in run if one.name == name), none) for run in runs]
-        ours = float(np.mean([line.predicted for line in found]))
-        theirs = float(np.mean([line.measured for line in found]))
-        n_off = sum(line.off for line in found)
-        off = n_off > 0 if name == PLS else _is_off(name, ours, theirs)
+        of_name = [next((line for line in run if line.name == name), none) for run in runs]
+        mean_predicted = float(np.mean([line.predicted for line in of_name]))
+        mean_measured = float(np.mean([line.measured for line in of_name]))
+        n_off = sum(line.off for line in of_name)
+        off = n_off > 0 if name == PLS else _is_off(name, mean_predicted, mean_measured)
         off |= name == OVERHEAD and len(runs) - n_off < SHARE_WITHIN * len(runs)
-        off |= name == DETECT and abs(theirs - ours) * len(runs) > detection_within_s
-        lines.append(ComparedQuantity(name, ours, theirs, off))
+        off |= (
+            name == DETECT and abs(mean_measured - mean_predicted) * len(runs) > detection_within_s
+        )
+        lines.append(ComparedQuantity(name, mean_predicted, mean_measured, off))
     return lines
 
 
@@ -219,16 +221,16 @@ def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> 
 
     Returns the bytes that its saves wrote.
     """
-    kept = {0: trainer.state()}
+    states = {0: trainer.state()}
     n_bytes = 0
     for event in of_log(log, useful_h, range(0), range(0)):
         at = trainer.on_grid(event.at * trainer.n_samples)
         if isinstance(event, Rewind):
-            trainer.restore(kept[at])
+            trainer.restore(states[at])
             continue
         trainer.run(max(at, trainer.position))
         if isinstance(event, SaveEvent) and event.stage is SaveStage.STARTS:
-            kept[at] = trainer.state()
+            states[at] = trainer.state()
         elif isinstance(event, SaveEvent) and event.stage is SaveStage.COMMITS:
             weights = trainer.weights
             n_bytes += weights.bytes_of(slice(0, len(trainer.changed))) + weights.dense_bytes

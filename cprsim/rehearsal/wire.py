@@ -80,20 +80,20 @@ class Peer(asyncio.Protocol):
     def _conclude(self, number: int, result: Callable[[], Any]) -> None:
         """Answer with the result of a handler, now or once it is there."""
         try:
-            found = result()
+            answer = result()
         except (asyncio.CancelledError, ConnectionError):
             return
         except OSError:
-            found = None
+            answer = None
         except Exception as error:
             context = {"message": str(error), "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
             return
-        if isinstance(found, Awaitable):
-            done = asyncio.ensure_future(found)
-            done.add_done_callback(lambda one: self._conclude(number, one.result))
+        if isinstance(answer, Awaitable):
+            done = asyncio.ensure_future(answer)
+            done.add_done_callback(lambda future: self._conclude(number, future.result))
         elif number:
-            self._write(number, ANSWER, found)
+            self._write(number, ANSWER, answer)
 
     def send(self, kind: str, /, *args: Any, **fields: Any) -> None:
         """Send a message; nothing happens where the process has ended."""
@@ -161,8 +161,8 @@ async def patient(answered: Awaitable[T]) -> T:
     try:
         return await answered
     except ConnectionError:
-        found: T = await forever()
-        return found
+        answer: T = await forever()
+        return answer
 
 
 async def answers(peers: Iterable[Peer], kind: str, *args: Any, **fields: Any) -> list[Any]:

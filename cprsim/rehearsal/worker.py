@@ -76,8 +76,8 @@ class Worker:
     def _report(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         """Send the supervisor an error that ends the run."""
         error = context.get("exception")
-        known = error is None or isinstance(error, CprsimError)
-        trace = "" if known else "".join(traceback.format_exception(error, limit=-3))
+        is_known = error is None or isinstance(error, CprsimError)
+        trace = "" if is_known else "".join(traceback.format_exception(error, limit=-3))
         self.supervisor.send("error", trace or context["message"])
 
 

@@ -38,35 +38,37 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     (95 %), n (of the smaller sample). NaN where replications did not finish.
     """
     paired, sharing, records = same_failures(a, b), _sharing(a, b), []
-    for name, one, other in _both(a, b):
-        for quantity, found in difference_of(one, other, sharing, paired=paired).items():
-            if _unknown(quantity, one) and _unknown(quantity, other):
+    for name, of_a, of_b in _in_both(a, b):
+        differences = difference_of(of_a, of_b, sharing, paired=paired)
+        for quantity, difference in differences.items():
+            if _unknown(quantity, of_a) and _unknown(quantity, of_b):
                 continue  # no curve tells what the failures cost in accuracy
-            means = (one.mean(quantity), other.mean(quantity))
-            records.append((name, quantity, *means, *found.triple, found.n))
+            means = (of_a.mean(quantity), of_b.mean(quantity))
+            records.append((name, quantity, *means, *difference.triple, difference.n))
     if not records:
-        of_a, of_b = (", ".join(p.name for p in one.policies) for one in (a, b))
-        raise ParameterError(f"no strategy is in both results: A has {of_a}; B has {of_b}")
+        names = [", ".join(p.name for p in result.policies) for result in (a, b)]
+        message = f"no strategy is in both results: A has {names[0]}; B has {names[1]}"
+        raise ParameterError(message)
     columns = ["strategy", "quantity", "a", "b", *Estimate(0).columns("difference"), "n"]
     return pd.DataFrame(records, columns=columns)
 
 
 def shared_errors(a: Result, b: Result) -> list[str]:
     """What is assumed of the curves' errors in differences of losses; empty without such losses."""
-    sharing, said = _sharing(a, b), dict[str, list[str]]()
-    for name, *both in _both(a, b):
-        if all(not _unknown(AUC_LOSS, one) and one.measured(AUC_LOSS)[0][0] > 0 for one in both):
-            correlation = sharing(AUC_LOSS, *both[0].responses, *both[1].responses)
+    sharing, names_by_error = _sharing(a, b), dict[str, list[str]]()
+    for name, *samples in _in_both(a, b):
+        if all(not _unknown(AUC_LOSS, s) and s.measured(AUC_LOSS)[0][0] > 0 for s in samples):
+            correlation = sharing(AUC_LOSS, *samples[0].responses, *samples[1].responses)
             none = "count as independent"
             how = none if correlation is None else f"correlate by {correlation:.2f}"
-            said.setdefault(how, []).append(name)
+            names_by_error.setdefault(how, []).append(name)
     curves = "the errors of the staleness curves of A and B"
-    return [f"{', '.join(names)}: {curves} {how}." for how, names in said.items()]
+    return [f"{', '.join(names)}: {curves} {how}." for how, names in names_by_error.items()]
 
 
-def _both(a: Result, b: Result) -> Iterator[tuple[str, Sample, Sample]]:
+def _in_both(a: Result, b: Result) -> Iterator[tuple[str, Sample, Sample]]:
     parts = parts_of([*a.replications, *b.replications])
-    of_a, of_b = (samples_of(one.replications, one.n_nodes, parts) for one in (a, b))
+    of_a, of_b = (samples_of(result.replications, result.n_nodes, parts) for result in (a, b))
     return ((name, of_a[name], of_b[name]) for name in of_a if name in of_b)
 
 

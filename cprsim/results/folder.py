@@ -103,7 +103,7 @@ def kept(
     kind: str = "",
     replay: int | None = None,
     identity: Identity | None = None,
-    alone: bool = False,
+    sole_writer: bool = False,
 ) -> Kept[Made]:
     """What the results folder of a scenario holds; where there is none, it is made.
 
@@ -112,7 +112,7 @@ def kept(
     folder : of results folders; None: nothing is kept, and figures are drawn when asked for
     read, make : what a finished folder holds; what is to be kept in `ResultTarget.folder`
     kind, replay, identity : see `cprsim.results.identity`
-    alone : no other process may make the same at once
+    sole_writer : no other process may make the same at once
     """
     root = Path(tempfile.mkdtemp(prefix="cprsim-") if folder is None else str(folder))
     about = {"seed": loaded.scenario.simulation.seed, "command": watch.command}
@@ -120,12 +120,18 @@ def kept(
     target = ResultTarget(root, identity, datetime.now(UTC), about)
     if folder is None:
         weakref.finalize(target, shutil.rmtree, root, ignore_errors=True)
-    made, there = finished_or_make(target.folder, read, lambda: make(target), alone=alone)
-    return Kept(made, target.folder, None if folder is None else target.folder, there, target)
+    made, found_again = finished_or_make(
+        target.folder, read, lambda: make(target), sole_writer=sole_writer
+    )
+    return Kept(made, target.folder, None if folder is None else target.folder, found_again, target)
 
 
 def finished_or_make(
-    folder: Path, read: Callable[[Path], Made], make: Callable[[], Made], *, alone: bool = False
+    folder: Path,
+    read: Callable[[Path], Made],
+    make: Callable[[], Made],
+    *,
+    sole_writer: bool = False,
 ) -> tuple[Made, bool]:
     """What a finished folder holds; where there is none, or it is damaged, it is made."""
     if folder.exists():
@@ -134,7 +140,7 @@ def finished_or_make(
             return read(folder), True
         watch.warn(f"{wrong}; it is made anew")
     require_writable(folder.parent)
-    with sole(folder) if alone else nullcontext():
+    with sole(folder) if sole_writer else nullcontext():
         return make(), False
 
 
@@ -205,7 +211,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(path.read_bytes())
         wrong = _wrong_manifest(path, manifest) or _wrong_file(folder, manifest["files"])
     except FileNotFoundError:
-        inside = ", ".join(str(one) for one in results_in(folder)[:3])
+        inside = ", ".join(str(path) for path in results_in(folder)[:3])
         instead = f"; name one in it, such as {inside}" if inside else ""
         message = f"{folder} is no finished result: it has no {MANIFEST}{instead}"
         raise ResultError(message) from None
@@ -220,11 +226,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _wrong_manifest(path: Path, manifest: Mapping[str, Any]) -> str:
     """What is wrong with it; empty where its format is known and its digest holds."""
-    found = manifest.get("format")
-    if found != FORMAT:
-        shown = "no format" if found is None else f"format {one_line(str(found))}"
+    number = manifest.get("format")
+    if number != FORMAT:
+        label = "no format" if number is None else f"format {one_line(str(number))}"
         return (
-            f"{path} has {shown}; this cprsim reads {FORMAT}: it is damaged, or comes from another "
+            f"{path} has {label}; this cprsim reads {FORMAT}: it is damaged, or comes from another "
             "version"
         )
     if manifest.get(DIGEST) != _digest(manifest):
@@ -235,13 +241,13 @@ def _wrong_manifest(path: Path, manifest: Mapping[str, Any]) -> str:
 def _wrong_file(folder: Path, files: Mapping[str, Any]) -> str:
     """The first file that is not as listed; empty where all are."""
     for name, entry in files.items():
-        path, said = folder / name, one_line(name)
+        path, label = folder / name, one_line(name)
         if Path(name).name != name:
-            return f"{folder / MANIFEST} is damaged: {said} is no file of this folder"
+            return f"{folder / MANIFEST} is damaged: {label} is no file of this folder"
         if not path.is_file():
-            return f"{folder} is damaged: {said} is missing"
+            return f"{folder} is damaged: {label} is missing"
         if file_digest(path) != entry["sha256"]:
-            return f"{folder} is damaged: {said} differs from its digest"
+            return f"{folder} is damaged: {label} differs from its digest"
     return ""
 
 
@@ -273,8 +279,8 @@ def git_state() -> dict[str, Any] | None:
 
 def _git(folder: Path, *arguments: str) -> str:
     command = ["git", "-C", str(folder), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    return done.stdout.strip()
+    process = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    return process.stdout.strip()
 
 
 @cache
@@ -293,10 +299,10 @@ def write_record(path: Path, record: Any, indent: int = 2) -> None:
     path.write_text(json_text(encode(record), indent), "utf-8")
 
 
-def read_record(kind: type[Made], path: Path, called: str, /, **given: Any) -> Made:
+def read_record(kind: type[Made], path: Path, called: str, /, **fields: Any) -> Made:
     """The record of a results folder that `write_record` wrote."""
     with readable(path.parent, called):
-        return decode(kind, json.loads(path.read_bytes()), given)
+        return decode(kind, json.loads(path.read_bytes()), fields)
 
 
 @contextmanager
@@ -358,11 +364,11 @@ def spreadsheet_cell(cell: Any) -> Any:
 def require_writable(root: Path) -> None:
     """Find out before the work whether its results can be kept. Raises ResultError."""
     above = (root, *root.absolute().parents)
-    there = next(folder for folder in above if os.path.lexists(folder))
-    if not there.is_dir():
-        raise ResultError(f"can't write to {root}: {there} is no folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise ResultError(f"can't write to {root}: no permission to write to {there}")
+    existing = next(folder for folder in above if os.path.lexists(folder))
+    if not existing.is_dir():
+        raise ResultError(f"can't write to {root}: {existing} is no folder")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise ResultError(f"can't write to {root}: no permission to write to {existing}")
 
 
 @contextmanager
@@ -372,7 +378,7 @@ def publishing(final: Path) -> Iterator[Path]:
     Where a sound folder of that name has appeared meanwhile (the same command run twice at once),
     that one stays; a damaged one is replaced.
     """
-    with writes(final), _there(final.parent):
+    with writes(final), _existing(final.parent):
         remove_leftovers(final.parent)
         with workshop(final) as folder:
             new = folder / "new"
@@ -394,15 +400,15 @@ def _put_in_place(new: Path, final: Path) -> None:
 
 
 @contextmanager
-def _there(root: Path) -> Iterator[None]:
+def _existing(root: Path) -> Iterator[None]:
     """A folder is there while the block lasts; folders made for it go again if they are empty."""
-    made = [folder for folder in (root, *root.parents) if not folder.exists()]
+    created = [folder for folder in (root, *root.parents) if not folder.exists()]
     try:
         with writes(f"to {root}"):
             root.mkdir(parents=True, exist_ok=True)
         yield
     finally:
-        for folder in made:
+        for folder in created:
             with suppress(OSError):
                 folder.rmdir()  # only while it is empty: nothing came of it
 
@@ -411,7 +417,7 @@ def _there(root: Path) -> Iterator[None]:
 def sole(final: Path) -> Iterator[None]:
     """While the block lasts, no other process works on what is to become `final`."""
     path = final.parent / f".{final.name}.lock"
-    with _there(final.parent):
+    with _existing(final.parent):
         with writes(f"to {final.parent}"):
             try:
                 lock = _lock(path, fcntl.LOCK_NB)
@@ -484,9 +490,11 @@ def remove_leftovers(root: Path) -> list[Path]:
 
 def _require_ours(final: Path, new: Path) -> None:
     """A damaged folder is deleted, so it must hold nothing that cprsim did not write."""
-    theirs = sorted({path.name for path in final.iterdir()} - {path.name for path in new.iterdir()})
-    if theirs:
+    foreign = sorted(
+        {path.name for path in final.iterdir()} - {path.name for path in new.iterdir()}
+    )
+    if foreign:
         raise ResultError(
-            f"{final} is damaged, but also holds {', '.join(theirs)}, which cprsim did not write; "
+            f"{final} is damaged, but also holds {', '.join(foreign)}, which cprsim did not write; "
             "move it away and run again"
         )

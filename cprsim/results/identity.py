@@ -89,7 +89,9 @@ def failures_digest(loaded: LoadedScenario) -> str:
             "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
             "inputs": sorted(trace_digest(loaded).values()),
             # what a failure is, and whom else it strikes
-            "scopes": [one.model_dump(mode="json", include=of_scope) for one in scenario.scopes],
+            "scopes": [
+                scope.model_dump(mode="json", include=of_scope) for scope in scenario.scopes
+            ],
             "rack": scenario.scopes and scenario.cluster.rack,
             "silent": scenario.silent and scenario.silent.mtbf_h,
         }
@@ -108,8 +110,8 @@ def file_digest(path: Path) -> str:
 @cache
 def source_digest() -> str:
     """Digest of the package's own source files, so that changed code is never mistaken for old."""
-    digest, own = hashlib.sha256(), os.environ.get(FOLDER)
-    folders = {PACKAGE: "**/*.py"} | ({Path(own): "*.py"} if own else {})
+    digest, own_systems = hashlib.sha256(), os.environ.get(FOLDER)
+    folders = {PACKAGE: "**/*.py"} | ({Path(own_systems): "*.py"} if own_systems else {})
     for folder, names in folders.items():
         files = folder.glob(names)
         for path in sorted(files, key=lambda path: path.relative_to(folder).parts):
@@ -144,9 +146,11 @@ def inputs_of(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[
 
 def flat(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """Dotted keys and values as texts; entries of a list by their name where they have one."""
-    if isinstance(value, list) and value and all(_name(one) for one in value):
-        rest = [{name: inner for name, inner in one.items() if name != "name"} for one in value]
-        value = {_name(one): inner for one, inner in zip(value, rest, strict=True)}
+    if isinstance(value, list) and value and all(_name(entry) for entry in value):
+        unnamed = [
+            {name: inner for name, inner in entry.items() if name != "name"} for entry in value
+        ]
+        value = {_name(entry): inner for entry, inner in zip(value, unnamed, strict=True)}
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from flat(inner, f"{key}.{name}" if key else str(name))

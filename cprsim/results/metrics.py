@@ -59,7 +59,7 @@ def _measured(rows: Columns, n_nodes: int, parts: Iterable[str]) -> dict[str, An
     useful_h, wall_h = rows["useful_h"], rows["wall_h"]
     overhead_h = wall_h - useful_h
     extra, spares = rows.get("extra_nodes", 0.0), rows.get("spare_nodes", 0.0)
-    found = {
+    metrics = {
         OVERHEAD: overhead_h / useful_h,
         **{part: rows.get(f"{part}_h", 0.0) / useful_h for part in parts},
         "failures": rows["n_failures"],
@@ -73,7 +73,7 @@ def _measured(rows: Columns, n_nodes: int, parts: Iterable[str]) -> dict[str, An
         "overhead_node_h": overhead_h * n_nodes + wall_h * extra,
         "wall_h": wall_h,
     }
-    return found | {name: rows[name] for name in map(str, rows) if f"{name}_se" in rows}
+    return metrics | {name: rows[name] for name in map(str, rows) if f"{name}_se" in rows}
 
 
 def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
@@ -85,14 +85,14 @@ def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
 def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
     """Those quantities of a summary that are parts of overhead, in the order of tables."""
     quantities = tuple(quantities)
-    others = {OVERHEAD, *BESIDE, FINISHED, *further_losses(quantities)}
-    return known_first((name for name in quantities if name not in others), IN_TABLES)
+    no_parts = {OVERHEAD, *BESIDE, FINISHED, *further_losses(quantities)}
+    return known_first((name for name in quantities if name not in no_parts), IN_TABLES)
 
 
-def known_first(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+def known_first(names: Iterable[str], order: Iterable[str]) -> tuple[str, ...]:
     """Each name once: known ones in the order of `known`, then the others as they come."""
-    there, ranks = dict.fromkeys(names), {name: rank for rank, name in enumerate(known)}
-    return tuple(sorted(there, key=lambda name: ranks.get(name, len(ranks))))
+    unique, ranks = dict.fromkeys(names), {name: rank for rank, name in enumerate(order)}
+    return tuple(sorted(unique, key=lambda name: ranks.get(name, len(ranks))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,30 +156,30 @@ def samples_of(
     rows: pd.DataFrame, n_nodes: int, parts: Iterable[str] | None = None
 ) -> dict[str, Sample]:
     """The samples of replication rows, which may have been read back, by strategy."""
-    each = rows.groupby("strategy", sort=False, observed=True)
-    return {str(name): sample_of(mine, n_nodes, parts) for name, mine in each}
+    by_strategy = rows.groupby("strategy", sort=False, observed=True)
+    return {str(name): sample_of(mine, n_nodes, parts) for name, mine in by_strategy}
 
 
 @np.errstate(invalid="ignore")  # replications that did not finish
 def apart(a: Sample, b: Sample) -> Sample:
     """B - a over the replications that both have; finished where all of both are."""
-    both, at_a, at_b = np.intersect1d(
+    common, at_a, at_b = np.intersect1d(
         a.replication, b.replication, assume_unique=True, return_indices=True
     )
     metrics = tuple(name for name in a.metrics if name in b.metrics)
     of_a, of_b = (
-        one.values[:, at][np.array([one.metrics.index(name) for name in metrics])]
-        for one, at in ((a, at_a), (b, at_b))
+        sample.values[:, at][np.array([sample.metrics.index(name) for name in metrics])]
+        for sample, at in ((a, at_a), (b, at_b))
     )
     values = of_b - of_a
     values[np.abs(values) <= ROUNDING * np.abs(of_a)] = 0.0
     of_curve = tuple(
         (response, {name: (error[at], degrees) for name, (error, degrees) in errors.items()})
-        for one, at in ((a, at_a), (b, at_b))
-        for response, errors in one.of_curve
+        for sample, at in ((a, at_a), (b, at_b))
+        for response, errors in sample.of_curve
     )
-    finished = np.full(len(both), a.finished.all() and b.finished.all())
-    return Sample(metrics, values, both, finished, of_curve)
+    finished = np.full(len(common), a.finished.all() and b.finished.all())
+    return Sample(metrics, values, common, finished, of_curve)
 
 
 # --------------------------------------------------------------------------- means with intervals
@@ -201,16 +201,16 @@ def estimates_of(sample: Sample, sharing: Sharing) -> dict[str, Estimate]:
         return dict.fromkeys(sample.metrics, Estimate(np.nan, n=n))
     means = sample.values.sum(axis=1) / n
     squares = np.square(sample.values - means[:, None]).sum(axis=1)
-    found = {}
+    estimates = {}
     for name, mean, square in zip(sample.metrics, means.tolist(), squares.tolist(), strict=True):
         errors = sample.measured(name)
         if n > 1 and errors:
             measured = of_curves(name, sample.responses, errors, sharing)
             variances = [(square / (n - 1) / n, n - 1.0), *measured]
-            found[name] = Estimate.of_variances(mean, variances, n)
+            estimates[name] = Estimate.of_variances(mean, variances, n)
         else:
-            found[name] = Estimate.of_squares(mean, square, n)
-    return found
+            estimates[name] = Estimate.of_squares(mean, square, n)
+    return estimates
 
 
 def of_curves(
@@ -219,8 +219,8 @@ def of_curves(
     """Variances, with degrees of freedom, of a loss or a difference of two, by their curves."""
     if len(errors) == 2 and (correlation := sharing(loss, *responses)) is not None:
         (error_a, degrees_a), (error_b, degrees_b) = errors
-        together = error_a**2 + error_b**2 - 2.0 * correlation * error_a * error_b
-        return [(max(together, 0.0), min(degrees_a, degrees_b))]
+        variance = error_a**2 + error_b**2 - 2.0 * correlation * error_a * error_b
+        return [(max(variance, 0.0), min(degrees_a, degrees_b))]
     return [(error**2, degrees) for error, degrees in errors]
 
 
@@ -248,17 +248,17 @@ def difference_of(
     """
     if paired:
         return estimates_of(apart(a, b), sharing)
-    n, found = min(len(a.finished), len(b.finished)), {}
+    n, estimates = min(len(a.finished), len(b.finished)), {}
     for name in (name for name in a.metrics if name in b.metrics):
-        found[name] = Estimate(b.mean(name) - a.mean(name), n=n)
-        if n > 1 and not isnan(found[name].mean):
+        estimates[name] = Estimate(b.mean(name) - a.mean(name), n=n)
+        if n > 1 and not isnan(estimates[name].mean):
             errors, responses = a.measured(name) + b.measured(name), a.responses + b.responses
             variances = of_curves(name, responses, errors, sharing)
-            for one in (b, a):
-                variance = float(np.var(one.value(name), ddof=1)) / len(one.finished)
-                variances.insert(0, (variance, len(one.finished) - 1.0))
-            found[name] = Estimate.of_variances(found[name].mean, variances, n)
-    return found
+            for sample in (b, a):
+                variance = float(np.var(sample.value(name), ddof=1)) / len(sample.finished)
+                variances.insert(0, (variance, len(sample.finished) - 1.0))
+            estimates[name] = Estimate.of_variances(estimates[name].mean, variances, n)
+    return estimates
 
 
 # --------------------------------------------------------------------------- tables of them
@@ -285,25 +285,25 @@ def differences(
     two has replications that did not finish.
     """
     samples = samples_of(rows, n_nodes)
-    other = samples.pop(baseline)
-    return _frame({name: difference_of(other, mine, sharing) for name, mine in samples.items()})
+    base = samples.pop(baseline)
+    return _frame({name: difference_of(base, mine, sharing) for name, mine in samples.items()})
 
 
-def _frame(found: Mapping[str, Mapping[str, Estimate]]) -> pd.DataFrame:
+def _frame(estimates: Mapping[str, Mapping[str, Estimate]]) -> pd.DataFrame:
     records = [
-        (strategy, quantity, *one.triple, one.n)
-        for strategy, mine in found.items()
-        for quantity, one in mine.items()
+        (strategy, quantity, *estimate.triple, estimate.n)
+        for strategy, mine in estimates.items()
+        for quantity, estimate in mine.items()
     ]
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
 
 def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Estimate]]:
     """A summary by strategy and quantity."""
-    found: dict[str, dict[str, Estimate]] = {}
+    estimates: dict[str, dict[str, Estimate]] = {}
     for strategy, quantity, *numbers in summary.itertuples(index=False):
-        found.setdefault(str(strategy), {})[str(quantity)] = Estimate(*numbers)
-    return found
+        estimates.setdefault(str(strategy), {})[str(quantity)] = Estimate(*numbers)
+    return estimates
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -331,5 +331,5 @@ def percentiles(values: Floats) -> pd.DataFrame:
     bounded = np.concatenate([[np.nan], ordered, [np.nan]])
     tail = (1 - CONFIDENCE) / 2
     low, high = (np.asarray(stats.binom.ppf(at, n, share), np.int64) for at in (tail, 1 - tail))
-    found = {"value": np.quantile(ordered, share), "low": bounded[low], "high": bounded[high + 1]}
-    return pd.DataFrame(found, index=PERCENT)
+    columns = {"value": np.quantile(ordered, share), "low": bounded[low], "high": bounded[high + 1]}
+    return pd.DataFrame(columns, index=PERCENT)

@@ -83,11 +83,11 @@ class JobPrices:
             usage = usage_of(
                 policy, self.nodes, self.state_bytes, use.useful_h, hours, use.n_saves, n_jobs
             )
-            made = bill_of(prices, usage)
+            total = bill_of(prices, usage)
             if prices.auc_loss is not None and use.auc_loss is not None:
                 lost = to_cents(Decimal(n_jobs * use.auc_loss * 1e4) * prices.auc_loss)
-                made = replace(made, cents={**made.cents, ACCURACY: lost})
-            return made, usage
+                total = replace(total, cents={**total.cents, ACCURACY: lost})
+            return total, usage
 
         (job, _), (month, usage) = bill(1.0), bill(HOURS_PER_MONTH / use.useful_h)
         return Billed(
@@ -175,15 +175,15 @@ def bills_of(prices: JobPrices | None, used: Used) -> Bills:
 
 def bills_in(result: Result) -> Bills:
     """The same of a result, by the prices of its folder, for strategies under which all finish."""
-    prices, found = prices_in(result.path), result.spreads()
-    used = {one.name: (one, use_of(result.useful_h, found[one.name])) for one in result.policies}
-    return bills_of(prices, {name: (one, use) for name, (one, use) in used.items() if use})
+    prices, spreads = prices_in(result.path), result.spreads()
+    used = [(policy, use_of(result.useful_h, spreads[policy.name])) for policy in result.policies]
+    return bills_of(prices, {policy.name: (policy, use) for policy, use in used if use})
 
 
 def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
     """What several jobs cost together, and 730.5 h of their useful work."""
-    parts = dict.fromkeys(part for one in bills for part in one.job.cents)
-    cents = {part: sum(one.job.cents.get(part, 0) for one in bills) for part in parts}
+    parts = dict.fromkeys(part for billed in bills for part in billed.job.cents)
+    cents = {part: sum(billed.job.cents.get(part, 0) for billed in bills) for part in parts}
     per_month = HOURS_PER_MONTH / sum(useful_h)
     month = {part: round(of * per_month) for part, of in cents.items()}
     shares = [of / sum(useful_h) for of in useful_h]
@@ -191,22 +191,22 @@ def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
     return Billed(
         Bill(currency, cents),
         Bill(currency, month),
-        _weighted([one.energy_kwh for one in bills], shares),
-        _weighted([one.carbon_kg for one in bills], shares),
-        any(one.is_unpriced for one in bills),
+        _weighted([billed.energy_kwh for billed in bills], shares),
+        _weighted([billed.carbon_kg for billed in bills], shares),
+        any(billed.is_unpriced for billed in bills),
     )
 
 
 def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float | None:
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+    stated = [value for value in values if value is not None]
+    if len(stated) < len(values):
         return None
-    return sum(value * share for value, share in zip(known, shares, strict=True))
+    return sum(value * share for value, share in zip(stated, shares, strict=True))
 
 
 def comparable(bills: Bills) -> Bills:
     """Those that lose nothing without a price, where there are any: it can't be weighed."""
-    return {name: one for name, one in bills.items() if not one.is_unpriced} or bills
+    return {name: billed for name, billed in bills.items() if not billed.is_unpriced} or bills
 
 
 def cheapest_of(bills: Bills) -> str:

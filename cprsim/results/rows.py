@@ -30,10 +30,10 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
     that finished), pls, pls_net, and those of `accuracy_columns`. Where there are finite spares, or
     a strategy takes extra nodes: extra_nodes and spare_nodes, which are paid like the job's.
     """
-    return _together({one.policy.name: columns_of(one, outcome) for one in outcome.strategies})
+    return _one_table({s.policy.name: columns_of(s, outcome) for s in outcome.strategies})
 
 
-def _together(columns: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+def _one_table(columns: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """One table of those of several strategies, whose names come first."""
     frames = [pd.DataFrame({"strategy": name, **mine}) for name, mine in columns.items()]
     return pd.concat(frames, ignore_index=True)
@@ -55,7 +55,7 @@ def columns_of(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:
         pls, net = (stale_h / useful_h for stale_h in strategy.stale_h)
         accuracy = {RESPONSE: ""}
     columns = {**costs.columns(), "pls": pls, "pls_net": net, **accuracy}
-    n_spares, extra = outcome.cluster.n_spares, [one.policy.tax.nodes for one in outcome.strategies]
+    n_spares, extra = outcome.cluster.n_spares, [s.policy.tax.nodes for s in outcome.strategies]
     if n_spares is not None or any(extra):  # nodes that are paid like the job's
         columns |= {"extra_nodes": strategy.policy.tax.nodes, "spare_nodes": float(n_spares or 0)}
     return columns
@@ -63,7 +63,7 @@ def columns_of(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:
 
 def loss_rows(outcome: Outcome) -> pd.DataFrame:
     """One row per strategy and lost shard: strategy, then the columns of ShardLoss."""
-    return _together({one.policy.name: _fields(one.losses) for one in outcome.strategies})
+    return _one_table({s.policy.name: _fields(s.losses) for s in outcome.strategies})
 
 
 def timeline_rows(logs: Mapping[str, EventLog], cluster: Cluster) -> pd.DataFrame:
@@ -75,7 +75,7 @@ def timeline_rows(logs: Mapping[str, EventLog], cluster: Cluster) -> pd.DataFram
     kinds = np.array([kind.name.lower() for kind in EventKind])
     activities = np.array([activity.name.lower() for activity in Activity])
     nodes = np.array([f"{role.name} {i}" for role in cluster.roles for i in range(role.n_nodes)])
-    return _together(
+    return _one_table(
         {
             name: {
                 **_fields(log),
@@ -89,7 +89,7 @@ def timeline_rows(logs: Mapping[str, EventLog], cluster: Cluster) -> pd.DataFram
 
 
 def _fields(record: ShardLoss | EventLog) -> dict[str, Any]:
-    return {one.name: getattr(record, one.name) for one in fields(record)}
+    return {column.name: getattr(record, column.name) for column in fields(record)}
 
 
 # --------------------------------------------------------------------------- what lost samples cost
@@ -137,12 +137,12 @@ def why_unpriced(curve: StalenessCurve, policy: Policy) -> str:
         return ""
     response = curve.of(key, Metric.AUC)
     if response is not None and response.settings is not None and policy.sub_saves is not None:
-        measured, here = _settings(response.settings), _settings(policy.sub_saves)
-        return f"it was measured with sub-saves of {measured}, here they are of {here}"
+        measured, used = _settings(response.settings), _settings(policy.sub_saves)
+        return f"it was measured with sub-saves of {measured}, here they are of {used}"
     if curve.of(key, Metric.LOG_LOSS) is not None:
         return f"the response of `{key}` is in log-loss alone, not in AUC"
-    known = ", ".join(one.strategy for one in curve.responses if one.metric == Metric.AUC)
-    return f"it has no response of `{key}` in AUC; it has: {known or 'none'}"
+    priced = ", ".join(r.strategy for r in curve.responses if r.metric == Metric.AUC)
+    return f"it has no response of `{key}` in AUC; it has: {priced or 'none'}"
 
 
 def _settings(sub_saves: SubSaves) -> str:

@@ -55,7 +55,7 @@ class Price:
     node_hour: float
     currency: str = ""
 
-    def said(self, node_h: float) -> str:
+    def amount(self, node_h: float) -> str:
         """``39.7 USD``; without a label the number alone."""
         money = significant(self.node_hour * node_h)
         return money if money == NO_NUMBER else f"{money} {self.currency}".rstrip()
@@ -133,7 +133,7 @@ def write_result(
     *,
     failures_digest: str,
     curve_path: Path | None = None,
-    **said: Any,
+    **more: Any,
 ) -> Result:
     """Write everything about a run into its folder, whole or not at all.
 
@@ -141,9 +141,9 @@ def write_result(
     ----------
     logs : of one replication, by strategy
     failures_digest : runs with the same one met the same failures
-    said : what else a `Result` holds
+    more : what else a `Result` holds
     """
-    of_each = {one.policy.name: one.costs.n_replications for one in outcome.strategies}
+    of_each = {s.policy.name: s.costs.n_replications for s in outcome.strategies}
     about = target.with_about(replications=of_each, failures_digest=failures_digest)
     with new_folder(about) as folder:
         result = Result(
@@ -154,13 +154,13 @@ def write_result(
             timeline_replication=replication,
             replay=target.identity.replay,
             curve=_keep_curve(folder, outcome, curve_path),
-            policies=tuple(one.policy for one in outcome.strategies),
+            policies=tuple(strategy.policy for strategy in outcome.strategies),
             path=folder,
             manifest={},
             replications=replication_rows(outcome),
             losses=loss_rows(outcome),
             timeline=timeline_rows(logs, outcome.cluster),
-            **said,
+            **more,
         )
         write_record(folder / JOB, result)
         for name in TABLES:
@@ -206,7 +206,7 @@ def _keep_curve(folder: Path, outcome: Outcome, path: Path | None) -> CurveUsed 
         return None
     copy = folder / f"curve{path.suffix.lower()}"
     shutil.copyfile(path, copy)
-    whys = {one.policy.name: why_unpriced(curve, one.policy) for one in outcome.strategies}
+    whys = {s.policy.name: why_unpriced(curve, s.policy) for s in outcome.strategies}
     unpriced = {name: why for name, why in whys.items() if why}
     return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, file_digest(copy), unpriced)
 
@@ -233,8 +233,9 @@ SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
 def judged_by(result: Result) -> str | None:
     """The strategy whose overhead orders replications: plain full recovery, else the first."""
     spreads = result.spreads()
-    finished = [one for one in result.policies if spreads[one.name][FINISHED].mean > 0]
-    return next((one.name for one in sorted(finished, key=lambda one: not one.is_plain_full)), None)
+    finished = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean > 0]
+    finished.sort(key=lambda policy: not policy.is_plain_full)
+    return finished[0].name if finished else None
 
 
 def worth_seeing(result: Result) -> dict[str, int]:
@@ -243,9 +244,10 @@ def worth_seeing(result: Result) -> dict[str, int]:
     mine = rows[(rows["strategy"] == judged_by(result)) & rows["finished"].astype(bool)]
     in_order = mine.sort_values(["wall_h", "replication"])
     walls, numbers = in_order["wall_h"].to_numpy(np.float64), in_order["replication"]
-    ranks = {what: ceil(share * len(walls)) - 1 for what, share in SHARES.items() if len(walls)}
+    ranks = {label: ceil(share * len(walls)) - 1 for label, share in SHARES.items() if len(walls)}
     return {
-        what: int(numbers.iloc[np.searchsorted(walls, walls[rank])]) for what, rank in ranks.items()
+        label: int(numbers.iloc[np.searchsorted(walls, walls[rank])])
+        for label, rank in ranks.items()
     }
 
 
@@ -257,18 +259,18 @@ MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
     """A sentence for each tier to which a save goes on for longer than until the next."""
-    said = [] if section is None else list(_more_than_a_node_holds(section))
+    warnings = [] if section is None else list(_more_than_a_node_holds(section))
     for policy in experiment.policies:
-        said += _longer_than_intervals(policy, experiment.useful_h)
-    return tuple(said)
+        warnings += _longer_than_intervals(policy, experiment.useful_h)
+    return tuple(warnings)
 
 
 def _more_than_a_node_holds(section: ClusterSection) -> Iterator[str]:
     if section.workers > 1 and (section.state_bytes or 0.0) > MOST_ON_A_NODE:
-        whole = SIZE.format(section.state_bytes or 0.0)
+        state = SIZE.format(section.state_bytes or 0.0)
         share = SIZE.format(float(f"{(section.state_bytes or 0.0) / section.workers:.4g}"))
         yield (
-            f"{section.state_said}: is {whole} the state of all nodes? `cluster.state` is that of "
+            f"{section.state_said}: is {state} the state of all nodes? `cluster.state` is that of "
             f"one; then write {share}, or times `replicas` where replicas hold it."
         )
 

@@ -13,7 +13,7 @@ from cprsim.failures.sources import stream
 from cprsim.files import Number
 from cprsim.records import Floats
 from cprsim.scenario.job import Values
-from cprsim.scenario.reading import PRICES, LoadedScenario, unknown_values
+from cprsim.scenario.reading import PRICES
 from cprsim.scenario.yaml_text import Plain
 
 N_DRAWS, N_PRICED_DRAWS = 16, 1000  # of all unknown inputs together
@@ -48,17 +48,14 @@ class Sensitivity:
 
 
 def sensitivity(
-    loaded: LoadedScenario,
-    best: str,
-    costs_of: CostsOf,
-    unknown: Mapping[str, Values] | None = None,
+    unknown: Mapping[str, Values], best: str, costs_of: CostsOf, seed: int
 ) -> Sensitivity:
     """What would make another option cheaper than the best."""
-    unknown = unknown_values(loaded) if unknown is None else unknown
     flips = tuple(_flip(costs_of, key, values, best) for key, values in unknown.items())
-    counted = _joint(costs_of, unknown, loaded.scenario.simulation.seed)
-    n, others = counted.total(), {name: n for name, n in counted.most_common() if name != best}
-    return Sensitivity(flips, counted[best] / n if n else nan, n, others)
+    counted = _joint(costs_of, unknown, seed)
+    n = counted.pop(best, 0)
+    total = n + counted.total()
+    return Sensitivity(flips, n / total if total else nan, total, dict(counted.most_common()))
 
 
 def only_prices(all_changes: Sequence[Mapping[str, Plain]]) -> bool:
@@ -82,17 +79,17 @@ def crossing(x: Floats, costs: Mapping[str, Floats], best: str) -> tuple[float |
     values, the crossing that takes the least change from there counts.
     """
     lead = {name: costs[name] - costs[best] for name in costs if name != best}  # above 0: best is
-    holds = np.all([one >= 0 for one in lead.values()], axis=0) if lead else np.ones(len(x), bool)
+    holds = np.all([gap >= 0 for gap in lead.values()], axis=0) if lead else np.ones(len(x), bool)
     if not holds.any():
         return float(x[0]), min(lead, key=lambda name: float(lead[name].min()))
-    found: list[tuple[float, float, str]] = []
+    crossings: list[tuple[float, float, str]] = []
     for name, gap in lead.items():
         for left in np.nonzero((gap[:-1] >= 0) != (gap[1:] >= 0))[0].tolist():
             a, b = float(gap[left]), float(gap[left + 1])
             share = a / (a - b) if np.isfinite(a - b) else 0.5
             at = float(x[left] + share * (x[left + 1] - x[left]))
-            found.append((abs(at - float(x[holds].mean())), at, name))
-    return min(found)[1:] if found else (None, None)
+            crossings.append((abs(at - float(x[holds].mean())), at, name))
+    return min(crossings)[1:] if crossings else (None, None)
 
 
 def _joint(costs_of: CostsOf, unknown: Mapping[str, Values], seed: int) -> Counter[str]:
@@ -101,13 +98,16 @@ def _joint(costs_of: CostsOf, unknown: Mapping[str, Values], seed: int) -> Count
         return Counter()
     n = N_PRICED_DRAWS if only_prices([dict.fromkeys(unknown, "")]) else N_DRAWS
     rng = stream(seed, 0, "fleet/unknown")
-    drawn = {
-        key: _between(values, (rng.permutation(n) + rng.random(n)) / n)
-        for key, values in unknown.items()
-    }
+    drawn = {key: _between(values, evenly(rng, n)) for key, values in unknown.items()}
     costs = costs_of([{key: some[number] for key, some in drawn.items()} for number in range(n)])
     names, table = list(costs), np.array(list(costs.values()))
     return Counter(names[place] for place in table.argmin(axis=0).tolist())
+
+
+def evenly(rng: np.random.Generator, n: int) -> Floats:
+    """Draws that fill 0 to 1 evenly; of several parameters they are a Latin hypercube."""
+    shares: Floats = (rng.permutation(n) + rng.random(n)) / n
+    return shares
 
 
 def _between(values: Values, shares: Floats) -> list[Plain]:
@@ -115,9 +115,9 @@ def _between(values: Values, shares: Floats) -> list[Plain]:
     assert values.numbers is not None
     low, high = values.numbers[0], values.numbers[-1]
     if low > 0 and high / low >= WIDE:
-        found = [low * exp(share * log(high / low)) for share in shares.tolist()]
+        numbers = [low * exp(share * log(high / low)) for share in shares.tolist()]
     else:
-        found = [low + share * (high - low) for share in shares.tolist()]
+        numbers = [low + share * (high - low) for share in shares.tolist()]
     if all(isinstance(value, int) for value in values.written):
-        return [round(value) for value in found]
-    return [f"{value!r} {values.unit}" if values.unit else value for value in found]
+        return [round(value) for value in numbers]
+    return [f"{value!r} {values.unit}" if values.unit else value for value in numbers]

@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from cprsim.errors import UNUSABLE, ResultError, WorkerError
 from cprsim.files import digest_of, writes
@@ -28,16 +28,6 @@ from cprsim.workers import Workers, run_each
 
 Body = Mapping[str, Any]
 Progress = Callable[[int, int], None]
-
-
-class Addressed(Protocol):
-    """A point, addressed by what decides its numbers."""
-
-    @property
-    def digest(self) -> str: ...
-
-
-Some = TypeVar("Some", bound=Addressed)
 
 
 class Task(NamedTuple):
@@ -69,9 +59,9 @@ class PointStore:
         """The numbers of a finished point; None where there are none or its file is damaged."""
         path = self.path(digest)
         try:
-            kept = json.loads(path.read_bytes())
-            if digest_of(kept["body"]) == kept["sha256"]:
-                return dict(kept["body"])
+            stored = json.loads(path.read_bytes())
+            if digest_of(stored["body"]) == stored["sha256"]:
+                return dict(stored["body"])
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -84,49 +74,52 @@ class PointStore:
     def put(self, digest: str, body: Body, desk: Path) -> None:
         """Keep a finished point, by a draft on the desk: after this it is there, whole."""
         draft, path = desk / digest, self.path(digest)
-        kept = {"sha256": digest_of(body), "body": body}
-        draft.write_text(json.dumps(kept, allow_nan=False), "utf-8")
+        stored = {"sha256": digest_of(body), "body": body}
+        draft.write_text(json.dumps(stored, allow_nan=False), "utf-8")
         path.parent.mkdir(exist_ok=True)
         os.replace(draft, path)
 
-    def finished(self, points: Sequence[Addressed]) -> str:
+    def finished(self, points: Sequence[Any]) -> str:
         """How many points are finished, in a clause."""
         digests = {point.digest for point in points}
         n = sum(self.path(digest).is_file() for digest in digests)
         return f"{n:,} of {count(len(digests), 'point')} are finished and kept in {self.folder}"
 
-    def each(
+    def complete(
         self,
-        points: Sequence[Some],
+        points: Sequence[Any],
         compute: Callable[[Any], Sequence[Body]],
-        tasks_of: Callable[[Sequence[Some]], Sequence[Task]],
+        tasks_of: Callable[[Sequence[Any]], Sequence[Task]],
         workers: Workers,
         on_progress: Progress | None = None,
     ) -> tuple[list[Body], int]:
-        """The numbers of all points, in their order, and how many were computed and put here."""
-        found: dict[str, Body | None] = {one.digest: self.get(one.digest) for one in points}
-        missing = list({p.digest: p for p in points if found[p.digest] is None}.values())
+        """The numbers of all points, in their order, and how many were computed and put here.
+
+        A point has a `digest` of what decides its numbers.
+        """
+        bodies: dict[str, Body | None] = {point.digest: self.get(point.digest) for point in points}
+        missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
         tell, n_done = on_progress or (lambda done, total: None), 0
         if missing:
             tell(0, len(missing))
             try:
                 with closing(self._computed(compute, tasks_of(missing), workers)) as results:
                     for n_done, (digest, body) in enumerate(results, start=1):
-                        found[digest] = body
+                        bodies[digest] = body
                         tell(n_done, len(missing))
             except (ResultError, WorkerError) as error:
-                n_kept = len(found) - len(missing) + n_done
+                n_kept = len(bodies) - len(missing) + n_done
                 raise type(error)(
-                    f"{error}; {n_kept} of {count(len(found), 'point')} are finished and kept: "
+                    f"{error}; {n_kept} of {count(len(bodies), 'point')} are finished and kept: "
                     "the same command goes on from there"
                 ) from error
-        return [made for point in points if (made := found[point.digest]) is not None], n_done
+        return [found for point in points if (found := bodies[point.digest]) is not None], n_done
 
     def _computed(
         self, compute: Callable[[Any], Sequence[Body]], tasks: Sequence[Task], workers: Workers
     ) -> Generator[tuple[str, Body], None, None]:
         """Digest and numbers of each point as its task comes back, when they are kept."""
-        run, work = partial(_checked, source_digest(), compute), [one.work for one in tasks]
+        run, work = partial(_checked, source_digest(), compute), [task.work for task in tasks]
         with writes(f"to {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(self.folder)  # of sweeps that were killed

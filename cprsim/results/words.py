@@ -144,7 +144,7 @@ def saves(policy: Policy, useful_h: float) -> str:
 
 def every(policy: Policy) -> str:
     """Its interval; with their tiers where several differ: ``10 s peers, 3 h remote``."""
-    tiers = {one.tier: one.every_h for one in policy.captures if one.every_h is not None}
+    tiers = {c.tier: c.every_h for c in policy.captures if c.every_h is not None}
     if len(set(tiers.values())) < 2:
         return hours(policy.interval_h)
     return ", ".join(f"{hours(every_h)} {tier}" for tier, every_h in tiers.items())
@@ -160,18 +160,18 @@ def writes_parts_only(policy: Policy, useful_h: float) -> bool:
     )
 
 
-def count(n: int, thing: str) -> str:
+def count(n: int, noun: str) -> str:
     """``1 replication``, ``1,000 replications``."""
-    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def priced_by(
-    curve: str, origin: str, notes: Sequence[str], unpriced: Mapping[str, str], *, shown: bool
+    curve: str, origin: str, notes: Sequence[str], unpriced: Mapping[str, str], *, is_shown: bool
 ) -> list[str]:
     """Which staleness curve prices what stale shards lose, and what it does not, in sentences."""
-    which = f"the staleness curve {curve} ({origin})"
+    used = f"the staleness curve {curve} ({origin})"
     whys = [f"{name}: {curve} does not say what it loses: {why}." for name, why in unpriced.items()]
-    if shown:
-        return [f"AUC loss by {which}; its error is in the interval.", *notes, *whys]
-    none = f"There is no AUC loss to show: {which} prices no strategy that finished every job."
+    if is_shown:
+        return [f"AUC loss by {used}; its error is in the interval.", *notes, *whys]
+    none = f"There is no AUC loss to show: {used} prices no strategy that finished every job."
     return [none, *notes, *whys]

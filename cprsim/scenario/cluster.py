@@ -47,7 +47,7 @@ def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
         from cprsim.kernel.shape import PRESETS  # few scenarios name a preset
 
         return PRESETS[tables].table_bytes
-    return sum(one.rows * one.dimension * one.bytes_per_value for one in tables)
+    return sum(table.rows * table.dimension * table.bytes_per_value for table in tables)
 
 
 MOST_AWRY = 1e-6  # that shares of accesses may miss 1 by
@@ -144,43 +144,45 @@ class ClusterSection(Model):
     )
 
     @property
-    def held(self) -> list[tuple[int, float]]:
+    def nodes_and_bytes(self) -> list[tuple[int, float]]:
         """Nodes that hold state, in order, and the bytes on each; empty where nobody says."""
         if self.roles:
             return [(role.nodes, role.state_bytes) for role in self.roles.values()]
         if self.shards:
-            return [(one.servers, one.size_bytes) for one in self.shards]
-        each = self.state_bytes if self.workers else self.shard_size_bytes
+            return [(shards.servers, shards.size_bytes) for shards in self.shards]
+        node_bytes = self.state_bytes if self.workers else self.shard_size_bytes
         if self.tables is not None and not self.workers:
-            each = tables_bytes(self.tables) / self.emb_ps
-        return [] if each is None else [(self.workers or self.emb_ps, each)]
+            node_bytes = tables_bytes(self.tables) / self.emb_ps
+        return [] if node_bytes is None else [(self.workers or self.emb_ps, node_bytes)]
 
     @property
     def shard_bytes(self) -> float | None:
         """Bytes on each node that holds state, on average; None where the scenario does not say."""
-        if len(self.held) < 2:
+        if len(self.nodes_and_bytes) < 2:
             return self.largest_bytes
-        return sum(n * size for n, size in self.held) / sum(n for n, _ in self.held)
+        n_nodes = sum(n for n, _ in self.nodes_and_bytes)
+        return sum(n * size for n, size in self.nodes_and_bytes) / n_nodes
 
     @property
     def largest_bytes(self) -> float | None:
         """Bytes on the node that holds most; None where the scenario does not say."""
-        return max((size for _, size in self.held), default=None)
+        return max((size for _, size in self.nodes_and_bytes), default=None)
 
     @property
     def state_said(self) -> str:
         """How much state there is in all and on one node, in words; empty where nobody says."""
-        n_nodes, each = self.n_nodes_of[self.state_role], self.shard_bytes
-        if each is None:
+        n_nodes, node_bytes = self.n_nodes_of[self.state_role], self.shard_bytes
+        if node_bytes is None:
             return ""
-        one, whole = (SIZE.format(float(f"{size:.3g}")) for size in (each, n_nodes * each))
-        return f"state of {whole} in all, {one} on each of {n_nodes} nodes"
+        sizes = node_bytes, n_nodes * node_bytes
+        on_node, in_all = (SIZE.format(float(f"{size:.3g}")) for size in sizes)
+        return f"state of {in_all} in all, {on_node} on each of {n_nodes} nodes"
 
     @property
     def accesses(self) -> tuple[float, ...]:
         """Share of the look-ups of each embedding server; empty where all are alike."""
         return tuple(
-            one.access for one in self.shards if one.access is not None for _ in range(one.servers)
+            s.access for s in self.shards if s.access is not None for _ in range(s.servers)
         )
 
     @property
@@ -202,20 +204,20 @@ class ClusterSection(Model):
         """Nodes of each role, of `any`, and of `state` where several roles hold it."""
         stateful = self.n_nodes_of_stateful
         roles = {**stateful, TRAINER: self.trainers, **self.others}
-        whole = {STATE: sum(stateful.values())} if self.roles else {}
-        return {**roles, **whole, ANY: sum(roles.values())}
+        of_state = {STATE: sum(stateful.values())} if self.roles else {}
+        return {**roles, **of_state, ANY: sum(roles.values())}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Sizes are said once, names are free, the sum is within reason."""
         if self.tables is not None and self.shard_size_bytes is not None:
             yield "shard_size", "give either `tables` or `shard_size`, not both"
-        ways = [way for way in STATE_OF if getattr(self, way)]
-        if len(ways) != 1:
+        holders = [key for key in STATE_OF if getattr(self, key)]
+        if len(holders) != 1:
             message = "give one of `emb_ps` (embedding servers), `workers` and `roles`"
             yield "emb_ps", f"{message}, and at least 1"
-        for key, way in {"tables": EMB_PS, "shard_size": EMB_PS, "state": "workers"}.items():
-            if key in self.given and len(ways) == 1 and way not in ways:
-                yield key, f"goes with `{way}`; of `{ways[0]}` give {STATE_OF[ways[0]]}"
+        for key, holder in {"tables": EMB_PS, "shard_size": EMB_PS, "state": "workers"}.items():
+            if key in self.given and len(holders) == 1 and holder not in holders:
+                yield key, f"goes with `{holder}`; of `{holders[0]}` give {STATE_OF[holders[0]]}"
         if self.replicas > 1 and not self.workers:
             yield "replicas", "goes with `workers`: shards of embedding servers exist once"
         elif self.workers % self.replicas:
@@ -227,15 +229,15 @@ class ClusterSection(Model):
             yield f"others.{name}", "is one of `roles` already; choose another name"
         if self.n_nodes_of[ANY] > MAX_NODES:
             yield "", f"has {self.n_nodes_of[ANY]} nodes; at most {MAX_NODES} are possible"
-        n_servers, asked = sum(one.servers for one in self.shards), self.accesses
+        n_servers, accesses = sum(shards.servers for shards in self.shards), self.accesses
         if self.shards and {"tables", "shard_size"} & self.given.keys():
             yield "shards", "say the sizes: give neither `tables` nor `shard_size` beside them"
         if self.shards and n_servers != self.emb_ps:
             yield "shards", f"are on {n_servers} servers, and `emb_ps` is {self.emb_ps}"
-        elif asked and len(asked) < n_servers:
+        elif accesses and len(accesses) < n_servers:
             yield "shards", "have an `access` for some: give it for all, or for none"
-        elif asked and abs(sum(asked) - 1.0) > MOST_AWRY:
-            in_all = f"are asked for {sum(asked):.6g} of the look-ups in all"
+        elif accesses and abs(sum(accesses) - 1.0) > MOST_AWRY:
+            in_all = f"are asked for {sum(accesses):.6g} of the look-ups in all"
             yield "shards", f"{in_all}, which should be 1: `access` is of each server"
 
 

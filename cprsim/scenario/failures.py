@@ -225,7 +225,7 @@ class InjectedFailures(Model):
     @property
     def servers_at(self) -> tuple[tuple[int, ...], ...]:
         """The nodes that fail at each instant; none where they are random, or the same ones."""
-        return tuple(each for each in self.servers or () if isinstance(each, tuple))
+        return tuple(servers for servers in self.servers or () if isinstance(servers, tuple))
 
     @property
     def named_servers(self) -> dict[str, tuple[int, ...]]:
@@ -233,7 +233,7 @@ class InjectedFailures(Model):
         alike = tuple(number for number in self.servers or () if isinstance(number, int))
         if alike:
             return {"servers": alike}
-        return {f"servers.{i}": each for i, each in enumerate(self.servers_at)}
+        return {f"servers.{i}": servers for i, servers in enumerate(self.servers_at)}
 
     @property
     def n_together(self) -> int:
@@ -242,23 +242,23 @@ class InjectedFailures(Model):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """One way to say when, one to say who."""
-        named, at_h = self.named_servers, self.at_h
+        servers_of, at_h = self.named_servers, self.at_h
         if (self.count is None) == (at_h is None):
             yield "count", "give either `count` (at random) or `at` (a list of times)"
         if at_h is not None and len(set(at_h)) < len(at_h):
             yield "at", "names an instant twice; for nodes that fail together use `together`"
-        if named and self.together is not None:
+        if servers_of and self.together is not None:
             yield "together", "give either `together` (random nodes) or `servers` (named ones)"
-        if named and self.role == ANY:
+        if servers_of and self.role == ANY:
             yield "servers", "numbers nodes within one role, so `role` cannot be `any`"
-        for key, servers in named.items():
+        for key, servers in servers_of.items():
             if len(set(servers)) < len(servers):
                 yield key, f"{list(servers)} names a server twice"
         if self.servers_at and at_h is None:
             yield "servers", "a list for each instant goes with `at`: with `count` give one list"
-        elif self.servers_at and len(named) != len(at_h or ()):
-            which = f"has {len(named)} lists for {len(at_h or ())} instants of `at`"
-            yield "servers", f"{which}: give one for each, or one list for all"
+        elif self.servers_at and len(servers_of) != len(at_h or ()):
+            numbers = f"has {len(servers_of)} lists for {len(at_h or ())} instants of `at`"
+            yield "servers", f"{numbers}: give one for each, or one list for all"
 
 
 # ---------------------------------------------------------------------- replay of a log
@@ -332,13 +332,13 @@ class Trace(Model):
     @property
     def spec(self) -> LogSpec:
         """How the log is read."""
-        said = {one.name: getattr(self, one.name) for one in fields(LogSpec)}
+        options = {option.name: getattr(self, option.name) for option in fields(LogSpec)}
         for name in TIMES:
-            said[name] = None if said[name] is None else f"{said[name]!r} h"
-        if period := said["period"]:
+            options[name] = None if options[name] is None else f"{options[name]!r} h"
+        if period := options["period"]:
             ends = (period.first, period.last)
-            said["period"] = "..".join("" if end is None else str(end) for end in ends)
-        return LogSpec(**said)
+            options["period"] = "..".join("" if end is None else str(end) for end in ends)
+        return LogSpec(**options)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """The format takes the keys, and the period is one."""
@@ -376,11 +376,11 @@ else:
     TraceFailures = create_model(
         "TraceFailures", __base__=Trace, __module__=__name__, __doc__=Trace.__doc__,
         **{
-            one.name: (
-                OWN.get(one.name, Text) | None,
-                Field(None, description=one.metadata["help"]),
+            key.name: (
+                OWN.get(key.name, Text) | None,
+                Field(None, description=key.metadata["help"]),
             )
-            for one in fields(LogSpec)
+            for key in fields(LogSpec)
         },
     )  # fmt: skip
 
@@ -439,9 +439,9 @@ class ScopeSection(Model):
             yield "share", "is missing: the share of the failures, or give `failures` of its own"
         if isinstance(self.failures, TraceFailures):
             yield "failures.kind", "a log is replayed in the section `failures` alone"
-        elif (own := self.failures) is not None:
-            lifetimes = own.roles.values() if isinstance(own, NodeFailures) else [own]
-            if any({"mtbf_95", "spread_95"} & one.given.keys() for one in lifetimes):
+        elif (source := self.failures) is not None:
+            lifetimes = source.roles.values() if isinstance(source, NodeFailures) else [source]
+            if any({"mtbf_95", "spread_95"} & lifetime.given.keys() for lifetime in lifetimes):
                 where = "are drawn from in the section `failures` alone: leave them out here"
                 yield "failures", f"`mtbf_95` and `spread_95` {where}"
 

@@ -23,8 +23,6 @@ INSTEAD = {RECOMMENDER: "cpr", LLM: "kokolis-rsc1"}  # rates of others
 NODE_STATE_BYTES = {RECOMMENDER: 50e9, LLM: 100e9}  # where nobody said how much
 SAVE_H = 2 / 60
 WEEK_H = 168.0
-MOST_FAILURES = 1_000  # in the assumed length of the job, so that a run takes seconds
-MOST_SAVES = 10_000
 COLUMN = 30  # from which comments stand
 TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
 _NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
@@ -135,29 +133,17 @@ class Known:
     def n_nodes(self) -> int:
         return self.servers + self.trainers
 
-    @property
-    def useful_h(self) -> float:
-        """As given; else a week, or less where that has more failures or saves than needed."""
-        if self.length_h is not None:
-            return self.length_h
-        bounds = [WEEK_H]
-        if self.interval_h is not None:
-            bounds.append(MOST_SAVES * self.interval_h)
-        if self.mtbf_h is not None:
-            bounds.append(MOST_FAILURES * self.mtbf_h / (self.n_nodes if self.per_node else 1))
-        return max(min(bounds), 1 / 3600)
-
 
 # --------------------------------------------------------------------------- what options say
 
 
 def quantity(option: str, text: str | None, kind: Quantity) -> float | None:
     """A quantity that an option says; None: it is not known. Raises ParameterError."""
-    said = UNKNOWN if text is None else text.strip()
+    written = UNKNOWN if text is None else text.strip()
     try:
-        return None if said == UNKNOWN else kind.read(said)
+        return None if written == UNKNOWN else kind.read(written)
     except ParameterError as error:
-        raise ParameterError(f"{option}: {one_line(said)!r} {error}") from None
+        raise ParameterError(f"{option}: {one_line(written)!r} {error}") from None
 
 
 def nodes_of(kind: str, text: str) -> dict[str, Any]:
@@ -165,9 +151,9 @@ def nodes_of(kind: str, text: str) -> dict[str, Any]:
 
     Of a total a third are embedding servers: the ratio of the scenario `quickstart`.
     """
-    found = _NODES.fullmatch(text.strip())
-    trainers, servers = (int(n or 0) for n in found.groups()) if found else (0, 0)
-    is_total = found is None or found[1] is None
+    match = _NODES.fullmatch(text.strip())
+    trainers, servers = (int(n or 0) for n in match.groups()) if match else (0, 0)
+    is_total = match is None or match[1] is None
     if not 0 < servers <= trainers + servers <= MAX_NODES or (kind == LLM and not is_total):
         or_both = "" if kind == LLM else ", or trainers + embedding servers such as 8+4"
         raise ParameterError(
@@ -208,19 +194,19 @@ def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], st
     Nodes are taken to fail alike and independently: the rate is in proportion to their number.
     Raises ParameterError where the section does not say of how many nodes its rate is.
     """
-    known = section.get("nodes")
-    if section.get("kind") != "job" or known == n_nodes:
+    n_known = section.get("nodes")
+    if section.get("kind") != "job" or n_known == n_nodes:
         return section, ""  # the others have a clock for each node
-    if not isinstance(known, int) or known < 1:
+    if not isinstance(n_known, int) or n_known < 1:
         raise ParameterError(
             "failures.nodes is missing: of how many nodes is this rate? Write for example "
             f"`nodes: {n_nodes}` below `kind: job`"
         )
-    factors = {"hazards": n_nodes / known} | dict.fromkeys(TIMES_OF_JOB, known / n_nodes)
+    factors = {"hazards": n_nodes / n_known} | dict.fromkeys(TIMES_OF_JOB, n_known / n_nodes)
     scaled = {key: _times(section[key], by) for key, by in factors.items() if key in section}
     key = "mtbf" if "mtbf" in scaled else "hazards"
     return section | scaled | {"nodes": n_nodes}, (
-        f"scaled from {known} to {n_nodes} nodes, {key} from {section.get(key)} to "
+        f"scaled from {n_known} to {n_nodes} nodes, {key} from {section.get(key)} to "
         f"{scaled.get(key)} ({ASSUMED}: nodes fail alike and independently)"
     )
 
@@ -228,43 +214,43 @@ def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], st
 def _times(value: Any, factor: float) -> Any:
     """A quantity, or a list of them, `factor` as large."""
     if isinstance(value, list):
-        return [_times(one, factor) for one in value]
+        return [_times(entry, factor) for entry in value]
     return _NUMBER.sub(lambda found: f"{float(found[0]) * factor:.6g}", str(value), count=1)
 
 
 # --------------------------------------------------------------------------- the scenario
 
 
-def first_scenario(known: Known, name: str) -> str:
+def first_scenario(job: Known, name: str) -> str:
     """The scenario as YAML, with a comment for every number: its unit, and given or assumed."""
-    kind, servers, storage = known.kind, known.servers, known.storage_bytes_per_h
-    state = known.state_bytes or NODE_STATE_BYTES[kind] * servers
+    kind, servers, storage = job.kind, job.servers, job.storage_bytes_per_h
+    state = job.state_bytes or NODE_STATE_BYTES[kind] * servers
     instead = "transfer" if storage else TIME.format(SAVE_H)
-    save = instead if known.save_h is None else TIME.format(known.save_h)
+    save = instead if job.save_h is None else TIME.format(job.save_h)
     ring = "{strategy: gemini, options: {placement: ring}}"
     gemini = GEMINI.format(gemini=ring if servers % 2 else "gemini") if servers > 1 else ""
-    gbit_per_s = (storage or state / (known.save_h or SAVE_H)) / BANDWIDTH.parse("1 Gbit/s")
+    gbit_per_s = (storage or state / (job.save_h or SAVE_H)) / BANDWIDTH.parse("1 Gbit/s")
     cluster = CLUSTER[kind].format(
-        trainers=known.trainers,
+        trainers=job.trainers,
         servers=servers,
-        nodes_mark=GIVEN if known.split else f"{ASSUMED}, of {known.n_nodes} nodes that are given",
+        nodes_mark=GIVEN if job.split else f"{ASSUMED}, of {job.n_nodes} nodes that are given",
         node_state=_size(state / servers),
-        state_mark=f"{GIVEN if known.state_bytes else ASSUMED}: {_size(state)} in all",
+        state_mark=f"{GIVEN if job.state_bytes else ASSUMED}: {_size(state)} in all",
     )
     text = TEMPLATE.format(
         name=name,
         job=JOB[kind],
-        useful=TIME.format(known.useful_h),
-        useful_mark=GIVEN if known.length_h else ASSUMED,
+        useful=TIME.format(job.length_h or WEEK_H),
+        useful_mark=GIVEN if job.length_h else ASSUMED,
         cluster=cluster,
-        failures=f"{known.fitted.rstrip()}\n" if known.fitted else _failures(known),
-        scopes=SCOPES if known.n_nodes > 1 else "",
+        failures=f"{job.fitted.rstrip()}\n" if job.fitted else _failures(job),
+        scopes=SCOPES if job.n_nodes > 1 else "",
         storage=f"{float(f'{gbit_per_s:.3g}'):g} Gbit/s",
         storage_mark=GIVEN if storage else f"{ASSUMED}, from the time of a save",
         save=save,
-        save_mark=ASSUMED if known.save_h is None else GIVEN,
+        save_mark=ASSUMED if job.save_h is None else GIVEN,
         load=instead if storage else save,
-        today="" if known.interval_h is None else TODAY.format(TIME.format(known.interval_h)),
+        today="" if job.interval_h is None else TODAY.format(TIME.format(job.interval_h)),
         strategies=PARTIAL if kind == RECOMMENDER else gemini,
     )
     lines = (line.rpartition("  # ") for line in text.split("\n"))
@@ -279,18 +265,18 @@ def n_assumed(text: str) -> int:
     return sum(ASSUMED in line for line in text.partition("\nname:")[2].splitlines())
 
 
-def _failures(known: Known) -> str:
+def _failures(job: Known) -> str:
     """A rate that was given, or that of others."""
-    mark, source, per_node = f"{GIVEN}; the family is {ASSUMED}", "", known.per_node
-    if known.mtbf_h is not None:
-        lifetime = ["family: exponential", f"mtbf: {TIME.format(known.mtbf_h)}"]
+    mark, source, per_node = f"{GIVEN}; the family is {ASSUMED}", "", job.per_node
+    if job.mtbf_h is not None:
+        lifetime = ["family: exponential", f"mtbf: {TIME.format(job.mtbf_h)}"]
     else:
-        rate, mark = PRESETS[INSTEAD[known.kind]], ASSUMED
+        rate, mark = PRESETS[INSTEAD[job.kind]], ASSUMED
         source = f"  # of `cprsim init --list`: {rate.name} ({rate.mark}; {rate.source})\n"
         lifetime = [f"family: {rate.family}", f"mtbf: {rate.mean_h:.6g} h"]
         lifetime += [] if rate.shape is None else [f"shape: {rate.shape:g}"]
         per_node = rate.of == "node"
-    roles = {WORKER if known.kind == LLM else EMB_PS: known.servers, "trainer": known.trainers}
+    roles = {WORKER if job.kind == LLM else EMB_PS: job.servers, "trainer": job.trainers}
     clocks = [f"    {role}: {{{', '.join(lifetime)}}}\n" for role, n in roles.items() if n]
     return (OF_NODES if per_node else OF_JOB).format(
         mark=mark, source=source, clocks="".join(clocks), lifetime="\n  ".join(lifetime)

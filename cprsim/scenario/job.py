@@ -157,9 +157,9 @@ class Varies(Model, Generic[Value]):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """The parameters are those of the family, and low lies below high."""
-        both = ("median", "sigma")
-        needed = both if self.family == "lognormal" else ()
-        yield from parameters(self, self.family, needed, both)
+        spread = ("median", "sigma")
+        needed = spread if self.family == "lognormal" else ()
+        yield from parameters(self, self.family, needed, spread)
         if not self.low < self.high:
             yield "high", "must lie above low"
 
@@ -272,14 +272,14 @@ class Values:
     numbers : the same as numbers in `unit`, for tables and figures; None where they are no numbers
     unit : the one in which the user wrote the first of them; empty for plain numbers and words
     logarithmic : whether neighbours differ by a factor
-    said : the range or list that the user wrote
+    spec : the range or list that the user wrote
     """
 
     written: tuple[Scalar, ...]
     numbers: tuple[float, ...] | None
     unit: str
     logarithmic: bool = False
-    said: str | Sequence[Scalar] = field(default=(), compare=False)
+    spec: str | Sequence[Scalar] = field(default=(), compare=False)
 
     def __len__(self) -> int:
         return len(self.written)
@@ -295,22 +295,22 @@ class Values:
         return f"{key}_{unit}" if unit else key
 
 
-def values_along(said: str | Sequence[Scalar]) -> Values:
+def values_along(spec: str | Sequence[Scalar]) -> Values:
     """The values that a text such as ``30 s:10 min:log12`` or a list stands for.
 
     Ends without a fraction make whole numbers: ``4:64:log5`` counts nodes, ``0.01:0.2:log5`` is a
     share. Raises ParameterError, whose message goes on where the text found ends.
     """
-    if not isinstance(said, str):
-        return _listed(said, list(said))
-    if match := _RANGE.fullmatch(said):
-        return _between(said, match["low"], match["high"], match["kind"] == "log", int(match["n"]))
-    if ":" in said:
+    if not isinstance(spec, str):
+        return _listed(spec, list(spec))
+    if match := _RANGE.fullmatch(spec):
+        return _between(spec, match["low"], match["high"], match["kind"] == "log", int(match["n"]))
+    if ":" in spec:
         raise ParameterError(f"is no range: {EXAMPLE}")
-    return _listed(said, [scalar(entry.strip()) for entry in said.split(",")])
+    return _listed(spec, [scalar(entry.strip()) for entry in spec.split(",")])
 
 
-def _listed(said: str | Sequence[Scalar], written: list[Scalar]) -> Values:
+def _listed(spec: str | Sequence[Scalar], written: list[Scalar]) -> Values:
     if any(isinstance(value, list | dict) for value in written):
         raise ParameterError("holds a list or a section: an axis changes one value")
     if not written or any(value in (None, "") for value in written):
@@ -321,15 +321,15 @@ def _listed(said: str | Sequence[Scalar], written: list[Scalar]) -> Values:
     try:  # numbers in the unit of the first one
         parts = [split_quantity(str(value)) for value in written]
         unit = parts[0][1]
-        numbers = tuple(float(number * unit_factor(own, unit)) for number, own in parts)
+        numbers = tuple(float(number * unit_factor(own_unit, unit)) for number, own_unit in parts)
     except ParameterError:  # they are words, or do not go together
-        return Values(tuple(written), None, "", said=said)
-    return Values(tuple(written), numbers, unit, said=said)
+        return Values(tuple(written), None, "", spec=spec)
+    return Values(tuple(written), numbers, unit, spec=spec)
 
 
-def _between(said: str, low: str, high: str, logarithmic: bool, n: int) -> Values:
-    (first, unit), (last, own) = split_quantity(low.strip()), split_quantity(high.strip())
-    ends = float(first), float(last * unit_factor(own, unit))
+def _between(spec: str, low: str, high: str, logarithmic: bool, n: int) -> Values:
+    (first, unit), (last, last_unit) = split_quantity(low.strip()), split_quantity(high.strip())
+    ends = float(first), float(last * unit_factor(last_unit, unit))
     if n < 2:
         raise ParameterError("has one value; a range has 2 or more")
     if logarithmic and min(ends) <= 0:
@@ -345,7 +345,7 @@ def _between(said: str, low: str, high: str, logarithmic: bool, n: int) -> Value
     elif _WHOLE.fullmatch(low) and _WHOLE.fullmatch(high):
         written = list(dict.fromkeys(round(float(text)) for text in texts))
         texts = [str(number) for number in written]
-    return Values(tuple(written), tuple(map(float, texts)), unit, logarithmic, said)
+    return Values(tuple(written), tuple(map(float, texts)), unit, logarithmic, spec)
 
 
 def _key(key: str) -> str:
@@ -355,17 +355,17 @@ def _key(key: str) -> str:
     return key
 
 
-def _read(said: object) -> Values:
-    if not isinstance(said, Sequence):
+def _read(spec: object) -> Values:
+    if not isinstance(spec, Sequence):
         raise ParameterError(f"is no range: {EXAMPLE}")
-    return values_along(said)
+    return values_along(spec)
 
 
 AxisKey = Annotated[str, AfterValidator(_key)]
 AxisValues = Annotated[
     Values,
     PlainValidator(_read, json_schema_input_type=str | tuple[bool | int | float | str, ...]),
-    PlainSerializer(lambda values: values.said),
+    PlainSerializer(lambda values: values.spec),
 ]
 
 

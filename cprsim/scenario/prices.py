@@ -35,12 +35,12 @@ class Money(Decimal):
     label: str
 
     def __new__(cls, written: object) -> Self:
-        found = None if isinstance(written, bool) else _PRICE.fullmatch(str(written))
-        if found is None or Decimal(found[1]) > MOST:
+        match = None if isinstance(written, bool) else _PRICE.fullmatch(str(written))
+        if match is None or Decimal(match[1]) > MOST:
             raise ParameterError("is not a price: write for example 2.50 USD")
-        made = super().__new__(cls, found[1])
-        made.label = found[2] or ""
-        return made
+        money = super().__new__(cls, match[1])
+        money.label = match[2] or ""
+        return money
 
     def __str__(self) -> str:
         return f"{Decimal(self)} {self.label}".strip()
@@ -103,7 +103,7 @@ class Prices(Model):
         """Of the currency and of all amounts, each once."""
         single = (self.storage_month, self.storage_written, self.kwh, self.auc_loss)
         amounts = [*self.node_hour.values(), *filter(None, single)]
-        return sorted({self.currency or "", *(one.label for one in amounts)} - {""})
+        return sorted({self.currency or "", *(amount.label for amount in amounts)} - {""})
 
     @property
     def label(self) -> str:
@@ -114,13 +114,13 @@ class Prices(Model):
     def has_money(self) -> bool:
         """Whether anything has a price."""
         single = (self.storage_month, self.storage_written, self.kwh)
-        return bool(self.node_hour) or any(one is not None for one in single)
+        return bool(self.node_hour) or any(price is not None for price in single)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """There is one currency, and what needs a power draw has one."""
         if len(labels := self.labels) > 1:
-            both = " and ".join(labels)
-            yield "currency", f"prices are in {both}: currencies are never converted"
+            currencies = " and ".join(labels)
+            yield "currency", f"prices are in {currencies}: currencies are never converted"
         for key in {"kwh", "carbon_kg_per_kwh"} & set(self.given) if not self.watts else ():
             yield key, "needs `watts`, what a node draws"
 

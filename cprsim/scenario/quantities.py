@@ -68,20 +68,20 @@ class Model(BaseModel):
         try:
             section = handler(data)
         except ValidationError as error:
-            raise _error(cls, [_explained(cls, one) for one in _causes(error)]) from None
-        found = [
+            raise _error(cls, [_explained(cls, cause) for cause in _causes(error)]) from None
+        problems = [
             (tuple(filter(None, key.split("."))), message, data)
             for key, message in section.problems()
         ]
-        if found:
-            raise _error(cls, found)
+        if problems:
+            raise _error(cls, problems)
         return section
 
 
-def _error(section: type[Model], found: Iterable[tuple[Any, str, Any]]) -> ValidationError:
+def _error(section: type[Model], problems: Iterable[tuple[Any, str, Any]]) -> ValidationError:
     lines = [
         InitErrorDetails(type=PydanticCustomError(EXPLAINED, message), loc=loc, input=value)
-        for loc, message, value in found
+        for loc, message, value in problems
     ]
     return ValidationError.from_exception_data(section.__name__, lines)
 
@@ -93,32 +93,32 @@ def _causes(error: ValidationError) -> list[ErrorDetails]:
     has no value.
     """
     errors = error.errors(include_url=False)
-    around = {one["loc"][:n] for one in errors for n in range(len(one["loc"]))}
+    around = {details["loc"][:n] for details in errors for n in range(len(details["loc"]))}
     return [
-        one
-        for one in errors
-        if one["type"] != "default_factory_not_called"
-        and not (one["type"] == "too_short" and one["loc"] in around)
+        details
+        for details in errors
+        if details["type"] != "default_factory_not_called"
+        and not (details["type"] == "too_short" and details["loc"] in around)
     ]
 
 
 def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any]:
     """Where it is, what is wrong, and the value found."""
-    kind, message, loc, found = error["type"], error["msg"], error["loc"], error["input"]
+    kind, message, loc, value = error["type"], error["msg"], error["loc"], error["input"]
     if kind == EXPLAINED:
-        return loc, message, found
+        return loc, message, value
     keys = {field.alias or name: field for name, field in section.model_fields.items()}
     if kind == "extra_forbidden":
-        return loc, f"unknown key; {choices(loc[-1], tuple(keys))}", found
+        return loc, f"unknown key; {choices(loc[-1], tuple(keys))}", value
     if kind == "unexpected_keyword_argument":  # of a record
-        return loc, "unknown key", found
+        return loc, "unknown key", value
     if kind in ("missing", "missing_argument"):
         field = keys.get(str(loc[0]))
         meaning = ((field and field.description) or "").split(". ")[0].rstrip(".")
-        meant = f" ({meaning[:1].lower()}{meaning[1:]})" if meaning else ""
-        return loc, f"is missing{meant}", found
-    if kind == NO_KIND and isinstance(found, dict):
-        loc, found = (*loc, "kind"), found.get("kind")
+        in_brackets = f" ({meaning[:1].lower()}{meaning[1:]})" if meaning else ""
+        return loc, f"is missing{in_brackets}", value
+    if kind == NO_KIND and isinstance(value, dict):
+        loc, value = (*loc, "kind"), value.get("kind")
     elif kind in ("model_type", "dataclass_type", "dict_type"):
         message = "is not a section with keys of its own ({key: value})"
     elif kind == "value_error":
@@ -126,7 +126,7 @@ def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any
     elif kind != NO_KIND:
         message = f"{message[:1].lower()}{message[1:]}".removeprefix("input ")
         message = message.replace("tuple", "list")
-    return loc, f"{shown(found)} {message}", found
+    return loc, f"{quoted(value)} {message}", value
 
 
 def written_key(loc: tuple[int | str, ...], data: Any) -> str:
@@ -134,26 +134,26 @@ def written_key(loc: tuple[int | str, ...], data: Any) -> str:
 
     Without the tags of unions, and without the keys that a short form left out.
     """
-    key, here = "", data
+    key, section = "", data
     for i, part in enumerate(map(str, loc)):
-        entries = dict(enumerate(here)) if isinstance(here, list) else here
-        entries = {str(n): one for n, one in entries.items()} if isinstance(entries, dict) else {}
-        is_missing = part not in entries and isinstance(here, dict) and i == len(loc) - 1
+        entries = dict(enumerate(section)) if isinstance(section, list) else section
+        entries = {str(k): v for k, v in entries.items()} if isinstance(entries, dict) else {}
+        is_missing = part not in entries and isinstance(section, dict) and i == len(loc) - 1
         if part == "[key]" or part.startswith(TAG) or not (part in entries or is_missing):
             continue
-        key, here = dotted(key, part), entries.get(part)
+        key, section = dotted(key, part), entries.get(part)
     return key
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """A value found, in backquotes and not too long."""
     return "nothing" if value is None else f"`{one_line(str(value))}`"
 
 
-def choices(found: object, known: tuple[str, ...]) -> str:
+def choices(value: object, names: tuple[str, ...]) -> str:
     """Tell what there is to choose from, the nearest first."""
-    near = get_close_matches(str(found), known, n=1)
-    return (f"did you mean `{near[0]}`? " if near else "") + f"Known: {', '.join(known)}"
+    near = get_close_matches(str(value), names, n=1)
+    return (f"did you mean `{near[0]}`? " if near else "") + f"Known: {', '.join(names)}"
 
 
 def within(least: float, most: float) -> Any:
@@ -184,7 +184,7 @@ FORMS: dict[str, Callable[[Any], bool]] = {  # how a value is written, or was; t
     ),
     "section": lambda value: isinstance(value, dict | BaseModel),
     "lists": lambda value: (
-        isinstance(value, list | tuple) and any(isinstance(one, list | tuple) for one in value)
+        isinstance(value, list | tuple) and any(isinstance(entry, list | tuple) for entry in value)
     ),
     "list": lambda value: isinstance(value, list | tuple),
     "text": lambda value: isinstance(value, str | float),
@@ -204,7 +204,7 @@ class OneOf:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         members = handler(source)["choices"]
-        tagged = {f"{TAG}{form}": one for form, one in zip(self.forms, members, strict=True)}
+        tagged = {f"{TAG}{form}": member for form, member in zip(self.forms, members, strict=True)}
         no_kind = f"is no kind of failures. Known: {', '.join(self.forms)}"
         return core_schema.tagged_union_schema(
             tagged, self._form, custom_error_type=NO_KIND, custom_error_message=no_kind
@@ -213,10 +213,10 @@ class OneOf:
     def _form(self, value: Any) -> str:
         if self.words and str(value) in self.words:
             return f"{TAG}word"
-        if not (known := [form for form in FORMS if form in self.forms]):
+        if not (forms := [form for form in FORMS if form in self.forms]):
             kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
             return f"{TAG}{kind}"
-        return TAG + next((form for form in known[:-1] if FORMS[form](value)), known[-1])
+        return TAG + next((form for form in forms[:-1] if FORMS[form](value)), forms[-1])
 
 
 def parameters(
@@ -229,8 +229,8 @@ def parameters(
             yield key, f"is missing: {kind} needs it"
     for key in others:
         if key in given and key not in needed:
-            which = f", which takes {' and '.join(needed)}" if needed else ""
-            yield key, f"is no parameter of {kind}{which}: leave it out"
+            takes = f", which takes {' and '.join(needed)}" if needed else ""
+            yield key, f"is no parameter of {kind}{takes}: leave it out"
 
 
 PIECEWISE = "piecewise"
@@ -308,10 +308,10 @@ class DurationSpec(Model):
         needed, has_median = PARAMETERS[self.family], self.median_h is not None
         if has_median and needed == ("sigma",):
             needed = ("median",)
-        found = [*parameters(self, self.family, needed, ("shape", "sigma", "median"))]
+        problems = [*parameters(self, self.family, needed, ("shape", "sigma", "median"))]
         if self.median_h is not None and not self.median_h < self.mean_h:
-            found.append(("median", "must be below the mean: a lognormal's median always is"))
-        yield from found or _drawn(self, "median" if has_median else "")
+            problems.append(("median", "must be below the mean: a lognormal's median always is"))
+        yield from problems or _drawn(self, "median" if has_median else "")
 
 
 Duration = Annotated[FixedTime | DurationSpec, OneOf("text", "section")]
@@ -377,8 +377,8 @@ class Lifetime(Model):
         needed = ("ages", "hazards") if is_piecewise else ("mtbf", *spread)
         others = ["mtbf", "shape", "sigma", "ages", "hazards"]
         others += ["mtbf_95"] * is_piecewise + ["spread_95"] * (not spread)
-        found = [*parameters(self, self.family, needed, others)]
-        yield from found or _drawn(self, needed[0])
+        problems = [*parameters(self, self.family, needed, others)]
+        yield from problems or _drawn(self, needed[0])
 
 
 def _drawn(section: DurationSpec | Lifetime, key: str) -> Iterator[tuple[str, str]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError, create_model
+from pydantic import ValidationError
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
 from cprsim.failures.traces.formats import format_of
@@ -18,8 +18,8 @@ from cprsim.failures.traces.spec import A_LOG
 from cprsim.files.units import IN_STEPS, TIME
 from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.job import Values, values_along
-from cprsim.scenario.quantities import shown, written_key
-from cprsim.scenario.schema import Scenario, checks
+from cprsim.scenario.quantities import quoted, written_key
+from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Plain, dotted, read_yaml
 
 MAX_BYTES = 500_000
@@ -85,11 +85,11 @@ class LoadedScenario:
             why = "is not set: let it name the folder with the data"
             why = why if is_ours else f"is not replaced: its name does not begin with {OURS}"
             message = f"the environment variable {one_line(variable)} {why}"
-            raise ScenarioError.at(self.place(key), f"{message} ({shown(file)} is {source})", key)
-        named = self.path.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
-        path = Path(os.path.normpath(named))  # as people write it, without `..` in its middle
+            raise ScenarioError.at(self.place(key), f"{message} ({quoted(file)} is {source})", key)
+        joined = self.path.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
+        path = Path(os.path.normpath(joined))  # as people write it, without `..` in its middle
         if not os.path.isfile(path):
-            message = f"{shown(file)} is not there, or no file ({path}). It is {source}"
+            message = f"{quoted(file)} is not there, or no file ({path}). It is {source}"
             raise ScenarioError.at(self.place(key), message, key)
         return path
 
@@ -99,9 +99,9 @@ class LoadedScenario:
         A key that the file leaves out stands where the section does that would hold it.
         """
         for i, entry in enumerate(self.scenario.recovery):
-            named = f"recovery.{entry.name}"
-            if f"{key}.".startswith(f"{named}."):
-                return _nearest(self.places, f"recovery.{i}{key[len(named) :]}")
+            by_name = f"recovery.{entry.name}"
+            if f"{key}.".startswith(f"{by_name}."):
+                return _nearest(self.places, f"recovery.{i}{key[len(by_name) :]}")
         return _nearest(self.places, key)
 
 
@@ -111,7 +111,6 @@ def load_scenario(
     axes: Sequence[str] = (),
     *,
     text: str | None = None,
-    option: str = "--set",
     has_lines: bool = True,
 ) -> LoadedScenario:
     """Read and check a scenario.
@@ -125,24 +124,26 @@ def load_scenario(
     axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
         instead of what the file says
     text : instead of the file's; `path` is where files are that it names, and how errors call it
-    option : that overrides come from, for errors
     has_lines : whether errors name the line
 
     Raises
     ------
-    ScenarioError : with everything that is wrong, each with file and line (or ``--set KEY``)
+    ScenarioError : with everything that is wrong within sections, or else between them, each with
+        file and line (or ``--set KEY``)
     """
     path = Path(path)
     data, places = read_yaml(read_text(path) if text is None else text, path)
     if not isinstance(data, dict):
-        what = "is empty" if data is None else "is not a mapping"
+        fault = "is empty" if data is None else "is not a mapping"
         place = places.get("", Place(path))
-        raise ScenarioError.at(place, f"{what}: a scenario has keys such as `job:`")
+        raise ScenarioError.at(place, f"{fault}: a scenario has keys such as `job:`")
     if not has_lines:
         places = dict.fromkeys(places, Place(path))
-    _override(data, overrides, places, option)
-    if axes:
-        _vary(data, axes, places)
+    _override(data, overrides, places)
+    if axes:  # instead of the file's own
+        over = said_axes(axes)
+        put(data, "sweep.over", over, places, Place("--over"))
+        places |= {f"sweep.over.{key}": Place(f"--over {one_line(key)}") for key in over}
     if data.get("name") is None:
         data["name"] = name_from(path)
     loaded = _checked(data, path, places)
@@ -157,9 +158,9 @@ def checked_data(
 
     Raises ScenarioError as `load_scenario`.
     """
-    own, places = deepcopy(dict(data)), {"": Place(path)}
-    _override(own, overrides, places, "--set")
-    return _checked(own, path, places)
+    changed, places = deepcopy(dict(data)), {"": Place(path)}
+    _override(changed, overrides, places)
+    return _checked(changed, path, places)
 
 
 def name_from(path: Path) -> str:
@@ -188,18 +189,18 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
     Raises ScenarioError, with the line of the key, for ends that are no two quantities, or that
     make no scenario: a key that there is not, a value that it can't have.
     """
-    found = {}
+    values = {}
     for key, entry in (loaded.scenario.unknown or {}).items():
-        own = f"{UNKNOWN}.{key}"
-        place = loaded.place(own)
+        unknown_key = f"{UNKNOWN}.{key}"
+        place = loaded.place(unknown_key)
         n_values = N_PRICED if key.startswith(PRICES) else N_TRIED
         try:
-            found[key] = values_along(f"{entry.low}:{entry.high}:lin{n_values}")
+            values[key] = values_along(f"{entry.low}:{entry.high}:lin{n_values}")
         except ParameterError as error:
-            raise ScenarioError.at(place, f"low to high {error}", own) from None
-        for end in (found[key].written[0], found[key].written[-1]):
+            raise ScenarioError.at(place, f"low to high {error}", unknown_key) from None
+        for end in (values[key].written[0], values[key].written[-1]):
             loaded.varied({key: end}, lambda _, place=place: place)  # type: ignore[misc]
-    return found
+    return values
 
 
 # ----------------------------------------------------------------------------------- validating
@@ -207,44 +208,23 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
 
 def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) -> LoadedScenario:
     plain, in_steps = _without_steps(data)
-    scenario, found = None, list[tuple[tuple[int | str, ...], str]]()
     try:
-        rules = checks(scenario := Scenario.model_validate(plain))
+        scenario = Scenario.model_validate(plain)
     except ValidationError as error:
-        found = [(one["loc"], one["msg"]) for one in error.errors()]
-        wrong = {str(loc[0]) for loc, _ in found}
-        is_known = wrong <= Scenario.model_fields.keys()  # else it may be any section's
-        rules = checks(_part(plain, wrong), is_part=True) if is_known else iter(())
-    found += [(tuple(key.split(".")), message) for key, message in rules]
-    if found or scenario is None:
         problems = []
-        for loc, message in found:
-            key = written_key(loc, data)
+        for details in error.errors(include_url=False):
+            key, message = written_key(details["loc"], data), details["msg"]
             for hours, steps in in_steps.items():
                 message = message.replace(hours, steps)
             problems.append(Problem(_nearest(places, key), one_line(key), message))
-        in_file = sorted(dict.fromkeys(problems), key=lambda one: (one.place.line or 0, one.key))
-        raise ScenarioError(in_file)
+        in_file = sorted(dict.fromkeys(problems), key=lambda p: (p.place.line or 0, p.key))
+        raise ScenarioError(in_file) from None
     loaded, failures = LoadedScenario(scenario, path, data, places), scenario.failures
     if not isinstance(failures, TraceFailures):
         return loaded
-    file = loaded.input_file(failures.file, "failures.file", _said_of(failures.spec.format))
-    return replace(loaded, trace_path=file)
-
-
-def _said_of(format_name: str | None) -> str:
-    """What the file of a format is, and where it comes from."""
-    return format_of(format_name).source if format_name else A_LOG
-
-
-def _part(data: dict[str, Plain], wrong: Collection[str]) -> Scenario:
-    """The scenario without the sections that are wrong: who asks for them has an AttributeError."""
-    anything: dict[str, Any] = dict.fromkeys(wrong, (Any, None))
-    model: type[Scenario] = create_model("Part", __base__=Scenario, **anything)
-    part = model.model_validate(data)
-    for key in wrong:
-        del part.__dict__[key]
-    return part
+    form = failures.spec.format
+    source = format_of(form).source if form else A_LOG
+    return replace(loaded, trace_path=loaded.input_file(failures.file, "failures.file", source))
 
 
 def _without_steps(data: dict[str, Plain]) -> tuple[dict[str, Plain], dict[str, str]]:
@@ -257,14 +237,14 @@ def _without_steps(data: dict[str, Plain]) -> tuple[dict[str, Plain], dict[str, 
 
     def hours(value: Plain) -> Plain:
         if isinstance(value, list):
-            return [hours(one) for one in value]
+            return [hours(entry) for entry in value]
         if isinstance(value, dict):
-            return {key: one if key == "name" else hours(one) for key, one in value.items()}
+            return {key: entry if key == "name" else hours(entry) for key, entry in value.items()}
         match = re.fullmatch(IN_STEPS, value) if isinstance(value, str) else None
         if match is None:
             return value
         in_hours = f"{float(match[1]) * step_h!r} h"
-        in_steps[f"`{in_hours}`"] = shown(value)
+        in_steps[f"`{in_hours}`"] = quoted(value)
         return in_hours
 
     plain = {key: hours(value) if key == "recovery" else value for key, value in data.items()}
@@ -281,31 +261,22 @@ def _nearest(places: Mapping[str, Place], key: str) -> Place:
 # ------------------------------------------------------------------------------------ overriding
 
 
-def _override(
-    data: dict[str, Plain], overrides: Sequence[str], places: dict[str, Place], option: str
-) -> None:
+def _override(data: dict[str, Plain], overrides: Sequence[str], places: dict[str, Place]) -> None:
     """Write each override into `data`. Raises ScenarioError with all that have no place."""
     problems: list[Problem] = []
     for override in overrides:
-        own, _, assignment = override.partition(" ") if override.startswith("--") else ("",) * 3
+        alias, _, assignment = override.partition(" ") if override.startswith("--") else ("",) * 3
         key, equals, text = (assignment or override).partition("=")
         key = key.strip()
-        place = Place(own if assignment else f"{option} {one_line(key)}")
+        place = Place(alias if assignment else f"--set {one_line(key)}")
         try:
             if not equals or not key:
-                raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
+                raise ScenarioError.at(Place(f"--set {one_line(override)}"), EXAMPLE)
             put(data, key, read_yaml(text, place.file)[0], places, place)
         except ScenarioError as error:
             problems += error.problems
     if problems:
         raise ScenarioError(problems)
-
-
-def _vary(data: dict[str, Plain], axes: Sequence[str], places: dict[str, Place]) -> None:
-    """Write axes into the section `sweep`, instead of the file's own."""
-    over = said_axes(axes)
-    put(data, "sweep.over", over, places, Place("--over"))
-    places |= {f"sweep.over.{key}": Place(f"--over {one_line(key)}") for key in over}
 
 
 def said_axes(axes: Sequence[str]) -> dict[str, Any]:
@@ -332,44 +303,46 @@ def put(
 
     Sections that are missing are made. Raises ScenarioError where the key has no place.
     """
-    here: Any = data
-    path, rest = "", key.split(".")
-    if not all(rest):
+    section: Any = data
+    path, parts = "", key.split(".")
+    if not all(parts):
         raise ScenarioError.at(place, EXAMPLE)
     while True:
-        step, n_used = _step(here, rest, place)
-        path, rest = dotted(path, step), rest[n_used:]
-        if not rest:
+        step, n_used = _step(section, parts, place)
+        path, parts = dotted(path, step), parts[n_used:]
+        if not parts:
             break
-        if isinstance(here, dict) and here.get(step) is None:
-            here[step] = {}
+        if isinstance(section, dict) and section.get(step) is None:
+            section[step] = {}
             places[path] = place
-        if isinstance(here, list) and isinstance(here[step], str) and path.startswith("recovery."):
-            here[step] = {"strategy": here[step]}  # the short form, spelled out
-        here = here[step]
-    others = INSTEAD_OF.get(re.sub(r"^recovery\.\d+", "recovery", path), ())
-    for other in others if value is not None else ():
-        here.pop(other, None)
-    here[step] = value
-    for stale in [one for one in places if f"{one}.".startswith(f"{path}.")]:
+        if isinstance(section[step], str) and re.fullmatch(r"recovery\.\d+", path):
+            section[step] = {"strategy": section[step]}  # the short form, spelled out
+        section = section[step]
+    replaced = INSTEAD_OF.get(re.sub(r"^recovery\.\d+", "recovery", path), ())
+    for replaced_key in replaced if value is not None else ():
+        section.pop(replaced_key, None)
+    section[step] = value
+    for stale in [below for below in places if f"{below}.".startswith(f"{path}.")]:
         del places[stale]
     places[path] = place
 
 
-def _step(section: Any, rest: list[str], place: Place) -> tuple[Any, int]:
+def _step(section: Any, parts: list[str], place: Place) -> tuple[Any, int]:
     """The key or number of the next section, and how many parts of the dotted key name it."""
     if isinstance(section, dict):
-        return rest[0], 1
+        return parts[0], 1
     if not isinstance(section, list):
-        message = f"{shown(rest[0])} has no place: what holds it is {shown(section)}, not a section"
+        message = (
+            f"{quoted(parts[0])} has no place: what holds it is {quoted(section)}, not a section"
+        )
         raise ScenarioError.at(place, message)
     numbers = {_name(entry): i for i, entry in reversed([*enumerate(section)])}
     names = ", ".join(one_line(name) for name in reversed(numbers) if name)
     numbers |= {str(i): i for i in range(len(section))}
-    for n_used in range(len(rest), 0, -1):  # a name may hold dots
-        if (name := ".".join(rest[:n_used])) in numbers:
+    for n_used in range(len(parts), 0, -1):  # a name may hold dots
+        if (name := ".".join(parts[:n_used])) in numbers:
             return numbers[name], n_used
-    message = f"no entry {shown(rest[0])}: give a number from 0 to {len(section) - 1} or a name: "
+    message = f"no entry {quoted(parts[0])}: give a number from 0 to {len(section) - 1} or a name: "
     raise ScenarioError.at(place, message + (names or "none with a name"))
 
 

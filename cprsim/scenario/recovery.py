@@ -99,11 +99,11 @@ def section(record: type[Any], **defaults: Any) -> Any:
     """A record as a section of a scenario, whose validation makes the record."""
     hints = get_type_hints(record)
     entries: dict[str, Any] = {
-        one.name: (
-            WRITTEN_AS.get(one.name) or WRITTEN_AS.get(hints[one.name], hints[one.name]),
-            defaults.get(one.name, ... if one.default is MISSING else one.default),
+        field.name: (
+            WRITTEN_AS.get(field.name) or WRITTEN_AS.get(hints[field.name], hints[field.name]),
+            defaults.get(field.name, ... if field.default is MISSING else field.default),
         )
-        for one in fields(record)
+        for field in fields(record)
     }
     model = create_model(record.__name__, __base__=Model, __doc__=record.__doc__, **entries)
     return Annotated[model, AfterValidator(lambda made: record(**dict(made)))]
@@ -156,17 +156,19 @@ KINDS: dict[Any, Any] = {  # of options, and types of records
 def options_model(*systems: str) -> type[Model]:
     """The section of the options of systems; each option says which of them have it."""
     kinds: dict[str, dict[Any, Any]] = {}
-    meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
+    meanings: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
     for system in systems:
-        for key, one in SYSTEMS[system].options.items():
-            kinds.setdefault(key, {})[one.kind] = KINDS[one.kind]
-            meant.setdefault(key, {}).setdefault(one.meaning, []).append(system)
+        for key, option in SYSTEMS[system].options.items():
+            kinds.setdefault(key, {})[option.kind] = KINDS[option.kind]
+            meanings.setdefault(key, {}).setdefault(option.meaning, []).append(system)
     entries: dict[str, Any] = {}
     for key, of in kinds.items():
-        said = ". ".join(f"{', '.join(which)}: {words}" for words, which in meant[key].items())
+        description = ". ".join(
+            f"{', '.join(of_systems)}: {words}" for words, of_systems in meanings[key].items()
+        )
         written_as: Any = Union[*of.values(), None]
-        own = f"{key}_"  # a plain name may be one of the model's own
-        entries[own] = (written_as, Field(None, alias=key, description=said))
+        field_name = f"{key}_"  # a plain name may be one of the model's own
+        entries[field_name] = (written_as, Field(None, alias=key, description=description))
     return create_model("Options", __base__=Model, __doc__="Options of systems.", **entries)
 
 
@@ -181,8 +183,8 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
     try:
         options_model(system).model_validate(written or {})
     except ValidationError as error:
-        for one in error.errors(include_url=False):
-            yield written_key(one["loc"], written), one["msg"]
+        for problem in error.errors(include_url=False):
+            yield written_key(problem["loc"], written), problem["msg"]
 
 
 SystemOptions = Annotated[
@@ -214,7 +216,7 @@ StrategyName = Annotated[
     AfterValidator(_known_strategy),
     WithJsonSchema({"type": "string", "enum": list(SYSTEMS)}),
 ]
-_SUMMARIES = "; ".join(f"{name}: {one.summary}" for name, one in SYSTEMS.items())
+_SUMMARIES = "; ".join(f"{name}: {entry.summary}" for name, entry in SYSTEMS.items())
 
 
 class SubSavesSection(Model):
@@ -328,7 +330,7 @@ class RecoverySection(Model):
             yield "costs", f"`{self.strategy}` {message}"
         is_settled = isinstance(self.interval, float) or self.interval == NEVER
         rules = (self.rule,) if is_settled else (self.rule, system.default("interval"))
-        for rule in [one for one in NEEDS_TARGET if one in rules][:1]:
+        for rule in [name for name in NEEDS_TARGET if name in rules][:1]:
             if "target_pls" not in system.options:
                 yield "interval", f"`{self.strategy}` has no target PLS to derive it from"
             elif self.target_pls is None:

@@ -110,11 +110,16 @@ class Scenario(Model):
         n_nodes = self.cluster.n_nodes_of
         return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
 
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """What fits in its own section but not with the others."""
+        for rule in RULES:
+            yield from rule(self)
+
     @property
     def may_have_a_curve(self) -> bool:
         """Whether it names a staleness curve, or a model that one may have been measured on."""
-        named = self.accuracy is not None and self.accuracy.curve is not None
-        return named or self.kernel is not None
+        names_curve = self.accuracy is not None and self.accuracy.curve is not None
+        return names_curve or self.kernel is not None
 
 
 def dump_scenario(scenario: Scenario) -> str:
@@ -145,20 +150,6 @@ MAX_SAVES = 1_000_000
 NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"))
 
 Found = Iterator[tuple[str, str]]
-
-
-def checks(scenario: Scenario, *, is_part: bool = False) -> Found:
-    """(dotted key, message) of what fits in its own section but not with the others.
-
-    Of a part, whose other sections are wrong, those rules find something that need none of these.
-    """
-    rules = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent
-    for rule in rules:
-        try:
-            yield from rule(scenario)
-        except AttributeError:
-            if not is_part:
-                raise
 
 
 def _of_failures(scenario: Scenario) -> Found:
@@ -206,8 +197,8 @@ def _struck_nodes_exist(scenario: Scenario, failures: JobFailures | InjectedFail
     if 0 < n_nodes < together:
         message = f"{together} nodes of role `{role}` cannot fail together: the cluster has"
         yield "together", f"{message} {n_nodes}"
-    named = failures.named_servers if isinstance(failures, InjectedFailures) else {}
-    for key, servers in named.items():
+    servers_of = failures.named_servers if isinstance(failures, InjectedFailures) else {}
+    for key, servers in servers_of.items():
         for server in servers:
             if 0 < n_nodes <= server:
                 message = f"there is no node {server} of role `{role}`: they are numbered 0 to"
@@ -216,18 +207,18 @@ def _struck_nodes_exist(scenario: Scenario, failures: JobFailures | InjectedFail
 
 def _role_exists(scenario: Scenario, role: str, key: str) -> Found:
     if not scenario.n_nodes_of.get(role):
-        known = ", ".join(name for name, n in scenario.n_nodes_of.items() if n)
-        yield key, f"the cluster has no node of role `{role}`; it has: {known}"
+        roles = ", ".join(name for name, n in scenario.n_nodes_of.items() if n)
+        yield key, f"the cluster has no node of role `{role}`; it has: {roles}"
 
 
 def _instants_are_reached(failures: InjectedFailures, useful_h: float) -> Found:
-    last_h, which = useful_h, f"the job of {useful_h:g} h"
+    last_h, end = useful_h, f"the job of {useful_h:g} h"
     if failures.clock is not Clock.PROGRESS:
         last_h *= STOPPED_BEYOND
-        which = f"{STOPPED_BEYOND:g} times {which}, at which it is given up"
+        end = f"{STOPPED_BEYOND:g} times {end}, at which it is given up"
     for i, at_h in enumerate(failures.at_h or ()):
         if at_h >= last_h:
-            yield f"at.{i}", f"{at_h:g} h lies beyond {which}"
+            yield f"at.{i}", f"{at_h:g} h lies beyond {end}"
 
 
 def _not_too_many(expected: float, key: str) -> Found:
@@ -249,14 +240,14 @@ def _of_cluster(scenario: Scenario) -> Found:
 def _of_costs(scenario: Scenario) -> Found:
     """What follows from bytes has bytes, and a link or a storage to go over."""
     cluster = scenario.cluster
-    own = {f"recovery.{i}.costs": entry.costs for i, entry in enumerate(scenario.recovery)}
-    given: dict[str, object] = {}
-    for key, costs in {"costs": scenario.costs, **own}.items():
+    of_entries = {f"recovery.{i}.costs": entry.costs for i, entry in enumerate(scenario.recovery)}
+    cost_at: dict[str, object] = {}
+    for key, costs in {"costs": scenario.costs, **of_entries}.items():
         if costs is not None:
-            given[f"{key}.load"] = costs.load
-            given[f"{key}.save"] = costs.save and costs.save.stall
-            given[f"{key}.save.background"] = costs.save and costs.save.background
-    for key, cost in given.items():
+            cost_at[f"{key}.load"] = costs.load
+            cost_at[f"{key}.save"] = costs.save and costs.save.stall
+            cost_at[f"{key}.save.background"] = costs.save and costs.save.background
+    for key, cost in cost_at.items():
         if isinstance(cost, str):
             if scenario.storage is None:
                 yield key, "`transfer` needs `storage: {bandwidth: ...}`"
@@ -265,8 +256,8 @@ def _of_costs(scenario: Scenario) -> Found:
                 yield key, f"`transfer` needs {needs}"
         if isinstance(cost, OverLink):
             if cost.link not in cluster.links:
-                known = ", ".join(cluster.links) or "none"
-                yield key, f"there is no link `{cost.link}` in `cluster.links`; it has: {known}"
+                links = ", ".join(cluster.links) or "none"
+                yield key, f"there is no link `{cost.link}` in `cluster.links`; it has: {links}"
             if cluster.shard_bytes is None:
                 yield key, "a link needs what goes over it: give the state of a node in `cluster`"
 
@@ -275,21 +266,21 @@ def _of_recovery(scenario: Scenario) -> Found:
     useful_h = scenario.job.useful_h
     names = [entry.name for entry in scenario.recovery]
     for i, entry in enumerate(scenario.recovery):
-        own = f"recovery.{i}"
+        key = f"recovery.{i}"
         if (first := names.index(entry.name)) < i:
             message = f"`{entry.name}` is there already (entry {first + 1}): give this one another "
-            yield own, f"{message}name, for example `name: {entry.name}-2`"
+            yield key, f"{message}name, for example `name: {entry.name}-2`"
         if not scenario.cluster.emb_ps and entry.strategy in NEEDS_SERVERS:
             message = f"`{entry.strategy}` reloads embedding servers one by one; workers go back "
-            yield f"{own}.strategy", f"{message}together: take `full` or a recovery system"
+            yield f"{key}.strategy", f"{message}together: take `full` or a recovery system"
         if isinstance(entry.interval, float) and useful_h / entry.interval > MAX_SAVES:
             message = f"makes {useful_h / entry.interval:.3g} saves in {useful_h:g} h; at most"
-            yield f"{own}.interval", f"{message} {MAX_SAVES} make sense"
+            yield f"{key}.interval", f"{message} {MAX_SAVES} make sense"
         if entry.costs is not None and scenario.sync is not None:
-            yield f"{own}.costs", "does not go with `sync`: change the section `costs`"
+            yield f"{key}.costs", "does not go with `sync`: change the section `costs`"
         if entry.costs is not None and entry.costs.detect is not None and scenario.scopes:
             message = "does not go with `scopes`: each scope has its own `detect`"
-            yield f"{own}.costs.detect", message
+            yield f"{key}.costs.detect", message
 
 
 def _of_sync(scenario: Scenario) -> Found:
@@ -317,8 +308,8 @@ def _of_scopes(scenario: Scenario) -> Found:
         yield "scopes", f"the shares add up to {sum(shares):g}; they must add up to 1"
     names = [scope.name for scope in scopes]
     for i, scope in enumerate(scopes):
-        if scope.failures is not None and (own := scope.failures.clock) != clock:
-            message = f"is `{own}`: failures of one job age on one clock, and `failures` has"
+        if scope.failures is not None and (own_clock := scope.failures.clock) != clock:
+            message = f"is `{own_clock}`: failures of one job age on one clock, and `failures` has"
             yield f"scopes.{i}.failures.clock", f"{message} `{clock}`"
         if scope.name in names[:i]:
             yield f"scopes.{i}.name", f"`{scope.name}` is there already"
@@ -335,3 +326,6 @@ def _of_silent(scenario: Scenario) -> Found:
         if scope.name == SILENT:
             message = f"`{SILENT}` is what errors of the section `silent` are called"
             yield f"scopes.{i}.name", message
+
+
+RULES = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent

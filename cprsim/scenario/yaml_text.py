@@ -46,22 +46,22 @@ def read_yaml(text: str, file: Path | str) -> tuple[Plain, dict[str, Place]]:
             message = f"tag {one_line(node.tag)} is not allowed: write it plainly"
             problems.append(Problem(place, "", message))
         if isinstance(node, yaml.SequenceNode):
-            return [plain(one, dotted(key, i)) for i, one in enumerate(node.value)]
+            return [plain(entry, dotted(key, i)) for i, entry in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode):
             return scalar(node.value) if node.style is None else str(node.value)
-        found: dict[str, Plain] = {}
+        mapping: dict[str, Plain] = {}
         for name, value in node.value:
             below, place = dotted(key, name.value), _place(file, name)
             if not isinstance(name, yaml.ScalarNode):
                 message = "a key must be plain text (is a ${...} or a {...} unquoted?)"
                 raise ScenarioError.at(place, message)
-            if name.value in found:
+            if name.value in mapping:
                 message = f"is there twice: line {places[below].line} has it already"
                 problems.append(Problem(place, one_line(below), message))
                 continue
             places[below] = place
-            found[name.value] = plain(value, below)
-        return found
+            mapping[name.value] = plain(value, below)
+        return mapping
 
     try:
         root = yaml.compose(text, Loader=_Loader)
@@ -69,8 +69,8 @@ def read_yaml(text: str, file: Path | str) -> tuple[Plain, dict[str, Place]]:
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         place = Place(file, mark and mark.line + 1)
-        said = [getattr(error, name, None) for name in ("problem", "context", "reason")]
-        why = next(filter(None, said), "nested too deeply, or in itself")
+        words = [getattr(error, name, None) for name in ("problem", "context", "reason")]
+        why = next(filter(None, words), "nested too deeply, or in itself")
         complaint = f"is not valid YAML: {one_line(why, MOST_OF_A_COMPLAINT)}"
         raise ScenarioError.at(place, complaint) from None
     if problems:

@@ -141,40 +141,42 @@ class Selection:
     @property
     def chosen(self) -> Candidate:
         """The candidate that is recommended."""
-        return self.there[self.recommended]
+        return self.at_best[self.recommended]
 
     @property
-    def there(self) -> dict[str, Candidate]:
+    def at_best(self) -> dict[str, Candidate]:
         """Full recovery at its best, and all that keep the limit at theirs, by name."""
-        best = {name: one for name, one in self.best.items() if one is not None}
+        best = {name: candidate for name, candidate in self.best.items() if candidate is not None}
         return {self.full.strategy: self.full, **best}
 
     @property
     def has_systems(self) -> bool:
         """Whether a recovery system of the scenario is compared."""
-        return any(one.is_system for one in self.there.values())
+        return any(candidate.is_system for candidate in self.at_best.values())
 
     @property
     def entries(self) -> dict[str, str]:
         """What a scenario says under `recovery` to run each as selected, by name."""
-        return {name: one.entry for name, one in self.there.items()}
+        return {name: candidate.entry for name, candidate in self.at_best.items()}
 
     @property
     def finishing(self) -> dict[str, Candidate]:
         """Those under which all jobs finish."""
-        return {name: one for name, one in self.there.items() if one.finished_fraction == 1}
+        at_best = self.at_best.items()
+        return {name: best for name, best in at_best if best.finished_fraction == 1}
 
     def bills(self, prices: JobPrices | None) -> Bills:
         """The bill of each under which all jobs finish; none without prices."""
-        used = {name: (one.policy, self._use(one)) for name, one in self.finishing.items()}
+        finishing = self.finishing.items()
+        used = {name: (candidate.policy, self._use(candidate)) for name, candidate in finishing}
         return bills_of(prices, used)
 
-    def _use(self, one: Candidate) -> JobUse:
-        overhead = {OVERHEAD: one.overhead.mean * self.useful_h}
-        is_auc = self.limit.quantity == Metric.AUC and isfinite(one.loss.mean)
-        known = 0.0 if strategy_key(one.policy) is None else None
-        loss = one.loss.mean if is_auc and one.policy.leaves_stale else known
-        return JobUse(self.useful_h, overhead, one.n_saves, loss)
+    def _use(self, candidate: Candidate) -> JobUse:
+        overhead = {OVERHEAD: candidate.overhead.mean * self.useful_h}
+        is_auc = self.limit.quantity == Metric.AUC and isfinite(candidate.loss.mean)
+        lossless = 0.0 if strategy_key(candidate.policy) is None else None
+        loss = candidate.loss.mean if is_auc and candidate.policy.leaves_stale else lossless
+        return JobUse(self.useful_h, overhead, candidate.n_saves, loss)
 
 
 # --------------------------------------------------------------------------- its results folder
@@ -208,27 +210,27 @@ def candidate_rows(selection: Selection) -> pd.DataFrame:
     """
     parts = [
         ("full", selection.full),
-        *(("best", one) for one in selection.best.values() if one is not None),
-        *((f"formula {one.rule}", one) for one in selection.formula),
-        *(("front", one) for front in selection.front.values() for one in front),
+        *(("best", candidate) for candidate in selection.best.values() if candidate is not None),
+        *((f"formula {candidate.rule}", candidate) for candidate in selection.formula),
+        *(("front", candidate) for front in selection.front.values() for candidate in front),
     ]
     rows = [
         {
             "part": part,
-            "strategy": one.strategy,
-            "option": one.option,
-            "interval_h": one.policy.interval_h,
-            "n_saves": one.n_saves,
-            "on_failure": one.policy.on_failure,
-            "finished_fraction": one.finished_fraction,
-            **one.overhead.columns("overhead_fraction"),
-            **one.pls.columns("pls"),
-            **one.loss.columns("loss"),
-            **one.benefit.columns("benefit_fraction"),
-            "upper_bound": one.held,
-            "keeps": one.keeps,
-            "beyond_fraction": one.beyond_fraction,
+            "strategy": candidate.strategy,
+            "option": candidate.option,
+            "interval_h": candidate.policy.interval_h,
+            "n_saves": candidate.n_saves,
+            "on_failure": candidate.policy.on_failure,
+            "finished_fraction": candidate.finished_fraction,
+            **candidate.overhead.columns("overhead_fraction"),
+            **candidate.pls.columns("pls"),
+            **candidate.loss.columns("loss"),
+            **candidate.benefit.columns("benefit_fraction"),
+            "upper_bound": candidate.held,
+            "keeps": candidate.keeps,
+            "beyond_fraction": candidate.beyond_fraction,
         }
-        for part, one in parts
+        for part, candidate in parts
     ]
     return pd.DataFrame(rows)

@@ -35,13 +35,13 @@ class Decided:
         return self.chosen is self.full
 
     @property
-    def there(self) -> dict[str, Priced]:
+    def within_limit(self) -> dict[str, Priced]:
         """The options that keep the limit, by name."""
-        return {name: one for name, one in self.best.items() if one is not None}
+        return {name: priced for name, priced in self.best.items() if priced is not None}
 
 
 def decide(
-    bench: Bench, worth: float = WORTH_TRYING, step: Callable[[], None] = lambda: None
+    bench: Bench, most_times: float = WORTH_TRYING, step: Callable[[], None] = lambda: None
 ) -> Decided:
     """Full recovery at its best, every option within the limit, and which of them to take.
 
@@ -49,29 +49,29 @@ def decide(
     the paired difference lies above 0); between options that cannot be told apart, the one that
     comes first. Where none does, it is full recovery.
     """
-    full, found = cheapest_of(bench, FULL), {}
+    full, best_of = cheapest_of(bench, FULL), {}
     for name in bench.options:
         if name != FULL:
-            found[name] = best(bench, name, full, worth)
+            best_of[name] = best(bench, name, full, most_times)
         step()
     chosen = full
-    for one in found.values():
-        if one is not None and _is_priced(one, bench.limit) and one.surely_cheaper(chosen):
-            chosen = one
-    return Decided(full, found, chosen)
+    for priced in best_of.values():
+        if priced is not None and is_priced(priced, bench.limit) and priced.surely_cheaper(chosen):
+            chosen = priced
+    return Decided(full, best_of, chosen)
 
 
-def _is_priced(one: Priced, limit: Limit) -> bool:
+def is_priced(priced: Priced, limit: Limit) -> bool:
     """Whether all that a candidate loses of accuracy is in what is held to the limit."""
-    return one.policy.loses_as is None or bool(limit.metric and one.lost.loss.any())
+    return priced.policy.loses_as is None or bool(limit.metric and priced.lost.loss.any())
 
 
 def fit_tails(bench: Bench, decided: Decided) -> Decided:
     """The decision once the last piece of the job has the length that loses least."""
-    for name, one in decided.there.items():
+    for name, priced in decided.within_limit.items():
         has_interval = bench.options[name].interval is not None
-        if one.n_writes > 0 and one.policy.leaves_stale and has_interval:
-            bench.tails[name] = best_tail(bench, name, one.n_writes)
+        if priced.n_writes > 0 and priced.policy.leaves_stale and has_interval:
+            bench.tails[name] = best_tail(bench, name, priced.n_writes)
     unchanged = all(tail == 1.0 for tail in bench.tails.values())
     return decided if unchanged else decide(bench)
 
@@ -83,20 +83,20 @@ def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
     taken the curve does not tell from its own (the 95 % interval of the difference has 0 in it;
     errors of two strategies count as independent).
     """
-    taken, there = decided.chosen, decided.there
-    if taken.policy.sub_saves is None:
+    chosen, within_limit = decided.chosen, decided.within_limit
+    if chosen.policy.sub_saves is None:
         return decided, ()
-    hardly = HARDLY_LESS * decided.full.more_than(taken).mean
-    if WHOLE in there:  # what costs more than it is neither simple nor cheap
-        hardly = min(hardly, max(there[WHOLE].more_than(taken).mean, 0.0))
+    hardly = HARDLY_LESS * decided.full.more_than(chosen).mean
+    if WHOLE in within_limit:  # what costs more than it is neither simple nor cheap
+        hardly = min(hardly, max(within_limit[WHOLE].more_than(chosen).mean, 0.0))
     alike = []
-    for name, one in there.items():
+    for name, priced in within_limit.items():
         if not bench.options[name].is_strategy:
             continue
-        lost, own = bench.price(name, [taken.policy.interval_h])[0].lost, taken.lost
-        errors = np.hypot(lost.standard_error, own.standard_error)
-        degrees = min(lost.degrees, own.degrees)
-        more = Prediction(lost.loss - own.loss, errors, lost.beyond, degrees)
-        if more.mean().interval()[0] <= 0 and not one.more_than(taken).mean > hardly:
+        lost, lost_by_chosen = bench.price(name, [chosen.policy.interval_h])[0].lost, chosen.lost
+        errors = np.hypot(lost.standard_error, lost_by_chosen.standard_error)
+        degrees = min(lost.degrees, lost_by_chosen.degrees)
+        more = Prediction(lost.loss - lost_by_chosen.loss, errors, lost.beyond, degrees)
+        if more.mean().interval()[0] <= 0 and not priced.more_than(chosen).mean > hardly:
             alike.append(name)
-    return replace(decided, chosen=there[alike[0]]), tuple(alike)
+    return replace(decided, chosen=within_limit[alike[0]]), tuple(alike)

@@ -44,8 +44,8 @@ class Limit:
 
     def bound(self, lost: Prediction) -> float:
         """The upper bound, over some replications, that must not lie above `most`."""
-        found = lost.mean() if self.risk is None else quantile_loss(lost, self.risk)
-        return found.quantile(self.confidence)
+        loss = lost.mean() if self.risk is None else quantile_loss(lost, self.risk)
+        return loss.quantile(self.confidence)
 
 
 def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
@@ -92,14 +92,14 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
     section = loaded.scenario.accuracy
     if section is None:
         return None
-    known = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
-    named = {Metric(name): most for name, most in (section.max_loss or {}).items()}
-    found = [(what, most) for what, most in (known | named).items() if most is not None]
-    if len(found) > 1:
-        raise wrong(loaded, "accuracy", f"there are {len(found)} limits: keep one of {HOW}")
-    if not found:
+    by_key = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
+    by_metric = {Metric(name): most for name, most in (section.max_loss or {}).items()}
+    limits = [(what, most) for what, most in (by_key | by_metric).items() if most is not None]
+    if len(limits) > 1:
+        raise wrong(loaded, "accuracy", f"there are {len(limits)} limits: keep one of {HOW}")
+    if not limits:
         return None
-    if priced and found[0][0] != PLS and chosen_curve(loaded) is None:
+    if priced and limits[0][0] != PLS and chosen_curve(loaded) is None:
         message = (
             "no staleness curve applies, so that an accuracy limit means nothing: name one with "
             f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
@@ -107,7 +107,7 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
         )
         raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
     risk = None if section.risk == "mean" else float(section.risk)
-    return Limit(*found[0], section.confidence, risk)
+    return Limit(*limits[0], section.confidence, risk)
 
 
 def wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:

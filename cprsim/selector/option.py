@@ -105,14 +105,18 @@ def options_of(
     Raises ParameterError where a system has the name of a strategy.
     """
     listed = experiment.scenario.recovery
-    cut = {one.strategy: one.sub_saves for one in reversed(listed) if one.sub_saves is not None}
+    cut = {
+        entry.strategy: entry.sub_saves for entry in reversed(listed) if entry.sub_saves is not None
+    }
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     options = {name: strategy(name, cut.get(name)) for name in strategies if has_servers}
-    for one in (one for one in listed if one.strategy not in STRATEGIES):
-        if one.name == FULL or one.name in options:
+    for entry in listed:
+        if entry.strategy in STRATEGIES:
+            continue
+        if entry.name == FULL or entry.name in options:
             raise ParameterError(
-                f"`{one.name}` is compared as the strategy of that name: give the recovery system "
-                f"`{one.strategy}` another `name`"
+                f"`{entry.name}` is compared as the strategy of that name: give the recovery "
+                f"system `{entry.strategy}` another `name`"
             )
-        options[one.name] = PricedEntry(one)
+        options[entry.name] = PricedEntry(entry)
     return options

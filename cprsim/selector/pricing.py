@@ -85,8 +85,9 @@ class Bench:
     # option; all of it where none is named
     tails: dict[str, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not know
-    _known: dict[tuple[str, float], Priced] = field(init=False, default_factory=dict)
+    _simulated: dict[tuple[str, float], Priced] = field(init=False, default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
+    # a policy takes milliseconds to plan, and is asked for at each simulation
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
     _kinds: dict[str, object] = field(init=False, default_factory=dict)
 
@@ -96,15 +97,15 @@ class Bench:
     @property
     def losing(self) -> list[str]:
         """The options that lose samples."""
-        return [name for name, one in self.options.items() if one.loses(self.experiment)]
+        return [name for name, option in self.options.items() if option.loses(self.experiment)]
 
     def price(self, name: str, intervals_h: Iterable[float]) -> list[Priced]:
         """The candidates of one option at some intervals [h], in order."""
-        wanted = list(intervals_h)
-        new = [*dict.fromkeys(w for w in wanted if (name, w) not in self._known)]
+        wanted_h = list(intervals_h)
+        new = [*dict.fromkeys(h for h in wanted_h if (name, h) not in self._simulated)]
         for at in range(0, len(new), AT_ONCE):
             self._simulate(name, new[at : at + AT_ONCE])
-        return [self._known[name, interval_h] for interval_h in wanted]
+        return [self._simulated[name, interval_h] for interval_h in wanted_h]
 
     def with_writes(self, name: str, n_writes: Iterable[int]) -> list[Priced]:
         """The candidates of one option with so many writes each."""
@@ -122,28 +123,23 @@ class Bench:
     def kind(self, name: str) -> object:
         """Equal for options that differ by nothing that a simulation sees."""
         if name not in self._kinds:
-            option, kind = self.options[name], None
+            option, self._kinds[name] = self.options[name], name
             if option.is_strategy and option.entry.costs is None:
                 policy = self.policy(name, self.experiment.useful_h)
                 parts = policy.sub_saves
                 cut = parts and (parts.fraction, parts.bytes_share, parts.extra_h)
-                kind = policy.on_failure, cut
-            self._kinds[name] = kind or name
+                self._kinds[name] = policy.on_failure, cut
         return self._kinds[name]
 
     def _simulate(self, name: str, intervals_h: list[float]) -> None:
-        kind = self.kind(name)
-        alike = {
-            other: [self.policy(other, interval_h) for interval_h in intervals_h]
-            for other in self.options
-            if self.kind(other) == kind
-        }
-        policies = tuple(replace(one, name=str(at)) for at, one in enumerate(alike[name]))
-        experiment = replace(self.experiment, policies=policies)
-        outcome = pipeline.simulate(experiment, failures=self._failures)
-        for other, made in alike.items():
-            for interval_h, policy, one in zip(intervals_h, made, outcome.strategies, strict=True):
-                self._known[other, interval_h] = self._priced(other, policy, one)
+        policies = [self.policy(name, interval_h) for interval_h in intervals_h]
+        numbered = tuple(replace(policy, name=str(n)) for n, policy in enumerate(policies))
+        experiment = replace(self.experiment, policies=numbered)
+        simulated = pipeline.simulate(experiment, failures=self._failures).strategies
+        for twin in (other for other in self.options if self.kind(other) == self.kind(name)):
+            for interval_h, outcome in zip(intervals_h, simulated, strict=True):
+                policy = self.policy(twin, interval_h)
+                self._simulated[twin, interval_h] = self._priced(twin, policy, outcome)
 
     def saves(self, name: str) -> tuple[float, float]:
         """The shortest interval that an option takes, and the mean stall of a write [h, h].
@@ -152,28 +148,28 @@ class Bench:
         """
         if name not in self._saves:
             useful_h, is_strategy = self.experiment.useful_h, self.options[name].is_strategy
-            one = self._capture(name, useful_h if is_strategy else SHORT * useful_h)
-            stall_h = 0.0 if one is None or one.stall is None else one.stall.mean_h
-            shortest_h = 0.0 if one is None or is_strategy else one.every_h or 0.0
+            capture = self._capture(name, useful_h if is_strategy else SHORT * useful_h)
+            stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
+            shortest_h = 0.0 if capture is None or is_strategy else capture.every_h or 0.0
             self._saves[name] = shortest_h, stall_h
         return self._saves[name]
 
     def own_interval_h(self, name: str) -> float | None:
         """The interval of an option as its entry has it [h]; None: it can't be told."""
-        one = self._capture(name, None)
-        return None if one is None else one.every_h
+        capture = self._capture(name, None)
+        return None if capture is None else capture.every_h
 
     def _capture(self, name: str, interval_h: float | None) -> Capture | None:
         """What an option saves at the interval that is chosen, at one interval."""
         option, longest_h = self.options[name], self.experiment.useful_h
-        for place, one in enumerate(option.policy_at(self.experiment, longest_h).captures):
-            if one.every_h is not None and isclose(one.every_h, option.part * longest_h):
+        for place, capture in enumerate(option.policy_at(self.experiment, longest_h).captures):
+            if capture.every_h is not None and isclose(capture.every_h, option.part * longest_h):
                 captures = option.policy_at(self.experiment, interval_h).captures
                 return captures[place] if place < len(captures) else None
         return None
 
-    def _priced(self, name: str, policy: Policy, one: StrategyOutcome) -> Priced:
-        costs, losses, useful_h = one.costs, one.losses, self.experiment.useful_h
+    def _priced(self, name: str, policy: Policy, outcome: StrategyOutcome) -> Priced:
+        costs, losses, useful_h = outcome.costs, outcome.losses, self.experiment.useful_h
         finished, done_h = costs.finished, np.full(len(costs.finished), useful_h)
         if self.experiment.scenario.job.horizon_h is not None:
             done_h = np.where(finished, costs.useful_h, useful_h)
@@ -187,20 +183,22 @@ class Bench:
             finished_fraction=float(finished.mean()),
             overhead=costs.wall_h / done_h - 1.0,
             pls=pls,
-            lost=self._lost(policy, one, pls),
+            lost=self._lost(policy, outcome, pls),
         )
 
-    def _lost(self, policy: Policy, one: StrategyOutcome, pls: Floats) -> Prediction:
+    def _lost(self, policy: Policy, outcome: StrategyOutcome, pls: Floats) -> Prediction:
         """What each replication loses in the quantity that is limited."""
         metric, curve = self.limit.metric, self.experiment.curve
         if metric is None:
             return pls_alone(pls)
         lost = None
         if curve is not None:
-            lost = curve.predict(policy, metric, one.losses, one.costs, self.experiment.useful_h)
+            lost = curve.predict(
+                policy, metric, outcome.losses, outcome.costs, self.experiment.useful_h
+            )
         if lost is None:
             assert not policy.leaves_stale, "only options that the curve knows are compared"
-            return nothing_lost(one.costs.n_replications)
+            return nothing_lost(outcome.costs.n_replications)
         return lost
 
 
@@ -214,17 +212,17 @@ def bench_of(
             f"{n or 'a precision in place of'} replications: a selection needs a number of "
             f"them, {FEWEST_REPLICATIONS} at least, to tell a mean from noise"
         )
-    given = options_of(experiment) if options is None else options
-    known = {FULL: strategy(FULL), **_known(experiment, limit, given)}
-    return Bench(experiment, known, limit, left_out=tuple(given.keys() - known.keys()))
+    compared = options_of(experiment) if options is None else options
+    priceable = {FULL: strategy(FULL), **_priceable(experiment, limit, compared)}
+    return Bench(experiment, priceable, limit, left_out=tuple(compared.keys() - priceable.keys()))
 
 
-def _known(
+def _priceable(
     experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry]
 ) -> dict[str, PricedEntry]:
     """The options whose loss can be told; those that lose nothing are among them."""
     metric, curve = limit.metric, experiment.curve
-    losing = {name for name, one in options.items() if one.loses(experiment)}
+    losing = {name for name, option in options.items() if option.loses(experiment)}
     if metric is None or not losing:
         return dict(options)
     if curve is None:
@@ -234,18 +232,18 @@ def _known(
             f"curve {curve.name} is not fit for use, so that nothing is recommended by it: "
             f"{'; '.join(unfit)}"
         )
-    known = {
-        name: one
-        for name, one in options.items()
+    priceable = {
+        name: option
+        for name, option in options.items()
         if name not in losing
-        or curve.of_policy(one.policy_at(experiment, experiment.useful_h), metric) is not None
+        or curve.of_policy(option.policy_at(experiment, experiment.useful_h), metric) is not None
     }
-    if not known:
+    if not priceable:
         raise ParameterError(
             f"curve {curve.name} knows none of {', '.join(options)} in {metric.value}, as they "
             f"save; it knows losses of {', '.join(curve.metrics)}"
         )
-    return known
+    return priceable
 
 
 def affordable(experiment: Experiment, *, tail: bool) -> int:

@@ -34,16 +34,16 @@ WORTH_A_TAIL = 1.01  # times the least loss: up to there pieces of equal length 
 WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
 
 
-def best(bench: Bench, name: str, full: Priced, worth: float = WORTH_TRYING) -> Priced | None:
+def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> Priced | None:
     """An option at the cheapest interval that keeps the limit; None where none does."""
     option = bench.options[name]
     if not option.reloads:
-        one = cheapest_of(bench, name)
-        if not one.policy.leaves_stale or one.keeps(bench.limit):
-            return one
+        cheapest = cheapest_of(bench, name)
+        if not cheapest.policy.leaves_stale or cheapest.keeps(bench.limit):
+            return cheapest
         if option.interval is None:
             return None
-    return best_within(bench, name, most_writes(bench, name, full, worth))
+    return best_within(bench, name, most_writes(bench, name, full, most_times))
 
 
 def cheapest_of(bench: Bench, name: str) -> Priced:
@@ -65,9 +65,9 @@ def cheapest_of(bench: Bench, name: str) -> Priced:
 def _least(bench: Bench, name: str, numbers: list[int], most: int) -> Priced:
     """The candidate of the least overhead, with at most so many writes, from some numbers on."""
     times = TIMES_FEWER if bench.options[name].is_strategy else TIMES_FEWER_OF_SYSTEMS
-    tried = bench.with_writes(name, numbers)
+    candidates = bench.with_writes(name, numbers)
     for _ in range(WIDER):
-        best, numbers = _cheapest(tried), [one.n_writes for one in tried]
+        best, numbers = _cheapest(candidates), [priced.n_writes for priced in candidates]
         wider = set()
         if best.n_writes == min(numbers) or not best.finished:
             wider.add(min(numbers) // times)
@@ -75,8 +75,10 @@ def _least(bench: Bench, name: str, numbers: list[int], most: int) -> Priced:
             wider.add(min(2 * max(numbers) + 1, most))
         if wider <= set(numbers):
             break
-        tried = _by_writes([*tried, *bench.with_writes(name, sorted(wider - set(numbers)))])
-    return _closer(bench, name, tried)
+        candidates = _by_writes(
+            [*candidates, *bench.with_writes(name, sorted(wider - set(numbers)))]
+        )
+    return _closer(bench, name, candidates)
 
 
 def _around_young(bench: Bench, save_h: float, steps: tuple[float, ...]) -> list[int]:
@@ -102,23 +104,23 @@ def _fewest_that_help(bench: Bench, name: str) -> Priced:
         fewer = int(FREE_STEP * enough.n_writes)
         between = round(exp((log(too_few + 2) + log(enough.n_writes + 1)) / 2)) - 1
         middle = fewer if too_few < 0 else between
-        one = bench.with_writes(name, [middle])[0]
-        if one.mean_overhead <= enough_overhead:
-            enough = one
+        priced = bench.with_writes(name, [middle])[0]
+        if priced.mean_overhead <= enough_overhead:
+            enough = priced
         else:
             too_few = middle
-    candidate = _as_said(bench, name, enough_overhead) if enough.n_writes == 0 else None
+    candidate = _at_own_interval(bench, name, enough_overhead) if enough.n_writes == 0 else None
     return enough if candidate is None else candidate
 
 
-def _as_said(bench: Bench, name: str, enough_overhead: float) -> Priced | None:
+def _at_own_interval(bench: Bench, name: str, enough_overhead: float) -> Priced | None:
     """A system at the scenario's interval, where that is as good as any."""
     own_h = bench.own_interval_h(name)
     if own_h is None:
         return None
     n_pieces = ceil(bench.experiment.useful_h / own_h)
-    tried = (bench.price(name, [own_h]), bench.with_writes(name, [n_pieces - 1]))
-    return next((one for (one,) in tried if one.mean_overhead <= enough_overhead), None)
+    tried = [*bench.price(name, [own_h]), *bench.with_writes(name, [n_pieces - 1])]
+    return next((priced for priced in tried if priced.mean_overhead <= enough_overhead), None)
 
 
 def most_taken(bench: Bench, name: str) -> int:
@@ -129,56 +131,57 @@ def most_taken(bench: Bench, name: str) -> int:
     return min(max(n_saves_due(shortest_h, bench.experiment.useful_h) - 1, 0), MOST_WRITES)
 
 
-def _closer(bench: Bench, name: str, tried: list[Priced]) -> Priced:
+def _closer(bench: Bench, name: str, candidates: list[Priced]) -> Priced:
     """The cheapest, once the next candidates to try are so near that they cost the same.
 
     Saving costs in proportion to n and rework to 1 / n, so that the overhead over log n is close
     to a parabola: the next to try is where the one through three candidates is lowest.
     """
     while True:
-        best = _cheapest(tried)
-        led = _lowest_of_parabola(tried, tried.index(best))
-        apart = min((abs(one.n_writes - led) for one in tried), default=0)
+        best = _cheapest(candidates)
+        led = _lowest_of_parabola(candidates, candidates.index(best))
+        apart = min((abs(priced.n_writes - led) for priced in candidates), default=0)
         if not best.finished or apart < max(1.0, FLAT * best.n_writes):
             return best
-        tried = _by_writes([*tried, *bench.with_writes(name, [led])])
+        candidates = _by_writes([*candidates, *bench.with_writes(name, [led])])
 
 
-def _lowest_of_parabola(tried: list[Priced], place: int) -> int:
+def _lowest_of_parabola(candidates: list[Priced], place: int) -> int:
     """The number of writes at the vertex of the parabola through a candidate and its neighbours."""
-    if not 0 < place < len(tried) - 1:
-        return tried[place].n_writes
-    three = tried[place - 1 : place + 2]
-    x, y = [log(one.n_writes + 1) for one in three], [one.mean_overhead for one in three]
+    if not 0 < place < len(candidates) - 1:
+        return candidates[place].n_writes
+    three = candidates[place - 1 : place + 2]
+    x = [log(priced.n_writes + 1) for priced in three]
+    y = [priced.mean_overhead for priced in three]
     if not all(isfinite(value) for value in y):
         return (three[1].n_writes + three[2].n_writes) // 2
     left, right = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
     curvature = (right - left) / (x[2] - x[0])
     if curvature <= 0:
-        return tried[place].n_writes
+        return candidates[place].n_writes
     vertex = (x[0] + x[1]) / 2 - left / (2 * curvature)
     return min(max(round(exp(vertex)) - 1, three[0].n_writes), three[2].n_writes)
 
 
-def _by_writes(tried: list[Priced]) -> list[Priced]:
-    return sorted(tried, key=lambda one: one.n_writes)
+def _by_writes(candidates: list[Priced]) -> list[Priced]:
+    return sorted(candidates, key=lambda priced: priced.n_writes)
 
 
-def _cheapest(tried: list[Priced]) -> Priced:
-    return min(tried, key=lambda one: one.mean_overhead)
+def _cheapest(candidates: list[Priced]) -> Priced:
+    return min(candidates, key=lambda priced: priced.mean_overhead)
 
 
 # --------------------------------------------------------------------------- within a limit
 
 
-def most_writes(bench: Bench, name: str, full: Priced, worth: float = WORTH_TRYING) -> int:
-    """Writes of an option that alone would cost `worth` times as much as full recovery does."""
-    write_h, taken = bench.saves(name)[1], most_taken(bench, name)
+def most_writes(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> int:
+    """Writes of an option that alone would cost so many times what full recovery does."""
+    write_h, n_most = bench.saves(name)[1], most_taken(bench, name)
     if write_h == 0:
-        return min(FREE_WRITES, taken)
-    budget_h = worth * min(full.mean_overhead, 10.0) * bench.experiment.useful_h
+        return min(FREE_WRITES, n_most)
+    budget_h = most_times * min(full.mean_overhead, 10.0) * bench.experiment.useful_h
     least = ceil(10 / bench.options[name].part)
-    return min(max(ceil(budget_h / write_h), least), taken)
+    return min(max(ceil(budget_h / write_h), least), n_most)
 
 
 def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
@@ -209,29 +212,12 @@ def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
     around = max(FEWER, round(1 / bench.options[name].part)) * near(enough)
     lowest = max(enough.n_writes - around, n_fewest)
     fewer = bench.with_writes(name, range(lowest, enough.n_writes, near(enough)))
-    return next((one for one in fewer if one.keeps(limit)), enough)
+    return next((priced for priced in fewer if priced.keeps(limit)), enough)
 
 
-def last_that_pays(bench: Bench, name: str, full: Priced) -> Priced | None:
-    """The candidate with the most writes that still surely costs less than full recovery."""
-    pays = bench.options[name].n_fewest
-    last = bench.with_writes(name, [pays])[0]
-    if not last.surely_cheaper(full):
-        return None
-    too_many = most_writes(bench, name, full) + 1
-    while too_many - pays > 1:
-        middle = (pays + too_many) // 2
-        one = bench.with_writes(name, [middle])[0]
-        if one.surely_cheaper(full):
-            pays, last = middle, one
-        else:
-            too_many = middle
-    return last
-
-
-def near(one: Priced) -> int:
+def near(priced: Priced) -> int:
     """So many writes more or less make no difference worth a simulation."""
-    return max(1, one.n_writes // NEAR)
+    return max(1, priced.n_writes // NEAR)
 
 
 def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, halve: bool) -> int:
@@ -247,15 +233,15 @@ def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, 
     return min(max(led, too_few.n_writes + 1), enough.n_writes - 1)
 
 
-def _log_ratio(one: Priced, limit: Limit) -> float:
+def _log_ratio(priced: Priced, limit: Limit) -> float:
     """Logarithm of what is held to the limit, over the limit; infinite where that is none."""
-    bound = limit.bound(one.lost) if one.finished else inf
+    bound = limit.bound(priced.lost) if priced.finished else inf
     return log(bound / limit.most) if 0 < bound < inf else copysign(inf, bound)
 
 
 def best_tail(bench: Bench, name: str, n_writes: int) -> float:
     """How long the piece after the last write should be, as a share of the others."""
     intervals_h = [bench.interval_with(name, n_writes, tail) for tail in TAILS]
-    bounds = [bench.limit.bound(one.lost) for one in bench.price(name, intervals_h)]
+    bounds = [bench.limit.bound(priced.lost) for priced in bench.price(name, intervals_h)]
     least = min(bounds)
     return TAILS[0] if bounds[0] <= least * WORTH_A_TAIL else TAILS[bounds.index(least)]

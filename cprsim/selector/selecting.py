@@ -23,11 +23,10 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.deciding import Decided, decide, fit_tails, simplest
-from cprsim.selector.flips import decide_again, flips
-from cprsim.selector.inputs import inputs_of
+from cprsim.selector.draws import decide_again, variants
+from cprsim.selector.flips import flips, inputs_of
 from cprsim.selector.limit import HOW, NO_LIMIT, limit_of, wrong
 from cprsim.selector.option import FULL, options_of
-from cprsim.selector.parameters import variants
 from cprsim.selector.pricing import Bench, Priced, affordable, bench_of
 from cprsim.selector.search import best_within, most_writes
 from cprsim.selector.unknown import sensitivity_of
@@ -56,7 +55,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, B
         options = options_of(experiment)
     except ParameterError as error:
         raise wrong(loaded, "recovery", str(error)) from None
-    limited = any(one.loses(experiment) for one in options.values())
+    limited = any(option.loses(experiment) for option in options.values())
     limit = limit_of(loaded, priced=limited)
     if limited and limit is None:
         message = f"there is no limit; say what may be lost with one of {HOW}"
@@ -70,15 +69,15 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, B
 
 def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
     """The selection, with what would make another candidate the cheapest."""
-    others = stand_ins(loaded) if bench.limit.metric else ()
+    other_curves = stand_ins(loaded) if bench.limit.metric else ()
     varied = variants(loaded, bench.experiment.simulation.replications or 0)
     with watch.progress("selecting") as on_progress:
-        selection = select(bench, on_progress, draws=varied, stand_ins=others)
+        selection = select(bench, on_progress, draws=varied, stand_ins=other_curves)
     bills = selection.bills(prices_of(loaded.scenario))
     best = cheapest_of(bills) if bills else selection.chosen.strategy
-    costs = {name: one.overhead.mean for name, one in selection.finishing.items()}
+    costs = {name: candidate.overhead.mean for name, candidate in selection.finishing.items()}
     if bills:
-        costs = {name: float(one.month.total_cents) for name, one in bills.items()}
+        costs = {name: float(bill.month.total_cents) for name, bill in bills.items()}
     unsure, accuracy = sensitivity_of(loaded, selection.entries, costs, best), ""
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
@@ -97,16 +96,16 @@ def select(
     """Choose the interval of each option, and the option, by the curve of the experiment."""
     experiment, limit, curve = bench.experiment, bench.limit, bench.experiment.curve
     explained = len(bench.options) + len(list(inputs_of(experiment))) if explain else 0
-    n_steps, done = len(bench.options) + explained + len(stand_ins) + len(draws), count(1)
+    n_steps, steps = len(bench.options) + explained + len(stand_ins) + len(draws), count(1)
 
     def step() -> None:
-        on_progress(min(next(done), n_steps), n_steps)
+        on_progress(min(next(steps), n_steps), n_steps)
 
     decided, alike = simplest(bench, fit_tails(bench, decide(bench, step=step)))
     full, chosen = decided.full, decided.chosen
 
-    def shown(one: Priced, rule: str = "") -> Candidate:
-        return candidate(one, bench, full, rule)
+    def as_candidate(priced: Priced, rule: str = "") -> Candidate:
+        return candidate_of(priced, bench, full, rule)
 
     limited = bool(bench.losing)
     fronts = _front(bench, decided, limited, step) if explain else []
@@ -118,17 +117,20 @@ def select(
         recommended=chosen.strategy,
         alike=alike,
         stand_ins=tuple(
-            _interval_by(other, bench, decided, step)
-            for other in stand_ins
-            if other.of_policy(chosen.policy, limit.metric or Metric.AUC)
+            _interval_by(other_curve, bench, decided, step)
+            for other_curve in stand_ins
+            if other_curve.of_policy(chosen.policy, limit.metric or Metric.AUC)
         ),
-        full=shown(full),
-        best={name: None if one is None else shown(one) for name, one in decided.best.items()},
-        formula=tuple(shown(one, rule) for rule, one in _formula(bench)),
-        front={name: tuple(map(shown, priced)) for name, priced in fronts},
+        full=as_candidate(full),
+        best={
+            name: None if priced is None else as_candidate(priced)
+            for name, priced in decided.best.items()
+        },
+        formula=tuple(as_candidate(priced, rule) for rule, priced in _formula(bench)),
+        front={name: tuple(map(as_candidate, priced)) for name, priced in fronts},
         flips=flips(bench, decided, step, limited=limited) if explain else (),
         drawn=decide_again(bench, decided, draws, step),
-        notes=(*(() if curve is None or not limited else curve.notes), *_careful(bench, decided)),
+        notes=(*(() if curve is None or not limited else curve.notes), *_notes(bench, decided)),
         left_out=bench.left_out,
         limited=limited,
     )
@@ -139,13 +141,13 @@ def _interval_by(
 ) -> float:
     """The interval [h] of the chosen strategy by another curve; 0: none keeps the limit."""
     name, priced_by = decided.chosen.strategy, replace(bench.experiment, curve=curve)
-    other = bench_of(priced_by, bench.limit, {name: bench.options[name]})
-    one = best_within(other, name, most_writes(other, name, decided.full))
+    bench_by_curve = bench_of(priced_by, bench.limit, {name: bench.options[name]})
+    priced = best_within(bench_by_curve, name, most_writes(bench_by_curve, name, decided.full))
     step()
-    return 0.0 if one is None else one.policy.interval_h
+    return 0.0 if priced is None else priced.policy.interval_h
 
 
-def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
+def _notes(bench: Bench, decided: Decided) -> Iterator[str]:
     """What the overheads do not show, in sentences."""
     horizon_h = bench.experiment.scenario.job.horizon_h
     if horizon_h is not None:
@@ -159,32 +161,32 @@ def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
                 f"{name}: {option.not_counted}; that is in no number here, and it is not "
                 "recommended, whatever its hours."
             )
-    for name, one in decided.there.items():
-        if one.policy.tax.nodes > 0:
-            extra = f"{one.policy.tax.nodes:g}"
+    for name, priced in decided.within_limit.items():
+        if priced.policy.tax.nodes > 0:
+            extra = f"{priced.policy.tax.nodes:g}"
             yield f"{name} takes nodes on top of the job's, {extra}, whose hours are not counted."
 
 
-def candidate(one: Priced, bench: Bench, full: Priced, rule: str = "") -> Candidate:
+def candidate_of(priced: Priced, bench: Bench, full: Priced, rule: str = "") -> Candidate:
     """A priced candidate as the numbers that are shown."""
-    option, policy = bench.options[one.strategy], one.policy
-    n, nothing = len(one.overhead), np.nan
+    option, policy = bench.options[priced.strategy], priced.policy
+    n, nothing = len(priced.overhead), np.nan
     unknown = Estimate(nothing, nothing, nothing, n)
-    expected = one.lost.mean()
+    expected = priced.lost.mean()
     if option.is_strategy:
         policy = replace(policy, interval_rule=rule or "selected")
     return Candidate(
-        strategy=one.strategy,
+        strategy=priced.strategy,
         policy=policy,
-        n_saves=one.n_saves,
-        finished_fraction=one.finished_fraction,
-        overhead=Estimate.of_mean(one.overhead) if one.finished else unknown,
-        pls=Estimate.of_mean(one.pls) if one.finished else unknown,
-        loss=Estimate(expected.mean, *expected.interval(), n) if one.finished else unknown,
-        held=bench.limit.bound(one.lost) if one.finished else nothing,
-        keeps=one.keeps(bench.limit),
-        benefit=full.more_than(one),
-        beyond_fraction=one.lost.beyond_fraction,
+        n_saves=priced.n_saves,
+        finished_fraction=priced.finished_fraction,
+        overhead=Estimate.of_mean(priced.overhead) if priced.finished else unknown,
+        pls=Estimate.of_mean(priced.pls) if priced.finished else unknown,
+        loss=Estimate(expected.mean, *expected.interval(), n) if priced.finished else unknown,
+        held=bench.limit.bound(priced.lost) if priced.finished else nothing,
+        keeps=priced.keeps(bench.limit),
+        benefit=full.more_than(priced),
+        beyond_fraction=priced.lost.beyond_fraction,
         rule=rule,
         option="" if option.is_strategy else option.interval or "",
         entry=option.entry_at(policy.interval_h, bench.experiment.useful_h),
@@ -205,14 +207,14 @@ def _formula(bench: Bench) -> list[tuple[str, Priced]]:
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     if not target > 0 or expected.n_shards_together == 0:
         return []
-    together = {"cpr-undivided": 1.0, "cpr": expected.n_shards_together}
-    if isclose(together["cpr"], 1.0):
-        del together["cpr-undivided"]  # both forms are one
-    made = {
+    n_together = {"cpr-undivided": 1.0, "cpr": expected.n_shards_together}
+    if isclose(n_together["cpr"], 1.0):
+        del n_together["cpr-undivided"]  # both forms are one
+    by_rule_h = {
         rule: cpr_h(min(target, 1.0), experiment.cluster.n_emb_ps, expected.mtbf_shard_h, k)
-        for rule, k in together.items()
+        for rule, k in n_together.items()
     }
-    return [(rule, bench.price(WHOLE, [interval_h])[0]) for rule, interval_h in made.items()]
+    return [(rule, bench.price(WHOLE, [interval_h])[0]) for rule, interval_h in by_rule_h.items()]
 
 
 def target_pls(response: Response, loss: float) -> float:

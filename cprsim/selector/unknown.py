@@ -44,8 +44,8 @@ def sensitivity_of(
     """
     if not loaded.scenario.unknown:
         return None
-    others = sorted((name for name in costs if name != best), key=costs.__getitem__)
-    names = [best, *others][:MOST_CONTENDERS]
+    by_cost = sorted((name for name in costs if name != best), key=costs.__getitem__)
+    names = [best, *by_cost][:MOST_CONTENDERS]
     text = "\n".join(["recovery:", *(f"  - {entries[name]}" for name in names)])
     n = min(loaded.scenario.simulation.replications or N_REPLICATIONS, N_REPLICATIONS)
     fixed = {
@@ -53,7 +53,7 @@ def sensitivity_of(
         "simulation.replications": n,
         "simulation.precision": None,
     }
-    unknown, known = unknown_values(loaded), dict[str, Used]()
+    unknown, uses = unknown_values(loaded), dict[str, Used]()
     simulated = [len(some.written) for key, some in unknown.items() if not key.startswith(PRICES)]
     priced = len(simulated) < len(unknown)  # what is used then is simulated once
     total = sum(simulated) + N_DRAWS * bool(simulated) + priced
@@ -66,33 +66,33 @@ def sensitivity_of(
         def used(changes: Mapping[str, Plain]) -> Used:
             """What is used under some changes, whatever the prices."""
             but = {key: to for key, to in changes.items() if not key.startswith(PRICES)}
-            if str(but) not in known:
-                known[str(but)] = _used(varied(but), names)
-                on_progress(len(known), total)
-            return known[str(but)]
+            if str(but) not in uses:
+                uses[str(but)] = _used(varied(but), names)
+                on_progress(len(uses), total)
+            return uses[str(but)]
 
         def costs_of(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
             """Costs under each of some changes."""
             rows = []
             for changes in all_changes:
-                one, of = varied(changes), used(changes)
-                prices = prices_of(one.scenario)
-                rows.append([_cost(one, of.get(name), prices) for name in names])
+                varied_by, used_by = varied(changes), used(changes)
+                prices = prices_of(varied_by.scenario)
+                rows.append([_cost(varied_by, used_by.get(name), prices) for name in names])
             return dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
 
-        return sensitivity(loaded, best, costs_of, unknown)
+        return sensitivity(unknown, best, costs_of, loaded.scenario.simulation.seed)
 
 
 def _used(loaded: LoadedScenario, names: Sequence[str]) -> Used:
     """What a job uses under each entry under which all jobs finish."""
     experiment = assemble(loaded)
     rows = replication_rows(simulate(experiment))
-    found = spreads(summarise_rows(rows, experiment.cluster.n_nodes))
-    each = {
-        name: (policy, use_of(experiment.useful_h, found[policy.name]))
+    metrics = spreads(summarise_rows(rows, experiment.cluster.n_nodes))
+    uses = {
+        name: (policy, use_of(experiment.useful_h, metrics[policy.name]))
         for name, policy in zip(names, experiment.policies, strict=True)
     }
-    return {name: (policy, use) for name, (policy, use) in each.items() if use is not None}
+    return {name: (policy, use) for name, (policy, use) in uses.items() if use is not None}
 
 
 def _cost(

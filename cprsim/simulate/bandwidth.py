@@ -202,7 +202,8 @@ class Link:
         """Shards of a load stop, if it is under way; it ends if that were the last."""
         if flows := self._flows.get(load):
             fewer = self._n_by_bytes(shards)
-            self._move_on(load, {one: one.n - fewer.get(size, 0) for size, one in flows.items()})
+            n_now = {group: group.n - fewer.get(size, 0) for size, group in flows.items()}
+            self._move_on(load, n_now)
 
     def stop(self, load: Recovery) -> None:
         """A load stops, if it is under way."""
@@ -213,7 +214,7 @@ class Link:
         """Shards have moved, or stop."""
         self._job.book()
         self._divide(n_now)
-        self._flows[load] = {size: one for size, one in self._flows[load].items() if one.n}
+        self._flows[load] = {size: group for size, group in self._flows[load].items() if group.n}
         if not self._flows[load]:
             del self._flows[load]
             self._job.go_on(load)
@@ -221,7 +222,7 @@ class Link:
 
     def _divide(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
         """The flows share the link: bytes per hour of each."""
-        flows = {one: one.n for of in self._flows.values() for one in of.values()}
+        flows = {group: group.n for of in self._flows.values() for group in of.values()}
         flows |= n_now
         cap = rate_of_each(self._job.num, max(1, n_more + sum(flows.values())))
         self._job.cluster.storage.change(flows, cap)

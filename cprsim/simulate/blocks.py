@@ -6,7 +6,7 @@ writes the event log of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -19,7 +19,6 @@ from cprsim.failures.sources import require_room, stream
 from cprsim.records import (
     Cluster,
     CostBreakdown,
-    Duration,
     EventLog,
     Floats,
     Ints,
@@ -51,82 +50,63 @@ FIRST_RECOVERIES = 16  # that there is room for at first
 # --------------------------------------------------------------------------- what varies
 
 
-@dataclass(slots=True)
-class Draws:
-    """The nth draw of one duration in each replication of a block, or in some of them.
-
-    Draws are made for the whole block at once, nth after nth, so that a value depends on (seed,
-    block, name, replication, n) alone, not on the strategy or the engine that asks, nor on who else
-    is kept. Those that are kept are numbered from 0 on.
-    """
-
-    duration: Duration
-    name: str
-    rng: np.random.Generator
-    n_of_block: int
-    kept: range
-    table: Floats  # (n_drawn, n_kept) [h]
-
-    def reach(self, n: int) -> None:
-        """Have the nth draw in the table, and for a while those after it."""
-        n_before, n_kept = self.table.shape
-        if n < n_before:
-            return
-        n_now = max(n + 1, 2 * n_before)
-        require_room(
-            8.0 * n_kept * (n_before + n_now),
-            f"{n_now} draws of {self.name} for {n_kept} replications",
-            "{} times fewer failures or saves would fit",
-            fewer_fit=True,
-        )
-        table = np.empty((n_now, n_kept))
-        table[:n_before] = self.table
-        for number in range(n_before, n_now):
-            drawn = self.duration.sample(self.rng, self.n_of_block)
-            table[number] = drawn[self.kept.start : self.kept.stop]
-        self.table = table
-
-
 class BlockDraws:
     """What varies in a block of replications under one job: costs, and which saves are no good.
+
+    Costs are drawn for the whole block, nth after nth, so that a value depends on (seed, block,
+    name, replication, n) alone, not on the strategy or the engine that asks, nor on `rows`.
 
     Parameters
     ----------
     n_of_block : replications of the whole block
-    kept : those that are wanted, numbered within it; they are numbered from 0 on here
+    rows : those that are wanted, numbered within it; they are numbered from 0 on here
     """
 
     def __init__(
-        self, job: SimulatedJob, seed: int, block: int, n_of_block: int, kept: range
+        self, job: SimulatedJob, seed: int, block: int, n_of_block: int, rows: range
     ) -> None:
-        _, of_saves, of_failures = numbers_of(job)
-
-        def draws(costs: dict[str, Duration]) -> dict[str, Draws]:
-            found = {}
-            for name, duration in costs.items():
-                drawn = f"costs/{job.policy.draw_name(name)}"
-                rng, none = stream(seed, block, drawn), np.zeros((0, len(kept)))
-                found[name] = Draws(duration, drawn, rng, n_of_block, kept, none)
-            return found
-
-        self.n_kept = len(kept)
-        self.of_saves = draws(of_saves)
-        self.of_failures = draws(of_failures)
+        _, self.of_saves, self.of_failures = numbers_of(job)
+        self._durations = self.of_saves | self.of_failures
+        self._n_of_block, self._rows, self.n_rows = n_of_block, rows, len(rows)
+        self._rngs = {
+            name: stream(seed, block, f"costs/{job.policy.draw_name(name)}")
+            for name in self._durations
+        }
+        self._tables: dict[str, Floats] = dict.fromkeys(self._durations, np.zeros((0, len(rows))))
         tiers = [capture.tier for capture in job.policy.captures]
-        rows = np.arange(kept.start, kept.stop)
+        numbers = np.arange(rows.start, rows.stop)
         first = [crc32(f"saves/{seed}/{block}/{tier}".encode()) for tier in tiers]
         self.keys: Ints = np.array(
-            [stream_keys(number, rows) for number in first], dtype=np.int64
-        ).reshape(len(tiers), self.n_kept)
+            [stream_keys(number, numbers) for number in first], dtype=np.int64
+        ).reshape(len(tiers), self.n_rows)
         self.key_of = dict(zip(tiers, self.keys, strict=True))
 
-    def tables(self, of: dict[str, Draws], n: int) -> Floats:
-        """The first n draws of each, (n_tables, n or more, n_replications) [h]."""
-        for draws in of.values():
-            draws.reach(n - 1)
-        if not of:
-            return np.zeros((0, 0, self.n_kept))
-        return np.stack([draws.table[:n] for draws in of.values()])
+    def table(self, name: str, n: int) -> Floats:
+        """The first n draws of a cost, and perhaps more, (n_drawn, n_rows) [h]."""
+        table = self._tables[name]
+        n_before = len(table)
+        if n <= n_before:
+            return table
+        n_now = max(n, 2 * n_before)
+        require_room(
+            8.0 * self.n_rows * (n_before + n_now),
+            f"{n_now} draws of {name} for {self.n_rows} replications",
+            "{} times fewer failures or saves would fit",
+            fewer_fit=True,
+        )
+        longer: Floats = np.empty((n_now, self.n_rows))
+        longer[:n_before] = table
+        for number in range(n_before, n_now):
+            drawn_h = self._durations[name].sample(self._rngs[name], self._n_of_block)
+            longer[number] = drawn_h[self._rows.start : self._rows.stop]
+        self._tables[name] = longer
+        return longer
+
+    def tables(self, names: Collection[str], n: int) -> Floats:
+        """The first n draws of each, (n_tables, n, n_rows) [h]."""
+        if not names:
+            return np.zeros((0, 0, self.n_rows))
+        return np.stack([self.table(name, n)[:n] for name in names])
 
     def of(self, replication: int) -> ReplicationDraws:
         return ReplicationDraws(self, replication)
@@ -145,9 +125,7 @@ class ReplicationDraws:
     replication: int
 
     def hours(self, name: str, n: int) -> float:
-        draws = self.block.of_saves.get(name) or self.block.of_failures[name]
-        draws.reach(n)
-        return float(draws.table[n, self.replication])
+        return float(self.block.table(name, n + 1)[n, self.replication])
 
     def uniform(self, tier: str, n: int) -> float:
         return float(uniform(int(self.block.key_of[tier][self.replication]), n))
@@ -214,9 +192,10 @@ def run_block(
             for since_h in (losses.since_save_h, losses.since_reload_h)
         )
     else:
-        stale_h, net_h = (one / max(cluster.n_emb_ps, 1) for one in (stale_h, net_h))
-    kept = losses if keep_losses else _shard_loss(lost[:0], first_number, cluster)
-    return Rows(costs, kept, stale_h, net_h)
+        stale_h, net_h = (summed_h / max(cluster.n_emb_ps, 1) for summed_h in (stale_h, net_h))
+    if not keep_losses:
+        losses = _shard_loss(lost[:0], first_number, cluster)
+    return Rows(costs, losses, stale_h, net_h)
 
 
 def _shard_loss(lost: Floats, first_number: int, cluster: Cluster) -> ShardLoss:
@@ -280,9 +259,9 @@ def _by_simpy(
         status = FINISHED if outcome.finished else STOPPED
         counts[:, row] = status, outcome.n_failures, outcome.n_saves
         lost = np.zeros((len(outcome.stale), N_OF_LOSS))
-        for loss, one in zip(lost, outcome.stale, strict=True):
-            since_h = one.progress_h - one.content_h, one.progress_h - one.fresh_h
-            loss[:] = row, one.slot, one.progress_h, *since_h
+        for loss, shard in zip(lost, outcome.stale, strict=True):
+            since_h = shard.progress_h - shard.content_h, shard.progress_h - shard.fresh_h
+            loss[:] = row, shard.slot, shard.progress_h, *since_h
         stale_h = lost[:, 3].sum(), lost[:, 4].sum()
         hours[:, row] = (outcome.wall_h, outcome.useful_h, *stale_h, *outcome.hours)
         yield lost[: len(lost) * keeps]
@@ -312,27 +291,29 @@ class Engine:
         """Costs and losses of some replications, numbered within the block."""
         first = block.failures.replications.start
         rows = run_block(
-            self.job, *self.given(block), replications, first,
+            self.job, *self.meets(block), replications, first,
             simpy_alone=self.simpy_alone, keep_losses=self.keep_losses,
         )  # fmt: skip
         return replace(rows, costs=with_parts(rows.costs, self.parts or rows.costs.parts))
 
-    def given(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
+    def meets(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
         """What the replications of a block meet: failures, and costs that vary."""
         listens = any(capture.on_notice for capture in self.job.policy.captures)
         of, notice_h = block.failures, tuple(scope.notice_h for scope in self.job.scopes)
         draws = BlockDraws(self.job, of.seed, of.number, of.n_of_block, of.kept)
         return block.scoped(notice_h if listens and any(notice_h) else ()), draws
 
-    def log(self, block: Block, replication: int, *, whole: bool = True) -> EventLog:
+    def log(self, block: Block, replication: int, *, all_saves: bool = True) -> EventLog:
         """What happens in one replication; if it has very many saves, all of them if `whole`."""
         from cprsim.simulate.cluster import run
         from cprsim.simulate.job import LogLines
 
-        failures, draws = self.given(block)
+        failures, draws = self.meets(block)
         captures = self.job.policy.captures
-        n_saves = sum(self.job.useful_h / one.every_h for one in captures if one.every_h)
-        skips = not whole and n_saves > MOST_SAVES_SHOWN
+        n_saves = sum(
+            self.job.useful_h / capture.every_h for capture in captures if capture.every_h
+        )
+        skips = not all_saves and n_saves > MOST_SAVES_SHOWN
         logbook = LogLines()
         run(self.job, failures.of(replication), draws.of(replication), logbook, skips=skips)
         log, number = logbook.log(), block.failures.replications.start + replication

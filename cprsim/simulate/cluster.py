@@ -182,7 +182,7 @@ class RunningJob:
         """Decide what the job does from here on, and until when [h]."""
         self.book()
         num = self.num
-        if blocking := [one.stage for one in self.recoveries if one.stage.blocks]:
+        if blocking := [recovery.stage for recovery in self.recoveries if recovery.stage.blocks]:
             self.blocked = True
             return self._stand_still(min(blocking, key=lambda stage: int(stage.kind)).part)
         if self.blocked:
@@ -210,15 +210,16 @@ class RunningJob:
     def _work(self) -> float:
         """Work up to where a save is due, the frontier is reached, or the job ends."""
         num, behind = self.num, self.progress_h < self.frontier_h
-        self.speed = min([one.speed for one in self.recoveries], default=1.0)  # none blocks the job
+        speeds = [recovery.speed for recovery in self.recoveries]  # of those none blocks the job
+        self.speed = min(speeds, default=1.0)
         if num.elastic_size:
             self.speed *= transitions.speed_of(num, self.copies, self.slots)
         self.rate = transitions.rate(num, self.speed, self.replay_speed, behind)
         if self.rate == 0.0:
-            held = [one for one in self.recoveries if one.is_held]
-            for one in held:
-                self.go_on(one)
-            return 0.0 if held else self._stand_still(num.wait)
+            waiting = [recovery for recovery in self.recoveries if recovery.is_held]
+            for recovery in waiting:
+                self.go_on(recovery)
+            return 0.0 if waiting else self._stand_still(num.wait)
         may_skip = self.skips and self.copies.error_h == inf
         if may_skip and (hours := skip_cycles(self, behind)):
             return hours
@@ -456,9 +457,9 @@ class RunningJob:
                 self._come_back(other)
         for other in list(self.recoveries):
             if recovery.loading and other.loading:
-                taken = other.loading & recovery.loading
-                other.loading -= taken
-                self.link.drop(other, taken)
+                shards = other.loading & recovery.loading
+                other.loading -= shards
+                self.link.drop(other, shards)
         for slot in recovery.slots:
             self.slots[slot].recovery = recovery.number
         self._begin_recovery(recovery)
@@ -602,8 +603,8 @@ def run(
 ) -> ReplicationOutcome:
     """Run a job alone on its cluster: a fleet of one."""
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
-    alone = RunningJob(cluster, job, failures, draws, logbook=logbook, skips=skips)
-    return cast(ReplicationOutcome, cluster.env.run(until=alone.process))
+    running = RunningJob(cluster, job, failures, draws, logbook=logbook, skips=skips)
+    return cast(ReplicationOutcome, cluster.env.run(until=running.process))
 
 
 def run_fleet(

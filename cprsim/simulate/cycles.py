@@ -30,11 +30,11 @@ def skip_cycles(job: Running, behind: bool) -> float:
     job.hours[num.save] += n * saves.stall_h
     first = transitions.number_of(num, capture, due_h) - len(job.saves.in_flight[capture])
     transitions.keep_latest(num, job.copies, capture, first, first + n - 1)
-    for other in (capture, *alike):
-        n_saved = n if other == capture else n // num.captures[other].nth
-        job.saves.n_begun[other] += n_saved
-        job.saves.n_committed += n_saved // num.captures[other].parts
-        for save in job.saves.in_flight[other]:
+    for number in (capture, *alike):
+        n_saved = n if number == capture else n // num.captures[number].nth
+        job.saves.n_begun[number] += n_saved
+        job.saves.n_committed += n_saved // num.captures[number].parts
+        for save in job.saves.in_flight[number]:
             save.end = save.end.moved(save.end.at_h + hours - job.env.now)
             save.number += n_saved
             save.content_h += n * saves.every_h
@@ -57,7 +57,7 @@ def _n_to_skip(job: Running, capture: int, alike: list[int], behind: bool) -> in
         return 0
     moved = {save.end for n in (capture, *alike) for save in job.saves.in_flight[n]}
     moved |= {job.failure_alarm}
-    until_h = [one.at_h - job.env.now for one in job.alarms if one not in moved]
+    until_h = [alarm.at_h - job.env.now for alarm in job.alarms if alarm not in moved]
     if job.failure is not None and num.clock != PROGRESS:
         until_h.append(job.failure.at_h - job.age_h)
     commits_in_h = [[save.end.at_h - job.env.now for save in of] for of in job.saves.in_flight]

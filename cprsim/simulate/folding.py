@@ -112,8 +112,8 @@ def _work(log: EventLog, row: Ints, ends: Ints, n: int) -> tuple[Floats, Floats]
 def _count_failures(log: EventLog, row: Ints, n: int) -> Ints:
     """Failures, not failed nodes: nodes that fail together, one after the other, are one."""
     strikes = np.isin(log.kind, (EventKind.FAILED, EventKind.MISSED))
-    same = np.append(False, (np.diff(log.at_h) == 0) & (np.diff(row) == 0) & strikes[:-1])
-    number = np.cumsum(strikes & ~same)  # of the failure that an event is of
+    continues = np.append(False, (np.diff(log.at_h) == 0) & (np.diff(row) == 0) & strikes[:-1])
+    number = np.cumsum(strikes & ~continues)  # of the failure that an event is of
     failed = log.kind == EventKind.FAILED
     _, first = np.unique(number[failed], return_index=True)
     return np.bincount(row[failed][first], minlength=n)
@@ -130,13 +130,13 @@ def _content_of_last_save_h(log: EventLog) -> Floats:
     """Content of the last committed save as of each event; 0 before the first."""
     content_h = _carried_on(log.kind == EventKind.SAVE_STARTED, log.progress_h)
     started = log.kind == EventKind.STARTED
-    known = started | (log.kind == EventKind.SAVE_COMMITTED)
-    return _carried_on(known, np.where(started, 0.0, content_h))
+    is_known = started | (log.kind == EventKind.SAVE_COMMITTED)
+    return _carried_on(is_known, np.where(started, 0.0, content_h))
 
 
-def _carried_on(known: Bools, values: Floats) -> Floats:
+def _carried_on(is_known: Bools, values: Floats) -> Floats:
     """Each value carried on from the last place where it was known; 0 before the first."""
-    last = np.maximum.accumulate(np.where(known, np.arange(len(known)), -1))
+    last = np.maximum.accumulate(np.where(is_known, np.arange(len(is_known)), -1))
     return np.where(last >= 0, values[last], 0.0)
 
 
@@ -144,9 +144,9 @@ def _last_reload_h(log: EventLog, reverted: Ints) -> Floats:
     """Progress at which the same shard of the same replication was reverted before; 0 if never."""
     replication, slot = log.replication[reverted], log.slot[reverted]
     order = np.lexsort((np.arange(len(reverted)), slot, replication))
-    same = (np.diff(replication[order]) == 0) & (np.diff(slot[order]) == 0)
+    is_again = (np.diff(replication[order]) == 0) & (np.diff(slot[order]) == 0)
     before = np.zeros(len(reverted))
-    before[order[1:][same]] = log.progress_h[reverted][order[:-1][same]]
+    before[order[1:][is_again]] = log.progress_h[reverted][order[:-1][is_again]]
     return before
 
 

@@ -96,8 +96,8 @@ class LogLines:
         """Add a line, before the one at `place` or as the last."""
         n = len(self.lines)
         if n % SOME_LINES == SOME_LINES - 1:
-            what, remedy = "the events of one replication", "an MTBF {} times as long would fit"
-            require_room(LINE_BYTES * n, what, remedy, share=LINES_SHARE)
+            quantity, remedy = "the events of one replication", "an MTBF {} times as long would fit"
+            require_room(LINE_BYTES * n, quantity, remedy, share=LINES_SHARE)
         self.lines.insert(n if place is None else place, [at_h, kind, None, progress_h, slot])
 
     def name_activity(self, at_h: float, activity: Activity, progress_h: float) -> None:
@@ -133,7 +133,7 @@ def require_sums(costs: CostBreakdown) -> None:
     refuse(costs, off, "does not add up to its wall time")
 
 
-def refuse(costs: CostBreakdown, off: Bools, what: str) -> None:
+def refuse(costs: CostBreakdown, off: Bools, problem: str) -> None:
     """Raise AccountingError where something is wrong with a replication."""
     if off.any():
-        raise AccountingError(f"replication {costs.replication[off][0]} {what}")
+        raise AccountingError(f"replication {costs.replication[off][0]} {problem}")

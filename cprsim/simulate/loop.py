@@ -101,15 +101,15 @@ def cycles_ahead(
     for other in range(num.n_captures):
         if other == capture:
             continue
-        of, own = num.captures[other], job.saves[other]
-        if own.due_h < due_h + saves.every_h:
+        of, state = num.captures[other], job.saves[other]
+        if state.due_h < due_h + saves.every_h:
             return 0
-        if of.stall_h != 0.0 or (not of.skips and own.n_in_flight >= of.in_flight):
-            steady_h = min(steady_h, own.due_h)  # it holds the job
+        if of.stall_h != 0.0 or (not of.skips and state.n_in_flight >= of.in_flight):
+            steady_h = min(steady_h, state.due_h)  # it holds the job
         else:
-            until_h = min(until_h, own.due_h)
+            until_h = min(until_h, state.due_h)
         if of.is_followed:  # commits of others may wait until the cycles are over
-            for n in range(own.n_in_flight):
+            for n in range(state.n_in_flight):
                 ends_h = min(ends_h, job.flights[other][n].at_h)
     within_h = hours_of(due_h - job.progress_h, per_h)
     if not are_in_rhythm(num, job, capture, within_h, per_h):
@@ -161,15 +161,15 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
     next_number = number_of(num, capture, due_h) - job.saves[capture].n_in_flight
     keep_latest(num, job, capture, next_number, next_number + n - 1)
     along = flushes_go_along(num, capture, per_h)
-    for other in range(num.n_captures):
-        if other != capture and not (along and num.captures[other].after == capture):
+    for number in range(num.n_captures):
+        if number != capture and not (along and num.captures[number].after == capture):
             continue
-        n_begun = n if other == capture else n // num.captures[other].nth
-        parts = num.captures[other].parts
-        job.saves[other].n_begun += n_begun
+        n_begun = n if number == capture else n // num.captures[number].nth
+        parts = num.captures[number].parts
+        job.saves[number].n_begun += n_begun
         job.n_saves += n_begun if parts == 1 else n_begun // parts
-        for k in range(job.saves[other].n_in_flight):
-            flight = job.flights[other][k]
+        for k in range(job.saves[number].n_in_flight):
+            flight = job.flights[number][k]
             flight.content_h += n * every_h
             flight.due_h += n * every_h
             flight.completes_h += n * every_h
@@ -184,7 +184,7 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
 @part
 def strike(
     num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int,
-    scope: int, named: Ints, repair_h: Floats, losses: Any, keeps: bool,
+    scope: int, failed: Ints, repair_h: Floats, losses: Any, keeps: bool,
 ) -> None:  # fmt: skip
     """What a failure does, at the instant when it strikes; or what the notice of one does."""
     if scope == NOTICE:
@@ -193,7 +193,7 @@ def strike(
                 make_due(job, capture, job.progress_h, job.progress_h)
         return
     silent, of = scope == num.silent, num.scopes[scope]
-    if silent and len(named):  # an error; as it is noticed, no slot is named
+    if silent and len(failed):  # an error; as it is noticed, no slot is named
         if isnan(of.latency_h) and job.n_errors >= drawn.of_failures.shape[1]:
             job.status = WANTS_COSTS
             return
@@ -207,8 +207,8 @@ def strike(
         job.status = STOPPED
         return
     job.n_struck = 0
-    for n in range(num.n_slots if silent else len(named)):
-        slot = n if silent else named[n]
+    for n in range(num.n_slots if silent else len(failed)):
+        slot = n if silent else failed[n]
         if slots[slot].asked:
             continue
         slots[job.n_struck].struck = slot

@@ -163,13 +163,13 @@ def next_stage(
 @part
 def begun_after(job: Any, recoveries: Any, begun: int) -> int:
     """The recovery that began next after the nth; NONE where there is none."""
-    found = NONE
+    first = NONE
     for n in range(job.n_recoveries):
-        other = recoveries[n]
-        is_later = other.rule != NONE and other.begun > begun
-        if is_later and (found == NONE or other.begun < recoveries[found].begun):
-            found = n
-    return found
+        recovery = recoveries[n]
+        is_later = recovery.rule != NONE and recovery.begun > begun
+        if is_later and (first == NONE or recovery.begun < recoveries[first].begun):
+            first = n
+    return first
 
 
 @part
@@ -217,9 +217,13 @@ def ask_for_nodes(job: Any, slots: Any, recovery: int) -> int:
     while True:  # in ascending order of the slots
         slot = 2**62
         for n in range(job.n_recent):
-            other = slots[n].recent
-            if last < other < slot and slots[other].vacant and slots[other].recovery == recovery:
-                slot = other
+            candidate = slots[n].recent
+            if (
+                last < candidate < slot
+                and slots[candidate].vacant
+                and slots[candidate].recovery == recovery
+            ):
+                slot = candidate
         if slot == 2**62:
             return n_waiting
         last = slot
@@ -304,14 +308,14 @@ def is_held(num: Numbers, recovery: Any) -> bool:
 @part
 def takes_in(num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int) -> bool:
     """Whether slots wait for the job to take them in; it does so, as it stands still."""
-    held = False
+    took_in = False
     place = begun_after(job, recoveries, NONE)
     while place != NONE:
         begun = recoveries[place].begun
         if is_held(num, recoveries[place]):
             next_stage(num, job, slots, recoveries, drawn, row, place)
-            held = True
+            took_in = True
         place = begun_after(job, recoveries, begun)
-    if held:
+    if took_in:
         refresh(num, job, slots, recoveries)
-    return held
+    return took_in

@@ -54,13 +54,13 @@ def next_due(num: Numbers, job: Any) -> float:
 @part
 def next_flight(num: Numbers, job: Any) -> tuple[float, int, int]:
     """When the next save in flight commits, its capture and place; of one instant the first."""
-    at_h, begun_h, found, place = inf, inf, NONE, NONE
+    at_h, begun_h, first, place = inf, inf, NONE, NONE
     for capture in range(num.n_captures):
         for n in range(job.saves[capture].n_in_flight):
-            other = job.flights[capture][n]
-            if other.at_h < at_h or (other.at_h == at_h and other.begun_h < begun_h):
-                at_h, begun_h, found, place = other.at_h, other.begun_h, capture, n
-    return at_h, found, place
+            flight = job.flights[capture][n]
+            if flight.at_h < at_h or (flight.at_h == at_h and flight.begun_h < begun_h):
+                at_h, begun_h, first, place = flight.at_h, flight.begun_h, capture, n
+    return at_h, first, place
 
 
 @inlined
@@ -73,17 +73,17 @@ def cost_h(fixed_h: float, drawn_h: Floats, table: int, n: int, row: int) -> flo
 def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """Begin the saves that are due, until one stalls the job or has to wait."""
     for capture in range(num.n_captures):
-        own = job.saves[capture]
-        if not is_due(num, own.due_h, job.progress_h):
+        state = job.saves[capture]
+        if not is_due(num, state.due_h, job.progress_h):
             continue
         saves = num.captures[capture]
-        if own.n_in_flight >= saves.in_flight:
+        if state.n_in_flight >= saves.in_flight:
             if not saves.skips:
                 job.waits_for = capture
                 return
             stand_on_grid(num, job, capture, job.progress_h)
             continue
-        number = own.n_begun
+        number = state.n_begun
         stall_h = saves.stall_h
         if isnan(stall_h) or isnan(saves.background_h):
             if number >= drawn.of_saves.shape[1]:
@@ -91,11 +91,11 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
                 return
             if isnan(stall_h):
                 stall_h = drawn.of_saves[saves.stall_table, number, row]
-        own.n_begun += 1
-        completing = saves.parts == 1 or is_due(num, own.completes_h, job.progress_h)
-        save = job.flights[capture][own.n_in_flight]
-        save.number, save.content_h, save.due_h = number, job.progress_h, own.due_h
-        save.completes_h = own.completes_h if completing else inf
+        state.n_begun += 1
+        completing = saves.parts == 1 or is_due(num, state.completes_h, job.progress_h)
+        save = job.flights[capture][state.n_in_flight]
+        save.number, save.content_h, save.due_h = number, job.progress_h, state.due_h
+        save.completes_h = state.completes_h if completing else inf
         job.stalled_by, job.stall_ends_at_h = capture, job.now_h + stall_h
         stand_on_grid(num, job, capture, job.progress_h)
         if stall_h > 0.0:
@@ -178,10 +178,10 @@ def remove_flight(job: Any, capture: int, place: int) -> None:
     """A save is no longer in flight; those behind it move up, and one that stalls the job."""
     job.saves[capture].n_in_flight -= 1
     for n in range(place, job.saves[capture].n_in_flight + (job.stalled_by == capture)):
-        here, after = job.flights[capture][n], job.flights[capture][n + 1]
-        here.content_h, here.begun_h, here.at_h = after.content_h, after.begun_h, after.at_h
-        here.number, here.order = after.number, after.order
-        here.due_h, here.completes_h = after.due_h, after.completes_h
+        flight, after = job.flights[capture][n], job.flights[capture][n + 1]
+        flight.content_h, flight.begun_h, flight.at_h = after.content_h, after.begun_h, after.at_h
+        flight.number, flight.order = after.number, after.order
+        flight.due_h, flight.completes_h = after.due_h, after.completes_h
 
 
 @part
@@ -190,14 +190,14 @@ def commit_all_due(
 ) -> None:
     """Commit whatever is in flight and due by an instant, in the order of the instants."""
     while True:
-        at_h, found, place = next_flight(num, job)
+        at_h, capture, place = next_flight(num, job)
         if at_h > until_h:
             return
-        flight = job.flights[found][place]
+        flight = job.flights[capture][place]
         content_h, number, completing = flight.content_h, flight.number, flight.completes_h < inf
-        remove_flight(job, found, place)
-        commit(num, job, slots, drawn, row, found, content_h, number, completing)
-        if job.waits_for == found:
+        remove_flight(job, capture, place)
+        commit(num, job, slots, drawn, row, capture, content_h, number, completing)
+        if job.waits_for == capture:
             job.waits_for = NONE
 
 

@@ -138,17 +138,19 @@ def slots_of(job: SimulatedJob) -> NDArray[Any]:
     return slots
 
 
-def interpreted(loop: Callable[..., int], *given: Any) -> int:
+def interpreted(loop: Callable[..., int], *arguments: Any) -> int:
     """As Python runs the loop: the same rows to the last bit, and no compiler to wait for.
 
     Arrays are handed in as what Python reads quickly one by one: memory views, and objects for
     records. `replications.run` names what is given; its `scratch` stays as it is.
     """
-    numbers, drawn, strikes, rows, scratch, slots, recoveries, hours, counts, losses, keeps = given
+    numbers, drawn, strikes, rows, scratch, slots, recoveries, hours, counts, losses, keeps = (
+        arguments
+    )
     with np.errstate(all="ignore"):
         return loop(
-            [as_objects(numbers[0])], type(drawn)(*(memoryview(one) for one in drawn)),
-            type(strikes)(strikes.until_h, *(memoryview(one) for one in strikes[1:])),
+            [as_objects(numbers[0])], type(drawn)(*(memoryview(array) for array in drawn)),
+            type(strikes)(strikes.until_h, *(memoryview(array) for array in strikes[1:])),
             memoryview(rows), [as_objects(scratch[0])], SlotsAsObjects(slots),
             as_objects(recoveries),
             memoryview(hours), memoryview(counts), memoryview(losses), keeps,

@@ -209,10 +209,10 @@ Numbers = Any  # a record of NUMBERS, or an object with the same attributes
 def as_objects(value: Any) -> Any:
     """A record as an object, an array as a list: quick to read one by one in Python."""
     if isinstance(value, np.void):
-        made = class_of(value.dtype)()
+        record = class_of(value.dtype)()
         for name in value.dtype.names or ():
-            setattr(made, name, as_objects(value[name]))
-        return made
+            setattr(record, name, as_objects(value[name]))
+        return record
     return Objects(map(as_objects, value)) if value.dtype.names else value.tolist()
 
 
@@ -293,17 +293,17 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, dict[str, Duration], dict[st
         )  # fmt: skip
 
     def rule_row(rule: Rule, first_stage: int) -> tuple[Any, ...]:
-        named = set(rule.scopes or number_of_scope)
+        scope_names = set(rule.scopes or number_of_scope)
         if rule.needs or not (rule.sources or rule.to is To.START):
-            named -= {scope.name for scope in silent}  # what is current holds the error
+            scope_names -= {scope.name for scope in silent}  # what is current holds the error
         kinds = {stage.kind for stage in rule.stages}
         return (
-            sum(1 << number_of_scope[name] for name in named),
+            sum(1 << number_of_scope[name] for name in scope_names),
             sum(1 << number_of_role[name] for name in set(rule.roles)),
             REVERTS.index(rule.reverts), TO.index(rule.to), first_stage, len(rule.stages),
             rule.replay_speed, rule.speed_meanwhile, rule.stops_nothing,
             StageKind.REPLAY in kinds, StageKind.LOAD in kinds,
-            sum(fixed({}, "", one.cost)[0] for one in rule.stages if one.kind is StageKind.LOAD),
+            sum(fixed({}, "", s.cost)[0] for s in rule.stages if s.kind is StageKind.LOAD),
         )  # fmt: skip
 
     link = link_of(policy)
@@ -413,8 +413,8 @@ def is_plain(num: Numbers) -> bool:
         elif rule.reverts != STRUCK or rule.replays or rule.stops_nothing or source == NONE:
             return False
         for stage in num.stages[rule.first_stage : rule.first_stage + rule.n_stages]:
-            told = stage.has_cost or stage.kind not in (REPLAY, REGROUP)
-            if not told or not stage.blocks or not isnan(stage.grows_h) or stage.copies_again:
+            is_fixed = stage.has_cost or stage.kind not in (REPLAY, REGROUP)
+            if not is_fixed or not stage.blocks or not isnan(stage.grows_h) or stage.copies_again:
                 return False
     return True
 

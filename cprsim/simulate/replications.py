@@ -171,14 +171,14 @@ def leap(
             lost_h += min(frontier_h, progress_h) - before_h
         frontier_h = max(frontier_h, progress_h)
         saved_h += n * stall_h + stalled_h
-        n_new, whole = n, number + n - 1
+        n_new, last_whole = n, number + n - 1
         if parts > 1:
-            whole = whole // parts * parts
-            n_new = whole // parts - (number - 1) // parts
+            last_whole = last_whole // parts * parts
+            n_new = last_whole // parts - (number - 1) // parts
         number += n
         if n_new:
             job.n_saves += n_new
-            content_h = min(whole * every_h, num.useful_h)
+            content_h = min(last_whole * every_h, num.useful_h)
         if ends:
             job.status = FINISHED
             break

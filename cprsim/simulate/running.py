@@ -35,11 +35,11 @@ class Alarm(simpy.Event):
             delay_h = 0.0
         self.env, self.at_h = env, now_h + delay_h  # no super().__init__: there are millions
         self._order, self._near_h = order, near_h
-        for other in pending:
-            if self.at_h != other.at_h and abs(self.at_h - other.at_h) < near_h:
-                self.at_h, delay_h = other.at_h, other.at_h - now_h
-                while now_h + delay_h != other.at_h:
-                    delay_h = nextafter(delay_h, inf if now_h + delay_h < other.at_h else 0.0)
+        for alarm in pending:
+            if self.at_h != alarm.at_h and abs(self.at_h - alarm.at_h) < near_h:
+                self.at_h, delay_h = alarm.at_h, alarm.at_h - now_h
+                while now_h + delay_h != alarm.at_h:
+                    delay_h = nextafter(delay_h, inf if now_h + delay_h < alarm.at_h else 0.0)
                 break
         self._ok, self._value = True, None
         self._call: Any = call
@@ -66,9 +66,9 @@ class Alarm(simpy.Event):
         """The same alarm, for the same who wait, after another delay from now."""
         call, waiting = self._call, self.callbacks[1:]
         self.cancel()
-        other = Alarm(self.env, delay_h, self._order, call, self._pending, self._near_h)
-        other.callbacks += waiting
-        return other
+        alarm = Alarm(self.env, delay_h, self._order, call, self._pending, self._near_h)
+        alarm.callbacks += waiting
+        return alarm
 
 
 SetAlarm = Callable[[float, EventPriority, Callable[[], object]], Alarm]
@@ -138,7 +138,7 @@ class Nodes:
     def leave(self, job: Running, n_nodes: int) -> None:
         """A job ends, and its nodes are free."""
         if job.queued:
-            self._slots = deque(one for one in self._slots if one[0] is not job)
+            self._slots = deque(waiting for waiting in self._slots if waiting[0] is not job)
         if self._n_nodes is None:
             self._n_owed += len(job.vacant)
         else:

@@ -71,7 +71,9 @@ class GivenFailures(ScopedFailures):
                 np.array([failure.scope for failure in flat], dtype=np.int64),
                 np.cumsum([0, *(len(failure.slots) for failure in flat)]),
                 np.array([slot for failure in flat for slot in failure.slots], dtype=np.int64),
-                np.array([hours for one in flat for hours in one.repair_h], dtype=np.float64),
+                np.array(
+                    [hours for failure in flat for hours in failure.repair_h], dtype=np.float64
+                ),
             )
         )
 
@@ -140,8 +142,8 @@ class ScopedBlock(ScopedFailures):
         u: Floats = uniform(self._keys[row], number)
         scopes: Ints = np.searchsorted(borders, u, side="right").astype(np.int64)
         if drawn.source is not None:
-            own: Ints = np.array((0, *shares.of_source))[drawn.source]
-            return np.where(drawn.source > 0, own, scopes)
+            scope_of_source: Ints = np.array((0, *shares.of_source))[drawn.source]
+            return np.where(drawn.source > 0, scope_of_source, scopes)
         return scopes
 
     def _announced(self, drawn: ScopedStrikes) -> ScopedStrikes:
@@ -152,15 +154,15 @@ class ScopedBlock(ScopedFailures):
         follows = row[in_order][1:] == row[in_order][:-1]
         before_h[in_order[1:][follows]] = drawn.at_h[in_order[:-1][follows]]
         notice_h = self._notice_h[drawn.scope]
-        (told,) = np.nonzero(notice_h > 0.0)
-        told_at_h = np.maximum(before_h, drawn.at_h - notice_h)[told]
+        (announced,) = np.nonzero(notice_h > 0.0)
+        told_at_h = np.maximum(before_h, drawn.at_h - notice_h)[announced]
         return drawn._replace(
             # failures that are not drawn yet may have been announced by then
             until_h=drawn.until_h - float(self._notice_h.max()),
-            first=drawn.first + np.searchsorted(told, drawn.first),
-            at_h=np.insert(drawn.at_h, told, told_at_h),
-            scope=np.insert(drawn.scope, told, NOTICE),
-            first_slot=np.insert(drawn.first_slot, told, drawn.first_slot[told]),
+            first=drawn.first + np.searchsorted(announced, drawn.first),
+            at_h=np.insert(drawn.at_h, announced, told_at_h),
+            scope=np.insert(drawn.scope, announced, NOTICE),
+            first_slot=np.insert(drawn.first_slot, announced, drawn.first_slot[announced]),
         )
 
     def _widened(
@@ -184,11 +186,11 @@ class ScopedBlock(ScopedFailures):
         first = np.concatenate([[0], np.cumsum(n_struck)])
         failure = np.repeat(np.arange(len(scope)), n_struck)
         nth = np.arange(first[-1]) - first[failure]
-        named = first_slot[failure] + np.where(wide[failure], 0, nth)
-        slots = np.where(wide[failure], begin[failure] + nth, slot[named])
-        for n, found in zip(of_racks, several, strict=True):
-            slots[first[n] : first[n + 1]] = found
-        return first, slots, repair_h[named]
+        source = first_slot[failure] + np.where(wide[failure], 0, nth)
+        slots = np.where(wide[failure], begin[failure] + nth, slot[source])
+        for n, rack_slots in zip(of_racks, several, strict=True):
+            slots[first[n] : first[n + 1]] = rack_slots
+        return first, slots, repair_h[source]
 
 
 def _rows(first: Ints) -> Ints:

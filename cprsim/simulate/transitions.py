@@ -83,8 +83,8 @@ class SlotsAsObjects(dict[int, Any]):
         self._slots = slots
 
     def __missing__(self, slot: int) -> Any:
-        found = self[slot] = as_objects(NO_SLOT if self._slots is None else self._slots[slot])
-        return found
+        record = self[slot] = as_objects(NO_SLOT if self._slots is None else self._slots[slot])
+        return record
 
 
 # --------------------------------------------------------------------------- copies
@@ -271,7 +271,7 @@ def newest(
     """
     last_h, last_place, last_n = inf, NONE, NONE
     while True:
-        found, found_place, found_n, found_h = NONE, NONE, NONE, -1.0
+        source, source_place, source_n, source_h = NONE, NONE, NONE, -1.0
         for place in range(MOST_SOURCES):
             tier = num.sources[rule][place]
             if tier == NONE:
@@ -284,14 +284,14 @@ def newest(
                 )
                 if (
                     is_next
-                    and content_h > found_h
+                    and content_h > source_h
                     and survives(num, copies, slots, tier, copies.order[tier][n], only_struck)
                 ):
-                    found, found_place, found_n, found_h = tier, place, n, content_h
-        if found == NONE or not copies.corrupt[found][found_n]:
-            return found, found_h
-        copies.tries[found] += 1
-        last_h, last_place, last_n = found_h, found_place, found_n
+                    source, source_place, source_n, source_h = tier, place, n, content_h
+        if source == NONE or not copies.corrupt[source][source_n]:
+            return source, source_h
+        copies.tries[source] += 1
+        last_h, last_place, last_n = source_h, source_place, source_n
 
 
 def choose(num: Numbers, copies: Copies, slots: Slots, scope: int) -> tuple[int, int, float]:

@@ -52,26 +52,30 @@ class StalenessCurve:
     def n_samples(self) -> int | None:
         """Samples of a run, all epochs; None where the file does not say."""
         of_trainer = self.manifest.get("trainer") or {}
-        found: int | None = self.manifest.get("n_samples", of_trainer.get("n_samples"))
-        return found
+        n_samples: int | None = self.manifest.get("n_samples", of_trainer.get("n_samples"))
+        return n_samples
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Those of the responses, each once."""
-        return tuple(dict.fromkeys(one.metric for one in self.responses))
+        return tuple(dict.fromkeys(response.metric for response in self.responses))
 
     @property
     def unfit_metrics(self) -> dict[Metric, tuple[str, ...]]:
         """Why nothing should be decided by single metrics; those that are fit are left out."""
-        found = {metric: self.checks.get(metric.value, {}).get(UNFIT) for metric in self.metrics}
-        return {metric: tuple(reasons) for metric, reasons in found.items() if reasons}
+        checks = {metric: self.checks.get(metric.value, {}) for metric in self.metrics}
+        return {
+            metric: tuple(of_metric[UNFIT])
+            for metric, of_metric in checks.items()
+            if UNFIT in of_metric
+        }
 
     @property
     def bytes_shares(self) -> dict[str, float]:
         """What each strategy's saves wrote over what whole saves did; none where not counted."""
         written = self.checks.get("bytes_written", {}).get("by_strategy", {})
-        whole = written.get(WHOLE)
-        return {key: n / whole for key, n in written.items() if key != WHOLE} if whole else {}
+        whole_bytes = written.get(WHOLE)
+        return {key: n / whole_bytes for key, n in written.items() if key != WHOLE and whole_bytes}
 
     @cached_property
     def correlations(self) -> dict[tuple[Metric, str, str], float]:
@@ -81,19 +85,19 @@ class StalenessCurve:
         sample's correlation the variance of any weighted difference of the two means is that of
         the seeds' weighted differences, so that Student's t with n - 1 degrees of freedom holds.
         """
-        found = {}
+        correlations = {}
         for name, of_metric in self.checks.items():
-            by_seed = {key: one["by_seed"] for key, one in of_metric.get("slopes", {}).items()}
+            by_seed = {key: slope["by_seed"] for key, slope in of_metric.get("slopes", {}).items()}
             if min(map(len, by_seed.values()), default=0) < FEWEST_SEEDS:
                 continue
-            for one, other in combinations(by_seed, 2):
-                pair = np.array([by_seed[one], by_seed[other]])
+            for strategy, other in combinations(by_seed, 2):
+                pair = np.array([by_seed[strategy], by_seed[other]])
                 deviations = pair - pair.mean(axis=1, keepdims=True)
                 scale = float(np.sqrt(np.square(deviations).sum(axis=1).prod()))
                 if scale > 0:
-                    both = float(deviations[0] @ deviations[1])
-                    found[Metric(name), one, other] = both / scale
-        return found
+                    covariance = float(deviations[0] @ deviations[1])
+                    correlations[Metric(name), strategy, other] = covariance / scale
+        return correlations
 
     def why_unfit(self, metric: Metric) -> tuple[str, ...]:
         """Sentences: why nothing should be decided by it in one metric."""
@@ -101,8 +105,8 @@ class StalenessCurve:
 
     def of(self, strategy: str, metric: Metric) -> Response | None:
         """The response of one of `STRATEGIES` or of a system, None where it was not measured."""
-        found = (one for one in self.responses if (one.strategy, one.metric) == (strategy, metric))
-        return next(found, None)
+        by_key = {(response.strategy, response.metric): response for response in self.responses}
+        return by_key.get((strategy, metric))
 
     def correlation(self, metric: Metric, strategy: str, other: str) -> float | None:
         """How far the errors of two responses go together, between -1 and 1; None: not known."""
@@ -121,18 +125,20 @@ class StalenessCurve:
         response = None if key is None else self.of(key, metric)
         if response is None or response.settings is None or policy.sub_saves is None:
             return response
-        same = _what_decides(response.settings) == _what_decides(policy.sub_saves)
-        return response if same else None
+        alike = _what_decides(response.settings) == _what_decides(policy.sub_saves)
+        return response if alike else None
 
     def with_bytes(self, sub_saves: SubSaves) -> SubSaves:
         """Priority saving that costs what was counted for it; as it is where nothing was."""
         key = priority_key(sub_saves)
         share = self.bytes_shares.get(key)
-        measured = next((one.settings for one in self.responses if one.strategy == key), None)
+        measured = next(
+            (response.settings for response in self.responses if response.strategy == key), None
+        )
         if share is None or measured is None:
             return sub_saves
-        same = _what_decides(measured) == _what_decides(sub_saves)
-        return replace(sub_saves, bytes_share=share) if same else sub_saves
+        alike = _what_decides(measured) == _what_decides(sub_saves)
+        return replace(sub_saves, bytes_share=share) if alike else sub_saves
 
     def at_length(self, n_samples: float) -> StalenessCurve:
         """The curve, with a note where the job trains on another number of samples."""

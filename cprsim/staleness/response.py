@@ -42,17 +42,11 @@ class Weight:
 
     def of(self, at: Floats) -> Floats:
         """The weight at each of some failures, (n,)."""
-        return between(at, self.at, self.weight)
+        return np.asarray(np.exp(np.interp(at, self.at, np.log(self.weight))))
 
-
-def between(at: Floats, knots: Floats, weight: Floats) -> Floats:
-    """(n,) weights at some shares of the job, linear in their logarithm between knots."""
-    return np.asarray(np.exp(np.interp(at, knots, np.log(weight))))
-
-
-def mean_between(knots: Floats, weight: Floats) -> float:
-    """The mean of such weights over the job."""
-    return float(between((np.arange(N_MEAN) + 0.5) / N_MEAN, knots, weight).mean())
+    def mean(self) -> float:
+        """Over the job."""
+        return float(self.of((np.arange(N_MEAN) + 0.5) / N_MEAN).mean())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,17 +111,6 @@ class Response:
         """The largest weighted PLS that was measured: what lies beyond is extrapolated."""
         return float(self.pls[-1])
 
-    def weighted_pls(
-        self, losses: ShardLoss, replications: Ints, useful_h: float, interval_h: float
-    ) -> Floats:
-        """Portion of lost samples of each replication, each weighed by when it was lost.
-
-        With t the share of the job done, s the net staleness (nothing is lost twice) and T the
-        interval, but no more than t, all as shares of the job, and W the weight:
-        sum of ``share * W(t) * ((1 - phi) * s + phi * T/2)``.
-        """
-        return _weighted(self, losses, replications, useful_h, interval_h)
-
     def predict(self, weighted_pls: Floats) -> tuple[Floats, Floats]:
         """Loss and its standard error at some weighted PLS, both (n,), weights taken as known.
 
@@ -143,19 +126,21 @@ class Response:
 
     def predict_counted(self, costs: CostBreakdown, useful_h: float) -> Prediction:
         """What replications lose by what is counted of each, one of `COUNTED`."""
-        found = COUNTED[self.by](costs, useful_h)
-        return Prediction(*self.predict(found), found > self.most_pls, self.degrees)
+        counted = COUNTED[self.by](costs, useful_h)
+        return Prediction(*self.predict(counted), counted > self.most_pls, self.degrees)
 
     def predict_losses(
         self, losses: ShardLoss, replications: Ints, useful_h: float, interval_h: float
     ) -> Prediction:
         """What some losses cost each replication; parameters as those of `weighted_pls`."""
-        asked = (losses, replications, useful_h, interval_h)
-        lost = _weighted(self, *asked)
+        job = (losses, replications, useful_h, interval_h)
+        lost = weighted_pls(self, *job)
         beyond = lost > self.most_pls
         if not self.replicates:
             return Prediction(*self.predict(lost), beyond, self.degrees)
-        apart = np.array([one.along(_weighted(one, *asked)) for one in self.replicates])
+        apart = np.array(
+            [replicate.along(weighted_pls(replicate, *job)) for replicate in self.replicates]
+        )
         return Prediction(self._along(lost), jackknife_error(apart), beyond, self.degrees, apart)
 
     def _along(self, weighted_pls: Floats) -> Floats:
@@ -184,11 +169,16 @@ def weighed(
     return losses.share * old * weight.of(losses.progress_h / useful_h)
 
 
-def _weighted(
-    one: Response | Replicate, losses: ShardLoss, replications: Ints, useful_h: float,
+def weighted_pls(
+    response: Response | Replicate, losses: ShardLoss, replications: Ints, useful_h: float,
     interval_h: float,
 ) -> Floats:  # fmt: skip
-    """Weighted PLS (n,) by the weight and the phi of one response."""
-    lost = weighed(losses, one.weight, one.interval_share, useful_h, interval_h)
+    """Portion of lost samples of each replication (n,), each weighed by when it was lost.
+
+    With t the share of the job done, s the net staleness (nothing is lost twice) and T the
+    interval, but no more than t, all as shares of the job, and W the weight:
+    sum of ``share * W(t) * ((1 - phi) * s + phi * T/2)``.
+    """
+    lost = weighed(losses, response.weight, response.interval_share, useful_h, interval_h)
     row = np.searchsorted(replications, losses.replication)
     return np.asarray(np.bincount(row, lost, len(replications)), float)

@@ -19,10 +19,9 @@ from cprsim.curves.curve_file import read_curve
 from cprsim.experiments.accuracy import measure as measure_replication
 from cprsim.experiments.accuracy import runs_of
 from cprsim.experiments.assemble import assemble
-from cprsim.experiments.proxy_model import proxy_model
+from cprsim.experiments.proxy_model import ProxyModel, proxy_model
 from cprsim.failures.sources import stream
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.measuring import runs
 from cprsim.measuring.design import Design
@@ -30,7 +29,7 @@ from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.plots.chart import Panel, Series
 from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
 from cprsim.recovery.losses import MORE_BYTES, Metric
-from cprsim.staleness.response import Response
+from cprsim.staleness.response import Response, weighted_pls
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
 from cprsim.studies.verdicts import Ours, Tested
@@ -59,7 +58,7 @@ def label_of(strategy: str) -> str:
     return f"{name}, small tables often" if strategy.endswith(MORE_BYTES) else name
 
 
-def setting_of(work: Work, seed: int, samples: int | None) -> Setting:
+def setting_of(work: Work, seed: int, samples: int | None) -> ProxyModel:
     """Clicks, model and order of one seed, as `cprsim measure` has them; None: all clicks."""
     overrides = work.clicks_overrides()
     if samples is not None and work.clicks is None:
@@ -67,9 +66,9 @@ def setting_of(work: Work, seed: int, samples: int | None) -> Setting:
     return runs.setting_of(work.scenario(KAGGLE, overrides), seed)
 
 
-def lost_by(setting: Setting, trials: Sequence[Trial]) -> dict[str, Any]:
+def lost_by(stand_in: ProxyModel, trials: Sequence[Trial]) -> dict[str, Any]:
     """What each trial of a seed loses against its twin, and the twin's quality."""
-    twin, quality = runs.forked(setting, trials)
+    twin, quality = runs.forked(stand_in.trainer(), stand_in.shards, trials)
     lost = [losses(trial, twin, quality[trial]) for trial in trials]
     return {"twin": {"auc": twin.auc, "log_loss": twin.log_loss}, "trials": lost}
 
@@ -340,7 +339,7 @@ def _weighted(trial: Mapping[Any, Any], response: Response) -> Floats:
     zeros = np.zeros(len(at), np.int64)
     shares = np.full(len(at), 1 / N_SERVERS)
     stale = ShardLoss(zeros, at, zeros, since_save, since_reload, shares)
-    return response.weighted_pls(stale, np.zeros(1, np.int64), 1.0, trial["interval"])
+    return weighted_pls(response, stale, np.zeros(1, np.int64), 1.0, trial["interval"])
 
 
 # --------------------------------------------------------------------------- at production scale
@@ -406,8 +405,8 @@ def _at_scale(work: Work, samples: int, seed: int) -> dict[str, Any]:
     overrides = [f"kernel.samples={samples}", f"kernel.seed={seed}", *work.clicks_overrides()]
     loaded = work.scenario(PRODUCTION, [*work.study.cases["stand-in"], *overrides])
     experiment, stand_in = assemble(loaded), proxy_model(loaded)
-    train = runs_of(experiment, stand_in, lambda run, done, to_do: None)
-    measured = measure_replication(experiment, seed, stand_in, train)
+    train = runs_of(experiment, stand_in.trainer(), stand_in.shards, lambda *_: None)
+    measured = measure_replication(experiment, seed, train)
     baseline = measured.whole
     outcome: dict[str, Any] = {
         "position": _thinned(baseline.curve.position),

@@ -21,7 +21,7 @@ from cprsim.experiments.train_in_step import Team, sync_setting, train_in_step, 
 from cprsim.failures.distributions import Constant
 from cprsim.in_step.load_model import load_model
 from cprsim.in_step.setting import SyncSetting
-from cprsim.in_step.simulation import over_trainers
+from cprsim.in_step.simulation import speed_at
 from cprsim.plots.chart import Band, Panel, Series
 from cprsim.records import HIGH, NO_NUMBER, Floats
 from cprsim.studies.estimates import StudyEstimate, series
@@ -107,7 +107,7 @@ def of_form(work: Work, name: str, n_servers: int) -> dict[str, list[float]]:
     """Simulated and modelled examples per second and sync gap of one form, over trainers."""
     fitted = replace(setting_of(work, name, n_servers), iteration=Constant(calibrated_h(work)))
     counts = work.pick((1, 5, 10, 14, 20), N_TRAINERS, (*N_TRAINERS, 30, 40))
-    points = over_trainers(fitted, counts)
+    points = [speed_at(fitted, n) for n in counts]
     return {
         "trainers": list(counts),
         "eps": [point.simulated.samples_per_h / SECONDS for point in points],

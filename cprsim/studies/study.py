@@ -189,7 +189,7 @@ class Work:
         named_parts = [
             Part(str(name), self.digest(name), compute) for name, compute in parts.items()
         ]
-        bodies, _ = PointStore(self.out).each(named_parts, _computed, _tasks, self.workers)
+        bodies, _ = PointStore(self.out).complete(named_parts, _computed, _tasks, self.workers)
         return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
 
     def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:

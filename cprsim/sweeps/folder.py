@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED
 from cprsim.records import Estimate
@@ -44,8 +43,6 @@ TABLE, ABOUT = "sweep.parquet", "sweep.json"
 VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the scenario as it is
 COST_JOB, COST_MONTH = "cost_job", "cost_month"  # quantities; ``cost_month save``: of a part
 NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high")
-# Columns of the table that tables, figures and sentences are made of, beside those of the axes.
-SHOWN = ("strategy", "on_failure", "n", "save_interval_h", *NUMBERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +91,16 @@ class SweepResult:
     def losses(self) -> tuple[str, ...]:
         """Losses in AUC and further metrics, known of any strategy whose shards go stale."""
         rows = self.table[self.table["on_failure"].isin([RELOAD, BY_RULES])]
-        known = set(rows.loc[rows["mean"].notna(), "quantity"])
-        return tuple(one for one in (AUC_LOSS, *further_losses(known)) if one in known)
+        priced = set(rows.loc[rows["mean"].notna(), "quantity"])
+        return tuple(loss for loss in (AUC_LOSS, *further_losses(priced)) if loss in priced)
 
     @property
     def cheapest(self) -> dict[str, Any] | None:
         """The row of the least cost a month over all points; None where nothing has a price."""
         rows, losses = self.of(COST_MONTH), self.of(f"{COST_MONTH} {ACCURACY}")
         rows = rows[rows["mean"].notna()]
-        known = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
-        rows = rows[known] if known.any() else rows
+        is_priced = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
+        rows = rows[is_priced] if is_priced.any() else rows
         return records_of(rows.loc[[rows["mean"].idxmin()]])[0] if len(rows) else None
 
     @property
@@ -117,7 +114,7 @@ def sweep_result(
 ) -> SweepResult:
     """A finished sweep, which has no folder yet."""
     sweep, experiments = require_sweep(loaded), [point.experiment for point in points]
-    prices = [prices_of(one.scenario) for one in experiments]
+    prices = [prices_of(experiment.scenario) for experiment in experiments]
     rows = sweep_rows(sweep.over, points, bodies, prices)
     return SweepResult(
         path=Path(),
@@ -132,7 +129,9 @@ def sweep_result(
         table=pd.DataFrame(rows),
         accuracy=tuple(_accuracy(experiments)),
         warnings=tuple(_warnings(experiments)),
-        currency=next((one.currency for one in prices if one is not None), None),
+        currency=next(
+            (experiment.currency for experiment in prices if experiment is not None), None
+        ),
     )
 
 
@@ -152,12 +151,7 @@ def load_sweep(path: Path | str) -> SweepResult:
     """Read the folder of a finished sweep."""
     folder = Path(path)
     read_manifest(folder)
-    result = _read(folder)
-    needed = [*SHOWN, *(axis.column for axis in result.axes)]
-    missing = [name for name in needed if name not in result.table]
-    if missing:
-        raise ResultError(f"{folder} is damaged: its table has no column {one_line(missing[0])}")
-    return result
+    return _read(folder)
 
 
 def _read(folder: Path) -> SweepResult:
@@ -187,10 +181,12 @@ def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
     curve = experiments[0].curve
     if curve is None:
         return []
-    stale = [p for one in experiments for p in one.policies if strategy_key(p) is not None]
+    stale = [
+        p for experiment in experiments for p in experiment.policies if strategy_key(p) is not None
+    ]
     unpriced = {p.name: why for p in stale if (why := why_unpriced(curve, p))}
-    shown = any(not why_unpriced(curve, p) for p in stale)
-    return priced_by(curve.name, curve.origin, curve.notes, unpriced, shown=shown)
+    any_priced = any(not why_unpriced(curve, p) for p in stale)
+    return priced_by(curve.name, curve.origin, curve.notes, unpriced, is_shown=any_priced)
 
 
 # ------------------------------------------------------------------------------ the table
@@ -205,12 +201,12 @@ def sweep_rows(
     """The tidy table of a sweep, in the order of its points."""
     costs = [
         [
-            _costs_of(one.experiment, policy, body[policy.name]["quantities"], at)
-            for policy in one.experiment.policies
+            _costs_of(point.experiment, policy, body[policy.name]["quantities"], at)
+            for policy in point.experiment.policies
         ]
-        for one, body, at in zip(points, bodies, prices, strict=True)
+        for point, body, at in zip(points, bodies, prices, strict=True)
     ]
-    names = dict.fromkeys(name for some in costs for one in some for name in one)
+    names = dict.fromkeys(name for some in costs for cost in some for name in cost)
     for point, body, some in zip(points, bodies, costs, strict=True):
         place, job = _place(axes, point), point.experiment
         for policy, cost in zip(job.policies, some, strict=True):
@@ -222,26 +218,26 @@ def sweep_rows(
                 "interval_rule": policy.interval_rule,
                 **_rules(job, policy),
             }
-            beside = {"n": body[policy.name]["n"], "reference": point.reference}
+            shared = {"n": body[policy.name]["n"], "reference": point.reference}
             for name, numbers in body[policy.name]["quantities"].items():
-                found = dict(zip(NUMBERS, map(_number, numbers), strict=True))
-                yield {**head, "quantity": name, **beside, **found}
+                columns = dict(zip(NUMBERS, map(_number, numbers), strict=True))
+                yield {**head, "quantity": name, **shared, **columns}
             for name in names:
-                found = dict.fromkeys(NUMBERS, nan) | _cost(cost, name).by_name
-                yield {**head, "quantity": name, **beside, **found}
+                columns = dict.fromkeys(NUMBERS, nan) | _cost(cost, name).by_name
+                yield {**head, "quantity": name, **shared, **columns}
 
 
 def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
     """Where a point is: its value on each axis; empty where the scenario's own holds."""
-    both = list(zip(axes.items(), point.coordinates, strict=True))
-    varied = [key for (key, _), i in both if i is not None]
-    listed = {of.column(key): None if i is None else of.listed[i] for (key, of), i in both}
+    located = list(zip(axes.items(), point.coordinates, strict=True))
+    varied = [key for (key, _), i in located if i is not None]
+    listed = {of.column(key): None if i is None else of.listed[i] for (key, of), i in located}
     return {**listed, VARIED: " ".join(varied)}
 
 
 def _rules(job: Experiment, policy: Policy) -> Mapping[str, float]:
     """What Young's, Daly's and CPR's formulas would choose at this point [h]."""
-    entry = next(one for one in job.scenario.recovery if one.name == policy.name)
+    entry = next(entry for entry in job.scenario.recovery if entry.name == policy.name)
     costs, facts, n_emb_ps = job.at_costs_of(entry).costs, job.facts, job.cluster.n_emb_ps
     save_h, chosen = costs.mean_h(costs.save_stall, n_emb_ps), nan
     if entry.target_pls and facts.n_shards_together:
@@ -268,25 +264,25 @@ def _costs_of(
     use = use_of(job.useful_h, summary)
     if prices is None or use is None:
         return {}
-    billed, overhead, found = prices.billed(policy, use), summary[OVERHEAD], {}
+    billed, overhead, estimates = prices.billed(policy, use), summary[OVERHEAD], {}
     ends = [
         None if isnan(end) else prices.billed(policy, at_overhead(use, end))
         for end in (overhead.low, overhead.high)
     ]
     for name, of in ((COST_JOB, "job"), (COST_MONTH, "month")):
         total, low, high = (
-            nan if one is None else getattr(one, of).total_cents / 100 for one in (billed, *ends)
+            nan if bill is None else getattr(bill, of).total_cents / 100 for bill in (billed, *ends)
         )
-        found[name] = Estimate(total, low, high)
+        estimates[name] = Estimate(total, low, high)
         for part, cents in getattr(billed, of).cents.items():
-            found[f"{name} {part}"] = Estimate(cents / 100)
-    return found
+            estimates[f"{name} {part}"] = Estimate(cents / 100)
+    return estimates
 
 
 def _cost(costs: Mapping[str, Estimate], name: str) -> Estimate:
     """One of the costs; a part that a strategy lacks costs nothing, but a loss is not known."""
-    known = costs and not name.endswith(f" {ACCURACY}")
-    return costs.get(name, Estimate(0.0 if known else nan))
+    is_known = costs and not name.endswith(f" {ACCURACY}")
+    return costs.get(name, Estimate(0.0 if is_known else nan))
 
 
 def _number(value: float | None) -> float:

@@ -1,15 +1,17 @@
-"""The points of a sweep: every combination of values as a scenario of its own, with an address."""
+"""The points of a sweep: every combination of values as a scenario of its own; their numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 from cprsim.curves.choosing import curve_path
 from cprsim.errors import Place, ScenarioError
+from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.records import interval
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.identity import (
@@ -18,14 +20,20 @@ from cprsim.results.identity import (
     file_digest,
     trace_digest,
 )
+from cprsim.results.metrics import difference_of, sample_of, shared_by, summary_of
+from cprsim.results.rows import columns_of
+from cprsim.results.store import Body, PointStore, Task
 from cprsim.scenario.job import Sweep, Values
 from cprsim.scenario.reading import LoadedScenario
+from cprsim.workers import Workers
 
 BESIDE_THE_NUMBERS = {  # sections that decide none of them
     "name", "kernel", "accuracy", "sweep", "prices", "unknown",
 }  # fmt: skip
 EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
 TAKEN = ("interval", "target_pls")  # what an axis gives to all strategies that take it
+MOST_TOGETHER = 16  # points of one task: what a kill may cost, against drawing failures anew
+TASKS_PER_WORKER = 4  # so that the last ones do not work alone for long
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +49,7 @@ class Point:
     def reference(self) -> str:
         """The strategy that others are compared with: the first full recovery, else the first."""
         entries = self.experiment.scenario.recovery
-        return next((one.name for one in entries if one.strategy == "full"), entries[0].name)
+        return next((entry.name for entry in entries if entry.strategy == "full"), entries[0].name)
 
 
 def require_sweep(loaded: LoadedScenario) -> Sweep:
@@ -98,21 +106,103 @@ def _changes(
     if section == "scopes" and option.endswith(".share") and isinstance(value, int | float):
         yield key, value
         name = option.removesuffix(".share")
-        others = {
-            i: one.share
-            for i, one in enumerate(scopes)
-            if one.share is not None and name not in (one.name, str(i))
+        shares = {
+            i: scope.share
+            for i, scope in enumerate(scopes)
+            if scope.share is not None and name not in (scope.name, str(i))
         }
-        for i, share in others.items():
-            yield f"scopes.{i}.share", (1.0 - value) * share / sum(others.values())
-    elif section == "recovery" and option in TAKEN and option not in [one.name for one in entries]:
+        for i, share in shares.items():
+            yield f"scopes.{i}.share", (1.0 - value) * share / sum(shares.values())
+    elif (
+        section == "recovery"
+        and option in TAKEN
+        and option not in [scope.name for scope in entries]
+    ):
         taking = [
             n
-            for n, one in enumerate(entries)
-            if one.strategy in STRATEGIES and option in SYSTEMS[one.strategy].options
+            for n, scope in enumerate(entries)
+            if scope.strategy in STRATEGIES and option in SYSTEMS[scope.strategy].options
         ]
         if not taking:
             raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")
         yield from ((f"recovery.{n}.{option}", value) for n in taking)
     else:
         yield key, value
+
+
+# --------------------------------------------------------------------------- their numbers
+
+
+def run_points(
+    points: Sequence[Point],
+    store: PointStore,
+    workers: Workers,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[Body], int]:
+    """The numbers of all points, and how many were computed; see `PointStore.complete`."""
+
+    def tasks_of(missing: Sequence[Point]) -> list[Task]:
+        if workers.backend == "local":
+            pipeline.compile_engine(missing[0].experiment, len(missing) / workers.n_local)
+        groups = _groups(missing, workers)
+        return [
+            task_of(group, f"task {n} of {len(groups)} ({len(group)} points of the sweep)")
+            for n, group in enumerate(groups, start=1)
+        ]
+
+    return store.complete(points, bodies_of, tasks_of, workers, on_progress)
+
+
+def _groups(points: Sequence[Point], workers: Workers) -> list[list[Point]]:
+    """Points with the same failures side by side, as many as leave every worker some tasks."""
+    alike: dict[str, list[Point]] = {}
+    for point in points:
+        alike.setdefault(point.failures_digest, []).append(point)
+    n_workers = workers.n_local if workers.backend == "local" else MOST_TOGETHER
+    n_together = min(MOST_TOGETHER, -(-len(points) // (TASKS_PER_WORKER * n_workers)))
+    return [
+        group[first : first + n_together]
+        for group in alike.values()
+        for first in range(0, len(group), n_together)
+    ]
+
+
+def task_of(points: Sequence[Point], name: str) -> Task:
+    """The work on points that meet the same failures: each with its reference."""
+    failures = points[0].experiment.failures  # one object for all: a trace travels once
+    work = [(replace(point.experiment, failures=failures), point.reference) for point in points]
+    return Task(name, [point.digest for point in points], work)
+
+
+def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
+    """The numbers of each point, by strategy.
+
+    Of a quantity: mean and interval, then those of the difference to the reference.
+    """
+    experiments = [experiment for experiment, _ in work]
+    pipeline.expect_all(experiments)
+    failures = pipeline.FailureBlocks(experiments)
+    return [_body(experiment, reference, failures) for experiment, reference in work]
+
+
+def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBlocks) -> Body:
+    by_row = experiment.curve is not None  # a curve needs each loss
+    outcome = pipeline.simulate(experiment, failures=failures, keep_losses=by_row)
+    samples = {
+        strategy.policy.name: sample_of(columns_of(strategy, outcome), outcome.cluster.n_nodes)
+        for strategy in outcome.strategies
+    }
+    sharing, body = shared_by(experiment.curve), {}
+    for name, sample in samples.items():
+        less = {} if name == reference else difference_of(samples[reference], sample, sharing)
+        body[name] = {
+            "n": len(sample.finished),
+            "quantities": {
+                quantity: [
+                    *interval(strategy).values(),
+                    *(interval(less[quantity]).values() if quantity in less else 3 * [None]),
+                ]
+                for quantity, strategy in summary_of(sample).items()
+            },
+        }
+    return body

@@ -69,11 +69,11 @@ def after(
     `every_h`: progress between two contents of each tier that is saved to. The more often a tier
     has a new content, the newer is its latest.
     """
-    rules = [one for one in policy.rules if not one.scopes or strike.scope.name in one.scopes]
+    rules = [rule for rule in policy.rules if not rule.scopes or strike.scope.name in rule.scopes]
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
     job = SimulatedJob(1.0, cluster, Clock.WALL, (strike.scope,), of_kind)
     num = as_objects(numbers_of(job)[0][0])
-    found: list[tuple[Fate, Rule | None]] = []
+    fates_of_places: list[tuple[Fate, Rule | None]] = []
     for struck in strike.places:
         copies, slots = transitions.copies_as_object(), transitions.SlotsAsObjects()
         transitions.begin(num, copies, slots)
@@ -86,8 +86,8 @@ def after(
             transitions.wipe(copies, slots, slot, strike.scope.wipes)
         number, source, _ = transitions.choose(num, copies, slots, 0)
         rule = None if number == NONE else rules[number]
-        found.append((_fate(policy, every_h, rule, source), rule))
-    return max(found, key=itemgetter(0))
+        fates_of_places.append((_fate(policy, every_h, rule, source), rule))
+    return max(fates_of_places, key=itemgetter(0))
 
 
 def _fate(policy: Policy, every_h: Mapping[str, float], rule: Rule | None, source: int) -> Fate:
@@ -111,10 +111,12 @@ def fates(
     policy: Policy, cluster: Cluster, scopes: Iterable[Scope], rack: int | None, useful_h: float
 ) -> dict[str, Fate]:
     """The worst fate by kind of failure: the job's own kinds, then those that it does not name."""
-    every_h = {one.tier: content_every_h(policy, one, useful_h) for one in policy.captures}
+    every_h = {
+        capture.tier: content_every_h(policy, capture, useful_h) for capture in policy.captures
+    }
     every_h = {tier: hours for tier, hours in every_h.items() if hours < useful_h}
     strikes = strikes_of(policy, cluster, scopes, rack)
-    return {one.scope.name: after(policy, cluster, one, every_h)[0] for one in strikes}
+    return {strike.scope.name: after(policy, cluster, strike, every_h)[0] for strike in strikes}
 
 
 def content_every_h(policy: Policy, capture: Capture, useful_h: float) -> float:
@@ -135,24 +137,28 @@ def strikes_of(
     Two nodes are next to each other, `rack` slots apart, or hold copies of one group.
     """
     n = cluster.n_nodes
-    each, every = [(slot,) for slot in range(n)], tuple(range(n))
-    racks = [every[at : at + (rack or 1)] for at in range(0, n, rack or 1)]
+    each_slot, all_slots = [(slot,) for slot in range(n)], tuple(range(n))
+    racks = [all_slots[at : at + (rack or 1)] for at in range(0, n, rack or 1)]
     apart = {1, rack or 1}
     for tier in policy.tiers:
         if isinstance(tier.placement, Groups) and tier.placement.strided:
             apart.add(len(cluster.slots(tier.role)) // tier.placement.size)
     pairs = [(slot, slot + d) for d in sorted(apart) for slot in range(n - d)]
-    places = {Reach.ALL: [every], Reach.RACK: racks}
-    own = [Strike(one, tuple(places.get(one.reach, each))) for one in scopes if not one.silent]
-    others = [
-        Strike.of("process", Reach.PROCESS, *each, needs_node=False),
-        Strike.of("node", Reach.NODE, *each),
+    places = {Reach.ALL: [all_slots], Reach.RACK: racks}
+    strikes_of_job = [
+        Strike(scope, tuple(places.get(scope.reach, each_slot)))
+        for scope in scopes
+        if not scope.silent
+    ]
+    further = [
+        Strike.of("process", Reach.PROCESS, *each_slot, needs_node=False),
+        Strike.of("node", Reach.NODE, *each_slot),
         Strike.of(TWO_NODES, Reach.NODE, *pairs),
         *([Strike.of("rack", Reach.RACK, *racks)] if rack else []),
-        Strike.of(ALL_NODES, Reach.ALL, every),
+        Strike.of(ALL_NODES, Reach.ALL, all_slots),
     ]
-    named = {one.scope.reach for one in own}
-    yield from own
-    for one in others:
-        if one.places and (one.scope.name == TWO_NODES or one.scope.reach not in named):
-            yield one
+    reaches = {strike.scope.reach for strike in strikes_of_job}
+    yield from strikes_of_job
+    for strike in further:
+        if strike.places and (strike.scope.name == TWO_NODES or strike.scope.reach not in reaches):
+            yield strike

@@ -13,17 +13,21 @@ from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.pipeline import simulate
 from cprsim.files import NOT_STORED, OMITTED
-from cprsim.records import Estimate
+from cprsim.records import Estimate, Floats
+from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.recovery.paper import NEVER
-from cprsim.recovery.policy import Outside, Policy, Ring
+from cprsim.recovery.policy import Medium, Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
-from cprsim.results.metrics import FINISHED, differences
+from cprsim.results.metrics import FINISHED, differences, spreads, summarise_rows
 from cprsim.results.money import Bills, bills_in, cheapest_of
+from cprsim.results.rows import replication_rows
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.results.words import every, percent, with_interval
@@ -33,6 +37,7 @@ from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
 ABOUT = "systems.json"
+N_DRAWN = 1_000_000  # latencies of silent errors
 OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
 MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
@@ -176,12 +181,12 @@ class Comparison:
 
         What a system loses that nothing prices can't be weighed against hours.
         """
-        return next((one for one in self.standings if one.verdict == BEST), None)
+        return next((system for system in self.standings if system.verdict == BEST), None)
 
     @property
     def cheapest_that_runs(self) -> Standing | None:
         """The cheapest of those that may be the best and that a job can run today."""
-        able = (one for one in self.standings if one.may_be_best and one.facts.runs_as)
+        able = (system for system in self.standings if system.may_be_best and system.facts.runs_as)
         return next(able, None)
 
     @property
@@ -192,25 +197,30 @@ class Comparison:
     @property
     def tied(self) -> list[str]:
         """Systems that can't be told from the best, of those that may be it."""
-        return [one.name for one in self.standings if one.verdict == TIED and one.may_be_best]
+        able = (system for system in self.standings if system.may_be_best)
+        return [system.name for system in able if system.verdict == TIED]
 
     def bills_that_count(self, bills: Bills) -> Bills:
         """The bills of the systems that keep accuracy, or whose loss of it has a price."""
-        by_name = {one.name: one for one in self.standings}
+        by_name = {system.name: system for system in self.standings}
         return {
             name: bill
             for name, bill in bills.items()
-            if (one := by_name[name]).may_be_best
-            or (one.accuracy == PRICED and ACCURACY in bill.job.cents and not one.facts.unknown)
+            if (system := by_name[name]).may_be_best
+            or (
+                system.accuracy == PRICED
+                and ACCURACY in bill.job.cents
+                and not system.facts.unknown
+            )
         }
 
     def costs_that_count(self) -> tuple[dict[str, float], str | None]:
         """Of those that may be the best: what a month costs, else the overhead; the cheapest."""
         if not (bills := bills_in(self.result)):
-            able = (one for one in self.standings if one.may_be_best)
-            return {one.name: one.overhead.mean for one in able}, self.best
+            able = (system for system in self.standings if system.may_be_best)
+            return {system.name: system.overhead.mean for system in able}, self.best
         counted = self.bills_that_count(bills)
-        costs = {name: float(one.month.total_cents) for name, one in counted.items()}
+        costs = {name: float(bill.month.total_cents) for name, bill in counted.items()}
         return costs, cheapest_of(counted) if counted else None
 
 
@@ -229,17 +239,17 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
         nodes = cluster.workers // cluster.replicas
         yield f"{cluster.replicas} replicas of the state, each on {nodes} workers."
     failures = scenario.failures
-    alone = getattr(failures, "n_together", None) or getattr(failures, "together", 1)
-    if not scenario.scopes and alone == 1 and failures.kind != "trace":
+    n_together = getattr(failures, "n_together", None) or getattr(failures, "together", 1)
+    if not scenario.scopes and n_together == 1 and failures.kind != "trace":
         yield "Each failure takes one node (no `scopes`): no failure strikes all copies at once."
     if cluster.spares is None:
         yield "A spare node is always free (no `cluster.spares`)."
 
 
-def facts_of_system(one: Entrant, experiment: Experiment) -> SystemFacts:
+def facts_of_system(entrant: Entrant, experiment: Experiment) -> SystemFacts:
     """What is known of one system in a job."""
-    system, section = SYSTEMS[one.entry.strategy], experiment.scenario.cluster
-    policy, cluster, useful_h = one.policy, experiment.cluster, experiment.useful_h
+    system, section = SYSTEMS[entrant.entry.strategy], experiment.scenario.cluster
+    policy, cluster, useful_h = entrant.policy, experiment.cluster, experiment.useful_h
     state_bytes, storage, peers = section.shard_bytes, 0.0, 0.0
     for capture in policy.captures:
         per_h = (state_bytes or 0.0) / content_every_h(policy, capture, useful_h)
@@ -250,11 +260,11 @@ def facts_of_system(one: Entrant, experiment: Experiment) -> SystemFacts:
         else:  # copies on all others of its group, or as parity on `tolerates` of them
             peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
     return SystemFacts(
-        strategy=one.entry.strategy,
-        how=one.how,
-        text=one.text(useful_h),
+        strategy=entrant.entry.strategy,
+        how=entrant.how,
+        text=entrant.text(useful_h),
         not_counted=system.not_counted,
-        unknown=system.unknown(one.entry.options or {}),
+        unknown=system.unknown(entrant.entry.options or {}),
         runs_as=system.runs_as,
         fates=fates(policy, cluster, experiment.scopes, section.rack, useful_h),
         storage_bytes_per_h=None if state_bytes is None else storage,
@@ -267,15 +277,15 @@ def facts_of_system(one: Entrant, experiment: Experiment) -> SystemFacts:
 
 def _standings(comparison: Comparison) -> list[Standing]:
     result, summary = comparison.result, comparison.result.spreads()
-    found = []
+    standings = []
     for policy in result.policies:
         facts, of_policy = comparison.facts[policy.name], summary[policy.name]
         accuracy = _accuracy(policy, facts, of_policy, comparison.limit)
-        found.append(Standing(policy, facts, of_policy, accuracy))
-    found.sort(key=_place)
-    able = [one for one in found if one.may_be_best]
+        standings.append(Standing(policy, facts, of_policy, accuracy))
+    standings.sort(key=_place)
+    able = [system for system in standings if system.may_be_best]
     # of those that cost the same, one that a job can run today
-    able.sort(key=lambda one: (_place(one), not one.facts.runs_as))
+    able.sort(key=lambda system: (_place(system), not system.facts.runs_as))
     best = able[0].name if able else ""
     more, than_today = (
         more_than(name, result.replications, result.n_nodes) if name in summary else {}
@@ -283,18 +293,18 @@ def _standings(comparison: Comparison) -> list[Standing]:
     )
     return [
         replace(
-            one,
-            is_best=one.name == best,
-            more=more.get(one.name),
-            than_today=than_today.get(one.name),
+            system,
+            is_best=system.name == best,
+            more=more.get(system.name),
+            than_today=than_today.get(system.name),
         )
-        for one in found
+        for system in standings
     ]
 
 
-def _place(one: Standing) -> tuple[float, float]:
-    mean = round(one.overhead.mean, DECIMALS)
-    return (mean, 0.0) if one.finishes else (inf, -one.summary[FINISHED].mean)
+def _place(system: Standing) -> tuple[float, float]:
+    mean = round(system.overhead.mean, DECIMALS)
+    return (mean, 0.0) if system.finishes else (inf, -system.summary[FINISHED].mean)
 
 
 def _accuracy(
@@ -313,8 +323,8 @@ def _accuracy(
 
 def more_than(baseline: str, rows: pd.DataFrame, n_nodes: int) -> dict[str, Estimate]:
     """Overhead of others less that of one system, paired by replication, of those that finish."""
-    found = differences(rows, n_nodes, baseline)
-    overheads = found[(found["quantity"] == OVERHEAD) & found["mean"].notna()]
+    compared = differences(rows, n_nodes, baseline)
+    overheads = compared[(compared["quantity"] == OVERHEAD) & compared["mean"].notna()]
     of_each = overheads.drop(columns="quantity").itertuples(index=False)
     return {name: Estimate(*of) for name, *of in of_each}
 
@@ -326,3 +336,48 @@ def verdict_of(more: Estimate | None) -> str:
     if more.low > 0:
         return MORE
     return LESS if more.high < 0 else TIED
+
+
+# --------------------------------------------------------------------------- silent errors
+
+
+def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...]:
+    """A policy with each number of contents outside, on the same failures; none if it has none."""
+    outside = [tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE]
+    every_h = [
+        content_every_h(policy, capture, experiment.useful_h)
+        + (capture.stall.mean_h if capture.stall else 0.0)
+        for capture in policy.captures
+        if capture.tier in outside
+    ]
+    if not every_h:
+        return ()
+    policies = {}
+    for n in range(1, MOST_GENERATIONS + 1):
+        tiers = tuple(
+            replace(tier, generations=n) if tier.name in outside else tier for tier in policy.tiers
+        )
+        policies[n] = replace(policy, name=f"{n} kept", tiers=tiers)
+    rows = replication_rows(simulate(replace(experiment, policies=tuple(policies.values()))))
+    n_nodes = experiment.cluster.n_nodes
+    summary = spreads(summarise_rows(rows, n_nodes))
+    n_bad = _noticed_h(experiment) / min(every_h)  # contents, if the error struck at a save
+    contents = []
+    for n, kept in policies.items():
+        overhead, more = summary[kept.name][OVERHEAD], more_than(kept.name, rows, n_nodes)
+        costs_more = isnan(overhead.mean) or any(
+            more[policies[m].name].high < 0 for m in policies if m > n and policies[m].name in more
+        )
+        none_clean = float(np.clip(n_bad - (n - 1), 0.0, 1.0).mean())
+        contents.append(Contents(n, overhead, costs_more, none_clean))
+    return tuple(contents)
+
+
+def _noticed_h(experiment: Experiment) -> Floats:
+    """Hours from an error until it is noticed, while the job works."""
+    rng, check = np.random.default_rng(0), experiment.check
+    latency = next(scope.latency for scope in experiment.scopes if scope.silent)
+    hours = np.full(N_DRAWN, inf) if latency is None else latency.sample(rng, N_DRAWN)
+    if check is None:
+        return hours
+    return np.minimum(hours, rng.uniform(0.0, check.every_h or 0.0, N_DRAWN))

@@ -1,9 +1,10 @@
-"""Who can run a job: what the scenario lists, and every other strategy and system that there is."""
+"""Who can run a job, what the scenario lists and every other system, each at its best interval."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, policies_of, policy_of
@@ -14,14 +15,18 @@ from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.scenario.schema import dump_entry
-from cprsim.selector.limit import Limit
-from cprsim.selector.option import RELOADING, PricedEntry
+from cprsim.selector.deciding import decide, fit_tails
+from cprsim.selector.limit import NO_LIMIT, Limit
+from cprsim.selector.option import FULL, RELOADING, PricedEntry
+from cprsim.selector.pricing import bench_of
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
 PAPER = "a paper only: nothing that is maintained runs it (`--available`)"
 TODAY = "today"  # the name of how the job runs now
+NONE_KEEPS = "no interval that is worth its saves keeps the limit"
+NOT_KNOWN = "the staleness curve does not say what it loses"
 NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
 
 
@@ -67,41 +72,45 @@ def entrants_of(
     it is, and at its best interval. `available`: without what a job can't run today.
     """
 
-    def entrant(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
+    def entrant_of(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
         return Entrant(entry, policy_of(entry, experiment), how, is_today)
 
     policies_of(loaded, experiment)  # says where an entry stands that can't run the job
     listed = list(loaded.scenario.recovery)
-    first = next((one for one in listed if one.name == TODAY), listed[0])
-    entrants = [entrant(one, LISTED, is_today=fixed and one is first) for one in listed]
+    first = next((entry for entry in listed if entry.name == TODAY), listed[0])
+    entrants = [entrant_of(entry, LISTED, is_today=fixed and entry is first) for entry in listed]
     if not fixed:
-        now = entrant(first.model_copy(update={"name": TODAY}), LISTED, is_today=True)
-        entrants = [now, *(one for one in entrants if one.name != TODAY)]
-        if first.name == TODAY and all(one.name != first.strategy for one in entrants):
+        now = entrant_of(first.model_copy(update={"name": TODAY}), LISTED, is_today=True)
+        entrants = [now, *(entrant for entrant in entrants if entrant.name != TODAY)]
+        if first.name == TODAY and all(entrant.name != first.strategy for entrant in entrants):
             at_best = first.model_copy(update={"name": first.strategy})
-            entrants.insert(1, entrant(at_best, LISTED))
-    names, left_out = {one.name for one in entrants}, dict[str, str]()
+            entrants.insert(1, entrant_of(at_best, LISTED))
+    names, left_out = {entrant.name for entrant in entrants}, dict[str, str]()
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
-    others = SYSTEMS.keys() - {one.strategy for one in listed}
-    for name in sorted(others, key=lambda one: (_rank(one), one)):
+    others = SYSTEMS.keys() - {entry.strategy for entry in listed}
+    for name in sorted(others, key=lambda name: (_rank(name), name)):
         searched = name in RELOADING and has_servers and limit is not None and not fixed
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
-            entrants.append(entrant(RecoverySection.model_validate(fields), DEFAULT))
+            entrants.append(entrant_of(RecoverySection.model_validate(fields), DEFAULT))
         except ParameterError as error:
             left_out[name] = str(error).removeprefix(name).lstrip(": ")
     if only:
-        _require_known(only, {one.name for one in entrants}, left_out)
+        _require_known(only, {entrant.name for entrant in entrants}, left_out)
         left_out = {}
-        wanted = {*only, TODAY} if first.name in only else set(only)
-        entrants = [one for one in entrants if one.name in wanted]
+        asked_for = {*only, TODAY} if first.name in only else set(only)
+        entrants = [entrant for entrant in entrants if entrant.name in asked_for]
     if available:
-        runs = [one for one in entrants if one.is_today or SYSTEMS[one.entry.strategy].runs_as]
-        left_out |= {one.name: PAPER for one in entrants if one not in runs}
+        runs = [
+            entrant
+            for entrant in entrants
+            if entrant.is_today or SYSTEMS[entrant.entry.strategy].runs_as
+        ]
+        left_out |= {entrant.name: PAPER for entrant in entrants if entrant not in runs}
         left_out |= {name: PAPER for name in left_out if not SYSTEMS[name].runs_as}
         entrants = runs
-    return sorted(entrants, key=lambda one: _rank(one.entry.strategy)), left_out
+    return sorted(entrants, key=lambda entrant: _rank(entrant.entry.strategy)), left_out
 
 
 def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bool) -> None:
@@ -116,15 +125,67 @@ def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bo
         raise ParameterError(NO_TARGET)
 
 
-def _require_known(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) -> None:
+def _require_known(only: Sequence[str], comparable: set[str], left_out: Mapping[str, str]) -> None:
     for name in only:
         if name in left_out:
             raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name]}")
-        if name not in there:
-            names = ", ".join([*sorted(there), *sorted(left_out)])
+        if name not in comparable:
+            names = ", ".join([*sorted(comparable), *sorted(left_out)])
             raise ParameterError(f"--only: there is no `{name}`; there are: {names}")
 
 
 def _rank(name: str) -> int:
     """The paper's strategies first, then the systems alike."""
     return (*STRATEGIES, name).index(name)
+
+
+# --------------------------------------------------------------------------- each at its best
+
+
+def at_their_best(
+    entrants: Sequence[Entrant],
+    experiment: Experiment,
+    limit: Limit | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[list[Entrant], dict[str, str]]:
+    """All that can run the job, each at its best, and why others are left out after all.
+
+    Without a limit on what accuracy may be lost, what leaves shards stale would never save: it
+    keeps the interval that its entry says. So does CPR, whose interval is its formula's.
+    """
+    options = {
+        entrant.name: PricedEntry(entrant.entry)
+        for entrant in entrants
+        if _is_searched(entrant, limit)
+    }
+    named_full = options.get(FULL)
+    if named_full is not None and named_full.entry.strategy != FULL:
+        raise ParameterError("a recovery system has the name `full`: give it another `name`")
+    bench = bench_of(experiment, limit or NO_LIMIT, options)
+    steps = count(1)
+    decided = decide(bench, step=lambda: on_progress(next(steps), len(bench.options)))
+    best = {FULL: decided.full, **fit_tails(bench, decided).best}
+    at_best, left_out = [], {}
+    for entrant in entrants:
+        if entrant.name not in options:
+            at_best.append(entrant)
+        elif (priced := best.get(entrant.name)) is not None:
+            option = options[entrant.name]
+            if option.interval is not None:
+                policy = option.policy_at(experiment, priced.policy.interval_h)
+                entrant = replace(entrant, policy=policy, how=FOUND)
+            at_best.append(entrant)
+        else:
+            left_out[entrant.name] = NONE_KEEPS if entrant.name in best else NOT_KNOWN
+    return at_best, left_out
+
+
+def _is_searched(entrant: Entrant, limit: Limit | None) -> bool:
+    """Whether the selector looks for an interval."""
+    if entrant.is_today:
+        return False
+    if entrant.entry.strategy == FULL:
+        return True
+    if entrant.entry.strategy not in STRATEGIES:
+        return limit is not None or not entrant.policy.leaves_stale
+    return entrant.entry.strategy in RELOADING and limit is not None and entrant.entry.costs is None

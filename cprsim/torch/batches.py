@@ -75,19 +75,17 @@ class DataLoaderBatches:
         self.loader = loader
         self._orders: list[Any] = []  # of each batch: its samples, or where it lies itself
         self._puts_together = loader.batch_sampler is not None
-        own = getattr(loader.sampler, "generator", None)
-        state = None if own is None else own.get_state()
+        generator = getattr(loader.sampler, "generator", None)
+        state = None if generator is None else generator.get_state()
         with torch.random.fork_rng():
             for epoch in range(epochs):
                 torch.manual_seed(seed + epoch)
-                if own is not None:
-                    own.manual_seed(seed + epoch)
-                self._orders += list(self._of_one_epoch())
-        if own is not None:
-            own.set_state(state)
-
-    def _of_one_epoch(self) -> Any:
-        return map(list, self.loader.batch_sampler) if self._puts_together else self.loader.sampler
+                if generator is not None:
+                    generator.manual_seed(seed + epoch)
+                batches = loader.batch_sampler if self._puts_together else loader.sampler
+                self._orders += map(list, batches) if self._puts_together else batches
+        if generator is not None:
+            generator.set_state(state)
 
     @cached_property
     def sizes(self) -> Ints:
@@ -133,26 +131,26 @@ def digest_of(batches: Any) -> str:
         return str(batches.digest())
     with torch.random.fork_rng():
         torch.manual_seed(0)  # of samples that are made at random as they are fetched
-        held = (tensor for number in range(len(batches)) for tensor in _tensors(batches[number]))
-        return _sha256(held)
+        tensors = (tensor for number in range(len(batches)) for tensor in _tensors(batches[number]))
+        return _sha256(tensors)
 
 
 def _tensors(batch: Any) -> Iterator[Any]:
     if isinstance(batch, torch.Tensor):
         yield batch
     elif isinstance(batch, Mapping):
-        for one in batch.values():
-            yield from _tensors(one)
+        for part in batch.values():
+            yield from _tensors(part)
     elif isinstance(batch, Sequence) and not isinstance(batch, str):
-        for one in batch:
-            yield from _tensors(one)
+        for part in batch:
+            yield from _tensors(part)
 
 
 def _sha256(tensors: Iterable[Any]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for tensor in tensors:
-        found.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).data)
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).data)
+    return digest.hexdigest()
 
 
 def samples_of(batch: Any) -> int:

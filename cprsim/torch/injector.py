@@ -10,7 +10,7 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import Lose
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.plugged import Plugged
+from cprsim.measuring.own_model import OwnModel
 from cprsim.records import ShardBy
 from cprsim.torch.tables import TrainedModule
 
@@ -65,7 +65,7 @@ class FailureInjector(TrainedModule):
         )
         super().__init__(module, optimizers)
         self.accesses.listens = True
-        self._model = Plugged(self, seed)
+        self._model = OwnModel(self, seed)
         shards = Shards(self._model.layout, n_shards, ShardBy(shard_by))
         for failure in trial.failures:
             shards.of_servers(failure.servers)

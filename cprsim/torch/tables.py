@@ -39,14 +39,14 @@ class EmbeddingTable:
         return [self.weight.data, *self._states(by_row=True)]
 
     @property
-    def rest(self) -> list[Any]:
+    def shared_states(self) -> list[Any]:
         """States that are the same for all rows, such as a number of steps."""
         return self._states(by_row=False)
 
     def _states(self, by_row: bool) -> list[Any]:
         states = {} if self.owner is None else self.owner.state.get(self.weight, {})
-        found = (states[key] for key in sorted(states) if isinstance(states[key], torch.Tensor))
-        return [one for one in found if (one.shape[:1] == self.weight.shape[:1]) == by_row]
+        tensors = (states[key] for key in sorted(states) if isinstance(states[key], torch.Tensor))
+        return [t for t in tensors if (t.shape[:1] == self.weight.shape[:1]) == by_row]
 
     def get_rows(self, rows: Ints) -> list[Array]:
         """Copies on the host."""
@@ -56,9 +56,9 @@ class EmbeddingTable:
     def set_rows(self, rows: Ints, parts: Sequence[Array]) -> None:
         at = torch.as_tensor(np.asarray(rows, np.int64), device=self.weight.device)
         with torch.no_grad():
-            for ours, theirs in zip(self.parts, parts, strict=True):
-                new = torch.as_tensor(np.ascontiguousarray(theirs), dtype=ours.dtype)
-                ours.index_copy_(0, at, new.to(ours.device))
+            for part, values in zip(self.parts, parts, strict=True):
+                new = torch.as_tensor(np.ascontiguousarray(values), dtype=part.dtype)
+                part.index_copy_(0, at, new.to(part.device))
 
     @property
     def moves_only_accessed(self) -> bool:
@@ -84,16 +84,16 @@ def owner_of(parameter: Any, optimizers: Sequence[Any]) -> Any:
 
 def embeddings_of(module: Any) -> Iterator[tuple[str, Any]]:
     """(name, module) of each Embedding and EmbeddingBag."""
-    for name, one in module.named_modules():
-        if isinstance(one, torch.nn.Embedding | torch.nn.EmbeddingBag):
-            yield name or "embedding", one
+    for name, submodule in module.named_modules():
+        if isinstance(submodule, torch.nn.Embedding | torch.nn.EmbeddingBag):
+            yield name or "embedding", submodule
 
 
 def tables_of(module: Any, optimizers: Sequence[Any]) -> dict[str, EmbeddingTable]:
     """The tables of a module by name; modules that share a weight are one table."""
     tables: dict[int, EmbeddingTable] = {}
-    for name, one in embeddings_of(module):
-        tables.setdefault(id(one.weight), EmbeddingTable(name, one, optimizers))
+    for name, embedding in embeddings_of(module):
+        tables.setdefault(id(embedding.weight), EmbeddingTable(name, embedding, optimizers))
     if not tables:
         raise ParameterError(
             "the module has no Embedding or EmbeddingBag (TorchRec's count before they are "
@@ -109,7 +109,7 @@ def make_states(module: Any, optimizers: Sequence[Any]) -> None:
     """
     if any(g.get("momentum") and g.get("dampening") for o in optimizers for g in o.param_groups):
         raise ParameterError("SGD with dampening keeps nothing before its first step")
-    sparse = {id(one.weight) for _, one in embeddings_of(module) if one.sparse}
+    sparse = {id(embedding.weight) for _, embedding in embeddings_of(module) if embedding.sparse}
     for optimizer in optimizers:
         every = [p for group in optimizer.param_groups for p in group["params"]]
         new = [p for p in every if p.requires_grad and not optimizer.state.get(p)]
@@ -151,8 +151,10 @@ class Accesses:
         self.listens = False
         names = {id(table.weight): name for name, table in tables.items()}
         self._hooks = [
-            one.register_forward_pre_hook(self._hook(names[id(one.weight)]), with_kwargs=True)
-            for _, one in embeddings_of(module)
+            embedding.register_forward_pre_hook(
+                self._hook(names[id(embedding.weight)]), with_kwargs=True
+            )
+            for _, embedding in embeddings_of(module)
         ]
 
     def _hook(self, name: str) -> Callable[..., None]:
@@ -164,10 +166,10 @@ class Accesses:
 
     def take(self, n: int) -> dict[str, Array]:
         """(n, k) rows of each table that a batch of n samples looked up; forgotten afterwards."""
-        seen, self._seen = self._seen, {}
+        by_table, self._seen = self._seen, {}
         return {
-            name: np.concatenate([_by_sample(rows, n) for rows in found], axis=1)
-            for name, found in seen.items()
+            name: np.concatenate([_by_sample(rows, n) for rows in calls], axis=1)
+            for name, calls in by_table.items()
         }
 
     def remove(self) -> None:
@@ -178,16 +180,16 @@ class Accesses:
 
 def _looked_up(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Array:
     """Rows (n, k), `ABSENT` in place of none."""
-    named = dict(zip(("input", "offsets"), args, strict=False)) | kwargs
-    rows = named["input"].detach().cpu().numpy()
+    inputs = dict(zip(("input", "offsets"), args, strict=False)) | kwargs
+    rows = inputs["input"].detach().cpu().numpy()
     if module.padding_idx is not None:
         rows = np.where(rows == module.padding_idx, ABSENT, rows)
-    offsets = named.get("offsets")
+    offsets = inputs.get("offsets")
     if isinstance(module, torch.nn.EmbeddingBag) and offsets is not None:
         starts = offsets.detach().cpu().numpy()
         return _bags(rows, starts[:-1] if module.include_last_offset else starts)
-    found: Array = rows.reshape(len(rows), -1) if rows.ndim and len(rows) else rows.reshape(-1, 1)
-    return found
+    shape = (len(rows), -1) if rows.ndim and len(rows) else (-1, 1)
+    return np.asarray(rows.reshape(shape))
 
 
 def _bags(rows: Array, starts: Array) -> Array:
@@ -227,30 +229,30 @@ class TrainedModule:
     def dense(self) -> list[Any]:
         """Live tensors of everything but rows: parameters, buffers, optimiser state."""
         rows = {id(table.weight) for table in self.tables.values()}
-        found = [p.data for p in self.module.parameters() if id(p) not in rows]
-        found += list(self.module.buffers())
+        tensors = [p.data for p in self.module.parameters() if id(p) not in rows]
+        tensors += list(self.module.buffers())
         for optimizer in self.optimizers:
             for p in (p for group in optimizer.param_groups for p in group["params"]):
                 if id(p) not in rows:
                     states = optimizer.state.get(p, {}).values()
-                    found += [one for one in states if isinstance(one, torch.Tensor)]
-        return found + [rest for table in self.tables.values() for rest in table.rest]
+                    tensors += [state for state in states if isinstance(state, torch.Tensor)]
+        return tensors + [state for table in self.tables.values() for state in table.shared_states]
 
     def get_dense(self) -> bytes:
         """The bytes of all dense tensors, one after the other."""
         return b"".join(
-            one.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
-            for one in self.dense()
+            tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+            for tensor in self.dense()
         )
 
     def set_dense(self, blob: bytes) -> None:
         """The same back; the learning rate goes on where it is."""
         tensors, at = self.dense(), 0
-        if len(blob) != sum(one.nbytes for one in tensors):
+        if len(blob) != sum(tensor.nbytes for tensor in tensors):
             raise ParameterError(f"{len(blob)} bytes are not those of the model's dense state")
         with torch.no_grad():
-            for one in tensors:
-                if one.nbytes:
-                    raw = bytearray(blob[at : at + one.nbytes])
-                    one.copy_(torch.frombuffer(raw, dtype=one.dtype).view(one.shape))
-                at += one.nbytes
+            for tensor in tensors:
+                if tensor.nbytes:
+                    raw = bytearray(blob[at : at + tensor.nbytes])
+                    tensor.copy_(torch.frombuffer(raw, dtype=tensor.dtype).view(tensor.shape))
+                at += tensor.nbytes

@@ -111,9 +111,9 @@ class Trainer(TrainedModule):
         """What the user's function says, the module in evaluation mode and without gradients."""
         self.module.eval()
         with torch.no_grad():
-            found = self._evaluate(self.module)
+            evaluated = self._evaluate(self.module)
         self.module.train()
-        return found
+        return evaluated
 
     # ------------------------------------------------------------------ state
 
@@ -121,9 +121,9 @@ class Trainer(TrainedModule):
         """Weights, optimisers, schedulers and random numbers, copied to the host."""
         tables = [part for table in self.tables.values() for part in table.parts]
         return {
-            "tensors": [_to_host(one) for one in (*tables, *self.dense())],
+            "tensors": [t.detach().to("cpu", copy=True) for t in (*tables, *self.dense())],
             "groups": [_options(optimizer) for optimizer in self.optimizers],
-            "schedulers": [deepcopy(one.state_dict()) for one in self.schedulers],
+            "schedulers": [deepcopy(scheduler.state_dict()) for scheduler in self.schedulers],
             "random": (random.getstate(), np.random.get_state(), torch.get_rng_state()),  # noqa: NPY002
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None,
         }
@@ -132,13 +132,13 @@ class Trainer(TrainedModule):
         """What the trainer was then."""
         tables = [part for table in self.tables.values() for part in table.parts]
         with torch.no_grad():
-            for ours, theirs in zip((*tables, *self.dense()), state["tensors"], strict=True):
-                ours.copy_(theirs)
+            for live, stored in zip((*tables, *self.dense()), state["tensors"], strict=True):
+                live.copy_(stored)
         for optimizer, groups in zip(self.optimizers, state["groups"], strict=True):
-            for ours, theirs in zip(optimizer.param_groups, groups, strict=True):
-                ours.update(deepcopy(theirs))
-        for scheduler, theirs in zip(self.schedulers, state["schedulers"], strict=True):
-            scheduler.load_state_dict(deepcopy(theirs))
+            for live, stored in zip(optimizer.param_groups, groups, strict=True):
+                live.update(deepcopy(stored))
+        for scheduler, stored in zip(self.schedulers, state["schedulers"], strict=True):
+            scheduler.load_state_dict(deepcopy(stored))
         python, numpy, default = state["random"]
         random.setstate(python)
         np.random.set_state(numpy)  # noqa: NPY002
@@ -153,9 +153,9 @@ class Trainer(TrainedModule):
             "framework": "torch",
             "torch": torch.__version__,
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
-            "optimizers": [type(one).__name__ for one in self.optimizers],
+            "optimizers": [type(optimizer).__name__ for optimizer in self.optimizers],
             "tables": {name: list(table.weight.shape) for name, table in self.tables.items()},
-            "n_dense": sum(one.numel() for one in self.dense()),
+            "n_dense": sum(tensor.numel() for tensor in self.dense()),
             "n_samples": self.n_samples,
             "data": digest_of(self._data),
         }
@@ -181,10 +181,6 @@ def _batches(batches: Any, seed: int, epochs: int) -> Any:
             "batches, such as `cprsim.torch.TensorBatches`"
         )
     return Epochs(batches, epochs)
-
-
-def _to_host(tensor: Any) -> Any:
-    return tensor.detach().to("cpu", copy=True)
 
 
 def _options(optimizer: Any) -> list[dict[str, Any]]:

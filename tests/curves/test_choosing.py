@@ -54,7 +54,6 @@ KERNEL = "kernel: {samples: 20000, seed: 7}\n"
 
 def test_a_file_stands_relative_to_the_scenario(load):
     curve = assemble(load("accuracy: {curve: mine.csv}\n")).curve
-    assert curve is not None
     assert curve.of("partial", Metric.AUC).loss.tolist() == [0, 0.003]
     assert curve.origin == "your own, mine.csv"
 
@@ -62,18 +61,13 @@ def test_a_file_stands_relative_to_the_scenario(load):
 def test_the_shipped_curve_of_the_kernel_applies_whatever_the_seed(load, ship):
     ship("small-linear", load(KERNEL))
     curve = chosen_curve(load("kernel: {seed: 8, samples: 20000}\n"))
-    assert curve is not None
     assert curve.name == "small-linear"
+    assert curve.notes == ()
     assert "measured on this section `kernel`" in curve.origin
     assert chosen_curve(load("kernel: {samples: 20001}\n")) is None
     assert chosen_curve(load()) is None  # no word of what is trained
-
-
-def test_a_curve_of_another_model_is_named_with_a_warning(load, ship):
-    ship("small-linear", load(KERNEL))
     named = "accuracy: {curve: small-linear}\n"
     assert chosen_curve(load(named)).notes == ()
-    assert chosen_curve(load(KERNEL + named)).notes == ()
     (note,) = chosen_curve(load("kernel: {samples: 30000, rate: 0.5}\n" + named)).notes
     assert "another model" in note
     assert "rate (0.15, here 0.5), samples (20000, here 30000)" in note
@@ -101,21 +95,15 @@ def test_a_result_is_of_its_curve_and_its_failures_are_not(load, tmp_path):
     assert met == met_too
 
 
-def test_a_curve_that_is_not_fit_for_use_is_said_to_be_so(load, tmp_path):
-    unfit = StalenessCurve("bad", (LINE,), {"samples": 1}, unfit=("3 seeds are too few",))
-    write_curve(tmp_path / "bad.json", unfit)
-    curve = chosen_curve(load("accuracy: {curve: bad.json}\n"))
-    assert curve.unfit == ("3 seeds are too few",)
-    assert "The curve bad is NOT FIT FOR USE: 3 seeds are too few." in curve.notes
-
-
-def test_a_job_of_another_length_is_warned_of(load, tmp_path):
-    manifest = {"n_samples": 40_000}
-    write_curve(tmp_path / "mine.json", StalenessCurve("mine", (LINE,), manifest=manifest))
-    ours, job = "accuracy: {curve: mine.json}\n", "job={{samples: {}, throughput: 800 samples/h}}"
-    (note,) = chosen_curve(load(ours, job.format(80_000))).notes
-    assert "was measured on runs of 40,000 samples, and this job trains on 80,000" in note
-    assert chosen_curve(load(ours, job.format(40_000))).notes == ()
+def test_an_unfit_curve_and_a_job_of_another_length_are_warned_of(load, tmp_path):
+    named, job = "accuracy: {curve: bad.json}\n", "job={{samples: {}, throughput: 800 samples/h}}"
+    unfit, manifest = ("3 seeds are too few",), {"n_samples": 40_000}
+    curve = StalenessCurve("bad", (LINE,), {"samples": 1}, manifest=manifest, unfit=unfit)
+    write_curve(tmp_path / "bad.json", curve)
+    notes = chosen_curve(load(named, job.format(80_000))).notes
+    assert notes[0] == "The curve bad is NOT FIT FOR USE: 3 seeds are too few."
+    assert "was measured on runs of 40,000 samples, and this job trains on 80,000" in notes[1]
+    assert chosen_curve(load(named, job.format(40_000))).notes == notes[:1]
 
 
 def test_other_data_is_told_of_and_makes_another_result(load, tmp_path, monkeypatch):

@@ -34,14 +34,6 @@ def test_points_in_any_order_make_a_response_that_begins_at_nothing(tmp_path):
     assert found.name == "mine"
 
 
-def test_metrics_stand_in_a_column_of_their_own(tmp_path):
-    header = "strategy,metric,pls,loss,standard_error\n"
-    rows = "partial,auc,.1,1e-3,0\npartial,log-loss,.1,2e-3,0\n"
-    found = read(tmp_path, header + rows)
-    assert found.of("partial", Metric.LOG_LOSS).loss.tolist() == [0.0, 0.002]
-    assert found.of("partial", Metric.AUC).loss.tolist() == [0.0, 0.001]
-
-
 def test_a_system_loses_by_what_its_rows_say(tmp_path):
     rows = "hsdp,.02,1e-4,0,degraded\nmoc,12,2e-4,0,failures\npartial,.1,1e-3,0,\n"
     found = read(tmp_path, HEADER.replace("\n", ",by\n") + rows)
@@ -59,13 +51,10 @@ BY = HEADER.replace("\n", ",by\n")
         (HEADER, "mine.csv: holds no row below the header"),
         ("strategy,pls,loss\npartial,.1,1\n", "mine.csv:1: standard_error: there is no column"),
         (HEADER.replace(",", ";"), "separate columns by commas|holds no row"),
-        (HEADER + "cpr-mfu,.1,.1,0\n", "`cpr-mfu` is not known: did you mean `mfu`"),
-        (HEADER + "mfu ,.1,.1,0\ncpr,.1,.1,0\n", "mine.csv:3: strategy: `cpr` is not known: Known"),
-        (HEADER + "partial,.1,0.1 %,0\n", "mine.csv:2: loss: `0.1 %` is not a finite number"),
+        (HEADER + "mfu ,.1,.1,0\ncpr-mfu,.1,.1,0\n", "csv:3: strategy: .*did you mean `mfu`"),
         (HEADER + "partial,.1,nan,0\n", "mine.csv:2: loss: `nan` is not a finite number"),
         (HEADER + "partial,.1,.1,\n", "mine.csv:2: standard_error: `` is not a finite number"),
         (HEADER + "partial,10,.1,0\n", "mine.csv:2: pls: `10` is out of range: a portion lies"),
-        (HEADER + "partial,.1,.1,-1\n", "mine.csv:2: standard_error: `-1` is out of range"),
         (HEADER + "partial,.1,-.1,1\n", "mine.csv:2: loss: `-.1` is out of range: a loss is not"),
         (HEADER + "partial,.1,0,0\n", "mine.csv:2: standard_error: `0` is 0 with a loss"),
         (HEADER + "partial,.2,.1,1\nmfu,.1,.3,1\npartial,.1,.2,1\n",

@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome, blocks_of, engine_of, simulate
 from cprsim.failures.distributions import Constant
 from cprsim.records import SubSaves
 from cprsim.recovery.losses import Metric
-from cprsim.recovery.policy import StageKind
-from cprsim.recovery.system import noticed_after
 from cprsim.results.rows import replication_rows
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import bench_of
@@ -105,21 +102,6 @@ def test_what_is_not_said_is_the_sections(own: Make) -> None:
     assert bare.captures[0].background is None  # of a save that does not say one
 
 
-def test_only_a_detection_without_a_cost_is_replaced(own: Make) -> None:
-    (gemini,) = own("recovery=[gemini]").policies
-    once = noticed_after(gemini, Constant(1.0))
-    assert noticed_after(once, Constant(2.0)) == once
-    costs = {s.kind: s.cost for rule in once.rules for s in rule.stages}
-    assert costs[StageKind.DETECT] == Constant(1.0)
-    assert costs[StageKind.WAIT] is None
-
-
-def test_corrupt_saves_over_a_shared_bandwidth_are_refused(own: Make) -> None:
-    corrupt = "costs.save={stall: 5 s, corrupt: 1 %}"
-    with pytest.raises(ScenarioError, match="may find contents corrupt"):
-        own("recovery=[partial]", corrupt, "costs.load=transfer")
-
-
 # ------------------------------------------------------------------ bytes of sub-saves
 
 SAVE_H, N_PARTS = 0.1, 8
@@ -160,11 +142,10 @@ def with_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         (curve_of(), SHARES),
         (None, {}),
         (curve_of(checks={}), {}),
-        (curve_of(checks={"bytes_written": {"by_strategy": {"partial": 0, "mfu": 3}}}), {}),
         (curve_of(fraction=0.25), {}),
         (curve_of(n_large_tables=3), {}),
     ],
-    ids=["counted", "no curve", "nothing counted", "nothing written", "other parts", "tables"],
+    ids=["counted", "no curve", "nothing counted", "other parts", "tables"],
 )
 def test_a_sub_save_costs_its_part_of_what_was_counted(
     with_curve: Make, curve: Any, shares: dict[str, float]
@@ -257,14 +238,3 @@ def test_all_is_loaded_when_the_largest_shard_is(
 ) -> None:
     costs = rows(uneven(*SHARED, f"simulation.engine={engine}", *overrides)).costs
     assert costs.hours_of("load") == pytest.approx([load_h] * 2)
-
-
-def test_saves_and_loads_count_all_roles_that_hold_state(uneven: Make) -> None:
-    roles = (
-        "cluster={roles: {stage: {nodes: 2, state: 10 GB}, expert: {nodes: 3, state: 20 GB}}}",
-        "failures={kind: injected, role: state, at: [15 h], servers: [[0]]}",
-    )
-    costs = rows(uneven(*SHARED, FULL, *roles, "costs.save=transfer")).costs
-    # 80 GB: once loaded, and saved ten times
-    assert costs.hours_of("load") == pytest.approx([0.8] * 2)
-    assert costs.hours_of("save") == pytest.approx([0.8 * 10] * 2)

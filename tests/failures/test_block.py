@@ -21,7 +21,7 @@ from cprsim.failures.distributions import Exponential, Gamma, Weibull
 from cprsim.failures.frailty import Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.several import SeveralSources
-from cprsim.failures.sources import MEMORY, MOST_REPLICATIONS, FailureSource, random_slots
+from cprsim.failures.sources import MEMORY, MOST_REPLICATIONS, FailureSource
 from cprsim.records import Cluster
 
 TOGETHER = JobClock(Gamma.from_mean(5.0, 0.7), range(8), together=3, repair=Exponential(2.0))
@@ -114,8 +114,3 @@ def test_what_no_replication_can_hold_is_refused_before_it_is_drawn(
 ) -> None:
     with pytest.raises(BudgetError, match=message):
         next(source.draw(cluster, 3, 0, 1, [1000.0]))
-
-
-def test_nodes_of_failures_are_counted_before_they_are_chosen() -> None:
-    with pytest.raises(BudgetError, match="fewer nodes together, would fit"):
-        random_slots(np.arange(100_000), 10**9, 50_000, np.random.default_rng(1))

@@ -29,7 +29,7 @@ def read_pager(log, spec):
     return Log(rows.assign(end=float("nan"), cause=""), Counter(), points=True)
 
 
-FORMAT = LogFormat(lambda head: "pages" if "is down" in head.text else "", read_pager)
+FORMAT = LogFormat(lambda head: "pages" if "is down" in head else "", read_pager)
 '''
 
 
@@ -41,8 +41,7 @@ def test_a_format_is_one_file_that_is_named_nowhere_else(
     (log := tmp_path / "log").write_text(
         "2024-05-01T10:00Z a is down\n2024-05-02T10:00Z b is down\n"
     )
-    shown = call("fit", log, "--bootstrap", 0, "-v")
-    assert "Read as format pager: pages" in shown.stdout
+    assert "Read as format pager: pages" in call("fit", log, "--bootstrap", 0, "-v").stdout
     assert read(log).start_h.tolist() == [0, 24]
     log.write_text("2024-05-01T10:00Z a is down\nsoon b is down\n")
     assert ":2: start: 'soon' is no ISO 8601 time stamp" in call("fit", log).stderr

@@ -18,25 +18,14 @@ from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps
 from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario.failures import TraceFailures
-from tests.failures.test_forms import (
-    FORMS,
-    N_OUTAGES,
-    NODES,
-    OUTAGES,
-    PERIOD,
-    lines,
-    plain,
-    table,
-)
+from tests.failures.test_forms import NODES, OUTAGES, PERIOD, lines, plain, table
 from tests.failures.test_small_logs import LIVES
 from tests.failures.tidy import read
-from tests.fitting.logs import assembled
-from tests.fitting.posterior_check import portrait_of
 
 EACH_ONCE = list({one.node: one for one in OUTAGES[::-1]}.values())  # the first of each node
 
 
-def found(folder: Path, text: str, **said: object) -> Outages:
+def outages_in(folder: Path, text: str, **said: object) -> Outages:
     (path := folder / "log.csv").write_text(text)
     return read(path, **said)
 
@@ -46,13 +35,13 @@ def test_a_failure_at_the_exit_of_a_node_is_inside(tmp_path: Path, column: str) 
     """Each node fails once and is taken out by that: its exit is the instant of its failure."""
     rows = [f"{one.node},{plain(one.start)}" for one in EACH_ONCE]
     (nodes := tmp_path / "nodes.csv").write_text(lines([f"node,{column}", *rows]))
-    said = {"nodes": nodes, "period": ("2024-02-05", "2024-05-05")}
-    log = found(tmp_path, table(plain, of=EACH_ONCE), **said)
+    said = {"nodes": nodes, "period": PERIOD}
+    log = outages_in(tmp_path, table(plain, of=EACH_ONCE), **said)
     assert log.facts["n_nodes"] == ("read", f"the nodes' own dates ({nodes})")
     assert not any("no number of nodes" in note for note in log.notes)
     note = f"column(s) of nodes.csv not read: {column} (--column exit=NAME reads one)"
     assert (note in log.notes) == (column != "exit")
-    log = found(tmp_path, table(plain, of=EACH_ONCE), columns={"exit": column}, **said)
+    log = outages_in(tmp_path, table(plain, of=EACH_ONCE), columns={"exit": column}, **said)
     assert log.in_window.sum() == len(EACH_ONCE)
     assert log.lives is not None
     np.testing.assert_allclose(np.sort(log.lives[2]), log.start_h)
@@ -62,9 +51,9 @@ def test_an_error_that_ends_a_fit_says_what_was_left_out(tmp_path: Path) -> None
     (nodes := tmp_path / "nodes.csv").write_text(
         lines(["node,entry", *(f"{node},2025-01-01" for node in NODES)])
     )
-    left_out = rf"{N_OUTAGES} outage\(s\) left out that began while their node was not there"
+    left_out = rf"{len(OUTAGES)} outage\(s\) left out that began while their node was not there"
     with pytest.raises(CprsimError, match=left_out):
-        found(tmp_path, table(plain), nodes=nodes, period=("2024-01-01", "2026-01-01"))
+        outages_in(tmp_path, table(plain), nodes=nodes, period=("2024-01-01", "2026-01-01"))
 
 
 # ------------------------------------------------------------------------------ one description
@@ -81,43 +70,26 @@ def test_options_keywords_and_the_section_are_the_fields_of_the_spec() -> None:
         cprsim.fit("none.csv", **dict.fromkeys(names))
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["ISO 8601", "JSON lines", "Parquet", "sacctmgr show event", "sacct", "kubectl get events",
-     "journalctl -k", "up"],
-)  # fmt: skip
-def test_what_fit_reads_run_replays(tmp_path: Path, form: str) -> None:
-    (log := tmp_path / "log").write_bytes(FORMS[form].in_bytes())
-    begin, end = PERIOD.split("..")
-    section = f"{{kind: trace, file: {log}, nodes: 60, period: {{from: {begin}, to: {end}}}}}"
-    replayed = assembled(f"failures: {section}").failures.outages  # type: ignore[union-attr]
-    assert replayed.in_window.sum() == N_OUTAGES
-    np.testing.assert_array_equal(
-        replayed.start_h, read(log, period=(begin, end), n_nodes=60).start_h
-    )
+def test_what_fit_reads_run_replays(tmp_path: Path) -> None:
+    log = outages_in(tmp_path, LIVES, period=("2024-01-01", "2024-02-01"), nodes="dates")
+    period = {"from": "2024-01-01", "to": "2024-02-01"}
+    section = {"kind": "trace", "file": "log.csv", "nodes": "dates", "period": period}
+    replayed = replay_of(TraceFailures.model_validate(section), tmp_path / "log.csv").outages
+    np.testing.assert_array_equal(replayed.start_h, log.start_h)
+    assert log.lives is not None
+    np.testing.assert_array_equal(replayed.lives, log.lives)
+    assert log.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24]
 
 
 def test_a_window_wider_than_the_log_reaches_fit_and_replay(tmp_path: Path) -> None:
     """Three failures within 90 days of a year in which 50 nodes were watched."""
     rows = "a,2024-02-01,2024-02-02\nb,2024-03-03,2024-03-04\na,2024-05-01,2024-05-02\n"
     year_h = 365 * 24
-    log = found(tmp_path, f"node,start,end\n{rows}", nodes=50, period=("2024-01-01", "2024-12-31"))
+    log = outages_in(
+        tmp_path, f"node,start,end\n{rows}", nodes=50, period=("2024-01-01", "2024-12-31")
+    )
     expected = Replay(log).expected(Cluster((Role("emb_ps", 10, Holds.SHARD),)), 100.0)
     assert expected.mtbf_h == pytest.approx(year_h / 3 * 50 / 10)
     assert fit(FAMILIES["exponential"], gaps(log)).mean.mean == pytest.approx(year_h / 3)
-    assert portrait_of(log).mean_gap_h == pytest.approx(year_h / 3)
-    own = found(tmp_path, f"node,start,end\n{rows}", nodes=50)  # the gaps alone are known
+    own = outages_in(tmp_path, f"node,start,end\n{rows}", nodes=50)  # the gaps alone are known
     assert fit(FAMILIES["exponential"], gaps(own)).mean.mean == pytest.approx(45 * 24)
-
-
-def test_a_replay_of_dated_nodes_has_only_nodes_that_are_there(tmp_path: Path) -> None:
-    (path := tmp_path / "log.csv").write_text(LIVES)
-    said = {
-        "kind": "trace", "file": str(path), "format": "tidy", "nodes": "dates",
-        "period": {"from": "2024-01-01", "to": "2024-02-01"},
-    }  # fmt: skip
-    dated = replay_of(TraceFailures.model_validate(said), path).outages
-    assert dated.lives is not None
-    assert dated.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24]
-    whole = replay_of(TraceFailures.model_validate(said | {"nodes": 4}), path).outages
-    assert whole.lives is None

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from cprsim.errors import TraceError
+from tests.failures.test_forms import OUTAGES, table, utc
 from tests.failures.tidy import read_tidy
 
 LOG = "node,start,end\na,1,2\nb,3,4\n"
@@ -58,27 +59,15 @@ def test_packed_logs_read_as_the_plain_one(tmp_path: Path, suffix: str) -> None:
 
 
 def test_a_log_of_many_pieces_reads_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(6)
-    stamps = np.datetime64("2024-01-01T00:00:00") + np.sort(rng.integers(0, 10**7, 500))
-    nodes = rng.choice(["z", "b", "q", "a"], 500)
-    rows = [
-        f"{node},{at}Z,{at + 60}Z,{k}"
-        for k, (node, at) in enumerate(zip(nodes, stamps, strict=True))
-    ]
-    rows[400] = rows[3]  # said twice, far apart
-    path = tmp_path / "log.csv"
-    path.write_text("node,start,end,number\n" + "\n".join(rows) + "\n")
+    rows = table(utc, of=OUTAGES[::2] + OUTAGES)  # some are said twice, far apart
+    (path := tmp_path / "log.csv").write_text(rows)
     whole = read_tidy(path)
     monkeypatch.setattr("cprsim.failures.traces.reading.ROWS_AT_ONCE", 10)
     pieces = read_tidy(path)
     for name in ("node", "start_h", "end_h", "ended", "cause_code"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(pieces, name))
-    assert whole.notes == pieces.notes
-    assert (
-        "1 outage(s) of nodes that were down already, merged into the outage under way"
-        in whole.notes
-    )
-    assert whole.node_names == ("a", "b", "q", "z")
-    path.write_text(path.read_text() + "a,soon,,\n")
-    with pytest.raises(TraceError, match=r"log.csv:502: start: 'soon' is no ISO 8601"):
+    assert (whole.notes, whole.node_names) == (pieces.notes, pieces.node_names)
+    assert whole.n_outages == len(OUTAGES)
+    path.write_text(rows + "a,soon,\n")
+    with pytest.raises(TraceError, match=r"log.csv:92: start: 'soon' is no ISO 8601"):
         read_tidy(path)

@@ -3,16 +3,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import count, islice
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import replay_of
 from cprsim.failures.replay import Replay
 from cprsim.records import Clock, Cluster, Holds, Role
-from cprsim.scenario.failures import TraceFailures
 from tests.fitting.logs import outages
 
 TRACE = outages((0, 10, 12), (1, 10, 30), (2, 40, 40), (0, 70, 75))
@@ -59,15 +56,6 @@ def test_outages_that_touch_the_window_are_kept() -> None:
     assert cut.end_h.tolist() == [3, 100, 120]
     assert cut.ended.tolist() == [True, False, True]
     assert cut.in_window.tolist() == [False, True, True]
-    with pytest.raises(ParameterError, match="ends before it begins"):
-        outages((1, 5, 3))
-
-
-def test_a_cause_is_chosen_and_the_others_stay_to_compete_with_it() -> None:
-    log = outages((0, 10, 12, "disk"), (1, 15, 16, "power"), (1, 20, 30, "cable"))
-    one = log.choosing("POWER")
-    assert one.n_outages == 3
-    assert one.chosen.tolist() == [False, True, False]
 
 
 def test_each_replication_walks_the_trace_and_wraps() -> None:
@@ -115,19 +103,6 @@ def test_a_job_may_not_have_more_nodes_than_are_there_at_any_time() -> None:
     trace = replace(outages((0, 10, 12), (1, 30, 31)), lives=lives)
     with pytest.raises(ParameterError, match="the trace only 4 at hour 60 of it: choose another"):
         Replay(trace).expected(servers(5), 10.0)
-
-
-def test_lanls_nodes_are_there_between_their_dates(failure_logs: Path) -> None:
-    path = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
-    section = {"kind": "trace", "file": "log", "format": "lanl", "system": 20}
-    whole = replay_of(TraceFailures.model_validate(section), path)
-    dated = replay_of(TraceFailures.model_validate({**section, "nodes": "dates"}), path)
-    assert whole.outages.lives is None
-    assert dated.outages.lives is not None
-    expected = dated.expected(servers(4), 100.0).mtbf_h
-    chunk = next(dated.draw(servers(4), 1, 0, 2000, [1000.0]))
-    counted = np.bincount(chunk.replication, minlength=2000)
-    assert abs(counted.mean() - 1000 / expected) <= 4 * counted.std() / math.sqrt(2000)
 
 
 def test_replay_refuses_what_it_cannot_replay() -> None:

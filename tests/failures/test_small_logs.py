@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +17,7 @@ from cprsim.failures.traces.slurm import expanded
 from tests.failures.test_forms import GONE, node_event
 from tests.failures.tidy import read
 
+TORCHRUN = Path(__file__).parents[1] / "history" / "samples" / "torchrun.log"
 HOURS = {"time_unit": "h", "coalesce": "0 s"}
 OF_100_H = HOURS | {"period": (0, 100)}
 TIDY = "node,start,end\n"
@@ -53,10 +56,14 @@ def of_kubernetes() -> str:
     return "\n".join(map(json.dumps, [*events, merged]))
 
 
-def of_prometheus(*samples: str) -> str:
-    values = [[1_714_570_200 + 60 * k, text] for k, text in enumerate(samples)]
-    series = {"metric": {"instance": "a"}, "values": values}
-    answer = {"status": "success", "data": {"resultType": "matrix", "result": [series]}}
+def of_prometheus(*samples: str, **labels: str) -> str:
+    """An answer with a series for each text of samples, a letter each."""
+    series = [
+        {"metric": labels or {"instance": f"a:{port}"},
+         "values": [[1_714_570_200 + 60 * k, up.replace("N", "NaN")] for k, up in enumerate(text)]}
+        for port, text in enumerate(samples)
+    ]  # fmt: skip
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": series}}
     return json.dumps(answer)
 
 
@@ -114,10 +121,6 @@ GOOD = {
     "within another": Small(
         f"{TIDY}b,20,30\nb,25,26", OF_100_H, {"start_h": [20], "end_h": [30]}, (f"1 {MERGED}",)
     ),
-    "at one instant": Small(
-        f"{TIDY}a,5,6\na,5,6\nb,5,6", OF_100_H, {"start_h": [5, 5], "end_h": [6, 6]},
-        (f"1 {MERGED}",),
-    ),
     "with an end, and without": Small(
         f"{TIDY}a,10,\na,10,12\na,40,\na,60,61\nb,70,71", OF_100_H,
         {"start_h": [10, 40, 60, 70], "end_h": [12, 60, 61, 71],
@@ -126,6 +129,10 @@ GOOD = {
     "zero is an end in hours of another zero": Small(
         f"{TIDY}a,-1,0\na,9,12", HOURS | {"period": (-2, 98)},
         {"start_h": [1, 11], "end_h": [2, 14], "ended": [True, True]},
+    ),
+    "a cause in any case, with which others compete": Small(
+        "node,start,end,cause\na,1,2,disk\nb,5,6,Power supply\n", OF_100_H | {"cause": "POWER"},
+        {"chosen": [False, True]},
     ),
     "a cause that does not count, yet ends up-times": Small(
         "node,start,end,cause\na,1,2,disk\nb,5,6,Planned maintenance\nc,7,8,disk\n",
@@ -221,7 +228,8 @@ GOOD = {
     "LANL": Small(
         LANL_ROWS, {"system": 2},
         {"start_h": [0, 2], "down_h": [0.1, 0], "cause": ["Hardware", "Software"], "n_nodes": 5,
-         "window_h": 24, "node_names": ["2/0", "2/3"]},  # to the file's last record
+         "window_h": 24, "node_names": ["2/0", "2/3"],  # to the file's last record
+         "window_given": [False, False]},
     ),
     "LANL, all systems": Small(
         LANL_ROWS, {"format": "lanl"}, {"n_nodes": 14, "n_outages": 3, "cause_code": [1, 2, 0]}
@@ -269,7 +277,7 @@ GOOD = {
         ("1 Xid(s) 13 left out, of those that lose no node",),
     ),
     "samples that are no number": Small(
-        of_prometheus("1", "NaN", "0", "1"), {},
+        of_prometheus("1N01"), {},
         {"start_h": [2 / 60], "n_nodes": 1, "window_given": [True, True]},
         ("1 sample(s) that are no number left out",),
     ),
@@ -297,9 +305,25 @@ def test_a_small_log_holds_what_it_says(tmp_path: Path, name: str) -> None:
     assert set(small.notes) <= set(log.notes)
 
 
+NAGIOS = "".join(
+    f"[{at_s}] {kind} ALERT: a;{state};HARD;3;PING CRITICAL\n"
+    for at_s, kind, state in (
+        (1714570200, "HOST", "DOWN"), (1714570260, "SERVICE", "CRITICAL"),
+        (1714573800, "HOST", "UP"),
+    )
+)  # fmt: skip
+FOREIGN: dict[str | bytes, str] = {  # what people take for a log of failures
+    "JobID    State      End\n------ -------- -----\n1 NODE_FAIL 2024\n": "print it with bars (-P)",
+    '{"apiVersion": "v1", "items": [{"kind": "Node", "status": {}}]}': "nodes as they are now",
+    "LAST SEEN   TYPE     REASON\n5m   Normal   NodeReady\n": "write them with -o json",
+    f'{{"__REALTIME_TIMESTAMP": "1", "MESSAGE": "{GONE}"}}\n': "with `journalctl -k -o short-iso`",
+    f"[    5.123456] {GONE}\n": "or `dmesg -T`",
+    '[{"labels": {"alertname": "Down"}, "startsAt": "2024-05-01"}]': "query Prometheus for `up`",
+    NAGIOS: "is an archive of Nagios: make a table of it by (echo",
+    TORCHRUN.read_bytes(): "`cprsim ledger` reads it",
+}
 # text, options, the beginning of the complaint (its line, where it has one), and the rest
 BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
-    (f"{TIDY}a,1,2\na,x,4\n", HOURS, ":3: ", "start: 'x' is no finite number"),
     (f"{TIDY}a,1,2\n\na,3,x\n", HOURS, ":4: ", "end: 'x' is no finite number"),
     (f"{TIDY}a,1,2\na,inf,2\n", HOURS, ":3: ", "start: 'inf' is no finite number"),
     (f"{TIDY}a,1,2\na,5,4\n", HOURS, ":3: ", "end: the outage of 'a' ends before it begins"),
@@ -310,52 +334,53 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     (f'{TIDY}a,1,2\n"b,3,4\n', HOURS, ":3: ", "can't be read"),
     (f"{TIDY}a,1e300,2e300\nb,3e300,\n", HOURS, ": ", "are its times in another unit?"),
     (TIDY, HOURS, ": ", "holds no row below the header"),
-    ("", HOURS | {"format": "tidy"}, ": ", "is empty"),
     ("nod,start,end\na,1,2\n", HOURS, ":1: ", "the 3 of the header; did you mean 'nod'?"),
-    ("node start\na 1\n", HOURS, ":1: ", "there is no column 'node' among the 1 of the header"),
     ("node,start,start\na,1,2\n", HOURS, ":1: ", "start: two columns have this name: rename one"),
     (f"{TIDY}a,1,2\n", HOURS | {"columns": {"end": "stop"}}, ":1: ", "no column 'stop'"),
     (f"{TIDY}a,1,2\n", HOURS | {"columns": {"until": "end"}}, ": columns.until: ", "no such col"),
     (f"{TIDY}a,1,2\n", HOURS | {"columns": {"state": "evnt"}}, ":1: ", "no column 'evnt'"),
     (f"{TIDY}a,1,2\nb,3,4\n", HOURS | {"n_nodes": 1}, ": nodes: ", "but the file names 2"),
     *(
-        (f"{TIDY}a,1,\na,30,\n", HOURS | {"period": period}, ": period: ", "")
-        for period in ((50, 10), (10, 10), (None, 0.5), (90, None))
+        (f"{TIDY}a,1,\na,30,\n", HOURS | {"period": period}, ": period: ", complaint)
+        for period, complaint in (
+            ((50, 10), "the period ends before it begins"), ((10, 10), "ends before it begins"),
+            ((90, None), "or before the log"),
+        )
     ),
-    (f"{TIDY}a,2024-02-01,\n", {"period": ("2262-04-12", None)}, ": period: ", "before it begins"),
     (f"{TIDY}a,2024-02-01,\n", {"period": ("2262-04-12", "2262-04-13")}, ": period: ",
      "no outage begins within the period"),
     ("node,start\na,1.7e12\nb,1.71e12\n", HOURS, ":2: ", "look like ms since 1970 (2023-11-14 to"),
-    ("node,start\na,1714570200\n", {"time_unit": "ms"}, ":2: time_unit: ", "like s since 1970 "),
-    ("node,start\na,1714570200000\n", {"time_unit": "s"}, ":2: ", "look like ms since 1970"),
     ("node,start\na,20240501\n", {}, ":2: ", "the times are numbers: say in which unit"),
     ("node,start\na,2024-05-01T00:00Z\na,2024-05-02T00:00\n", {}, ":3: ", "have a zone or none"),
     *(
         (f"node,start\na,2024-05-01\nb,{text}\nc,2024-05-02\n", {}, ":3: ", "no ISO 8601 time st")
-        for text in ("01/02/2024 03:00", "17", "2024-02-30", "now", "2024-05-01 10:00 CET",
-                     '"1,250"')
+        for text in ("01/02/2024 03:00", "17", "2024-02-30", "now", "2024-05-01 10:00 CET")
     ),
     *(
         (f"node,start,duration\na,2024-01-01,1 h\nb,2024-01-02,{cell}\n", {}, ":3: ", complaint)
         for cell, complaint in (
             ("90", "duration: '90': in which unit? Say --time-unit, or name the column so"),
-            ("long", "duration: 'long' is no length of time such as 35 min"),
             ("P1M", "duration: 'P1M' is no length of time such as 35 min"),  # a month
             ("PT1.5H", "duration: 'PT1.5H' is no length of time such as 35 min"),
             ('"1,500 s"', "duration: '1,500 s' is no length of time such as 35 min"),
             ("-2 h", "the outage of 'b' ends before it begins"),
         )
     ),
+    ("node,start,duration_s\na,2024-05-01,950\nb,2024-05-02,1.050\n", {}, ":3: ",
+     "or one between thousands?"),
+    ("node,start\na,1.70796E+12\n", {}, ":2: ", "is rounded, as spreadsheets write long numbers"),
+    (f"{TIDY}a,1714570200,1714573800000\n", {}, ": end: ", "looks like ms since 1970, the starts"),
+    (f"{TIDY}a,2024-05-01,2099-05-04\n", {}, ":2: ", "'a' lies in the future (2099-05-04T00:00:00"),
+    (f"{TIDY}a,01.05.2024,\nb,02.05.20,\n", {"date_format": "%d.%m.%Y"}, ":3: ",
+     "start: '02.05.20' is no time stamp in the form %d.%m.%Y"),
+    ("a,2024-01-01,2024-01-02\n", {}, ":1: ", "is the first line no header?"),
     (f"{TIDY}g[03-01],2024-01-01,\n", {}, ":2: ", "is no range of numbers"),
     (LIVES.replace("2023-12-22,2024-01-01,\nb", "2023-12-23,2024-01-01,\nb"), JANUARY, ":3: ",
      "'a' has other dates in another row"),
     (f"{TIDY}a,2024-01-01,2024-01-02\n", JANUARY, "", "has no column installed, entry or exit"),
     (b"PK\3\4\0 and more", {}, ": ", "is no text: write the log as CSV"),
-    ("node,start,end\n".encode("utf-16"), {}, ": ", "is no text"),
     ("node,start,Grund\na,1,St\xf6rung\n".encode("latin-1"), {}, ":2: ", "can't be read: byte 7"),
     ("node,start,cause\na,1,x\n", HOURS | {"not_cause": "fan"}, "", "with 'fan'; there are: x"),
-    ("[1, 2]\n", {}, ":1: ", "there is no column 'node'"),
-    ('{"events": [{"node": "a"}]}\n', {}, ":1: ", "there is no column 'node'"),
     ('{"a": 1\n', {}, ":2: ", "is no valid JSON"),
     ('[{"node": "a", "start": "2024-05-01"},\n 3]', {}, ":2: ", "is no JSON object such as"),
     ('[{"node": "a", "start": "2024-05-01"}', {}, ":1: ", "JSON: the array does not end"),
@@ -365,28 +390,30 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     ('{"status": "error", "error": "too many points"}\n', {}, ":1: ", "of Prometheus: too many"),
     ("2024-01-01T06:00:01+02:00 b kernel: something else\n", {}, ": ", "no Xid at all"),
     (SACCT % "", {}, ": ", "holds no failure of a node"),
+    (f"Mar  1 10:00:00 a kernel: {GONE}\n", {}, ":1: ", "names no year: --period says it"),
+    *(
+        (f"{first} 10:00:00 a kernel: {GONE}\n{then} 10:00:00 a kernel: {GONE}\n",
+         {"period": ("2024-03-20", None)}, ":2: ", "lies more than a month before the line above")
+        for first, then in (("Feb  1", "May  1"), ("May 20", "Apr  1"))
+    ),
+    (of_prometheus("101", "111"), {}, ": data.result: ", "series of a contradict each other at 2"),
+    (of_prometheus("001", condition="Ready", status="false", node="a"), {},
+     ": data.result[0].metric: ", 'condition="Ready",status="true"'),
+    *((text, {}, ": ", advice) for text, advice in FOREIGN.items()),
     *(
         (text, {"format": "infinitehbd"}, place, complaint)
         for text, place, complaint in (
             ('{"a": 1}', ":1: ", "node_id: is missing"),
-            ("[]", ": ", "is empty"),
             ('[\n{"node_id": 1,\n', ":3: ", "no valid JSON"),
-            ("[\n17\n]", ":2: ", "is no JSON object such as"),
             ('[\n\n{"node_id": 1}\n]', ":3: ", "event_time: is missing"),
             (json.dumps([event("a", float("nan"), "start")]), ":1: ", "'NaN' is no number of days"),
-            (json.dumps([event("a", -1.0, "start")]), ":1: ", "'-1.0' is no number of days"),
-            (json.dumps([event("a", 10**400, "start")]), ":1: ", "is no number of days"),
-            (json.dumps([event("a", True, "start")]), ":1: ", "'true' is no number of days"),
             (json.dumps([event("a", 1.0, "end")]), ":1: ", "a fault ends that did not begin"),
             (json.dumps([event("a", 1.0, "stop")]), ":1: ", "neither fault_start nor fault_end"),
         )
     ),
     (f"{LANL}2,5,0,2005-06-21 10:54,6,,,,,,\n", {"system": 2}, ":2: ", "is no m/d/Y H:M"),
-    (f"{LANL}2,5,x,6/21/2005 10:54,6,,,,,,\n", {"system": 2}, ":2: ", "nodenumz: 'x' is no whole"),
     (f"{LANL}2,5,0,6/21/2005 10:54,-6,,,,,,\n", {"system": 2}, ":2: ", "Down Time: '-6' is no wh"),
     (LANL_ROWS, {"system": 7}, ": system: ", "no system 7; there are 2"),
-    (LANL_ROWS, {"system": 2, "period": ("2010-01-01", None)}, ": period: ", "before it begins"),
-    (LANL_ROWS, {"system": 2, "period": ("soon", None)}, ": period: ", "'soon' is no ISO 8601"),
     ("System\n2\n", {"format": "lanl"}, ":1: ", "column of LANL's records is missing"),
     (f"{TIDY}a,1,2\n", {"tz": "Europe/Nowhere"}, "", "no time zone 'Europe/Nowhere'"),
 ]  # fmt: skip
@@ -411,10 +438,7 @@ def test_a_bad_log_is_one_clear_error(
         ("a1,b[8-10],c", ["a1", "b8", "b9", "b10", "c"]),
         ("r[1-2]n[01-02]", ["r1n01", "r1n02", "r2n01", "r2n02"]),
         ("login-1.site", ["login-1.site"]),
-        *(
-            (text, [])
-            for text in ("", "gpu[1-", "gpu[3-1]", "g[a-b]", "g[1-999999999]", "a]b", ",")
-        ),
+        *((text, []) for text in ("gpu[1-", "gpu[3-1]", "g[a-b]", "g[1-999999999]", ",")),
     ],
 )
 def test_node_lists_are_expanded_or_refused(text: str, names: list[str]) -> None:
@@ -431,3 +455,14 @@ def test_an_outage_that_begins_when_one_of_a_given_length_ends_is_a_failure(tmp_
     rows = "".join(f"a,{at:%Y-%m-%d %H:%M},7 min\n" for at in begins)
     log = read(written(tmp_path, f"node,start,duration\n{rows}"), coalesce="0 s")
     assert log.n_outages == 2000
+
+
+def test_the_advice_for_an_archive_of_nagios_makes_a_table(tmp_path: Path) -> None:
+    path = written(tmp_path, NAGIOS)
+    with pytest.raises(TraceError) as caught:
+        read(path)
+    command = re.search(r"\(echo.*\)", str(caught.value))
+    assert command is not None
+    table = subprocess.check_output(command[0].replace("FILE", "log"), shell=True, cwd=tmp_path)
+    log = read(written(tmp_path, table))
+    assert (log.start_h.tolist(), log.end_h.tolist()) == ([0], [1])

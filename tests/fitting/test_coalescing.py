@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cprsim.failures.coalescing import brought_together, coalesced
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import Outages, brought_together, coalesced
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import uptimes
 from cprsim.fitting.observation import togetherness

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,13 +64,6 @@ def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> 
     assert one.mean.low < drawn_s.mean() / 3600 < one.mean.high
 
 
-def test_exponential_times_are_mostly_found_again() -> None:
-    rng = np.random.default_rng(5)
-    found = [fitted(rng.exponential(90, 100)).family for _ in range(40)]
-    # a family with one more parameter wins by AIC in 16 % of such logs, and there are two of them
-    assert found.count("exponential") / 40 >= 0.7 - 3 * math.sqrt(0.7 * 0.3 / 40)
-
-
 def test_a_fixed_time_is_found_behind_the_log_s_resolution() -> None:
     begins_s = np.random.default_rng(2).random(200)
     written_s = np.floor(begins_s + 94.3) - np.floor(begins_s)  # both ends to the second before
@@ -92,22 +86,20 @@ def test_times_that_hardly_vary_are_never_called_exponential() -> None:
         assert one.mean.low < one.mean.mean < one.mean.high
 
 
-NOTED = {
-    "one": ([94.0], 1e-3, "only 1 save: taken as fixed"),
-    "two": ([90.0, 98.0], 1e-3, "only 2 saves: taken as fixed"),
-    "three": ([60.0, 100.0, 200.0], 1e-3, "only 3 saves: their mean of 120 s may be anything"),
-    "zeros": ([0.0, 0.0, 60.0, 120.0, 180.0, 60.0], 1.0, "2 saves of no time at all"),
-    "coarse": ([60.0, 120.0, 180.0, 60.0], 60.0, "in steps of 60 s"),
-    "spread": (
-        np.random.default_rng(9).lognormal(0, 6, 200), 1e-9, "lognormal describes the saves best"
-    ),
-    "nothing": (np.random.default_rng(0).gamma(4, 20, 20), 1e-3, ""),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NOTED)
-def test_what_few_coarse_or_wild_times_tell_is_noted(name: str) -> None:
-    duration_s, resolution_s, said = NOTED[name]
+@pytest.mark.parametrize(
+    ("duration_s", "resolution_s", "said"),
+    [
+        ([90.0, 98.0], 1e-3, "only 2 saves: taken as fixed"),
+        ([60.0, 100.0, 200.0], 1e-3, "only 3 saves: their mean of 120 s may be anything"),
+        ([0.0, 0.0, 60.0, 120.0, 180.0, 60.0], 1.0, "2 saves of no time at all"),
+        ([60.0, 120.0, 180.0, 60.0], 60.0, "in steps of 60 s"),
+        (np.random.default_rng(9).lognormal(0, 6, 200), 1e-9, "describes the saves best, but"),
+        (np.random.default_rng(0).gamma(4, 20, 20), 1e-3, ""),
+    ],
+)
+def test_what_few_coarse_or_wild_times_tell_is_noted(
+    duration_s: Sequence[float], resolution_s: float, said: str
+) -> None:
     one = fitted(duration_s, resolution_s)
     assert said in " / ".join(one.notes)
     assert bool(one.notes) == bool(said)
@@ -118,20 +110,6 @@ def test_rows_of_several_servers_are_noticed() -> None:
     several = transfers([60.0] * 4).assign(start_h=np.array([0.0, 0.0, 1.0, 1.01]))
     (one,) = fit_costs(several, n_bootstrap=0)
     assert "2 of the saves began before another had ended" in one.notes[0]
-
-
-@pytest.mark.long
-def test_intervals_hold_the_truth() -> None:
-    rng, n_logs = np.random.default_rng(1), 200
-    means = [fitted(rng.gamma(20, 94 / 20, 5), resolution_s=1e-6).mean for _ in range(n_logs)]
-    assert 0.90 <= np.mean([one.low < 94 / 3600 < one.high for one in means]) <= 0.98
-    rng, rates = np.random.default_rng(11), []
-    for _ in range(400):
-        n_bytes = rng.uniform(50, 150, 40)  # 200 bytes an hour, on average
-        bandwidth = bandwidth_of(n_bytes, n_bytes / 200 * rng.gamma(25, 1 / 25, 40))
-        assert bandwidth is not None
-        rates.append(bandwidth.rate)
-    assert 0.92 <= np.mean([one.low < 200 < one.high for one in rates]) <= 0.98
 
 
 def test_bandwidth_is_all_bytes_over_all_hours() -> None:
@@ -216,22 +194,23 @@ def test_what_is_fitted_lies_within_what_a_scenario_takes() -> None:
 
 # ------------------------------------------------------------------------- the reader
 
-WRITTEN = {
-    "zones": ("2026-03-01T10:00:00+01:00", "2026-03-01T09:01:30Z", None, 1.0, 90.0),
-    "fractions": ("2026-03-01 09:00:00.250", "2026-03-01 09:01:30.25", None, 0.001, 90.0),
-    "minutes": ("2026-03-01T09:00", "2026-03-01T09:02", None, 60.0, 120.0),
-    "days": ("2026-03-01", "2026-03-02", None, 86400.0, 86400.0),
-    "epoch seconds": ("1772355600", "1772355690", "s", 1.0, 90.0),
-    "epoch seconds that nobody names": ("1772355600", "1772355690", None, 1.0, 90.0),
-    "epoch milliseconds": ("1772355600000", "1772355690000", "ms", 0.001, 90.0),
-    "hours": ("9.5", "9.525", "h", 3.6, 90.0),
-    "a power of ten": ("1e3", "1.09e3", "s", 1.0, 90.0),
-}
 
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_times_are_read_as_they_are_written(tmp_path: Path, name: str) -> None:
-    start, end, unit, step_s, took_s = WRITTEN[name]
+@pytest.mark.parametrize(
+    ("start", "end", "unit", "step_s", "took_s"),
+    [
+        ("2026-03-01T10:00:00+01:00", "2026-03-01T09:01:30Z", None, 1.0, 90.0),
+        ("2026-03-01 09:00:00.250", "2026-03-01 09:01:30.25", None, 0.001, 90.0),
+        ("2026-03-01T09:00", "2026-03-01T09:02", None, 60.0, 120.0),
+        ("2026-03-01", "2026-03-02", None, 86400.0, 86400.0),
+        ("1772355600", "1772355690", None, 1.0, 90.0),
+        ("1772355600000", "1772355690000", "ms", 0.001, 90.0),
+        ("9.5", "9.525", "h", 3.6, 90.0),
+        ("1e3", "1.09e3", "s", 1.0, 90.0),
+    ],
+)
+def test_times_are_read_to_the_step_in_which_they_are_written(
+    tmp_path: Path, start: str, end: str, unit: str | None, step_s: float, took_s: float
+) -> None:
     found, _ = read_transfers(log(tmp_path, [f"SAVE,{start},{end},"]), time_unit=unit)
     assert found["kind"].tolist() == ["save"]
     assert found["duration_h"][0] * 3600 == pytest.approx(took_s, abs=1e-5)
@@ -251,36 +230,22 @@ def test_bytes_other_columns_repeats_and_rows_without_an_end(tmp_path: Path) -> 
     assert "1 save without an end left out" in endless
 
 
-GOOD_ROW = "save,0,1,5"
-
-
 @pytest.mark.parametrize(
-    ("rows", "header", "unit", "complaint"),
+    ("row", "unit", "complaint"),
     [
-        *(
-            ([GOOD_ROW, row], HEADER, "h", f"saves.csv:3: .*{complaint}")
-            for row, complaint in (
-                ("store,0,1,5", "'store' is none of save, load"),
-                ("save,3,1,5", "'1' lies before the start"),
-                ("save,,4,5", "the row has no start"),
-                ("save,3,4,-5", "'-5' is no number of bytes"),
-                ("save,3,4,many", "'many' is no number of bytes"),
-                ("save,3,4,5 s", "'5 s' is no number of bytes"),
-                ("save,3,x,5", "'x' is no finite number"),
-                ("save,3,4,5,6", "can't be read"),
-            )
-        ),
-        (["save,2026-10-25T02:59:30,2026-10-25T02:01:00,"], HEADER, None, "local time that was"),
-        (["1,2"], "start,end", "h", "no column 'kind'"),
-        (["save,1,3,"], HEADER, None, "saves.csv:2: time_unit: the times are numbers"),
-        ([], HEADER, "h", "no row below the header"),
-        ([], "", "h", "is empty"),
-        (["save,1,1,5"], HEADER, "h", "every save of the log takes no time"),
-        (["save,1,,5"], HEADER, "h", "no row of the log has an end"),
+        ("store,0,1,5", "h", "saves.csv:3: .*'store' is none of save, load"),
+        ("save,3,1,5", "h", "saves.csv:3: .*'1' lies before the start"),
+        ("save,,4,5", "h", "saves.csv:3: .*the row has no start"),
+        ("save,3,4,-5", "h", "saves.csv:3: .*'-5' is no number of bytes"),
+        ("save,3,4,5 s", "h", "saves.csv:3: .*'5 s' is no number of bytes"),
+        ("save,2026-10-25T02:59:30,2026-10-25T02:01:00,", None, "local time that was"),
+        ("save,1,3,", None, "saves.csv:2: time_unit: the times are numbers"),
+        ("save,1,1,5", "h", "every save of the log takes no time"),
+        ("save,1,,5", "h", "no row of the log has an end"),
     ],
 )
 def test_a_log_that_says_nothing_or_a_bad_row_is_refused(
-    tmp_path: Path, rows: list[str], header: str, unit: str | None, complaint: str
+    tmp_path: Path, row: str, unit: str | None, complaint: str
 ) -> None:
     with pytest.raises((TraceError, ParameterError), match=complaint):
-        fit_costs(read_transfers(log(tmp_path, rows, header), time_unit=unit)[0])
+        fit_costs(read_transfers(log(tmp_path, ["", row]), time_unit=unit)[0])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 
+from cprsim.failures.outages import Outages
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import Lifetimes, gaps, repair_times, uptimes
 from cprsim.fitting.likelihood import Fit
@@ -18,110 +18,100 @@ from cprsim.fitting.observation import togetherness
 from tests.failures.tidy import read_infinitehbd, read_lanl
 from tests.fitting.posterior_check import portrait_of
 
-DAY, MINUTE = 24.0, 1 / 60
 DOCUMENT = Path(__file__).parents[2] / "docs" / "fitting.md"
-FROM_2000 = {"system": 2, "period": ("2000-01-01", "2006-01-01")}
 
 
-def documented() -> dict[str, str]:
-    """Answers by command, as the document has them."""
-    section = DOCUMENT.read_text("utf-8").split("## Known answers")[1].split("\n## ")[0]
-    return dict(re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE))
-
-
-def log_likelihood(fitted: Fit, unit_h: float = 1.0) -> str:
+def log_likelihood(fitted: Fit, unit_h: float = 1.0) -> float:
     """With times in another unit, the density of each observed time changes by it."""
-    return f"{fitted.log_likelihood + fitted.n_observed * math.log(unit_h):.1f}"
+    return fitted.log_likelihood + fitted.n_observed * np.log(unit_h)
 
 
-def with_error(fitted: Fit) -> str:
+def shape(fitted: Fit) -> str:
     """The shape, such as ``.738 +- .008``."""
-    shape = fitted.by_name["shape"]
-    numbers = (f"{one:.3f}".removeprefix("0") for one in (shape.mean, shape.standard_error))
-    return " +- ".join(numbers)
+    number = fitted.by_name["shape"]
+    return f"{number.mean:.3f} +- {number.standard_error:.3f}".replace("0.", ".")
 
 
-def n_gaps(lifetimes: Lifetimes) -> str:
-    n = lifetimes.n + lifetimes.n_zero
-    share = f"{100 * lifetimes.n_zero / n:.1f} %" if lifetimes.n_zero else "none"
-    return f"{n:,} gaps, {share} zero"
+def fits_of(times: Lifetimes) -> list[Fit]:
+    """Exponential, Weibull, gamma, lognormal."""
+    return [fit(family, times) for family in FAMILIES.values()]
 
 
-def of_lanl(logs: Path, node: str | None = None, **asked: Any) -> list[str]:
-    log = read_lanl(logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz", **asked)
-    if not asked:
-        times = repair_times(log)
-        found = {name: fit(family, times) for name, family in FAMILIES.items()}
-        best = max(found, key=lambda name: found[name].log_likelihood)
-        minutes = times.duration_h[times.observed] / MINUTE
-        return [
-            f"{best} best of {times.n_observed:,} above zero: {log_likelihood(found[best])}",
-            f"in minutes {float(log_likelihood(found[best], MINUTE)):,.0f}",
-            f"mean {minutes.mean():.0f} min, median {np.median(minutes):.0f}",
-        ]
-    if node is not None:
-        log = log.where(log.node == log.node_names.index(node))
+def of_gaps(log: Outages) -> list[str]:
     times = gaps(log)
-    found = {name: fit(family, times) for name, family in FAMILIES.items()}
-    said = [n_gaps(times), with_error(found["weibull"])]
-    if asked == {"system": 2}:
-        said.append(with_error(found["gamma"]))
-        said += [f"{name} {log_likelihood(one)}" for name, one in found.items()]
-    if node is not None:  # likelihood ratio of one parameter: 3.84 would do
-        assert 2 * (found["weibull"].log_likelihood - found["exponential"].log_likelihood) > 30
-    elif asked == FROM_2000:
-        said.append(f"per week {portrait_of(log).weekly_dispersion:.2f}")
-    return said
+    n = times.n + times.n_zero
+    share = f"{100 * times.n_zero / n:.1f} %" if times.n_zero else "none"
+    return [f"{n:,} gaps, {share} zero", f"weibull {shape(fit(FAMILIES['weibull'], times))}"]
 
 
-def of_infinitehbd(logs: Path, what: str) -> list[str]:
-    log = read_infinitehbd(logs / "infinitehbd/fault_trace.json", n_nodes=400)
-    if what == "groups":
-        drawn, sizes = portrait_of(log), Counter(togetherness(log).larger.tolist())
-        return [
-            f"worst 40 servers: {100 * drawn.concentration:.1f} % of the {log.n_outages} faults",
-            f"per week {drawn.weekly_dispersion:.2f}",
-            "groups of " + ", ".join(f"{size}: {n}" for size, n in sorted(sizes.items())),
-        ]
-    times, unit_h = (gaps(log), 1.0) if what == "gaps" else (uptimes(log), DAY)
-    found = {name: fit(family, times) for name, family in FAMILIES.items()}
-    weibull, gamma = found["weibull"], found["gamma"]
-    likelihood = {name: log_likelihood(one, unit_h) for name, one in found.items()}
-    said = [with_error(gamma)]
-    if what == "gaps":
-        said.append(f"scale {gamma.by_name['scale_h'].mean:.1f} h, {likelihood.pop('gamma')}")
-        return [*said, n_gaps(times), *(f"{name} {one}" for name, one in likelihood.items())]
-    order = (f"{likelihood['gamma']} (gamma)", *(likelihood[n] for n in ("weibull", "lognormal")))
-    assert f"{times.total_h / DAY:.0f}" == "136361"
-    return [
-        *said, ", ".join([*order, likelihood["exponential"]]),
-        f"{times.n_observed} ended, {times.n - times.n_observed} censored",
-        f"{with_error(weibull)} (clustered .{weibull.by_name['shape'].clustered_error * 1e3:03.0f}",
-        *(f"{one.by_name['scale_h'].mean / DAY:,.0f} days" for one in (weibull, gamma)),
+def likelihoods(fits: Iterable[Fit]) -> list[str]:
+    return [f"{one.family} {log_likelihood(one):.1f}" for one in fits]
+
+
+def answers(logs: Path) -> Iterator[tuple[str, list[str]]]:
+    """Each command of the document, and what a rerun gives."""
+    lanl = partial(read_lanl, logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz")
+    log = lanl(system=2)
+    exponential, weibull, gamma, lognormal = fits_of(gaps(log))
+    yield "`LANL --system 2`", [
+        of_gaps(log)[0], f"weibull {log_likelihood(weibull):.1f} (shape {shape(weibull)})",
+        f"gamma {log_likelihood(gamma):.1f} ({shape(gamma)})",
+        *likelihoods([lognormal, exponential]),
     ]  # fmt: skip
+    log = lanl(system=2, period=("2000-01-01", "2006-01-01"))
+    per_week = f"per week {portrait_of(log).weekly_dispersion:.2f}"
+    yield "`LANL --system 2 --period 2000-01-01..2006-01-01`", [*of_gaps(log), per_week]
+    before = lanl(system=2, period=(None, "2000-01-01"))
+    yield "`LANL --system 2 --period ..2000-01-01`", of_gaps(before)
+    of_node = log.where(log.node == log.node_names.index("2/22"))
+    yield "`LANL --system 2 --period 2000-01-01..2006-01-01 --node 2/22`", of_gaps(of_node)
+    times = repair_times(lanl())
+    best = max(fits_of(times), key=lambda one: one.log_likelihood)
+    minutes = 60 * times.duration_h[times.observed]
+    yield (
+        "`LANL --format lanl` (repairs)",
+        [
+            f"{best.family} best of {times.n_observed:,} above zero: {log_likelihood(best):.1f}",
+            f"in minutes {log_likelihood(best, 1 / 60):,.0f}",
+            f"mean {minutes.mean():.0f} min, median {np.median(minutes):.0f}",
+        ],
+    )
+    log = read_infinitehbd(logs / "infinitehbd/fault_trace.json", n_nodes=400)
+    exponential, weibull, gamma, lognormal = fits_of(gaps(log))
+    scale = f"scale {gamma.by_name['scale_h'].mean:.1f} h, {log_likelihood(gamma):.1f}"
+    yield "`InfiniteHBD --nodes 400` (gaps)", [
+        of_gaps(log)[0], f"gamma {shape(gamma)}, {scale}",
+        *likelihoods([weibull, lognormal, exponential]),
+    ]  # fmt: skip
+    times = uptimes(log)
+    exponential, weibull, gamma, lognormal = fits_of(times)
+    in_days = [f"{log_likelihood(one, 24):.1f}" for one in (weibull, lognormal, exponential)]
+    days = [f"{one.by_name['scale_h'].mean / 24:,.0f} days" for one in (weibull, gamma)]
+    clustered = f"{weibull.by_name['shape'].clustered_error:.3f}".removeprefix("0")
+    yield (
+        "`InfiniteHBD --nodes 400` (up-times)",
+        [
+            f"{times.n_observed} ended, {times.n - times.n_observed} censored",
+            f"weibull {shape(weibull)} (clustered {clustered}), scale {days[0]}",
+            f"gamma {shape(gamma)}, {days[1]}",
+            f"in days {log_likelihood(gamma, 24):.1f} (gamma), {', '.join(in_days)}",
+        ],
+    )
+    portrait, sizes = portrait_of(log), Counter(togetherness(log).larger.tolist())
+    yield (
+        "`InfiniteHBD --nodes 400`",
+        [
+            f"worst 40 servers: {100 * portrait.concentration:.1f} % of the {log.n_outages} faults",
+            f"per week {portrait.weekly_dispersion:.2f}",
+            "groups of " + ", ".join(f"{size}: {n}" for size, n in sorted(sizes.items())),
+        ],
+    )
 
 
-ANSWERS: dict[str, Any] = {
-    "`LANL --system 2`": lambda logs: of_lanl(logs, system=2),
-    "`LANL --system 2 --period 2000-01-01..2006-01-01`": lambda logs: of_lanl(logs, **FROM_2000),
-    "`LANL --system 2 --period ..2000-01-01`": lambda logs: of_lanl(
-        logs, system=2, period=(None, "2000-01-01")
-    ),
-    "`LANL --system 2 --period 2000-01-01..2006-01-01 --node 2/22`": lambda logs: of_lanl(
-        logs, "2/22", **FROM_2000
-    ),
-    "`LANL --format lanl` (repairs)": of_lanl,
-    "`InfiniteHBD --nodes 400` (gaps)": lambda logs: of_infinitehbd(logs, "gaps"),
-    "`InfiniteHBD --nodes 400` (up-times)": lambda logs: of_infinitehbd(logs, "uptimes"),
-    "`InfiniteHBD --nodes 400`": lambda logs: of_infinitehbd(logs, "groups"),
-}
-
-
-def test_every_row_of_the_document_has_a_rerun() -> None:
-    assert list(documented()) == list(ANSWERS)
-
-
-@pytest.mark.parametrize("command", ANSWERS)
-def test_a_row_says_what_a_rerun_gives(failure_logs: Path, command: str) -> None:
-    row = documented()[command].lower()
-    assert [said for said in ANSWERS[command](failure_logs) if said.lower() not in row] == []
+def test_rows_of_the_document_say_what_reruns_give(failure_logs: Path) -> None:
+    section = DOCUMENT.read_text("utf-8").split("## Known answers")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE))
+    for command, given in answers(failure_logs):
+        row = rows.pop(command).lower()
+        assert [text for text in given if text.lower() not in row] == [], row
+    assert not rows

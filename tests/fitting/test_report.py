@@ -18,12 +18,10 @@ from cprsim.failures.replay import Replay
 from cprsim.fitting import correlated_fit, goodness
 from cprsim.fitting.correlated_fit import fit_frailty
 from cprsim.fitting.fragments import failures_fragment, job_fragment
-from cprsim.fitting.goodness import P_REJECTED, rank
-from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.fitting.lifetimes import FirstUptime, lifetimes_of
+from cprsim.fitting.observation import observation
 from cprsim.fitting.report import Fitted, fit_failures
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, outages, write_log
-
-LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 
 
 def quick(outages: Outages, **asked: Any) -> Fitted:
@@ -65,33 +63,24 @@ def test_the_answer_is_the_jobs_share_of_the_failures_with_an_interval() -> None
     assert f"from {n} failures" in how_sure
 
 
-FEW = log_of(np.array([0.0, 30.0, 90.0]), 100.0, np.array([0, 1, 0]), 2)
-SAID = {  # what the answer and the remarks say of a log, and what they do not
-    "few": (lambda: FEW, ["from only 3 failures"], ["few 3"]),
-    "no weeks": (short, ["did not bunch, which a log under 8 weeks can't tell"], ["nodes differ"]),
-    "even": (
-        lambda: poisson(2), ["Nothing in the log contradicts the fit."],
-        ["(1 times a Poisson variance)"],
-    ),
-    "nodes differ": (
-        lambda: lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8),
-        ["nodes differ (the worst 10% have "], ["fail together"],
-    ),
-    "together": (
-        pairs, ["nodes fail together (", " times, up to 2 at once)"], ["nodes differ"],
-    ),
-}  # fmt: skip
+DIFFER, TOGETHER = "nodes differ (the worst 10% have ", "nodes fail together ("
+LOGS = {  # and which of the sentences are said of them
+    "few": (lambda: log_of(np.array([0.0, 30.0, 90.0]), 100.0), ["from only 3 failures"]),
+    "short": (short, ["did not bunch, which a log under 8 weeks can't tell"]),
+    "even": (lambda: poisson(2), ["Nothing in the log contradicts the fit."]),
+    "unequal": (lambda: lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8), [DIFFER]),
+    "pairs": (pairs, [TOGETHER, " times, up to 2 at once)"]),
+}
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", LOGS)
 def test_what_is_said_of_a_log(name: str) -> None:
-    make, there, not_there = SAID[name]
-    fitted = quick(make())
+    log, said = LOGS[name]
+    fitted = quick(log())
     text = " ".join([*fitted.answer, *fitted.remarks])
-    for one in there:
-        assert one in text
-    for one in not_there:
-        assert one not in text
+    assert [sentence for sentence in said if sentence not in text] == []
+    assert [one for one in (DIFFER, TOGETHER) if one in text and one not in said] == []
+    assert "(1 times a Poisson variance)" not in text
 
 
 def test_numbers_of_nodes_that_differ_are_answers() -> None:
@@ -157,24 +146,6 @@ def test_what_befalls_a_node_that_is_down_changes_nothing() -> None:
     assert log.notes[-1] == f"{merged}, merged into the outage under way"
 
 
-# -------------------------------------------------------------------- none fits, and large logs
-
-
-@pytest.mark.long
-def test_where_every_family_is_rejected_none_fits() -> None:
-    rng = np.random.default_rng(3)  # gaps of about 1, 2, 4 and so on to 256 h, and nothing between
-    gaps_h = rng.choice(2.0 ** np.arange(9), 150) * (1 + 0.01 * rng.random(150))
-    ranking = rank(lifetimes_of(gaps_h), n_bootstrap=101)
-    assert len(ranking.judged) == 5
-    assert all(judged.p_value < P_REJECTED for judged in ranking.judged)
-    assert ranking.none_fits
-    drawn_h = np.random.default_rng(4).weibull(0.6, 80)
-    one_does = rank(lifetimes_of(drawn_h), n_bootstrap=119, families=["exponential", "weibull"])
-    assert not one_does.none_fits
-    assert min(judged.p_value for judged in one_does.judged) < P_REJECTED  # the exponential is
-    assert not rank(lifetimes_of(drawn_h), n_bootstrap=0).none_fits  # nothing was tested
-
-
 def test_none_fits_is_said_wherever_the_best_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(goodness, "_p_value", lambda *_: 0.005)
     fitted = fit_failures(short(), n_bootstrap=1)
@@ -233,46 +204,43 @@ def worn_and_replaced(seed: int, shape: float) -> Outages:
     return log_of(at_h.ravel(), 300.0, np.repeat(np.arange(40), 60), 40)
 
 
-def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log.csv", worn_and_replaced(1, shape=5.0))
-    asked: dict[str, Any] = {"time_unit": "h", "period": "0..300", "bootstrap": 0}
-    (warning,) = [one for one in cprsim.fit(log, **asked).values["warnings"] if "ages" in one]
+def test_ages_that_matter_and_are_not_known_are_warned_of() -> None:
+    log = worn_and_replaced(1, shape=5.0)
+    (warning,) = [one for one in quick(log).warnings if "ages" in one]
     assert "say which with --age new or --age unknown" in warning
-    for age in ("new", "unknown"):  # then they are known
-        said = cprsim.fit(log, age=age, **asked).values["warnings"]
-        assert not [one for one in said if "ages" in one]
+    for first in FirstUptime:  # then they are known
+        known = observation(log, first, {"ages": ("given", "--age")})
+        assert not quick(log, observed=known, first=first).open_ages
     logs = [worn_and_replaced(seed, shape=1.0) for seed in range(10)]  # where they do not matter
-    assert sum(any("ages" in one for one in quick(log).warnings) for log in logs) <= 1
+    assert sum(bool(quick(log).open_ages) for log in logs) <= 1
 
 
 # ---------------------------------------------------------------------------- real logs, presets
 
 
+@pytest.fixture
 def presets() -> pd.DataFrame:
-    """Published rates, as `cprsim init --list` shows them."""
     return cprsim.init(listed=True).frames["presets"].set_index("name")
 
 
-def test_presets_are_simulable_and_say_where_they_come_from() -> None:
-    known = presets()
-    for one in known.itertuples():
+def test_presets_are_simulable_and_what_was_published(presets: pd.DataFrame) -> None:
+    for one in presets.itertuples():
         shape = None if pd.isna(one.shape) else one.shape
         assert with_mean(one.family, one.mean_h, shape).mean_h == pytest.approx(one.mean_h)
         assert one.source
         assert one.note
-    assert known["mean_h"]["kokolis-rsc1"] == pytest.approx(24_000 / 6.5)  # 6.50 in 1000 node-days
-    assert known["mean_h"]["llama3"] == pytest.approx(3.093, abs=1e-3)
+    assert presets["mean_h"]["kokolis-rsc1"] == pytest.approx(24_000 / 6.5)  # 6.50 in 1000 days
+    assert presets["mean_h"]["llama3"] == pytest.approx(3.093, abs=1e-3)
 
 
-def test_fitted_presets_are_what_the_logs_say(failure_logs: Path) -> None:
+def test_fitted_presets_are_what_the_logs_say(presets: pd.DataFrame, failure_logs: Path) -> None:
     lanl: dict[str, Any] = {"system": 2, "period": "2000-01-01..2006-01-01"}
-    logs: dict[str, tuple[str, dict[str, Any]]] = {
-        "infinitehbd": ("infinitehbd/fault_trace.json", {"nodes": 400}),
-        "lanl-system-2": (LANL_FILE, lanl),
-    }
-    for name, (file, asked) in logs.items():
-        kept = presets().loc[name]
+    for name, file, asked in (
+        ("infinitehbd", "infinitehbd/fault_trace.json", {"nodes": 400}),
+        ("lanl-system-2", "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz", lanl),
+    ):
+        preset = presets.loc[name]
         found = cprsim.fit(failure_logs / file, bootstrap=0, **asked).frames["parameters"]
-        numbers = found.set_index(["times", "family", "parameter"])["value"]
-        for one in ("mean_h", "shape"):
-            assert numbers["gaps", kept["family"], one] == pytest.approx(kept[one], rel=1e-3)
+        numbers = found.set_index(["times", "family", "parameter"])["value"]["gaps"]
+        for number in ("mean_h", "shape"):
+            assert numbers[preset["family"], number] == pytest.approx(preset[number], rel=1e-3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from cprsim.experiments.assemble import assemble
@@ -37,7 +36,6 @@ def alone(path: Path, spares: str, job: str = JOB) -> list[np.ndarray]:
 @pytest.mark.parametrize(
     ("job", "spares", "storage"),
     [
-        (JOB, "null", "null"),
         (JOB, "1", "null"),
         (JOB, "0", "25 Gbit/s"),
         (JOB, "null", "25 Gbit/s"),
@@ -91,13 +89,3 @@ def test_every_hour_belongs_to_one_part_and_no_more_nodes_are_in_use_than_there_
         change = np.concatenate([jobs.n_nodes, -jobs.n_nodes])
         order = np.lexsort((change, at_h))  # ends before starts
         assert np.cumsum(change[order]).max() == 30
-
-
-def test_a_history_is_the_same_again_whatever_ran_before(tmp_path: Path) -> None:
-    fleet = prepared(tmp_path, "{jobs: 6, kinds: 2, spares: 1, storage: 30 Gbit/s}")
-    again = prepare(loaded(tmp_path, "{jobs: 6, kinds: 2, spares: 1, storage: 30 Gbit/s}"))
-    first, _ = run_history(fleet, 0, 0)
-    (one, its_hours), (other, hours) = run_history(fleet, 0, 1), run_history(again, 0, 1)
-    pd.testing.assert_frame_equal(one, other)
-    pd.testing.assert_frame_equal(its_hours, hours)
-    assert not np.array_equal(one.wall_h, first.wall_h)

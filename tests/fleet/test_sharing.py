@@ -1,12 +1,10 @@
-"""What jobs share: nodes against M/M/c and M/M/infinity, bandwidth against max-min fairness."""
+"""What jobs share: nodes, first come first served; bandwidth, against max-min fairness."""
 
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
-from math import exp, factorial, inf, sqrt
+from math import inf
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 from unittest.mock import Mock
 
@@ -16,10 +14,9 @@ import simpy
 
 from cprsim.fleets.course import run_history
 from cprsim.simulate.bandwidth import Flows, SharedStorage
-from cprsim.simulate.running import FAILURES, JOB, SAVES, Alarm, Nodes
+from cprsim.simulate.running import JOB, SAVES, Alarm, Nodes
 from tests.fleet.making import prepared
 
-N_RUNS, N_JOBS, WARM = 16, 1500, 300
 SAVE_H = 4 * 50e9 * 8 / 25e9 / 3600  # of one job alone: 4 servers over 25 Gbit/s
 NO_FAILURES = ("failures={kind: job, family: exponential, mtbf: 90000000 h}", "job.useful=12 h",
                "recovery=[{strategy: full, interval: 2 h}]")  # fmt: skip
@@ -34,11 +31,6 @@ def alarms_of(env: simpy.Environment) -> Any:
 def job_on(env: simpy.Environment) -> Any:
     """All that nodes know of a job."""
     return Mock(vacant=set(), queued=set(), at=alarms_of(env))
-
-
-def within_4_errors(found: list[float], expected: float) -> None:
-    error = stdev(found) / sqrt(len(found))
-    assert abs(fmean(found) - expected) <= 4 * error, (fmean(found), expected, error)
 
 
 # --------------------------------------------------------------------------- nodes
@@ -60,51 +52,9 @@ def queue_jobs(n: int, jobs: list[tuple[float, int, float]]) -> list[float]:
     return start_h
 
 
-@pytest.mark.parametrize(("c", "load"), [(1, 0.6), (3, 2.0)])
-def test_jobs_of_one_node_queue_as_in_m_m_c(c: int, load: float) -> None:
-    top = load**c / factorial(c) * c / (c - load)
-    waits_at_all = top / (sum(load**k / factorial(k) for k in range(c)) + top)  # Erlang C
-    rng, waits = np.random.default_rng(7), []
-    for _ in range(N_RUNS):
-        at_h = np.cumsum(rng.exponential(1 / load, N_JOBS))
-        wall_h = rng.exponential(1.0, N_JOBS)
-        start_h = queue_jobs(c, list(zip(at_h, [1] * N_JOBS, wall_h, strict=True)))
-        waits.append(float(np.mean((np.array(start_h) - at_h)[WARM:])))
-    within_4_errors(waits, waits_at_all / (c - load))
-
-
 def test_a_job_that_fits_waits_for_one_that_came_before_it() -> None:
     jobs = [(0.0, 6, 10.0), (1.0, 8, 5.0), (2.0, 4, 3.0)]
     assert queue_jobs(10, jobs) == [0.0, 10.0, 15.0]
-
-
-def lacking(n_spares: int, rate: float, hours: float, seed: int) -> float:
-    """Mean slots without a node, of slots that fail by Poisson, each once; repairs take 1 h."""
-    env, rng = simpy.Environment(), np.random.default_rng(seed)
-    nodes, job, alarm = Nodes(None, n_spares), job_on(env), alarms_of(env)
-    at_h = np.cumsum(rng.exponential(1 / rate, int(rate * hours)))
-    repair_h = rng.exponential(1.0, len(at_h))
-
-    def fail(slot: int) -> None:
-        nodes.lose(job, slot, float(repair_h[slot]))
-        nodes.ask(job, [slot])
-
-    for slot, at in enumerate(at_h.tolist()):
-        alarm(at, FAILURES, partial(fail, slot))
-    changes = [(20.0, 0)]
-    while env.peek() < at_h[-1]:
-        env.step()
-        changes.append((max(20.0, env.now), len(job.vacant)))
-    lacking_h = sum(n * (after - at) for (at, n), (after, _) in pairwise(changes))
-    return float(lacking_h / (changes[-1][0] - 20.0))
-
-
-def test_slots_wait_as_long_as_more_nodes_are_in_repair_than_there_are_spares() -> None:
-    """Those in repair are Poisson (M/M/infinity): E[(X - spares)+] wait."""
-    rate, spares = 4.0, 4
-    p = [exp(-rate) * rate**k / factorial(k) for k in range(60)]
-    expected = sum((k - spares) * p[k] for k in range(spares, 60))
-    within_4_errors([lacking(spares, rate, 250.0, seed) for seed in range(N_RUNS)], expected)
 
 
 def test_nodes_are_neither_made_nor_lost() -> None:
@@ -150,19 +100,6 @@ def flows_of(shared: SharedStorage, env: simpy.Environment, n: int, cap: float) 
 def rates(shared: SharedStorage, some: list[Flows]) -> list[float]:
     level = shared.level_bytes_per_h
     return [one.cap_bytes_per_h if one.is_capped else level for one in some]
-
-
-def test_the_level_is_that_of_max_min_fairness() -> None:
-    for pairs, bandwidth, level in (
-        ([(2, 3.0)], 10.0, inf),  # both have what they can take
-        ([(1, 1.0), (2, 8.0)], 9.0, 4.0),  # one takes 1, two share 8
-        ([(1, 1.0), (1, 3.0), (1, 9.0)], 6.0, 2.5),  # 1 + 2.5 + 2.5
-    ):
-        env = simpy.Environment()
-        shared = SharedStorage(env, bandwidth)
-        some = [flows_of(shared, env, n, cap) for n, cap in pairs]
-        assert level_of(pairs, bandwidth) == pytest.approx(level)
-        assert rates(shared, some) == pytest.approx([min(cap, level) for _, cap in pairs])
 
 
 def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_definition() -> None:

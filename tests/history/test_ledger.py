@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 
+from benchmarks.interval_coverage import ledger, rows_of
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.ledger import LEDGER_PARTS
 from tests.history.making import damaged, exported, ledger_of, told
@@ -15,28 +18,9 @@ HARD = (
     "none, full, {strategy: partial, interval: young}, {strategy: cpr-mfu, target_pls: 0.1}, "
     "{strategy: full, name: background, costs: {save: {stall: 30 s, background: 4 min}}}"
 )
-
-
-@pytest.mark.parametrize("replication", range(3))
-def test_a_log_of_the_simulator_folds_to_its_accounts(tmp_path, replication) -> None:
-    make = maker(tmp_path, small_scenario(HARD, mtbf="3 h", replications=3))
-    experiment = make("job.useful=40 h", "cluster.spares=1", "cluster.repair=2 h")
-    outcome, logs = simulate(experiment), replay(experiment, replication)
-    for one in outcome.strategies:
-        log = logs[one.policy.name]
-        found = ledger_of(tmp_path, exported(log, "j", step_s=2.0, progress_every_h=0.1), n_draws=3)
-        costs, name = one.costs, one.policy.name
-        for part in costs.parts:
-            true_h = costs.hours_of(part)[replication]
-            assert found.parts[part].mean == pytest.approx(true_h, abs=MS), (name, part)
-        assert found.useful_h.mean == pytest.approx(costs.useful_h[replication], abs=MS)
-        assert found.n_failures == costs.n_failures[replication]
-        assert found.n_saves == costs.n_saves[replication]
-
-
-@pytest.mark.long
-def test_the_hours_of_a_recovery_system_fold_too(tmp_path) -> None:
-    text = """\
+PAPER = small_scenario(HARD, mtbf="3 h", replications=3).replace("useful: 20 h", "useful: 40 h")
+PAPER = PAPER.replace("emb_ps: 4", "emb_ps: 4, spares: 1, repair: 2 h")
+SYSTEMS = """\
 name: small
 job: {useful: 60 h, step: 12 s}
 cluster: {workers: 16, state: 100 GB, link: 400 Gbit/s}
@@ -46,15 +30,27 @@ costs: {save: 30 s, load: 2 min, detect: 1 min, reschedule: 4 min}
 recovery: [gemini, {strategy: hsdp, options: {group: 2}}]
 simulation: {seed: 1, replications: 2}
 """
+
+
+@pytest.mark.parametrize(
+    ("text", "replication", "progress_every_h"),
+    [(PAPER, 0, 0.1), (PAPER, 2, 0.1), pytest.param(SYSTEMS, 1, None, marks=pytest.mark.long)],
+)
+def test_a_log_of_the_simulator_folds_to_its_accounts(
+    tmp_path, text, replication, progress_every_h
+) -> None:
     experiment = maker(tmp_path, text)()
-    outcome, logs = simulate(experiment), replay(experiment, 1)
+    outcome, logs = simulate(experiment), replay(experiment, replication)
     for one in outcome.strategies:
-        found = ledger_of(tmp_path, exported(logs[one.policy.name], "j", step_s=12.0), n_draws=3)
-        costs = one.costs
+        costs, name = one.costs, one.policy.name
+        log = exported(logs[name], "j", step_s=12.0, progress_every_h=progress_every_h)
+        found = ledger_of(tmp_path, log, n_draws=3)
         for part in costs.parts:
-            true_h = costs.hours_of(part)[1]
-            got_h = found.parts[part].mean if part in found.parts else 0.0
-            assert got_h == pytest.approx(true_h, abs=MS), (one.policy.name, part)
+            true_h = costs.hours_of(part)[replication]
+            assert found.parts[part].mean == pytest.approx(true_h, abs=MS), (name, part)
+        assert found.useful_h.mean == pytest.approx(costs.useful_h[replication], abs=MS)
+        assert found.n_failures == costs.n_failures[replication]
+        assert found.n_saves == costs.n_saves[replication]
 
 
 BY_HAND = (
@@ -92,20 +88,19 @@ def test_a_job_by_hand(tmp_path) -> None:
     (incident,) = found.incidents
     assert (incident.node, 3600 * incident.hours.mean) == ("n7", pytest.approx(210))
     assert sum(found.inferred.values()) == 0
+    cut = ledger_of(tmp_path, told(*BY_HAND[:-1]))  # at its last event
+    assert (cut.ended, cut.inferred["ends"], cut.useful_h) == (False, 1, found.useful_h)
 
 
-@pytest.mark.parametrize("missing", ["save.commit", "save.start", "train.resume", "load.start"])
-def test_one_missing_event_is_made_up_by_the_steps(tmp_path, missing) -> None:
+@pytest.mark.parametrize(
+    ("place", "n_inferred"), [(3, 1), (4, 1), (9, 0), (10, 1)]
+)  # a save's start, its commit; the load's start, the resumption
+def test_one_missing_event_is_made_up_by_the_steps(tmp_path, place, n_inferred) -> None:
     """What steps tell comes out as it was; the border of two stages lies anywhere between."""
-    first = next(place for place, event in enumerate(BY_HAND) if event[1] == missing)
-    places = [place for place in range(len(BY_HAND)) if place != first]
-    if missing == "train.resume":
-        places = [p for p, event in enumerate(BY_HAND) if event[:2] != (340, "train.resume")]
-    found = ledger_of(tmp_path, told(*(BY_HAND[place] for place in places)))
-    assert 3600 * found.useful_h.mean == pytest.approx(300, abs=1e-6)
-    assert 3600 * found.parts["save"].mean == pytest.approx(20, abs=1e-6)
-    assert 3600 * found.parts["lost"].mean == pytest.approx(120, abs=1e-6)
-    assert sum(found.inferred.values()) >= (missing != "load.start")
+    found = ledger_of(tmp_path, told(*BY_HAND[:place], *BY_HAND[place + 1 :]))
+    true_s = {"useful": 300, "save": 20, "lost": 120}
+    assert {name: seconds(found)[name] for name in true_s} == pytest.approx(true_s, abs=1e-6)
+    assert sum(found.inferred.values()) >= n_inferred
 
 
 def test_a_death_that_nobody_saw_lies_after_the_last_sign_of_life(tmp_path) -> None:
@@ -121,12 +116,6 @@ def test_a_death_that_nobody_saw_lies_after_the_last_sign_of_life(tmp_path) -> N
     assert found.parts["detect"].high <= 5 / 3600 + 1e-12
 
 
-def test_a_job_without_an_end_is_cut_at_its_last_event_and_that_is_counted(tmp_path) -> None:
-    found = ledger_of(tmp_path, told(*BY_HAND[:-1]))
-    assert (found.ended, found.inferred["ends"]) == (False, 1)
-    assert seconds(found)["useful"] == pytest.approx(300, abs=1e-6)
-
-
 def test_accounts_close_whatever_is_missing(tmp_path) -> None:
     make = maker(tmp_path, small_scenario("full, {strategy: partial, interval: young}", mtbf="2 h"))
     rng = np.random.default_rng(3)
@@ -139,3 +128,17 @@ def test_accounts_close_whatever_is_missing(tmp_path) -> None:
             assert all((draws >= -1e-9).all() for draws in found.draws.values())
             sums = sum(found.draws[name] for name in ("useful", *LEDGER_PARTS))
             np.testing.assert_allclose(sums, found.wall_h, rtol=1e-9, atol=1e-9)
+
+
+def test_damaged_logs_give_the_hours_within_a_few_percent() -> None:
+    """Not the rate of the intervals, which takes the benchmark's hundreds: errors, and widths."""
+    by_part = defaultdict(list)
+    for seed in range(6):
+        for row in rows_of(ledger, seed):
+            by_part[row["what"]].append((row["width"], row["error"]))
+    assert len(by_part) >= 11  # partial recovery does nothing again
+    for part, rows in by_part.items():
+        width, error = np.array(rows).T
+        most_error, most_width = (0.10, 0.3) if part.endswith("detect") else (0.03, 0.2)
+        assert abs(error.mean()) < most_error, part
+        assert np.median(width) < most_width, part

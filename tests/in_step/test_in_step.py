@@ -49,7 +49,7 @@ def after(team: Team, strikes: str = ""):
 def test_replicas_train_what_the_warm_start_left(team: Team) -> None:
     assert team.n_trained == 1500
     assert team.start.position == 1500
-    alone, (in_team, n_syncs) = team.start.evaluate(team.what.test), train_in_step(team)
+    alone, (in_team, n_syncs) = team.start.evaluate(team.stand_in.test), train_in_step(team)
     assert in_team.log_loss < alone.log_loss
     assert n_syncs > 10
 
@@ -70,7 +70,7 @@ def test_a_lost_shard_goes_back_and_nothing_else(team: Team) -> None:
     same = {
         server: all(
             np.array_equal(replicas.model.table[segment.rows], plain.model.table[segment.rows])
-            for segment in team.what.shards.of_servers([server])
+            for segment in team.stand_in.shards.of_servers([server])
         )
         for server in range(4)
     }
@@ -83,7 +83,7 @@ def test_a_lost_trainer_changes_little_and_is_counted(team: Team) -> None:
     assert len(replicas.lost_iterations) == 1
     assert 0 <= replicas.lost_iterations[0] <= 4  # sync gap of 4 trainers with 2 threads: 1.6
     alone, _ = train_in_step(team)
-    assert replicas.evaluate(team.what.test).auc == pytest.approx(alone.auc, abs=0.03)
+    assert replicas.evaluate(team.stand_in.test).auc == pytest.approx(alone.auc, abs=0.03)
 
 
 def test_if_all_are_lost_every_replica_begins_with_what_was_saved(team: Team) -> None:

@@ -59,19 +59,6 @@ def test_simulation_agrees_with_the_load_model(name: str) -> None:
         assert simulated.gap == pytest.approx(model.gap, rel=0.05)
 
 
-def test_shadow_forms_are_linear_where_the_foreground_saturates() -> None:
-    # 1 GB/s, k = 5: n* = 6.25 for the foreground
-    one = throughput(setting("shadow-easgd", 1)).samples_per_h
-    for n in (5, 10, 20):
-        assert throughput(setting("shadow-easgd", n)).samples_per_h / one == pytest.approx(
-            n, rel=0.03
-        )
-    at_12, at_20 = (throughput(setting("fr-easgd", n, every=5)).samples_per_h for n in (12, 20))
-    assert at_20 == pytest.approx(at_12, rel=0.02)  # flat
-    first = throughput(setting("fr-easgd", 1, every=5)).samples_per_h
-    assert at_20 / (first * 1.04) == pytest.approx(6.25, rel=0.03)  # one exchange costs 4 %
-
-
 def test_at_the_knee_queues_cost_something() -> None:
     at_knee = setting("fr-easgd", 6, every=5)
     share = throughput(at_knee).samples_per_h / load_model(at_knee).samples_per_h

@@ -40,16 +40,6 @@ def test_numbers_come_out_as_written_and_gaps_as_missing(tmp_path):
     assert raw.integers[0, 1:5].tolist() == [-2, 2, 3, 2071071]
     assert raw.categories[0].tolist() == [*range(25), MISSING_CATEGORY]
     assert skipped == 0
-    write(log, line("1", ["7"] * 13, [""] * 26))
-    assert (read_log(log)[0].categories == MISSING_CATEGORY).all()
-
-
-@pytest.mark.parametrize(("suffix", "opener"), [(".gz", gzip.open), (".xz", lzma.open)])
-def test_compressed_logs_read_like_plain_ones(tmp_path, suffix, opener):
-    path = tmp_path / f"log.tsv{suffix}"
-    with opener(path, "wt") as file:
-        file.write(f"{line('0')}\n{line('1')}\n")
-    assert read_log(path)[0].label.tolist() == [0, 1]
 
 
 def test_blocks_join_to_the_whole_wherever_they_are_cut(tmp_path, monkeypatch):
@@ -63,15 +53,10 @@ def test_blocks_join_to_the_whole_wherever_they_are_cut(tmp_path, monkeypatch):
 
 BAD = {
     "39 fields": (line().rsplit("\t", 1)[0], "39 fields between tabs, not 40"),
-    "41 fields": (line() + "\t00000000", "41 fields between tabs, not 40"),
     "blank": ("", "1 fields"),
     "label": (line("2"), r"\(label\): `2` is no label"),
-    "no label": (line(""), r"\(label\): `` is no label"),
-    "text": (line(integers=changed(INTEGERS, 4, "many")), r"\(I5\): `many` is no integer"),
     "real": (line(integers=changed(INTEGERS, 0, "1.5")), r"\(I1\): `1.5` is no integer"),
-    "minus": (line(integers=changed(INTEGERS, 12, "-")), r"\(I13\): `-` is no integer"),
     "endless": (line(integers=changed(INTEGERS, 0, "9" * 60)), r"`9{40}\.\.\.` is no integer"),
-    "not hex": (line(categories=changed(CATEGORIES, 2, "0000000g")), r"\(C3\): `0000000g` is not"),
     "short hex": (line(categories=changed(CATEGORIES, 25, "00ff")), r"\(C26\): `00ff` is not"),
 }
 
@@ -90,11 +75,13 @@ def test_a_bad_line_is_one_error_with_file_and_line_or_skipped_and_counted(tmp_p
 
 
 @pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
-def test_a_stream_cut_short_names_the_line_that_it_came_to(tmp_path, suffix, compress):
+def test_a_compressed_log_reads_like_a_plain_one_and_its_end_is_missed(tmp_path, suffix, compress):
     rng = np.random.default_rng(0)
     lines = [line(categories=[f"{v:08x}" for v in rng.integers(0, 2**32, 26)]) for _ in range(300)]
     whole = compress("".join(f"{text}\n" for text in lines).encode())
     log = tmp_path / f"log.tsv{suffix}"
+    log.write_bytes(whole)
+    assert len(read_log(log)[0]) == 300
     log.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ClickError, match=r"log\.tsv\.(gz|xz):\d+: the file is cut short"):
         read_log(log)
@@ -104,12 +91,10 @@ def test_a_stream_cut_short_names_the_line_that_it_came_to(tmp_path, suffix, com
     ("name", "content", "message"),
     [
         ("missing.tsv", None, "unreadable"),
-        ("missing.tsv.gz", None, "unreadable"),
-        (".", None, "unreadable"),
         ("log.tsv", b"", "holds no click"),
         ("log.tsv", b"\0" * 10_000_000, "a line without end"),
     ],
-    ids=["missing", "missing gz", "folder", "empty", "no lines"],
+    ids=["missing", "empty", "no lines"],
 )
 def test_what_is_no_log_is_an_error_even_when_skipping(tmp_path, name, content, message):
     if content is not None:

@@ -16,7 +16,6 @@ from cprsim.experiments.proxy_model import proxy_model
 from cprsim.kernel.playing import play
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import of_log
-from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Saving
 from cprsim.records import SubSaves
 from cprsim.recovery.losses import Metric
@@ -42,50 +41,33 @@ CURVE = StalenessCurve(
 )
 
 
-@pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Its cells at an interval of 5 h."""
-    path: Path = tmp_path_factory.mktemp("promise") / "small.yaml"
-    path.write_text(SCENARIO)
-    loaded = load_scenario(path)
-    made, cells = assemble(loaded), []
-    for strategy in promise.STRATEGIES:
-        subs = SubSaves("mfu") if strategy == "cpr-mfu" else None
-        policy = paper_policy(
-            strategy, RELOAD, 5.0, sub_saves=subs, costs=made.costs, cluster=made.cluster
-        )
-        cells.append(Cell("small", 0.001, strategy, policy))
-    job = Job(loaded, CURVE, made, cells)
-    promise.draw_histories(job, 200)
-    return job
-
-
 @pytest.mark.parametrize("strategy", ["partial", "cpr-mfu"])
-def test_a_history_trains_as_the_log_of_its_job_does(job: Job, strategy: str) -> None:
+def test_a_history_trains_as_the_log_of_its_job_does(tmp_path: Path, strategy: str) -> None:
     """Also where saves are struck: saves cost a fifteenth of the interval here."""
-    what = proxy_model(job.loaded)
-    setting = Setting(what.shape, what.train, what.test, what.plan, what.shards)
-    experiment = job.experiment
-    (policy,) = (one.policy for one in job.cells if one.strategy == strategy)
+    (tmp_path / "small.yaml").write_text(SCENARIO)
+    loaded = load_scenario(tmp_path / "small.yaml")
+    what, made = proxy_model(loaded), assemble(loaded)
+    useful_h, slots = made.useful_h, made.cluster.shard_slots
+    subs = SubSaves("mfu") if strategy == "cpr-mfu" else None
+    policy = paper_policy(
+        strategy, RELOAD, 5.0, sub_saves=subs, costs=made.costs, cluster=made.cluster
+    )
+    job = Job(loaded, CURVE, made, [Cell("small", 0.001, strategy, policy)])
+    promise.draw_histories(job, 200)
     fresh = replace(promise.fresh_of(job, 10), policies=(policy,))
-    (one,) = pipeline.simulate(fresh).strategies
-    cluster = experiment.cluster
-    saving = Saving(promise.STRATEGIES[strategy], 5.0 / experiment.useful_h)
-    n_lost = 0
+    (simulated,) = pipeline.simulate(fresh).strategies
+    saving, trained = Saving(promise.STRATEGIES[strategy], 5.0 / useful_h), set()
     for number in range(10):
-        log = pipeline.replay(fresh, number)[policy.name]
-        trainer = setting.trainer()
-        saver, slots = Saver(trainer, setting.shards, policy.sub_saves), cluster.shard_slots
-        play(trainer, saver, of_log(log, experiment.useful_h, slots, cluster.replica_slots))
-        trial = promise.trial_of(
-            saving, one.losses, number, experiment.useful_h, cluster.shard_slots.start
-        )
-        n_lost += trial is not None
+        trial = promise.trial_of(saving, simulated.losses, number, useful_h, slots.start)
         if trial is None:
-            assert not (one.losses.replication == number).any()
-        else:
-            assert run_trial(setting, trial) == trainer.evaluate(setting.test), number
-    assert n_lost >= 7
+            assert not (simulated.losses.replication == number).any()
+            continue
+        log, trainer = pipeline.replay(fresh, number)[policy.name], what.trainer()
+        saver = Saver(trainer, what.shards, policy.sub_saves)
+        play(trainer, saver, of_log(log, useful_h, slots, made.cluster.replica_slots))
+        assert run_trial(what.trainer(), what.shards, trial) == trainer.evaluate(), number
+        trained.add(number)
+    assert len(trained) >= 7
 
 
 def test_the_control_variate_leaves_the_mean_unbiased() -> None:

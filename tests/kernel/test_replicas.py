@@ -56,7 +56,7 @@ def test_one_trainer_that_has_nobody_to_average_with_trains_plainly(
     loss = alone.run()
     assert np.array_equal(one.dense(0), alone.model.dense)
     assert np.array_equal(one.model.table, alone.model.table)
-    assert np.array_equal(one.changed, alone.changed)
+    assert np.array_equal(one.central.changed, alone.changed)
     assert one.summed_loss / one.position == pytest.approx(loss, rel=1e-12)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -12,9 +15,10 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.schedule import SaveEvent
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Baseline, Runnable, Setting, run_trials
-from cprsim.kernel.training import TrainingPlan
+from cprsim.kernel.shared_run import Baseline, run_trials
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
+from cprsim.kernel.weights import TrainableModel
 from cprsim.recovery.losses import STRATEGIES
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised
@@ -22,36 +26,39 @@ ONE = (ShardFailure(0.6, (1, 2)),)
 THREE = (ShardFailure(0.2, (0,)), ShardFailure(0.45, (0, 3)), ShardFailure(0.9, (2,)))
 
 
-def run_trial(setting: Runnable, trial: Trial) -> Quality:
+def run_trial(model: TrainableModel, shards: Shards, trial: Trial) -> Quality:
     """One trial from scratch: what its fork has to equal."""
-    model = setting.trainer()
-    play(model, Saver(model, setting.shards, trial.saving.sub_saves), trial.schedule())
+    play(model, Saver(model, shards, trial.saving.sub_saves), trial.schedule())
     return model.evaluate()
 
 
+SHARDS = Shards(TABLES, 4)
+
+
 @pytest.fixture(scope="module", params=["sgd", "adagrad", "adam"])
-def setting(request: pytest.FixtureRequest) -> Setting:
+def new(request: pytest.FixtureRequest) -> Callable[[], ProxyTrainer]:
+    """Makes the model at the start of its run."""
     shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks
     plan = TrainingPlan(50, rate=0.2, schedule="linear", optimizer=request.param)
-    return Setting(shape, clicks[:2500], clicks[2500:], plan, Shards(shape.tables, 4))
+    return partial(ProxyTrainer, shape, clicks[:2500], plan, test=clicks[2500:])
 
 
-def test_a_fork_is_bit_by_bit_a_run_from_scratch(setting: Setting) -> None:
+def test_a_fork_is_bit_by_bit_a_run_from_scratch(new) -> None:
     trials = [
         Trial(Saving(strategy, interval), failures)
         for strategy in STRATEGIES
         for interval, failures in ((0.25, ONE), (0.3, THREE))
     ]
-    *finished, _ = run_trials(setting, trials)
+    *finished, _ = run_trials(new(), SHARDS, trials)
     forked = dict(finished)
     assert forked.keys() == set(trials)
-    assert {trial: run_trial(setting, trial) for trial in trials} == forked
+    assert {trial: run_trial(new(), SHARDS, trial) for trial in trials} == forked
     assert len(set(forked.values())) > len(trials) // 2  # strategies do differ
 
 
-def test_equal_bytes_are_equal_and_more_bytes_are_more(setting: Setting) -> None:
+def test_equal_bytes_are_equal_and_more_bytes_are_more(new) -> None:
     savings = [Saving(strategy, 0.25) for strategy in STRATEGIES]
-    (twin,) = run_trials(setting, [], savings)
+    (twin,) = run_trials(new(), SHARDS, [], savings)
     assert isinstance(twin, Baseline)
     written = {saving.strategy: n_bytes for saving, n_bytes in twin.bytes_written.items()}
     assert written["partial"] > 0
@@ -61,9 +68,9 @@ def test_equal_bytes_are_equal_and_more_bytes_are_more(setting: Setting) -> None
     assert written["round-robin"] == written["partial"]
 
 
-def test_a_failure_right_after_a_save_loses_nothing(setting: Setting) -> None:
+def test_a_failure_right_after_a_save_loses_nothing(new) -> None:
     trial = Trial(Saving("partial", 0.25), (ShardFailure(0.5, (0, 1, 2)),))
-    (_, quality), twin = run_trials(setting, [trial])
+    (_, quality), twin = run_trials(new(), SHARDS, [trial])
     assert isinstance(twin, Baseline)
     assert quality == twin.quality
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
-from cprsim.kernel.trackers.tracker import most_urgent
+from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker, most_urgent
 from cprsim.records import ShardBy
 
 LAYOUT = TableLayout((12, 3, 16))
@@ -79,22 +78,16 @@ def test_ssu_begins_anew_with_a_save_and_takes_an_abandoned_one_back():
     assert tracker.choose().tolist() == []
 
 
-def test_round_robin_covers_every_row_once_per_interval():
+def test_round_robin_covers_every_row_once_per_interval_and_abandoned_parts_again():
     tracker = TRACKERS["round-robin"](tracked(0.25, n_servers=2))
     chosen = []
     for _ in range(4):
-        chosen += tracker.choose().tolist()
+        part = tracker.choose().tolist()
+        tracker.abandoned()
+        assert tracker.choose().tolist() == part
         tracker.committed()
+        chosen += part
     assert sorted(chosen) == [*range(12), *range(15, 31)]
-
-
-def test_round_robin_writes_an_abandoned_part_again():
-    tracker = TRACKERS["round-robin"](tracked(0.25))
-    first = tracker.choose().tolist()
-    tracker.abandoned()
-    assert tracker.choose().tolist() == first
-    tracker.committed()
-    assert tracker.choose().tolist() != first
 
 
 @pytest.mark.parametrize("name", ["mfu", "ssu"])
@@ -130,7 +123,6 @@ def test_choices_stay_within_the_budget_of_each_segment(name, by):
     [
         ("scar", 16, 100, 0.5),  # recalled, as the others; the large tables only
         ("mfu", 16, 6.25, 0.01),
-        ("mfu", 128, 0.78, 0.005),
         ("ssu", 16, 0.78, 0.01),
         ("ssu", 128, 0.097, 0.001),
     ],

@@ -21,13 +21,12 @@ from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import ShardLoss
 from cprsim.recovery.losses import ALWAYS, STRATEGIES, Metric
-from cprsim.staleness.expected import MeanLoss
-from cprsim.staleness.response import Response, between, mean_between
+from cprsim.staleness.response import Weight
 
 N_SERVERS = 8
 SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}
 PHI = {key: 0.0 if key == "partial" else 0.1 * i for i, key in enumerate(STRATEGIES)}
-WEIGHT = np.array([1.6, 1.4, 1.0, 0.6, 0.3])  # at AT: what is lost late counts for less
+WEIGHT = Weight(AT, np.array([1.6, 1.4, 1.0, 0.6, 0.3]))  # what is lost late counts for less
 EARLY = ShardLoss(
     np.array([0]), np.array([0.054]), np.zeros(1, int), np.array([0.05]), np.array([0.05]),
     np.array([0.125]),
@@ -38,7 +37,7 @@ def loss(trial: Trial) -> float:
     key, stale = trial.saving.strategy, stale_shards([trial], N_SERVERS)
     interval = np.minimum(trial.saving.interval_fraction, stale.progress_h)
     age = (1 - PHI[key]) * stale.since_reload_h + PHI[key] * interval / 2
-    return SLOPE[key] * sum((between(stale.progress_h, AT, WEIGHT) * age / N_SERVERS).tolist())
+    return SLOPE[key] * sum((WEIGHT.of(stale.progress_h) * age / N_SERVERS).tolist())
 
 
 def made(n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0) -> list[SeedResult]:
@@ -58,13 +57,6 @@ def made(n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0) -
     return results
 
 
-def loss_of_trial(response: Response, trial: Trial) -> MeanLoss:
-    """What the failures of one run cost by a response."""
-    losses = stale_shards([trial], N_SERVERS)
-    lost = response.predict_losses(losses, np.zeros(1, int), 1.0, trial.saving.interval_fraction)
-    return MeanLoss(float(lost.loss[0]), lost.error_of_mean(), lost.degrees)
-
-
 @cache
 def seen_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> Observed:
     return observed(made(n_seeds, noise, spread), N_SERVERS)
@@ -76,12 +68,12 @@ def fitted_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> FittedC
 
 
 def test_slopes_phi_and_weight_come_back() -> None:
-    found, mean = fitted_of(6), mean_between(AT, WEIGHT)
+    found, mean = fitted_of(6), WEIGHT.mean()
     for key in STRATEGIES:
         error = 4 * found.slope(key).standard_error + 0.02 * SLOPE[key] * mean
         assert found.slope(key).mean == pytest.approx(SLOPE[key] * mean, abs=error), key
         assert found.parts[key].interval_share == pytest.approx(PHI[key], abs=0.1), key
-    assert found.parts["mfu"].weight.weight == pytest.approx(WEIGHT / mean, abs=0.1)
+    assert found.parts["mfu"].weight.weight == pytest.approx(WEIGHT.weight / mean, abs=0.1)
     assert found.parts["mfu"].intercept == pytest.approx(0.0, abs=1e-5)
 
 
@@ -90,8 +82,9 @@ def test_an_intercept_is_part_of_every_prediction() -> None:
     assert fitted.parts["partial"].intercept == pytest.approx(-4e-4, rel=0.1)
     response = response_of(fitted, "partial")
     for trial in Design().trials(99, N_SERVERS)[36:44]:  # single failures under partial
-        lost = loss_of_trial(response, trial)
-        assert lost.mean == pytest.approx(loss(trial) - 4e-4, abs=5e-5)
+        losses, interval = stale_shards([trial], N_SERVERS), trial.saving.interval_fraction
+        lost = response.predict_losses(losses, np.zeros(1, int), 1.0, interval).loss
+        assert lost == pytest.approx([loss(trial) - 4e-4], abs=5e-5)
 
 
 def test_the_checks_see_what_was_made() -> None:
@@ -120,9 +113,6 @@ def test_two_seeds_are_too_few() -> None:
         fit(observed(made(2, noise=1e-5), N_SERVERS), Metric.AUC)
 
 
-# --------------------------------------------------------------------------- noise
-
-
 def test_no_loss_of_a_stale_shard_is_known_for_sure() -> None:
     for strategy in ("partial", "scar", "mfu+", "round-robin+"):
         response = response_of(fitted_of(3, 3e-3, 0.2), strategy)
@@ -131,21 +121,15 @@ def test_no_loss_of_a_stale_shard_is_known_for_sure() -> None:
         assert response.loss[-1] >= 0
 
 
-# --------------------------------------------------------------------------- verdicts
-
-
 @pytest.mark.parametrize(
     ("mean", "error", "verdict"),
     [
         (1.05, 0.03, HeldOutVerdict.HOLDS),
-        (0.9, 0.1, HeldOutVerdict.HOLDS),
         (0.7, 0.3, HeldOutVerdict.HOLDS),
         (1.05, 0.6, HeldOutVerdict.UNKNOWN),
         (1.5, 0.3, HeldOutVerdict.UNKNOWN),
-        (-261.0, 12_023.0, HeldOutVerdict.UNKNOWN),
         (1.5, 0.05, HeldOutVerdict.FAILS),
         (0.5, 0.05, HeldOutVerdict.FAILS),
-        (-0.5, 0.1, HeldOutVerdict.FAILS),
     ],
 )
 def test_whether_held_out_runs_are_predicted_may_not_be_told(
@@ -154,20 +138,13 @@ def test_whether_held_out_runs_are_predicted_may_not_be_told(
     assert verdict_of(SeedMean(mean, error, 16)) is verdict
 
 
-def measured(n_seeds: int, noise: float, seen: Observed | None = None) -> Measured:
-    seen = seen or seen_of(n_seeds, noise, 0.2)
-    return Measured((), seen, {metric: fit(seen, metric) for metric in ALWAYS})
-
-
-def test_a_curve_of_few_seeds_is_not_fit_for_use() -> None:
-    (reason,) = why_unfit(measured(3, 1e-4))
-    assert "3 seeds are too few" in reason
-
-
-def test_a_curve_whose_prediction_of_no_held_out_run_is_told_is_not_fit_for_use() -> None:
-    seen = seen_of(8, 1e-5, 0.2)
-    assert why_unfit(measured(8, 1e-5)) == ()
-    rng = np.random.default_rng(1)
+def test_what_makes_a_curve_unfit_for_use_is_said() -> None:
+    few, seen, rng = seen_of(3, 1e-4, 0.2), seen_of(8, 1e-5, 0.2), np.random.default_rng(1)
     noisy = {m: one + seen.held_out * rng.normal(0, 0.1, len(one)) for m, one in seen.loss.items()}
-    reasons = why_unfit(measured(8, 1e-5, replace(seen, loss=noisy)))
-    assert any("of no kind of runs held out" in one for one in reasons)
+    reasons = [
+        " ".join(why_unfit(Measured((), some, {metric: fit(some, metric) for metric in ALWAYS})))
+        for some in (few, seen, replace(seen, loss=noisy))
+    ]
+    assert "3 seeds are too few" in reasons[0]
+    assert reasons[1] == ""
+    assert "of no kind of runs held out" in reasons[2]

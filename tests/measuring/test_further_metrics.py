@@ -15,7 +15,7 @@ from cprsim.kernel.shared_run import Baseline
 from cprsim.measuring.curve import curve_file
 from cprsim.measuring.measure import MeasureRequest, fitted, with_further
 from cprsim.measuring.observed import observed
-from cprsim.measuring.plugged import quality_of
+from cprsim.measuring.own_model import quality_of
 from cprsim.recovery.losses import Metric
 from tests.measuring.conftest import request_in
 from tests.measuring.test_fit import N_SERVERS, made
@@ -24,27 +24,23 @@ RECALL = Metric("recall-loss@10")
 NOISE = Metric("noise")
 
 
-def with_others(one: Quality, noise: float) -> Quality:
-    """Twice the loss of AUC under one name, and nothing but noise under another."""
-    return Quality(one.auc, one.log_loss, {RECALL: 2.0 * (1.0 - one.auc), NOISE: noise})
-
-
 @pytest.fixture(scope="module")
 def seeds():
+    """Twice the loss of AUC under one name, and nothing but noise under another."""
     rng = np.random.default_rng(3)
+
+    def with_others(quality: Quality) -> Quality:
+        others = {RECALL: 2.0 * (1.0 - quality.auc), NOISE: 1e-3 * rng.normal()}
+        return replace(quality, others=others)
+
     return [
         replace(
-            one,
-            twin=Baseline(with_others(one.twin.quality, 0.0), {}),
-            quality={t: with_others(q, 1e-3 * rng.normal()) for t, q in one.quality.items()},
+            seed,
+            twin=Baseline(with_others(seed.twin.quality), {}),
+            quality={trial: with_others(quality) for trial, quality in seed.quality.items()},
         )
-        for one in made(4, noise=1e-5)
+        for seed in made(4, noise=1e-5)
     ]
-
-
-@pytest.fixture(scope="module")
-def seen(seeds):
-    return observed(seeds, N_SERVERS)
 
 
 @pytest.fixture
@@ -56,9 +52,7 @@ def request_(scenario, tmp_path: Path) -> MeasureRequest:
 def test_the_file_holds_it_and_noise_spoils_no_other_metric(
     seeds, request_, tmp_path: Path
 ) -> None:
-    plain = fitted(seeds, N_SERVERS)
-    assert set(plain.fitted) == {Metric.AUC, Metric.LOG_LOSS}
-    measured = with_further(plain, request_)
+    measured = with_further(fitted(seeds, N_SERVERS), request_)
     write_curve(tmp_path / "mine.json", curve_file(measured, request_, "mine", "here"))
     curve = read_curve(tmp_path / "mine.json")
     assert curve.metrics == (Metric.AUC, Metric.LOG_LOSS, RECALL, NOISE)
@@ -69,9 +63,9 @@ def test_the_file_holds_it_and_noise_spoils_no_other_metric(
     assert "in noise cannot be told from nothing" in curve.why_unfit(NOISE)[-1]
 
 
-def test_a_metric_that_no_run_reports_is_refused(seen, request_) -> None:
+def test_a_metric_that_no_run_reports_is_refused(seeds, request_) -> None:
     with pytest.raises(ParameterError, match="not all runs report `ndcg`; they have auc, log-loss"):
-        replace(request_, metrics=(Metric.NDCG,)).further(seen)
+        replace(request_, metrics=(Metric.NDCG,)).further_metrics(observed(seeds, N_SERVERS))
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import cprsim
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.kernel.shared_run import run_trials
 from cprsim.measuring import own_code, runs
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import MeasureRequest, measure
-from cprsim.measuring.runs import SeedRuns, own_setting, read_seed, run_seed
+from cprsim.measuring.runs import SeedRuns, own_model, read_seed, run_seed
 from cprsim.measuring.trainer_check import check_trainer
 from cprsim.scenario.reading import load_scenario
 from cprsim.workers import HERE
@@ -30,27 +32,32 @@ from tests.measuring.wrapped import make
 
 
 @pytest.fixture
-def rehearsed(own_scenario) -> Callable[..., object]:
+def tried(own_scenario) -> Callable[..., object]:
     def run(spoil: Callable[[Wrapped], None] = lambda one: None):
         loaded = load_scenario(own_scenario())
-        one, again = (own_setting(loaded, 1) for _ in range(2))
-        spoil(one.own)
-        spoil(again.own)
-        return check_trainer(replace(one, start=one.own.state()), again)
+        models = [own_model(loaded, 1)[0] for _ in range(2)]
+        for model in models:
+            spoil(model.trainer)
+        return check_trainer(*models)
 
     return run
 
 
-def test_code_below_the_working_directory_is_the_users_own(
-    own_scenario, tmp_path, monkeypatch
-) -> None:
-    here = tmp_path / "here"
-    (here / "mine" / "deeper").mkdir(parents=True)  # both without __init__.py
-    (here / "mine" / "deeper" / "training.py").write_text(LOUD)
-    elsewhere = tmp_path / "elsewhere"
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Iterator[Path]:
+    """The working directory, with a module; another one stands elsewhere. None is imported."""
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "theirs.py").write_text(LOUD)
+    (here / "mine" / "deeper").mkdir(parents=True)  # both without __init__.py
+    (here / "mine" / "deeper" / "training.py").write_text(LOUD)
     monkeypatch.syspath_prepend(elsewhere)
+    monkeypatch.chdir(here)
+    yield here
+    assert not list(tmp_path.rglob("was imported"))
+
+
+def test_code_below_the_working_directory_is_the_users_own(own_scenario, here) -> None:
     mine, theirs = (
         load_scenario(own_scenario(f"{m}:make")) for m in ("mine.deeper.training", "theirs")
     )
@@ -61,25 +68,14 @@ def test_code_below_the_working_directory_is_the_users_own(
     missing = load_scenario(own_scenario("not_there.training:make"))
     with pytest.raises(ScenarioError, match=r"not_there\.training:make` is not there"):
         own_code.require_allowed(missing, True, here)
-    assert not list(tmp_path.rglob("was imported"))
 
 
 @pytest.mark.parametrize("command", ["run", "validate", "measure", "train"])
-def test_no_command_imports_foreign_code_unasked(
-    command, own_scenario, tmp_path, monkeypatch
-) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "theirs_too.py").write_text(LOUD)
-    monkeypatch.syspath_prepend(elsewhere)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    path = own_scenario("theirs_too:make")
-    done = call(command, path)
-    assert done.exit_code == (0 if command in ("run", "validate") else 2), done.output
-    if command in ("measure", "train"):
-        assert "--allow-code" in done.stderr
-    assert not list(tmp_path.rglob("was imported"))
+def test_no_command_imports_foreign_code_unasked(command, own_scenario, here) -> None:
+    ended = call(command, own_scenario("theirs:make"))
+    trains = command in ("measure", "train")
+    assert ended.exit_code == (2 if trains else 0), ended.output
+    assert ("--allow-code" in ended.stderr) == trains
 
 
 @pytest.mark.parametrize(
@@ -97,26 +93,19 @@ def test_a_section_that_mixes_models_is_refused(kernel, message, tmp_path) -> No
         load_scenario(path)
 
 
-def test_a_trainer_that_repeats_is_tried_and_found_quiet(rehearsed) -> None:
-    tried = rehearsed()
-    assert tried.noise == 0 == tried.log_loss_noise
-    assert not any("equal runs" in one for one in tried.warnings(0.2))
+def test_a_trainer_that_repeats_is_tried_and_found_quiet(tried) -> None:
+    expected = tried()
+    assert expected.noise == 0 == expected.log_loss_noise
+    assert not any("equal runs" in one for one in expected.warnings(0.2))
     alone = make(1, {"samples": 3000})
-    alone.train(0, alone.n_samples, lambda accessed: None)
-    assert tried.auc == alone.inner.evaluate(alone.test).auc
-    assert tried.n_test_clicks == alone.test.label.sum()
+    alone.inner.run()
+    assert expected.auc == alone.inner.evaluate(alone.test).auc
+    assert expected.n_test_clicks == alone.test.label.sum()
 
 
 def forgets_the_optimiser(one: Wrapped) -> None:
-    whole = one.restore
-
-    def put_back(state) -> None:
-        kept = one.inner.optimizer.row_state.copy()
-        whole(state)
-        if one.inner.position:
-            one.inner.optimizer.row_state[:] = kept
-
-    one.restore = put_back
+    whole = one.state
+    one.state = lambda: whole() | {"row_state": one.inner.optimizer.row_state}
 
 
 def forgets_a_table(one: Wrapped) -> None:
@@ -135,12 +124,12 @@ def forgets_a_table(one: Wrapped) -> None:
         (forgets_a_table, r"'table 2': row .* moved, and no batch noted"),
     ],
 )
-def test_what_breaks_the_protocol_is_found(rehearsed, spoil, message) -> None:
+def test_what_breaks_the_protocol_is_found(tried, spoil, message) -> None:
     with pytest.raises(ParameterError, match=message):
-        rehearsed(spoil)
+        tried(spoil)
 
 
-def test_noise_of_equal_runs_is_sized_and_priced(rehearsed) -> None:
+def test_noise_of_equal_runs_is_sized_and_priced(tried) -> None:
     rng = np.random.default_rng(0)
 
     def wobbles(one: Wrapped) -> None:
@@ -152,10 +141,19 @@ def test_noise_of_equal_runs_is_sized_and_priced(rehearsed) -> None:
 
         one.train = train
 
-    tried = rehearsed(wobbles)
-    assert 0 < tried.noise < 0.2
-    assert tried.seeds_for(0.05) > replace(tried, noise=0.0).seeds_for(0.05)
-    assert "equal runs do not end equal" in next(tried.warnings(0.05))
+    expected = tried(wobbles)
+    assert 0 < expected.noise < 0.2
+    assert expected.seeds_for(0.05) > replace(expected, noise=0.0).seeds_for(0.05)
+    assert "equal runs do not end equal" in next(expected.warnings(0.05))
+
+
+def test_the_failures_of_a_simulated_job_are_trained_on_it(own_scenario) -> None:
+    answer = cprsim.train(own_scenario(), allow_code=True)
+    auc = answer.frames["strategies"].set_index("strategy")["auc"]
+    assert auc["full"] == answer.values["no_failures"]["auc"] != auc["partial"]
+    name = "tests.measuring.wrapped:make, trained on 2,571 samples"
+    assert f"Accuracy was measured on a trainer of your own: {name}." in str(answer)
+    assert answer.values["stand_in"] == name
 
 
 def test_it_is_measured_by_what_it_says_of_itself(own_scenario, tmp_path) -> None:
@@ -177,9 +175,9 @@ def test_strategies_that_save_the_same_bytes_run_once(own_scenario, tmp_path, mo
     trials = tuple(Design(("partial", "mfu", "mfu+"), n_more=0).trials(1, 4))
     ran = []
 
-    def counted(setting, trials, savings):
+    def counted(model, shards, trials, savings):
         ran.extend(trials)
-        return run_trials(setting, trials, savings)
+        return run_trials(model, shards, trials, savings)
 
     monkeypatch.setattr(runs, "run_trials", counted)
     assert run_seed(SeedRuns(loaded, 1, trials, tmp_path)) == len(trials)

@@ -47,27 +47,24 @@ class Wrapped:
     def __init__(self, shape: ModelShape, train: Clicks, test: Clicks, plan: TrainingPlan) -> None:
         self.inner = ProxyTrainer(shape, train, plan)
         self.test = test
-        self.names = [f"table {number}" for number in range(shape.tables.n_tables)]
         self.tables = {
-            name: WrappedTable(self.inner, shape.tables.of(number))
-            for number, name in enumerate(self.names)
+            f"table {number}": WrappedTable(self.inner, shape.tables.of(number))
+            for number in range(shape.tables.n_tables)
         }
         self.first_row = shape.tables.first_row[:-1]
-        self.n_samples = self.inner.n_samples
-
-    def on_grid(self, samples: float) -> int:
-        return self.inner.on_grid(samples)
+        inner = self.inner
+        self.n_samples, self.on_grid = inner.n_samples, inner.on_grid
+        self.state, self.restore = inner.state, inner.restore
 
     def train(self, first: int, last: int, note) -> None:
         def observe(rows) -> None:
-            own = rows - self.first_row
-            note({name: own[:, number] for number, name in enumerate(self.names)})
+            note(dict(zip(self.tables, (rows - self.first_row).T, strict=True)))
 
         assert self.inner.position == first
         self.inner.observe = observe
         self.inner.run(last)
 
-    def evaluate(self) -> Predictions | Mapping[str, float]:
+    def evaluate(self) -> Predictions:
         return Predictions(self.test.label, self.inner.predict(self.test))
 
     def _dense(self):
@@ -82,21 +79,13 @@ class Wrapped:
         for array, part in zip(self._dense(), (both[:n], both[n:]), strict=True):
             array[:] = part
 
-    def state(self) -> dict[str, np.ndarray]:
-        return self.inner.state()
-
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        self.inner.restore(state)
-
     def describe(self) -> dict[str, Any]:
         return {"framework": "numpy", "data": self.inner.clicks.digest()}
 
 
 def make(seed: int, options: Mapping[str, Any]) -> Wrapped:
     """A small one on generated clicks, as `cprsim measure` would make it."""
-    rows = tuple(options.get("rows", (40, 3, 300)))
-    clicks = generate(TableLayout(rows), int(options.get("samples", 3000)), seed).clicks
-    train, test = split(clicks)
+    train, test = split(generate(TableLayout((40, 3, 300)), options["samples"], seed).clicks)
     shape = ModelShape(train.tables, 4, (8,), (8,))
     plan = TrainingPlan(50, rate=0.03, schedule="linear", optimizer="adagrad", seed=seed)
     return Wrapped(shape, train, test, plan)

@@ -10,7 +10,7 @@ Failures are words too (`tests.engines.failures`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ from cprsim.recovery.policy import (
     To,
 )
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from tests.engines import ENGINES, draws_of, failures, logged, ran, told
+from tests.engines import draws_of, failures, logged, ran, told
 
 # Failures of the last four strike a node, and name their rule
 SCOPES = (
@@ -67,8 +67,8 @@ def _stage(word: str) -> Stage:
     (hours,) = [float(mark) for mark in marks if mark not in ("each", "again")] or [None]
     if kind == "grow":
         return Stage(StageKind.WAIT, blocks=False, grows_h=hours)
-    each, again = "each" in marks, "again" in marks
-    return Stage(StageKind(kind), _cost(hours), "~" not in word, each=each, copies_again=again)
+    is_each, again = "each" in marks, "again" in marks
+    return Stage(StageKind(kind), _cost(hours), "~" not in word, each=is_each, copies_again=again)
 
 
 def _cost(hours: float | None) -> Duration | None:
@@ -142,15 +142,15 @@ def check(engine: str, life: Life) -> None:
     stale, log = parts.pop("stale", []), parts.pop("log", "")
     failed, n_saves = parts.pop("failed", len(life.failures)), parts.pop("saves", None)
     draws = draws_of(life.job, seed_of(life.job, parts.pop("spoiled", {})))
-    found = ran(engine, life.job, life.failures, draws)
-    named = zip(life.job.policy.parts, found.hours, strict=True)
-    assert {part: hours for part, hours in named if hours > 1e-12} == approx(parts)
-    assert (found.finished, found.n_failures) == (finished, failed)
-    assert found.useful_h == approx(useful_h)
-    assert found.wall_h == approx(useful_h + sum(parts.values()))
-    assert n_saves in (None, found.n_saves)
-    assert [(one.progress_h, one.slot, one.content_h) for one in found.stale] == [
-        approx(one) for one in stale
+    outcome = ran(engine, life.job, life.failures, draws)
+    by_part = zip(life.job.policy.parts, outcome.hours, strict=True)
+    assert {part: hours for part, hours in by_part if hours > 1e-12} == approx(parts)
+    assert (outcome.finished, outcome.n_failures) == (finished, failed)
+    assert outcome.useful_h == approx(useful_h)
+    assert outcome.wall_h == approx(useful_h + sum(parts.values()))
+    assert n_saves in (None, outcome.n_saves)
+    assert [(shard.progress_h, shard.slot, shard.content_h) for shard in outcome.stale] == [
+        approx(shard) for shard in stale
     ]
     if engine == "simpy" and log:
         lines, of_log = log.split("; "), told(logged(life.job, life.failures, draws))
@@ -173,14 +173,3 @@ def seed_of(job: SimulatedJob, spoiled: dict[str, tuple[int, ...]]) -> int:
         ):
             return seed
     raise AssertionError
-
-
-def lived(lives: Sequence[Life]) -> Callable[..., None]:
-    """A test of lives by all engines."""
-
-    @pytest.mark.parametrize("engine", ENGINES)
-    @pytest.mark.parametrize("one", lives, ids=[one.name for one in lives])
-    def test(engine: str, one: Life) -> None:
-        check(engine, one)
-
-    return test

@@ -7,8 +7,9 @@ sections and rules of the page. Where the page is open, the reading chosen is ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import floor, inf
 
 from cprsim.failures.distributions import Constant
@@ -16,12 +17,7 @@ from cprsim.records import STOPPED_BEYOND, Clock, Duration, Storage
 from cprsim.recovery import policy as records
 from cprsim.recovery.policy import (
     Capture,
-    Groups,
-    Level,
-    Outside,
-    Placement,
     Reverts,
-    Ring,
     Rule,
     Scope,
     Stage,
@@ -37,6 +33,7 @@ from cprsim.simulate.job import (
     SimulatedJob,
     StaleShard,
 )  # fmt: skip
+from tests.recovery.naive_copies import Content, Copies
 
 # Section 12 of docs/model.md
 HOPELESS_AFTER, NO_WORK_H = 1000, 1e-9
@@ -52,15 +49,6 @@ def whole_multiples(value_h: float, of_h: float) -> int:
 
 
 @dataclass(eq=False)
-class Content:
-    """What one commit left on a tier."""
-
-    content_h: float
-    corrupt: bool
-    on: set[int]  # slots that have their copies of it
-
-
-@dataclass(eq=False)
 class Save:
     """A save under way, in the stall or in the background."""
 
@@ -68,34 +56,31 @@ class Save:
     number: int  # how many of the capture began before
     content_h: float
     ends_at_h: float  # the stall, or the background
-    due: list[tuple[float, bool]] = field(default_factory=list)  # 3.8: `Replication.again`
-    completes: bool = True  # a content: 3.2
+    due: list[tuple[float, bool]]  # what it stands for: 3.8, `Replication.due`
     on: set[int] = field(default_factory=set)  # of a flush: slots that have what it copies
 
 
 @dataclass(eq=False)
-class Choice:
-    """What is done about one failure: section 4, rules 2 and 3."""
+class Recovery:
+    """What is done about one failure (section 4, rules 2 and 3), and how far it has come."""
 
     number: int  # of the rule
     rule: Rule
+    slots: set[int]
+    tried_h: float  # loads of corrupt contents
     source: Tier | None = None
     content_h: float = 0.0
-    tried_h: float = 0.0  # loads of corrupt contents
-
-
-@dataclass(eq=False)
-class Recovery:
-    """The recovery from one failure."""
-
-    rule: Rule
-    slots: set[int]
-    hours: list[float]  # of its stages; infinite: of a load over the link, which shows
-    shards: set[int] | None  # that it has to load; None: it takes none back
-    link: Storage | None  # over which it loads
-    ends_at_h: float  # its stage, but for a wait or a load over the link
+    shards: set[int] | None = None  # that it has to load; None: it takes none back
+    hours: list[float] = field(default_factory=list)  # of its stages; infinite: over the link
+    ends_at_h: float = 0.0  # its stage, but for a wait or a load over the link
     at: int = -1  # the stage that it is in
     left_bytes: dict[int, float] = field(default_factory=dict)  # of its shards over the link
+
+    @property
+    def link(self) -> Storage | None:
+        """Over which it loads."""
+        load = None if self.source is None else self.source.load
+        return load if isinstance(load, Storage) else None
 
     @property
     def stage(self) -> Stage:
@@ -117,8 +102,8 @@ class Recovery:
     @property
     def has_a_load(self) -> bool:
         """Before it or under way. Reading: a load that takes no time is none."""
-        rest = zip(self.rule.stages, self.hours, strict=True)
-        loads = [stage.kind is StageKind.LOAD and hours > 0.0 for stage, hours in rest]
+        stages = zip(self.rule.stages, self.hours, strict=True)
+        loads = [stage.kind is StageKind.LOAD and hours > 0.0 for stage, hours in stages]
         return any(loads[max(self.at, 0) :])
 
 
@@ -135,29 +120,19 @@ class Replication:
         self.hours = dict.fromkeys(job.policy.parts, 0.0)
         self.stale: list[StaleShard] = []
         self.finished: bool | None = None
-        # saves
-        self.tiers = {tier.name: tier for tier in job.policy.tiers}
-        self.role_slots = {role.name: [*job.cluster.slots(role.name)] for role in job.cluster.roles}
-        self.kept: dict[str, list[Content]] = {
-            name: [Content(0.0, False, set())] if isinstance(tier.placement, Outside) else []  # 2.4
-            for name, tier in self.tiers.items()
-        }
-        self.n_begun, self.n_saves = dict.fromkeys(self.tiers, 0), 0
-        self.captures = [one for one in job.policy.captures if one.after is None]
-        self.due_h = {one.tier: self.next_due_h(one) for one in self.captures}
-        # 3.8: due off the grid, by the progress at which it became due, and whether it completes
-        self.again: dict[str, list[tuple[float, bool]]] = {one.tier: [] for one in self.captures}
+        self.copies = Copies(job)
+        self.n_begun, self.n_saves = dict.fromkeys(self.copies.tiers, 0), 0
+        self.captures = [capture for capture in job.policy.captures if capture.after is None]
+        self.next_due_h = {capture.tier: self.on_grid_h(capture) for capture in self.captures}
+        # 3.8: the progress at which each became due, and whether it completes a content
+        self.due: dict[str, list[tuple[float, bool]]] = {tier: [] for tier in self.next_due_h}
         self.stalling: Save | None = None
         self.background: list[Save] = []
-        # failures
         self.n_seen = self.n_met = self.n_failures = 0  # with notices; with missed ones; neither
         self.frontier_at_failure_h, self.n_without_work = -1.0, 0
         self.errors_h: list[float] = []  # progress at those in the state, 7.1
         self.n_errors, self.noticed_at_h = 0, inf
-        # recoveries
         self.recoveries: list[Recovery] = []
-        self.without: dict[int, Level] = {}  # slot: the most lasting level, 2.2
-        self.left: set[int] = set()  # slots that have left the live tiers, 2.6
         self.n_pooled = job.cluster.n_spares  # None: unlimited
         self.repaired_at_h: list[float] = []
         self.vacant: set[int] = set()  # slots that lost their node and have no other
@@ -190,8 +165,9 @@ class Replication:
             works_to_h, work_ends_at_h = self.stretch_of_work()
             fails_at_h = self.next_failure_at_h()
             until_h = min(
-                limit_h, work_ends_at_h, fails_at_h, self.noticed_at_h, *self.ends_under_way()
-            )
+                limit_h, work_ends_at_h, fails_at_h, self.noticed_at_h, *self.loads_end_at_h(),
+                *(at_h for at_h, _ in self.under_way()),
+            )  # fmt: skip
             fails_now = fails_at_h <= until_h + self.at_once_h
             is_there = work_ends_at_h <= until_h + self.at_once_h
             self.pass_hours(until_h, works_to_h if is_there else None)
@@ -210,75 +186,60 @@ class Replication:
         """Whether an instant has come: the page's 5, what ends at an instant."""
         return at_h <= self.now_h + self.at_once_h
 
-    def ends_under_way(self) -> list[float]:
-        """Instants at which a save, a stage or a repair ends, or a shard is loaded."""
+    def under_way(self) -> list[tuple[float, Callable[[], None]]]:
+        """When each save, stage and repair ends, and what then happens; in the order of 5."""
         stalls = [] if self.stalling is None else [self.stalling]
-        ends = [save.ends_at_h for save in (*stalls, *self.background)] + self.repaired_at_h
-        for one in self.recoveries:
-            if one.is_on_link:
-                per_h = self.bytes_per_hour()
-                ends += [self.now_h + left / per_h for left in one.left_bytes.values()]
-            elif not one.waits:
-                ends.append(one.ends_at_h)
-        return ends
+        return [
+            *((save.ends_at_h, partial(self.end_background, save)) for save in self.background),
+            *((save.ends_at_h, partial(self.end_stall, save)) for save in stalls),
+            *((at_h, partial(self.end_repair, at_h)) for at_h in self.repaired_at_h),
+            *((self.stage_ends_at_h(recovery), partial(self.enter_next_stage, recovery))
+              for recovery in self.recoveries),
+        ]  # fmt: skip
 
     def end_what_ends(self) -> None:
         """Handle all that ends now, and what ends with it: commits first."""
-        while self.end_one():
-            pass
+        while ends := [end for at_h, end in self.under_way() if self.is_now(at_h)]:
+            ends[0]()
 
-    def end_one(self) -> bool:
-        for save in self.background:
-            if self.is_now(save.ends_at_h):
-                self.background.remove(save)
-                self.commit(save)
-                return True
-        if self.stalling is not None and self.is_now(self.stalling.ends_at_h):
-            save, self.stalling = self.stalling, None
-            self.go_to_background(save)
-            return True
-        for at_h in self.repaired_at_h:
-            if self.is_now(at_h):
-                self.repaired_at_h.remove(at_h)
-                self.n_pooled += 1
-                self.give_nodes()
-                return True
-        for recovery in list(self.recoveries):
-            self.leave_behind(recovery)
-            if self.stage_has_ended(recovery):
-                self.enter_next_stage(recovery)
-                return True
-        return False
+    def end_repair(self, at_h: float) -> None:
+        self.repaired_at_h.remove(at_h)
+        self.n_pooled += 1
+        self.give_nodes()
 
-    def stage_has_ended(self, recovery: Recovery) -> bool:
+    def stage_ends_at_h(self, recovery: Recovery) -> float:
+        """A wait ends with the last node, a load over the link with the last byte."""
         if recovery.waits:
-            return recovery.slots.isdisjoint(self.vacant)
-        if recovery.is_on_link:
-            return not recovery.left_bytes
-        return self.is_now(recovery.ends_at_h)
+            ended = recovery.slots.isdisjoint(self.vacant)
+        elif recovery.is_on_link:
+            ended = not recovery.left_bytes
+        else:
+            return recovery.ends_at_h
+        return self.now_h if ended else inf
 
     # ----------------------------------------------------------------- 1. speed and accounts
 
     def blocking_stages(self) -> list[StageKind]:
-        return [one.stage.kind for one in self.recoveries if one.stage.blocks]
+        return [recovery.stage.kind for recovery in self.recoveries if recovery.stage.blocks]
 
     def speed(self) -> float:
-        beside = [one.rule.speed_meanwhile for one in self.recoveries if not one.stage.blocks]
+        rules = [recovery.rule for recovery in self.recoveries if not recovery.stage.blocks]
+        meanwhile = min((rule.speed_meanwhile for rule in rules), default=1.0)
         table = self.policy.elastic.speed if self.policy.elastic else (1.0,)
         n_missing = self.n_units_missing()
-        return min(beside, default=1.0) * (table[n_missing] if n_missing < len(table) else 0.0)
+        return meanwhile * (table[n_missing] if n_missing < len(table) else 0.0)
 
     def n_units_missing(self) -> int:
         elastic = self.policy.elastic
         if elastic is None:
             return 0
         recovering = {slot for recovery in self.recoveries for slot in recovery.slots}
-        units = enumerate(self.role_slots[elastic.role])
+        units = enumerate(self.copies.role_slots[elastic.role])
         return len({n // elastic.unit_nodes for n, slot in units if slot in recovering})
 
     def is_held_up(self) -> bool:
         """3.3 and 3.5. Asked after `let_the_job_go_on`: what could be saved is being saved."""
-        waits_for_a_commit = self.captures_due() or self.progress_h >= self.job.useful_h
+        waits_for_a_commit = any(self.due.values()) or self.progress_h >= self.job.useful_h
         return self.stalling is not None or bool(waits_for_a_commit)
 
     def works(self) -> bool:
@@ -292,7 +253,7 @@ class Replication:
         """The progress to which the job works on undisturbed, and when it gets there."""
         if not self.works():
             return inf, inf
-        to_h = min(self.job.useful_h, *self.due_h.values(), inf)
+        to_h = min(self.job.useful_h, *self.next_due_h.values(), inf)
         if self.progress_h < self.frontier_h:
             to_h = min(to_h, self.frontier_h)
         elif self.job.clock is Clock.PROGRESS and self.n_seen < len(self.failures):
@@ -351,51 +312,9 @@ class Replication:
         if hours > 0.0:
             self.hours[part] += hours
 
-    # ----------------------------------------------------------------- 2. copies
-
-    def survives(self, tier: Tier, on: set[int], shards: Collection[int]) -> bool:
-        """2.3: whether these shards are there, of a content of which these slots have copies."""
-        slots = self.role_slots[tier.role]
-        return all(self.shard_survives(tier.placement, slots, on, shard) for shard in shards)
-
-    def live_survives(self, tier: Tier, shards: Collection[int]) -> bool:
-        """2.6: the same of a tier that some slots have left."""
-        there = [slot for slot in self.role_slots[tier.role] if slot not in self.left]
-        place, size = tier.placement, len(there)
-        if isinstance(place, Ring):
-            place = Ring(min(place.copies, max(1, size)))
-        elif isinstance(place, Groups) and size < place.size:
-            place = replace(place, size=max(1, size), tolerates=min(place.tolerates, size - 1))
-        on = self.live_copies(tier)
-        return size > 0 and all(
-            self.shard_survives(place, there, on, shard) for shard in shards if shard in there
-        )
-
-    def shard_survives(
-        self, placement: Placement, slots: list[int], on: set[int], shard: int
-    ) -> bool:
-        """Of a tier that lies on these slots."""
-        if isinstance(placement, Outside):
-            return True
-        place, n = slots.index(shard), len(slots)
-        if isinstance(placement, Ring):
-            return any(slots[(place + k) % n] in on for k in range(placement.copies))
-        size, n_groups = placement.size, n // placement.size
-        if placement.strided:
-            group = [k % n_groups for k in range(n)]
-        else:
-            group = [min(k // size, n_groups - 1) for k in range(n)]
-        members = {slot for k, slot in enumerate(slots) if group[k] == group[place]}
-        return len(members - on) <= placement.tolerates
-
-    def live_copies(self, tier: Tier) -> set[int]:
-        """2.2: on the slots that are not without the level."""
-        level = tier.medium.level
-        return {s for s in self.role_slots[tier.role] if self.without.get(s, -1) < level}
-
     # ----------------------------------------------------------------- 3. saves
 
-    def next_due_h(self, capture: Capture) -> float:
+    def on_grid_h(self, capture: Capture) -> float:
         """3.1: the first whole multiple beyond the progress, up to T; never on notice alone."""
         useful_h, every_h = self.job.useful_h, capture.every_h
         if every_h is None or every_h >= useful_h * (1.0 - ROUNDING):
@@ -412,36 +331,29 @@ class Replication:
         return self.progress_h * (1.0 + ROUNDING) >= due_h
 
     def captures_due(self) -> list[Capture]:
-        """3.1: in the policy's order."""
-        return [
-            one
-            for one in self.captures
-            if self.has_reached(self.due_h[one.tier]) or self.again[one.tier]
-        ]
+        """3.1: in the policy's order, with those that the progress has just reached."""
+        for capture in self.captures:
+            due_h = self.next_due_h[capture.tier]
+            if self.has_reached(due_h):
+                completes = round(due_h / capture.every_h) % capture.parts == 0  # 3.2
+                self.due[capture.tier].append((due_h, completes))
+                self.next_due_h[capture.tier] = self.on_grid_h(capture)
+        return [capture for capture in self.captures if self.due[capture.tier]]
 
     def let_the_job_go_on(self) -> None:
         """Begin the saves that are due and end the job, where nothing is in the way."""
         while not self.blocking_stages() and self.stalling is None:
-            due, useful_h = self.captures_due(), self.job.useful_h
-            if not due:
-                last_h = [one.content_h for one in self.background if one.capture.after is None]
-                if self.progress_h >= useful_h > max(last_h, default=0.0):
+            if not (due := self.captures_due()):
+                last_h = [save.content_h for save in self.background if save.capture.after is None]
+                if self.progress_h >= self.job.useful_h > max(last_h, default=0.0):
                     self.finished = True  # 3.5
                 return
-            capture = due[0]
-            stands_for, due_h = list(self.again[capture.tier]), self.due_h[capture.tier]  # 3.8
-            if capture.every_h is not None and self.has_reached(due_h):
-                nth = round(due_h / capture.every_h)
-                stands_for.append((due_h, nth % capture.parts == 0))
-            has_room = self.has_room(capture)
+            capture, has_room = due[0], self.has_room(due[0])
             if not has_room and capture.when_busy is records.WhenBusy.WAIT:
                 return  # 3.3. Reading: in its turn
-            self.again[capture.tier] = []
-            self.due_h[capture.tier] = self.next_due_h(capture)
+            stands_for, self.due[capture.tier] = self.due[capture.tier], []
             if has_room:  # 3.2: it holds the progress at its start
-                save = self.stalling = self.new_save(capture, self.progress_h)
-                save.due = stands_for
-                save.completes = any(completes for _, completes in stands_for)
+                save = self.stalling = self.new_save(capture, self.progress_h, stands_for)
                 name = f"stall/{capture.tier}"
                 save.ends_at_h = self.now_h + self.cost_h(capture.stall, name, save.number)
             self.end_what_ends()
@@ -449,9 +361,13 @@ class Replication:
     def has_room(self, capture: Capture) -> bool:
         return sum(save.capture is capture for save in self.background) < capture.in_flight
 
-    def new_save(self, capture: Capture, content_h: float) -> Save:
+    def new_save(self, capture: Capture, content_h: float, due: list[tuple[float, bool]]) -> Save:
         self.n_begun[capture.tier] += 1
-        return Save(capture, self.n_begun[capture.tier] - 1, content_h, inf)
+        return Save(capture, self.n_begun[capture.tier] - 1, content_h, inf, due)
+
+    def end_stall(self, save: Save) -> None:
+        self.stalling = None
+        self.go_to_background(save)
 
     def go_to_background(self, save: Save) -> None:
         name = f"background/{save.capture.tier}"
@@ -461,26 +377,30 @@ class Replication:
         else:
             self.commit(save)
 
+    def end_background(self, save: Save) -> None:
+        self.background.remove(save)
+        self.commit(save)
+
     def commit(self, save: Save) -> None:
-        source, tier = save.capture, self.tiers[save.capture.tier]
+        source, tier = save.capture, self.copies.tiers[save.capture.tier]
         if tier.name == records.CHECK and self.errors_h:  # 7.3
             self.noticed_at_h = self.now_h
-        if not save.completes:
+        if not any(completes for _, completes in save.due):
             return
         u = self.draws.uniform(tier.name, save.number)
         if u < source.p_fail:  # 3.6
             return
         corrupt = u < source.p_fail + (1.0 - source.p_fail) * tier.p_corrupt
-        contents = self.kept[tier.name]
-        contents.append(Content(save.content_h, corrupt, self.live_copies(tier)))  # 2.2
+        contents = self.copies.kept[tier.name]
+        contents.append(Content(save.content_h, corrupt, self.copies.live_copies(tier)))  # 2.2
         del contents[: -tier.generations]  # 2.4. Reading: the newest in order of commit
         self.n_saves += 1
         for capture in self.policy.captures:  # 3.4
             if capture.after == tier.name:
                 number = round(save.content_h / source.every_h)
                 if number % capture.every_nth == 0 and self.has_room(capture):
-                    flush = self.new_save(capture, save.content_h)
-                    flush.on = self.live_copies(tier)
+                    flush = self.new_save(capture, save.content_h, [(save.content_h, True)])
+                    flush.on = self.copies.live_copies(tier)
                     self.go_to_background(flush)
 
     def cost_h(self, cost: Duration | None, name: str, n: int) -> float:
@@ -495,7 +415,7 @@ class Replication:
         if failure.scope == NOTICE:
             for capture in self.captures:
                 if capture.on_notice:
-                    self.again[capture.tier].append((self.progress_h, True))
+                    self.due[capture.tier].append((self.progress_h, True))
         elif self.job.scopes[failure.scope].silent:  # 7.1
             latency = self.job.scopes[failure.scope].latency
             hours = inf if latency is None else self.cost_h(latency, "latency", self.n_errors)
@@ -508,11 +428,10 @@ class Replication:
     def notice(self) -> None:
         """7.4"""
         first_h = min(self.errors_h)  # 7.2: contents beyond it are bad
-        for name, contents in self.kept.items():
-            self.kept[name] = [one for one in contents if one.content_h <= first_h]
+        self.copies.drop_beyond(first_h)
         self.errors_h, self.noticed_at_h = [], inf
-        slots = tuple(slot for some in self.role_slots.values() for slot in some)
-        scope = next(n for n, one in enumerate(self.job.scopes) if one.silent)
+        slots = tuple(slot for some in self.copies.role_slots.values() for slot in some)
+        scope = next(n for n, content in enumerate(self.job.scopes) if content.silent)
         self.meet(ScopedFailure(self.now_h, slots, scope, ()))
 
     def meet(self, failure: ScopedFailure) -> None:
@@ -536,28 +455,21 @@ class Replication:
                 if slot in struck - self.vacant:
                     self.vacant.add(slot)
                     self.repaired_at_h.append(self.now_h + repair_h)
-        self.wipe(scope, struck)  # rule 1
-        choice = self.choose(scope, struck)  # rules 2 and 3
-        self.revert(choice, struck)  # rule 4
-        self.abandon_saves(choice.rule, scope)  # rule 5
-        self.recover(choice, scope, struck, progress_h)  # rule 6
+        wiped = self.copies.wipe(scope, struck)  # rule 1
+        for flush in (save for save in self.background if save.capture.after in wiped):
+            flush.on -= struck
+        recovery = self.choose(scope, struck)  # rules 2 and 3
+        self.revert(recovery, struck)  # rule 4
+        self.abandon_saves(recovery.rule, scope)  # rule 5
+        recovery.hours = self.plan(recovery, scope, progress_h)
+        self.recover(recovery, struck)  # rule 6
         self.n_failures += 1
 
-    def wipe(self, scope: Scope, struck: set[int]) -> None:
-        """2.1. Reading: up to `Scope.wipes`, also where less than a node fails and is replaced."""
-        for slot in struck:
-            self.without[slot] = max(self.without.get(slot, scope.wipes), scope.wipes)
-        for name, tier in self.tiers.items():
-            if tier.medium.level <= scope.wipes:
-                flushes = [save for save in self.background if save.capture.after == name]
-                for copied in (*self.kept[name], *flushes):
-                    copied.on -= struck
-
-    def choose(self, scope: Scope, struck: set[int]) -> Choice:
+    def choose(self, scope: Scope, struck: set[int]) -> Recovery:
         """4.2 and 4.3: the first rule that holds, and what it goes back to."""
         tried_h = 0.0
         for n, rule in enumerate(self.policy.rules):
-            of_roles = {slot for role in rule.roles for slot in self.role_slots[role]}
+            of_roles = {slot for role in rule.roles for slot in self.copies.role_slots[role]}
             is_current = rule.needs or (not rule.sources and rule.to is not To.START)
             if (
                 (rule.scopes and scope.name not in rule.scopes)
@@ -565,65 +477,51 @@ class Replication:
                 or (scope.silent and is_current)  # 7.4
             ):
                 continue
-            needed = [self.tiers[name] for name in rule.needs]
-            if all(self.live_survives(one, self.needed(rule, one, struck)) for one in needed):
+            if all(self.copies.live_survives(name, rule, struck) for name in rule.needs):
                 if rule.reverts is Reverts.NOBODY or rule.to is not To.NEWEST:
-                    return Choice(n, rule, tried_h=tried_h)
-                for content, tier in self.surviving(rule, struck):
+                    return Recovery(n, rule, {*struck}, tried_h)
+                for content, tier in self.copies.surviving(rule, struck):
                     if not content.corrupt:
-                        return Choice(n, rule, tier, content.content_h, tried_h)
+                        shards = self.copies.needed(rule, tier, struck)
+                        back_h = content.content_h
+                        return Recovery(n, rule, {*struck}, tried_h, tier, back_h, shards)
                     tried_h += self.cost_h(tier.load, f"load/{tier.name}", self.n_failures)
-        *_, last = self.policy.rules
-        n_last = len(self.policy.rules) - 1
-        return Choice(n_last, replace(last, reverts=Reverts.ALL, to=To.START), tried_h=tried_h)
+        *others, last = self.policy.rules
+        last = replace(last, reverts=Reverts.ALL, to=To.START)
+        return Recovery(len(others), last, {*struck}, tried_h)
 
-    def needed(self, rule: Rule, tier: Tier, struck: set[int]) -> set[int]:
-        """2.3: shards that have to be there."""
-        shards = set(self.role_slots[tier.role])
-        return shards & struck if rule.reverts is Reverts.STRUCK else shards
-
-    def surviving(self, rule: Rule, struck: set[int]) -> list[tuple[Content, Tier]]:
-        """Contents that survive, in the order in which they are tried."""
-        there = [
-            (content, tier)
-            for tier in (self.tiers[name] for name in rule.sources)
-            for content in reversed(self.kept[tier.name])  # the newest commit first
-            if self.survives(tier, content.on, self.needed(rule, tier, struck))
-        ]
-        return sorted(there, key=lambda pair: -pair[0].content_h)  # ties stay in their order
-
-    def revert(self, choice: Choice, struck: set[int]) -> None:
+    def revert(self, recovery: Recovery, struck: set[int]) -> None:
         """4.4"""
-        rule = choice.rule
+        rule = recovery.rule
         if rule.reverts is Reverts.ALL:
-            self.roll_back(choice)
+            self.roll_back(recovery)
             self.replay_speed = rule.replay_speed
-        elif choice.source is not None:
-            for slot in sorted(self.needed(rule, choice.source, struck)):
+        elif recovery.shards is not None:
+            for slot in sorted(recovery.shards):
                 # Reading: of `shards` those that are not struck are stale then
                 if not (rule.replays and slot in struck):
-                    self.stale.append(StaleShard(self.progress_h, slot, choice.content_h))
+                    self.stale.append(StaleShard(self.progress_h, slot, recovery.content_h))
 
-    def roll_back(self, choice: Choice) -> None:
+    def roll_back(self, recovery: Recovery) -> None:
         step_h = self.policy.step_h
         begun_h = whole_multiples(self.progress_h, step_h) * step_h if step_h else 0.0
         self.progress_h = {
-            To.NEWEST: choice.content_h,
+            To.NEWEST: recovery.content_h,
             To.STEP_BEGUN: min(self.progress_h, begun_h),
             To.STEP_BEFORE: max(0.0, self.progress_h - step_h),
             To.START: 0.0,
-        }[choice.rule.to]
-        self.errors_h = [one for one in self.errors_h if one < self.progress_h]  # 7.2
+        }[recovery.rule.to]
+        self.errors_h = [error_h for error_h in self.errors_h if error_h < self.progress_h]  # 7.2
         if not self.errors_h:
             self.noticed_at_h = inf
-        beyond_h = self.progress_h * (1.0 + ROUNDING)
-        for name, contents in self.kept.items():  # 2.5
-            self.kept[name] = [one for one in contents if one.content_h <= beyond_h]
+        self.copies.drop_beyond(self.progress_h * (1.0 + ROUNDING))  # 2.5
         for capture in self.captures:  # 3.8
-            again = self.again[capture.tier]
-            self.again[capture.tier] = [one for one in again if self.has_reached(one[0])]
-            if not self.has_reached(self.due_h[capture.tier]):
-                self.due_h[capture.tier] = self.next_due_h(capture)
+            self.due[capture.tier] = self.not_undone(self.due[capture.tier])
+            if not self.has_reached(self.next_due_h[capture.tier]):
+                self.next_due_h[capture.tier] = self.on_grid_h(capture)
+
+    def not_undone(self, due: list[tuple[float, bool]]) -> list[tuple[float, bool]]:
+        return [(due_h, completes) for due_h, completes in due if self.has_reached(due_h)]
 
     def abandon_saves(self, rule: Rule, scope: Scope) -> None:
         """3.7 and 3.8"""
@@ -636,28 +534,23 @@ class Replication:
         ]  # 7.4
         for save in under_way:
             if save not in self.background and save.capture.after is None:
-                self.again[save.capture.tier] += [
-                    one for one in save.due if self.has_reached(one[0])
-                ]
+                self.due[save.capture.tier] += self.not_undone(save.due)
 
     def outlives(self, save: Save) -> bool:
         """3.7: a flush goes on while what it copies is there, on all shards."""
         if save.capture.after is None or save.content_h > self.progress_h:
             return False
-        tier = self.tiers[save.capture.after]
-        return self.survives(tier, save.on, self.role_slots[tier.role])
+        tier = self.copies.tiers[save.capture.after]
+        return self.copies.survives(tier, save.on, self.copies.role_slots[tier.role])
 
-    def recover(self, choice: Choice, scope: Scope, struck: set[int], progress_h: float) -> None:
+    def recover(self, recovery: Recovery, struck: set[int]) -> None:
         """4.6"""
-        rule, slots, shards = choice.rule, set(struck), None
-        takes_over = rule.reverts is Reverts.ALL
-        if choice.source is not None:
-            shards = self.needed(rule, choice.source, struck)
-            if not takes_over:
-                self.load_no_more(shards)
+        takes_over = recovery.rule.reverts is Reverts.ALL
+        if recovery.shards is not None and not takes_over:
+            self.load_no_more(recovery.shards)
         for old in list(self.recoveries):
             if takes_over and old.stage.blocks:
-                slots |= old.slots
+                recovery.slots |= old.slots
                 self.recoveries.remove(old)
             elif old.slots & struck:  # Reading: under `all` too, where it does not block
                 old.slots -= struck
@@ -667,42 +560,38 @@ class Replication:
         for old in list(self.recoveries):
             if old.grows:
                 self.end_recovery(old)
-        load = None if choice.source is None else choice.source.load
-        link = load if isinstance(load, Storage) else None
-        hours = self.plan(choice, scope, struck, progress_h)
-        self.recoveries.append(Recovery(rule, slots, hours, shards, link, self.now_h))
+        recovery.ends_at_h = self.now_h
+        self.recoveries.append(recovery)
         self.end_what_ends()
 
     # ----------------------------------------------------------------- 5. stages
 
-    def plan(
-        self, choice: Choice, scope: Scope, struck: set[int], progress_h: float
-    ) -> list[float]:
+    def plan(self, recovery: Recovery, scope: Scope, progress_h: float) -> list[float]:
         """Hours of each stage, as far as they are known before."""
-        rule, source, found = choice.rule, choice.source, []
-        nobody_goes_back = source is not None and not self.needed(rule, source, struck)
+        rule, source, stage_hours = recovery.rule, recovery.source, []
+        nobody_goes_back = recovery.shards == set()
         for n, stage in enumerate(rule.stages):
-            hours = self.cost_h(stage.cost, f"stage/{choice.number}/{n}", self.n_failures)
+            hours = self.cost_h(stage.cost, f"stage/{recovery.number}/{n}", self.n_failures)
             if stage.kind is StageKind.DETECT and stage.cost is None:
                 hours = self.cost_h(scope.detect, f"detect/{scope.name}", self.n_failures)
             elif stage.kind is StageKind.LOAD:
-                hours += choice.tried_h
+                hours += recovery.tried_h
                 if nobody_goes_back:
                     hours = 0.0
-                elif source is not None and isinstance(source.load, Storage):
-                    hours = inf if source.load.transfer_h(1) > 0.0 else 0.0
+                elif recovery.link is not None:
+                    hours = inf if recovery.link.transfer_h(1) > 0.0 else 0.0
                 elif source is not None:
                     hours += self.cost_h(source.load, f"load/{source.name}", self.n_failures)
             elif stage.kind is StageKind.REPLAY and stage.cost is None and not nobody_goes_back:
-                hours = (progress_h - choice.content_h) / rule.replay_speed
-            found.append(hours)
-        return found
+                hours = (progress_h - recovery.content_h) / rule.replay_speed
+            stage_hours.append(hours)
+        return stage_hours
 
     def enter_next_stage(self, recovery: Recovery) -> None:
         """Go on to the next stage that takes time, or end."""
         while True:
             if recovery.at >= 0 and recovery.stage.copies_again:
-                self.left |= recovery.slots
+                self.copies.left |= recovery.slots
             recovery.at += 1
             if recovery.at == len(recovery.rule.stages):
                 self.end_recovery(recovery)
@@ -711,14 +600,18 @@ class Replication:
             if recovery.waits:
                 self.queue += sorted(recovery.slots & self.vacant - {*self.queue})
                 self.give_nodes()
-                self.leave_behind(recovery)
                 hours = 0.0 if recovery.slots.isdisjoint(self.vacant) else inf
             elif stage.grows_h is not None:
                 hours = self.grows_at_h(stage.grows_h) - self.now_h
             elif stage.kind is StageKind.LOAD and recovery.shards == set():
                 continue  # others load all that it takes back
             elif recovery.is_on_link and hours > 0.0:
-                recovery.left_bytes = self.bytes_to_load(recovery)
+                first, link = self.job.cluster.shard_slots.start, recovery.link
+                sizes = link.bytes_of_shards
+                recovery.left_bytes = {
+                    shard: sizes[shard - first] if sizes else link.shard_bytes
+                    for shard in recovery.shards
+                }
             elif stage.kind is StageKind.REGROUP and stage.cost is None:
                 known_h = self.policy.elastic.regroup_h
                 hours = known_h[min(self.n_units_missing(), len(known_h) - 1)]
@@ -730,8 +623,8 @@ class Replication:
         """Its slots are up: their memory counts from now on."""
         self.recoveries.remove(recovery)
         for slot in recovery.slots:
-            self.without.pop(slot, None)
-            self.left.discard(slot)
+            self.copies.without.pop(slot, None)
+            self.copies.left.discard(slot)
 
     def grows_at_h(self, every_h: float) -> float:
         """5: when the job takes in the slots that wait for it to grow, if nothing else makes it."""
@@ -743,26 +636,24 @@ class Replication:
 
     def takes_in(self) -> bool:
         """5: as it would stand still at speed 0 without the slots that wait for it to grow."""
-        held = [one for one in self.recoveries if one.grows]
+        growing = [recovery for recovery in self.recoveries if recovery.grows]
         stands_still = not self.blocking_stages() and not self.is_held_up() and self.speed() == 0.0
         if self.finished is not None or not stands_still:
             return False
-        for recovery in held:
+        for recovery in growing:
             self.enter_next_stage(recovery)
-        return bool(held)
-
-    def leave_behind(self, recovery: Recovery) -> None:
-        """5: of a wait for each slot, those without a node are a recovery of their own."""
-        waiting = recovery.slots & self.vacant
-        if recovery.waits and recovery.stage.each and waiting and waiting != recovery.slots:
-            recovery.slots -= waiting
-            self.recoveries.append(replace(recovery, slots=waiting, ends_at_h=inf))
+        return bool(growing)
 
     def give_nodes(self) -> None:
-        """In the order in which slots asked."""
+        """5: in the order in which slots asked; of a wait for each the others wait on their own."""
         while self.queue and self.n_pooled:
             self.n_pooled -= 1
             self.vacant.remove(self.queue.pop(0))
+        for recovery in list(self.recoveries):
+            waiting = recovery.slots & self.vacant
+            if recovery.waits and recovery.stage.each and waiting not in (set(), recovery.slots):
+                recovery.slots -= waiting
+                self.recoveries.append(replace(recovery, slots=waiting, ends_at_h=inf))
 
     # ----------------------------------------------------------------- 5. loads over the link
 
@@ -771,29 +662,30 @@ class Replication:
         for recovery in self.recoveries:
             if recovery.shards is not None and recovery.rule.reverts is not Reverts.ALL:
                 recovery.shards -= shards
-                for shard in shards:
-                    recovery.left_bytes.pop(shard, None)
+                left = recovery.left_bytes.items()
+                recovery.left_bytes = {shard: n for shard, n in left if shard not in shards}
 
-    def bytes_to_load(self, recovery: Recovery) -> dict[int, float]:
-        """Of each shard that a recovery loads."""
-        first, link = self.job.cluster.shard_slots.start, recovery.link
-        sizes = link.bytes_of_shards
-        return {
-            shard: sizes[shard - first] if sizes else link.shard_bytes for shard in recovery.shards
-        }
+    @property
+    def loading(self) -> list[Recovery]:
+        return [recovery for recovery in self.recoveries if recovery.is_on_link]
+
+    def loads_end_at_h(self) -> list[float]:
+        """When each shard is loaded, if no other begins or ends before."""
+        return [
+            self.now_h + left / self.bytes_per_hour()
+            for recovery in self.loading for left in recovery.left_bytes.values()
+        ]  # fmt: skip
 
     def bytes_per_hour(self) -> float:
         """5: of each shard that goes over the one link, of whatever recovery."""
-        loading = [recovery for recovery in self.recoveries if recovery.is_on_link]
-        n_shards = sum(len(recovery.left_bytes) for recovery in loading)
-        link = loading[0].link
+        n_shards = sum(len(recovery.left_bytes) for recovery in self.loading)
+        link = self.loading[0].link
         return min(link.server_bandwidth_bytes_per_h, link.bandwidth_bytes_per_h / n_shards)
 
     def move_bytes(self, until_h: float) -> None:
         """5: what goes over the link from now on."""
-        loading = [recovery for recovery in self.recoveries if recovery.is_on_link]
-        per_h = self.bytes_per_hour() if loading else 0.0
-        for recovery in loading:
+        per_h = self.bytes_per_hour() if self.loading else 0.0
+        for recovery in self.loading:
             for shard, left in list(recovery.left_bytes.items()):
                 if self.now_h + left / per_h <= until_h + self.at_once_h:
                     del recovery.left_bytes[shard]

@@ -64,7 +64,7 @@ class Dice:
     def between(self, least: float, most: float) -> float:
         return float(self.rng.uniform(least, most))
 
-    def whole(self, least: int, most: int) -> int:
+    def integer(self, least: int, most: int) -> int:
         """A whole number from `least` to `most`, both included."""
         return int(self.rng.integers(least, most + 1))
 
@@ -76,7 +76,7 @@ class Dice:
 
     def some_of(self, choices: Sequence[T], least: int = 1) -> list[T]:
         """At least so many of them, in any order."""
-        n = self.whole(least, len(choices))
+        n = self.integer(least, len(choices))
         return [choices[i] for i in self.rng.permutation(len(choices))[:n]]
 
     def duration(self, mean_h: float) -> Duration:
@@ -116,7 +116,7 @@ def random_roles(dice: Dice) -> tuple[Role, ...]:
     state = Role(STATE, dice.one_of([4, 5, 6, 8, 9, 10, 12]), Holds.SHARD)
     if dice.chance(0.5):
         return (state,)
-    readers = Role(READERS, dice.whole(1, 4), Holds.NOTHING)
+    readers = Role(READERS, dice.integer(1, 4), Holds.NOTHING)
     return (state, readers) if dice.chance(0.7) else (readers, state)
 
 
@@ -153,9 +153,9 @@ def random_policy(dice: Dice, roles: tuple[Role, ...], scopes: list[str]) -> Pol
 def random_placement(dice: Dice, n_nodes: int) -> Placement:
     sizes = [size for size in range(2, n_nodes + 1) if n_nodes % size == 0]
     if not sizes or dice.chance(0.45):
-        return Ring(dice.whole(1, min(3, n_nodes)))
+        return Ring(dice.integer(1, min(3, n_nodes)))
     size = dice.one_of(sizes)
-    return Groups(size, dice.whole(1, size - 1), strided=dice.chance(0.5))
+    return Groups(size, dice.integer(1, size - 1), strided=dice.chance(0.5))
 
 
 def random_written_tiers(dice: Dice, n_nodes: int) -> list[Tier]:
@@ -164,7 +164,7 @@ def random_written_tiers(dice: Dice, n_nodes: int) -> list[Tier]:
         medium = dice.one_of([Medium.HOST, Medium.SSD, Medium.REMOTE])
         place = Outside() if medium is Medium.REMOTE else random_placement(dice, n_nodes)
         load = dice.duration_or_none(0.015 * dice.useful_h)
-        generations = dice.whole(1, 3)
+        generations = dice.integer(1, 3)
         p_corrupt = dice.between(0.1, 0.8) if dice.chance(0.4) else 0.0
         name = f"{medium.value}-{number}"
         tiers.append(Tier(name, medium, place, STATE, load, generations, p_corrupt))
@@ -183,15 +183,15 @@ def random_live_tiers(dice: Dice, roles: tuple[Role, ...], state: Role) -> list[
 
 
 def random_captures(dice: Dice, written: list[Tier]) -> tuple[Capture, ...]:
-    n_parts = dice.whole(3, 12) if dice.chance(0.4) else dice.between(2.5, 14.0)
+    n_parts = dice.integer(3, 12) if dice.chance(0.4) else dice.between(2.5, 14.0)
     base_h = dice.useful_h / n_parts
     captures: list[Capture] = []
     for tier in written:
-        sources = [one.tier for one in captures if one.every_h is not None]
+        sources = [capture.tier for capture in captures if capture.every_h is not None]
         follows = dice.one_of(sources) if sources and dice.chance(0.5) else None
         every_h = base_h
         if captures:
-            every_h *= dice.whole(1, 4) if dice.chance(0.7) else dice.between(0.5, 3.0)
+            every_h *= dice.integer(1, 4) if dice.chance(0.7) else dice.between(0.5, 3.0)
         in_background = follows is not None or dice.chance(0.65)
         slow_h = every_h * dice.one_of([0.1, 0.9, 1.5, 3.0])
         captures.append(
@@ -199,7 +199,7 @@ def random_captures(dice: Dice, written: list[Tier]) -> tuple[Capture, ...]:
                 tier.name,
                 every_h if follows is None else None,
                 follows,
-                every_nth=1 if follows is None else dice.whole(1, 3),
+                every_nth=1 if follows is None else dice.integer(1, 3),
                 stall=None if follows else dice.duration_or_none(0.01 * dice.useful_h),
                 background=dice.duration(slow_h) if in_background else None,
                 in_flight=dice.one_of([1, 1, 1, 2, 2, 3]),
@@ -213,7 +213,7 @@ def random_captures(dice: Dice, written: list[Tier]) -> tuple[Capture, ...]:
 def random_elastic(dice: Dice, n_state: int) -> Elastic:
     unit_nodes = dice.one_of([size for size in (1, 1, 2, 3) if n_state % size == 0])
     speeds = [1.0]
-    for _ in range(dice.whole(0, min(4, n_state // unit_nodes))):
+    for _ in range(dice.integer(0, min(4, n_state // unit_nodes))):
         speeds.append(speeds[-1] * dice.between(0.6, 0.95))
     if len(speeds) > 1 and dice.chance(0.35):
         speeds[-1] = 0.0
@@ -234,7 +234,7 @@ def random_rules(
             to = dice.one_of(steps)
         loads = to is To.NEWEST and reverts is not Reverts.NOBODY
         of_scopes = dice.some_of(scopes) if dice.chance(0.5) else ()
-        needs = dice.some_of([one.name for one in live]) if live and dice.chance(0.55) else ()
+        needs = dice.some_of([tier.name for tier in live]) if live and dice.chance(0.55) else ()
         sources = dice.some_of([one.name for one in written]) if loads else ()
         rules.append(random_rule(dice, reverts, to, sources, of_scopes, needs))
     outside = [tier.name for tier in written if isinstance(tier.placement, Outside)]
@@ -256,8 +256,8 @@ def random_rule(
     replay_speed = dice.between(1.1, 4.0) if dice.chance(0.5) else 1.0
     if any(stage.kind is StageKind.WAIT for stage in stages) and dice.chance(0.1):
         speed = 0.01
-    named = tuple(scopes), tuple(needs), tuple(sources)
-    return Rule(reverts, stages, to, *named, replay_speed, speed)
+    names = tuple(scopes), tuple(needs), tuple(sources)
+    return Rule(reverts, stages, to, *names, replay_speed, speed)
 
 
 def random_stages(dice: Dice, reverts: Reverts, has_sources: bool) -> tuple[Stage, ...]:
@@ -285,7 +285,7 @@ def random_blocks(dice: Dice, n: int) -> list[bool]:
     how = dice.one_of(["all", "all", "all", "none", "last", "last", "any"])
     if how == "any":
         return [dice.chance(0.5) for _ in range(n)]
-    n_free = {"all": 0, "none": n, "last": dice.whole(0, n)}[how]
+    n_free = {"all": 0, "none": n, "last": dice.integer(0, n)}[how]
     return [False] * n_free + [True] * (n - n_free)
 
 
@@ -315,7 +315,9 @@ def with_more(dice: Dice, job: SimulatedJob) -> SimulatedJob:
             0.0 if dice.chance(0.2) else dice.between(0.1, 1.0) * (0.01 * job.useful_h)
             for _ in range(3)
         ]
-        job = with_policy(job, elastic=replace(elastic, regroup_h=tuple(hours[: dice.whole(1, 3)])))
+        job = with_policy(
+            job, elastic=replace(elastic, regroup_h=tuple(hours[: dice.integer(1, 3)]))
+        )
         job = staged(job, lambda one: replace(one, cost=None) if by_units(dice, one) else one)
     if dice.chance(0.5):
         sharing = {tier.name for tier in job.policy.tiers if isinstance(tier.load, Storage)}
@@ -356,12 +358,12 @@ def by_units(dice: Dice, stage: Stage) -> bool:
 
 def growing(dice: Dice, rule: Rule) -> Rule:
     """Slots that have their nodes wait for the job to take them in, where that is allowed."""
-    for_nodes = [n for n, one in enumerate(rule.stages) if one.kind is StageKind.WAIT]
+    for_nodes = [n for n, stage in enumerate(rule.stages) if stage.kind is StageKind.WAIT]
     if not for_nodes or rule.reverts in ALONE or dice.chance(0.3):
         return rule
     every_h = dice.useful_h * dice.between(0.01, 0.2)
     wait = Stage(StageKind.WAIT, blocks=False, grows_h=dice.one_of([0.0, inf, inf, every_h]))
-    n = dice.whole(for_nodes[0] + 1, len(rule.stages))
+    n = dice.integer(for_nodes[0] + 1, len(rule.stages))
     return replace(rule, stages=(*rule.stages[:n], wait, *rule.stages[n:]))
 
 
@@ -369,12 +371,12 @@ def with_roles(dice: Dice, job: SimulatedJob) -> SimulatedJob:
     """Two roles at least, and rules that hold for some of them, the last one excepted."""
     roles = list(job.cluster.roles)
     if len(roles) == 1 or dice.chance(0.6):
-        roles.append(Role(TRAINERS, dice.whole(1, 4), Holds.REPLICA))
+        roles.append(Role(TRAINERS, dice.integer(1, 4), Holds.REPLICA))
     roles = dice.some_of(roles, len(roles))
     job = replace(job, cluster=replace(job.cluster, roles=tuple(roles)))
-    other = dice.one_of([role for role in roles if role.name != STATE])
+    extra_role = dice.one_of([role for role in roles if role.name != STATE])
     if len(job.policy.rules) == 1 or dice.chance(0.4):
-        job = with_tier_of(dice, job, other)
+        job = with_tier_of(dice, job, extra_role)
     *rules, last = job.policy.rules
     names = [role.name for role in roles]
     for n, rule in enumerate(rules):
@@ -389,7 +391,7 @@ def with_tier_of(dice: Dice, job: SimulatedJob, role: Role) -> SimulatedJob:
     medium = dice.one_of([Medium.HOST, Medium.REMOTE])
     place = Outside() if medium is Medium.REMOTE else random_placement(dice, role.n_nodes)
     load = dice.duration_or_none(0.015 * useful_h)
-    tier = Tier(f"{medium.value}-{role.name}", medium, place, role.name, load, dice.whole(1, 2))
+    tier = Tier(f"{medium.value}-{role.name}", medium, place, role.name, load, dice.integer(1, 2))
     capture = Capture(
         tier.name,
         useful_h / dice.between(4.0, 20.0),
@@ -409,7 +411,9 @@ def with_tier_of(dice: Dice, job: SimulatedJob, role: Role) -> SimulatedJob:
 def with_parts(dice: Dice, job: SimulatedJob) -> SimulatedJob:
     """Contents in parts, where nothing copies them on; mostly some rule does not revert all."""
     captures = job.policy.captures
-    job = with_policy(job, captures=tuple(in_parts(dice, one, captures) for one in captures))
+    job = with_policy(
+        job, captures=tuple(in_parts(dice, capture, captures) for capture in captures)
+    )
     if captures and dice.chance(0.7):
         sources = [tier.name for tier in job.policy.tiers if tier.name in job.policy.written]
         return with_rule_in_front(dice, job, list(Reverts)[1:], dice.one_of(sources))
@@ -418,10 +422,10 @@ def with_parts(dice: Dice, job: SimulatedJob) -> SimulatedJob:
 
 def in_parts(dice: Dice, capture: Capture, among: Sequence[Capture]) -> Capture:
     """Two to four, and often slow ones, so that the next is due before one commits."""
-    followed = any(other.after == capture.tier for other in among)
+    followed = any(follower.after == capture.tier for follower in among)
     if capture.every_h is None or capture.parts > 1 or followed or dice.chance(0.2):
         return capture
-    parts = dice.whole(2, 4)
+    parts = dice.integer(2, 4)
     every_h = capture.every_h / (parts if dice.chance(0.7) else 1.0)
     background = capture.background
     if dice.chance(0.5):
@@ -449,12 +453,12 @@ def with_shared_loads(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         job = with_rule_in_front(dice, job, reverts, chosen[0])
     shared = {tier.name for tier in tiers if isinstance(tier.load, Storage)}
 
-    def together(stage: Stage) -> Stage:
+    def over_link(stage: Stage) -> Stage:
         """It takes what the source says, and slots wait for one another."""
         cost = None if stage.kind is StageKind.LOAD else stage.cost
         return replace(stage, cost=cost, each=False)
 
-    return staged(job, together, lambda rule: bool(shared & set(rule.sources)))
+    return staged(job, over_link, lambda rule: bool(shared & set(rule.sources)))
 
 
 def with_rule_in_front(
@@ -487,9 +491,7 @@ def random_failures(
 ) -> list[ScopedFailure]:
     """In bursts, up to 100 times the useful time or to 3,000 of them (300, if loads share a link).
 
-    Parameters
-    ----------
-    bursts : least and most chance that a failure is followed by another at once
+    The chance that a failure is followed by another at once lies within `bursts`.
     """
     limit_h = STOPPED_BEYOND * job.useful_h
     has_link = any(isinstance(tier.load, Storage) for tier in job.policy.tiers)
@@ -517,8 +519,8 @@ def random_slots(dice: Dice, reach: Reach, n_nodes: int) -> tuple[int, ...]:
     if reach is Reach.ALL:
         return tuple(range(n_nodes))
     if reach is Reach.RACK:
-        n = dice.whole(2, min(5, n_nodes))
-        first = dice.whole(0, n_nodes - n)
+        n = dice.integer(2, min(5, n_nodes))
+        first = dice.integer(0, n_nodes - n)
         return tuple(range(first, first + n))
     n = 2 if dice.chance(0.15) else 1
     return tuple(sorted(dice.rng.permutation(n_nodes)[:n].tolist()))
@@ -557,7 +559,7 @@ def with_own_link(tier: Tier) -> Tier:
     return replace(tier, load=Constant(tier.load.transfer_h(1)))
 
 
-def together(seed: int) -> Case:
+def sharing_a_link(seed: int) -> Case:
     """Failure upon failure while jobs save in parts and load over one link."""
     dice = dice_of(seed, 5)
     job = with_shared_loads(dice, with_parts(dice, random_job(dice)))
@@ -603,62 +605,31 @@ def on_grid(seed: int, unit_h: float = 1.0) -> Case:
     job, failures = silent(seed) if seed % 4 == 0 else random_case(seed)
     job = with_policy(job, tiers=tuple(with_own_link(tier) for tier in job.policy.tiers))
     at_h, least_h, strikes = 0.0, unit_h / 4, []
-    for one in failures:
-        one = rounded(one, unit_h)
-        at_h = max(one.at_h, at_h + least_h)
-        strikes.append(replace(one, at_h=at_h))
+    for failure in failures:
+        failure = rounded(failure, unit_h)
+        at_h = max(failure.at_h, at_h + least_h)
+        strikes.append(replace(failure, at_h=at_h))
     tax, elastic = Tax(1.0 if job.policy.tax.compute else 0.0), job.policy.elastic
     elastic = elastic and replace(elastic, regroup_h=(0.125 * unit_h,))
     return rounded(with_policy(job, tax=tax, elastic=elastic), unit_h), strikes
 
 
-def rounded(found: Any, unit_h: float, name: str = "") -> Any:
+def rounded(record: Any, unit_h: float, name: str = "") -> Any:
     """All times in a record are on the grid, a unit for each hour; speeds divide exactly."""
-    if isinstance(found, tuple):
-        return tuple(rounded(one, unit_h, name) for one in found)
+    if isinstance(record, tuple):
+        return tuple(rounded(value, unit_h, name) for value in record)
     if name in ("speed", "speed_meanwhile"):
-        return 0.0 if found == 0.0 else 0.25 if found < 0.4 else 0.5 if found < 0.75 else 1.0
+        return 0.0 if record == 0.0 else 0.25 if record < 0.4 else 0.5 if record < 0.75 else 1.0
     if name == "replay_speed":
-        return 1.0 if found < 1.5 else 2.0
-    if isinstance(found, Constant | Exponential):
-        return Constant(rounded(found.mean_h, unit_h, name))
-    if name in N_PER_H and found is not None and (name != "grows_h" or 0.0 < found < inf):
-        return unit_h * (max(1.0, round(found * N_PER_H[name])) / N_PER_H[name])
-    if not is_dataclass(found):
-        return found
-    values = {one.name: getattr(found, one.name) for one in fields(found)}
-    return replace(found, **{name: rounded(one, unit_h, name) for name, one in values.items()})
-
-
-REVERTS = (
-    *((Reverts.ALL, to) for to in (To.NEWEST, To.STEP_BEGUN, To.STEP_BEFORE, To.START)),
-    *((reverts, To.NEWEST) for reverts in (Reverts.STRUCK, Reverts.SHARDS, Reverts.NOBODY)),
-)
-
-
-def pairs(seed: int) -> Case:
-    """One kind of rule strikes in another's recovery: a scope for each, all 49 pairs in turn."""
-    dice = dice_of(seed, 8)
-    while True:
-        job = random_job(dice)
-        tiers = tuple(with_own_link(tier) for tier in job.policy.tiers)
-        of_state = [t.name for t in tiers if t.name in job.policy.written and t.role == STATE]
-        if len(job.scopes) > 1 and of_state:
-            break
-    rules, dice = [], dice.for_job(job)
-    for scope, kind in zip(job.scopes, (seed % 7, seed // 7 % 7), strict=False):
-        reverts, to = REVERTS[kind]
-        loads = to is To.NEWEST and reverts is not Reverts.NOBODY
-        sources = dice.some_of(of_state) if loads else ()
-        rule = random_rule(dice, reverts, to, sources, [scope.name])
-        again = Stage(StageKind.DETECT, Constant(0.02 * job.useful_h), dice.chance(0.5))
-        rules.append(replace(rule, stages=(again, *rule.stages)))
-    last = job.policy.rules[-1]
-    if dice.chance(0.3):
-        last = replace(last, to=To.NEWEST, sources=(dice.one_of(of_state),))
-    job = with_policy(job, tiers=tiers, rules=(*rules, last))
-    job = replace(job, scopes=job.scopes[:2])
-    return job, random_failures(dice, job, bursts=(0.6, 0.9))[:150]
+        return 1.0 if record < 1.5 else 2.0
+    if isinstance(record, Constant | Exponential):
+        return Constant(rounded(record.mean_h, unit_h, name))
+    if name in N_PER_H and record is not None and (name != "grows_h" or 0.0 < record < inf):
+        return unit_h * (max(1.0, round(record * N_PER_H[name])) / N_PER_H[name])
+    if not is_dataclass(record):
+        return record
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    return replace(record, **{name: rounded(value, unit_h, name) for name, value in values.items()})
 
 
 def silent(seed: int) -> Case:
@@ -673,7 +644,9 @@ def often_silent(seed: int) -> Case:
     dice, (job, failures) = dice_of(seed, 10), often(seed)
     job = with_errors(dice, job)
     last = len(job.scopes) - 1
-    return job, [replace(one, scope=last) if dice.chance(0.4) else one for one in failures]
+    return job, [
+        replace(failure, scope=last) if dice.chance(0.4) else failure for failure in failures
+    ]
 
 
 def with_errors(dice: Dice, job: SimulatedJob) -> SimulatedJob:
@@ -696,6 +669,6 @@ def with_errors(dice: Dice, job: SimulatedJob) -> SimulatedJob:
 
 CASES: dict[str, Callable[[int], Case]] = {
     "random": random_case, "often": often,
-    "together": together, "crowded": crowded, "on a grid": on_grid,
-    "pairs": pairs, "silent": silent, "often silent": often_silent,
+    "together": sharing_a_link, "crowded": crowded, "on a grid": on_grid,
+    "silent": silent, "often silent": often_silent,
 }  # fmt: skip

@@ -6,36 +6,30 @@ The formulas (`tests/closed_forms.py`) share no code with the engines. Means lie
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import inf
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, Cluster, CostBreakdown, Duration, Estimate, Floats
+from cprsim.records import Clock, CostBreakdown, Duration, Estimate, Floats
 from cprsim.recovery.intervals import expected_pls
-from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import (
     CHECK,
     NO_CONTENT,
     OWN,
     Capture,
-    Elastic,
-    Groups,
-    Medium,
-    Policy,
     Reach,
     Rule,
     Scope,
     Tax,
-    Tier,
     To,
     checked,
 )  # fmt: skip
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
+from cprsim.studies.systems import poisson
 from tests import closed_forms
 from tests.closed_forms import (
     best_checked_interval_h,
@@ -43,17 +37,13 @@ from tests.closed_forms import (
     checked_progress,
     content_age_h,
     corrupt_saves_loss_h,
-    elastic_wall_h,
     erasure_coded_overhead_fraction,
-    full_uptime_h,
-    full_wall_h,
     nested_h,
     p_none_clean,
     tier_overhead_fraction,
 )
 from tests.engines import FULL, NONE, PARTIAL, job_of, run_many, z_score
-from tests.recovery.lives import STATE, remote, rule, saves
-from tests.recovery.poisson import PoissonFailures
+from tests.recovery.lives import job, memory, remote, rule, saves
 
 N, N_OF_STRATEGIES, N_BY_SIMPY = 20_000, 40_000, 400
 LONGEST = 10.0  # of the useful hours: failures are drawn up to there
@@ -84,43 +74,19 @@ class Form:
     theory: float
     measure: Callable[..., Floats] = overhead
     n: int = N
-    failing: dict[str, Any] | None = None  # more of the failures
-    exact: Callable[[CostBreakdown], tuple[Floats, Floats]] | None = None  # in each replication
-
-
-def job(
-    policy: Policy,
-    useful_h: float,
-    clock: Clock = Clock.PROGRESS,
-    detect_h: tuple[float, ...] = (0.0,),
-    n_spares: int | None = None,
-) -> SimulatedJob:
-    """Failures of a node, or of a process and of a node."""
-    names = ("process", "node")[-len(detect_h) :]
-    scopes = tuple(
-        Scope(name, Reach[name.upper()], Constant(hours), name == "node")
-        for name, hours in zip(names, detect_h, strict=True)
-    )
-    cluster = Cluster((STATE,), n_spares)
-    require_legal(policy, cluster, scopes)
-    return SimulatedJob(useful_h, cluster, clock, scopes, policy)
+    n_together: int = 1  # slots that a failure strikes
 
 
 def saving(
-    *captures: Capture, rules: tuple[Rule, ...] = (rule("all", "detect", "remote"),), **more: Any
-) -> Policy:
-    tiers = more.pop("tiers", (remote(),))
-    return Policy("of a closed form", rules, tiers, captures, **more)
-
-
-def saved(background_h: float, n_in_flight: int) -> Policy:
-    return saving(saves("remote", 1.25, None, background_h, in_flight=n_in_flight))
+    *captures: Capture, rules: tuple[Rule, ...] = (rule("all", "", "remote"),), **how: Any
+) -> SimulatedJob:
+    return job(*rules, captures=captures, **{"clock": Clock.PROGRESS} | how)
 
 
 # --------------------------------------------------------------------------- strategies
 
 # useful, interval, save, recovery, MTBF [h]; the first saves for a quarter of the interval
-SETTINGS = [(20.0, 2.0, 0.5, 1.0, 10.0), (24.0, 4.0, 0.1, 0.5, 12.0), (15.0, 3.0, 0.9, 3.0, 6.0)]
+SETTINGS = [(20.0, 2.0, 0.5, 1.0, 10.0), (15.0, 3.0, 0.9, 3.0, 6.0)]
 
 
 def strategies() -> list[Form]:
@@ -152,7 +118,7 @@ def aged(useful_h: float, interval_h: float) -> SimulatedJob:
 
 PLS = [
     *(Form(f"pls, {n} together", aged(24.0, 4.0), [1 / 12], expected_pls(4.0, 8, 12.0, n), pls,
-           failing={"together": n}) for n in (1, 3)),
+           n_together=n) for n in (1, 3)),
     # Facts of the paper's emulation: 0.0850, not 0.1000. A uniform instant of progress lies in the
     # first interval with 44.8/56 and is 22.4 h from its save, in the rest with 11.2/56 and is 5.6 h
     # from it: 2 failures x 19.04 h / 56 h / 8 servers
@@ -165,7 +131,9 @@ EVERY = (1, 4)
 BOTH = ("memory", "remote")
 
 
-def nested(stalls_h: Sequence[float], recoveries_h: Sequence[float] = (0.0, 0.0)) -> Policy:
+def nested(
+    stalls_h: Sequence[float], recoveries_h: Sequence[float], clock: Clock = Clock.PROGRESS
+) -> SimulatedJob:
     """Host memory, which the failure of a process spares, and remote saves at some of its points.
 
     What a recovery takes follows from the scope, whichever tier it loads from.
@@ -174,62 +142,31 @@ def nested(stalls_h: Sequence[float], recoveries_h: Sequence[float] = (0.0, 0.0)
     return saving(
         *(saves(tier, n, stall_h) for tier, n, stall_h in zip(BOTH, EVERY, stalls_h, strict=True)),
         rules=(rule("all", process, *BOTH, scopes=("process",)), rule("all", node, *BOTH)),
-        tiers=(Tier("memory", Medium.HOST, OWN, "state"), remote()),
-    )
+        tiers=(memory(OWN), remote()), clock=clock, useful_h=24.0,
+    )  # fmt: skip
 
 
 def nested_form(clock: Clock, *numbers: Any) -> Form:
     stalls_h, recoveries_h, rates = numbers
-    of = job(nested(stalls_h, recoveries_h), 24.0, clock, (0.0, 0.0))
     name = f"nested tiers on {clock}, saves of {stalls_h} h"
-    return Form(name, of, rates, nested_h(clock, 24.0, 1.0, EVERY, *numbers))
+    theory_h = nested_h(clock, 24.0, 1.0, EVERY, *numbers)
+    return Form(name, nested(stalls_h, recoveries_h, clock), rates, theory_h)
 
 
-def slower(speed: float) -> Form:
-    """A job of lower speed after its first failure."""
-    beside = rule("nobody", "wait~")
-    policy = Policy("elastic", (beside,), elastic=Elastic("state", (1.0, *[speed] * 4)))
-    theory_h = elastic_wall_h(20.0, 15.0, speed) - 20.0
-    of = job(policy, 20.0, Clock.WALL, n_spares=0)
-    exact = (lambda costs: (costs.wall_h, 20.0)) if speed == 1.0 else None
-    return Form(f"elastic, speed {speed}", of, [1 / 15], theory_h,
-                failing={"repair_h": inf}, exact=exact)  # fmt: skip
-
-
-REPLICAS = Tier("replicas", Medium.DEVICE, Groups(4, 3), "state")
-
-
-def retrying(to: To, theory_h: float) -> Form:
-    """As long as one replica is left, only a step is lost."""
-    rules = (rule("all", "detect", to=to, needs=("replicas",)), rule("all", "detect", to=To.START))
-    of = job(Policy("replicas", rules, (REPLICAS,), step_h=STEP_H), 20.0)
-    return Form(f"replicas back to the {to}", of, [0.2], theory_h, lost)
-
-
-def parity(tax: float, speed: float, useful_h: float) -> SimulatedJob:
-    """Lost shards are rebuilt while the job goes on, however many are lost together."""
-    rebuilds = rule("nobody", f"detect, rebuild {REBUILD_H}~", speed_meanwhile=speed)
-    return job(Policy("parity", (rebuilds,), tax=Tax(tax)), useful_h, detect_h=(0.25,))
-
-
-def two_scopes(clock: Clock, theory_h: Callable[..., float], detect_h: tuple[float, float]) -> Form:
-    """Of one Poisson process of both rates."""
-    rates = (1 / 15, 1 / 30)
-    recovery_h = (2 * detect_h[0] + detect_h[1]) / 3
-    of = job(saving(saves("remote", 2, 0.25)), 24.0, clock, detect_h)
-    theory = theory_h(24.0, 2.0, 0.25, recovery_h, 1 / sum(rates))
-    return Form(f"two scopes on {clock}", of, rates, theory)
-
-
-CORRUPT = remote(generations=8, p_corrupt=0.15)
+# lost shards are rebuilt while the job goes on, however many are lost together
+PARITY = saving(
+    rules=(rule("nobody", f"detect .25, rebuild {REBUILD_H}~", speed_meanwhile=0.5),),
+    tax=Tax(0.125), useful_h=100.0,
+)  # fmt: skip
 TOLD_APART = saving(
-    saves("remote", 2, 0.25), step_h=STEP_H,
-    rules=(rule("all", "detect", to=To.STEP_BEGUN, scopes=("process",)),
-           rule("all", "detect", "remote")),
+    saves("remote", 2, 0.25), step_h=STEP_H, useful_h=40.0,
+    rules=(rule("all", "detect .125", to=To.STEP_BEGUN, scopes=("process",)),
+           rule("all", "detect .5", "remote")),
 )  # fmt: skip
 SYSTEMS = [
-    *(Form(f"age of content saved for {behind_h} h, {n} in flight", job(saved(behind_h, n), 50.0),
-           [0.2], content_age_h(50.0, 1.25, behind_h, n), lost)
+    *(Form(f"age of content saved for {behind_h} h, {n} in flight",
+           saving(saves("remote", 1.25, None, behind_h, in_flight=n), useful_h=50.0), [0.2],
+           content_age_h(50.0, 1.25, behind_h, n), lost)
       for behind_h, n in ((0.0, 1), (0.75, 1), (1.25, 1), (2.0, 2), (3.0, 3), (8.75, 7))),
     nested_form(Clock.UPTIME, (0.125, 0.0), (0.125, 0.5), (0.15, 0.05)),
     # On the wall clock a process that fails while a node is recovered has recovery begin anew, by
@@ -238,32 +175,23 @@ SYSTEMS = [
     nested_form(Clock.UPTIME, (0.125, 0.5), (0.125, 0.5), (0.3, 0.05)),
     # on the way back from a remote save, those to host memory are made again: 0 to 3 of them
     Form("nested tiers, and saves made again",
-         job(nested((0.125, 0.5), (0.25, 0.5)), 24.0, detect_h=(0.0, 0.0)), (0.15, 0.05),
+         nested((0.125, 0.5), (0.25, 0.5)), (0.15, 0.05),
          24.0 * (tier_overhead_fraction((1.0, 4.0), (0.125, 0.5), (0.15, 0.05), (0.25, 0.5))
                  + 0.05 * 0.125 * (EVERY[1] - 1) / 2)),
-    *(slower(speed) for speed in (0.25, 0.75, 1.0)),
-    retrying(To.STEP_BEGUN, STEP_H / 2),
-    # in the first step there is less to undo
-    retrying(To.STEP_BEFORE, STEP_H - STEP_H**2 / 2 / 20.0),
-    Form("parity that costs nothing leaves detection alone", parity(0.0, 1.0, 40.0), [0.1],
-         40.0 * erasure_coded_overhead_fraction(0.1, 0.0, 0.25, REBUILD_H, 1.0),
-         exact=lambda costs: (costs.wall_h - 40.0, 0.25 * costs.n_failures)),
     # exact but for rebuilds that overlap or outlast the job: a thousandth of what they cost
-    Form("parity costs tax, detection and slow rebuilds", parity(0.125, 0.5, 100.0), [0.005],
+    Form("parity costs tax, detection and slow rebuilds", PARITY, [0.005],
          100.0 * erasure_coded_overhead_fraction(0.005, 0.125, 0.25, REBUILD_H, 0.5)),
     Form("a tax is paid on all work, also on that done again",
-         job(saving(saves("remote", 2, 0.25), tax=Tax(0.125)), 40.0, detect_h=(0.5,)), [0.1],
-         40.0 * (0.125 + tier_overhead_fraction([2.0], [0.25], [0.1], [0.5 + 0.125])),
-         exact=lambda costs: (costs.hours_of("tax"), 0.125 * (40.0 + costs.hours_of("lost")))),
+         saving(saves("remote", 2, 0.25), rules=(rule("all", "detect .5", "remote"),),
+                tax=Tax(0.125), useful_h=40.0), [0.1],
+         40.0 * (0.125 + tier_overhead_fraction([2.0], [0.25], [0.1], [0.5 + 0.125]))),
     # few failures in a long job: one that follows another finds a save that is known to be whole
     Form("corrupt saves take a job back by a geometric number",
-         job(saving(saves("remote", 1), tiers=(CORRUPT,)), 1000.0), [0.001],
+         saving(saves("remote", 1), tiers=(remote(generations=8, p_corrupt=0.15),),
+                useful_h=1000.0), [0.001],
          corrupt_saves_loss_h(1.0, 0.15), lost),
-    two_scopes(Clock.UPTIME, full_uptime_h, (0.125, 0.75)),
-    two_scopes(Clock.WALL, full_wall_h, (0.25, 0.25)),  # strikes recoveries, equally long ones
     # one loses the step in hand, the other what was done since the last save
-    Form("scopes with rules of their own cost the sum of both",
-         job(TOLD_APART, 40.0, detect_h=(0.125, 0.5)), (0.1, 0.05),
+    Form("scopes with rules of their own cost the sum of both", TOLD_APART, (0.1, 0.05),
          40.0 * (0.1 * (0.125 + STEP_H / 2)
                  + tier_overhead_fraction([2.0], [0.25], [0.05], [0.5]))),
 ]  # fmt: skip
@@ -288,15 +216,13 @@ def with_errors(
         Scope("silent", Reach.PROCESS, Constant(0.0), False, silent=True, latency=latency),
         Scope("process", Reach.PROCESS, Constant(0.0), False),
     )
-    policy = saving(
+    of = saving(
         saves("remote", every_h, save_h), rules=(rule("all", "load", "remote"),),
-        tiers=(remote(load_h, generations=n_kept),),
+        tiers=(remote(load_h, generations=n_kept),), useful_h=useful_h, clock=clock,
     )  # fmt: skip
-    cluster = Cluster((STATE,))
-    if check_h:
-        check = Capture(CHECK, None, stall=Constant(check_h), parts=NO_CONTENT)
-        policy = checked(policy, cluster, check)
-    return SimulatedJob(useful_h, cluster, clock, scopes, policy)
+    check = Capture(CHECK, None, stall=Constant(check_h), parts=NO_CONTENT)
+    policy = checked(of.policy, of.cluster, check) if check_h else of.policy
+    return replace(of, scopes=scopes, policy=policy)
 
 
 SILENT = [
@@ -313,14 +239,10 @@ FORMS = {form.name: form for form in (*strategies(), *PLS, *SYSTEMS, *SILENT)}
 def test_means_are_those_of_the_closed_form(engine: str, name: str) -> None:
     form, of = FORMS[name], FORMS[name].job
     longest_h = of.useful_h * (1.0 if of.clock is Clock.PROGRESS else LONGEST)
-    struck = PoissonFailures.draw(
-        of, form.rates_per_h, form.n if engine == "loop" else N_BY_SIMPY, until_h=longest_h,
-        seed=21, slots=of.cluster.shard_slots, **(form.failing or {}),
-    )  # fmt: skip
+    n = form.n if engine == "loop" else N_BY_SIMPY
+    struck = poisson(of, n, name, *form.rates_per_h, until_h=longest_h, together=form.n_together)
     costs, stale_h = run_many(of, struck, engine)
     assert costs.finished.all()
-    if form.exact is not None:
-        np.testing.assert_allclose(*form.exact(costs), atol=1e-9)
     measured = form.measure(costs, stale_h, of.useful_h)
     if form.measure is lost:  # over all failures; the error is that of a ratio
         assert abs(z_score(measured - form.theory * costs.n_failures, 0.0)) <= 4.0
@@ -332,17 +254,17 @@ def test_means_are_those_of_the_closed_form(engine: str, name: str) -> None:
 def test_the_best_interval_with_checks(errors_per_h: float, failures_per_h: float) -> None:
     save_h, check_h, load_h, rates = 0.03, 0.02, 0.1, (errors_per_h, failures_per_h)
     best_h = best_checked_interval_h(save_h, check_h, *rates)
-    found = {}
+    overheads = {}
     for factor in (0.5, 1.0, 2.0):
         every_h = factor * best_h
         useful_h = every_h * round(300.0 / every_h)
         of = with_errors(useful_h, every_h, None, save_h=save_h, load_h=load_h, check_h=check_h)
-        struck = PoissonFailures.draw(of, rates, 4_000, until_h=useful_h, seed=23)
+        struck = poisson(of, 4_000, "checks", *rates)
         costs, _ = run_many(of, struck, "loop")
-        found[factor] = Estimate.of_mean(costs.wall_h / useful_h - 1.0)
+        overheads[factor] = Estimate.of_mean(costs.wall_h / useful_h - 1.0)
         theory = checked_first_order(every_h, save_h, check_h, load_h, *rates)
-        assert found[factor].mean == pytest.approx(theory, rel=0.03)
-    assert found[1.0].high < min(found[0.5].low, found[2.0].low)
+        assert overheads[factor].mean == pytest.approx(theory, rel=0.03)
+    assert overheads[1.0].high < min(overheads[0.5].low, overheads[2.0].low)
 
 
 def one_error(n: int, from_h: float, to_h: float) -> GivenFailures:

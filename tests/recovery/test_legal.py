@@ -45,8 +45,8 @@ LINK = Storage(8.0, 4.0, 1.0)
 UNEVEN = Storage(8.0, 4.0, 1.0, (0.5, 1.5) * (NODES // 2))
 
 
-def said(policy: Policy) -> list[str]:
-    return [str(one) for one in problems(policy, CLUSTER, SCOPES)]
+def sentences(policy: Policy) -> list[str]:
+    return [str(problem) for problem in problems(policy, CLUSTER, SCOPES)]
 
 
 def near_is(**changes: Any) -> Policy:
@@ -77,24 +77,12 @@ def grown(*stages: Stage, elastic: bool = True, **changes: Any) -> Policy:
 
 GROW = Stage(StageKind.WAIT, blocks=False, grows_h=inf)
 
-ALLOWED = {
-    "a wait to grow": grown(WAIT, GROW),
-    "copies made again": ruled(stages=(replace(LOAD, copies_again=True), WAIT)),
+ALLOWED = {  # what no random policy has (`random_policies`): those are legal, too
     "all of it": LEGAL,
     "as many copies as nodes": near_is(placement=Ring(NODES)),
-    "a group that tolerates all but one": near_is(placement=Groups(4, 3)),
     "many generations": near_is(generations=8),
-    "saves in two parts": saved(parts=2),
     "many in flight": saved(in_flight=8),
-    "saves that may fail": saved(p_fail=0.5),
-    "what follows a tier": copied(every_nth=2),
     "on notice": saved(every_h=None, on_notice=True),
-    "loads over a link": near_is(load=LINK),
-    "loads of uneven shards": near_is(load=UNEVEN),
-    "no source and no state that goes back": ruled(reverts=Reverts.NOBODY, sources=()),
-    "a speed for each unit lost": stretched((1.0, 0.5, 0.0), unit_nodes=4),
-    "struck that do their work again": ruled(reverts=Reverts.STRUCK, stages=(WAIT, REPLAY)),
-    "steps": replace(ruled(to=To.STEP_BEGUN, sources=()), step_h=0.1),
 }
 
 REFUSED = [
@@ -104,29 +92,23 @@ REFUSED = [
     (grown(WAIT, replace(GROW, grows_h=-1.0)), "a wait with `grows`, a time"),
     (grown(WAIT, replace(GROW, blocks=True)), "only waits that do not block"),
     (grown(WAIT, replace(GROW, each=True)), "only waits that do not block"),
-    (grown(WAIT, replace(LOAD, blocks=False, grows_h=0.0)), "only waits that do not block"),
     (grown(WAIT, GROW, reverts=Reverts.STRUCK), "only waits that do not block"),
     (replace(LEGAL, tiers=(*LEGAL.tiers, LIVE)), "there are two tiers `live`"),
     (near_is(role="nobody"), "role `nobody`, which the cluster does not have"),
-    (near_is(placement=Outside()), "`near`: remote copies lie outside"),
     (near_is(medium=Medium.REMOTE), "`near`: remote copies lie outside"),
     (near_is(placement=Ring(NODES + 1)), "has 9 copies in a ring of 8 nodes"),
     (near_is(placement=Ring(0)), "has 0 copies"),
     (near_is(placement=Groups(3, 1)), "groups of 3 do not divide the 8 nodes"),
     (near_is(placement=Groups(0, 0)), "groups of 0 do not divide"),
-    (near_is(placement=Groups(4, 4)), "a group of 4 can't tolerate 4 losses"),
     (near_is(placement=Groups(4, -1)), "a group of 4 can't tolerate -1 losses"),
-    (near_is(generations=0), "tier `near`: `generations` is 0; it must be between 1 and 8"),
+    (near_is(placement=Groups(4, 4)), "a group of 4 can't tolerate 4 losses"),
     (near_is(generations=9), "`generations` is 9"),
     (near_is(p_corrupt=1.0), "`p_corrupt` is 1.0; it must be at least 0 and below 1"),
-    (near_is(p_corrupt=-0.1), "`p_corrupt` is -0.1"),
     (near_is(load=LINK, p_corrupt=0.1), "loads share a link and may find contents corrupt"),
     (near_is(load=UNEVEN, role="reader"), "loads shards of several sizes, which role `reader`"),
     (saved(tier="nowhere"), "capture to `nowhere`: there is no such tier"),
     (saved(tier="near"), "a tier is written by one capture"),
     (saved(every_h=None), "give one of `every_h`, `after` and `on_notice`"),
-    (saved(on_notice=True), "give one of `every_h`, `after` and `on_notice`"),
-    (saved(after="near"), "give one of `every_h`, `after` and `on_notice`"),
     (saved(every_h=0.0), "`every` is 0.0; it must be positive"),
     (copied(replace(TO_NEAR, every_h=None, on_notice=True)), "`near` is no tier that is saved to"),
     (copied(replace(TO_NEAR, parts=2)), "what is saved in parts is not copied on"),
@@ -134,7 +116,6 @@ REFUSED = [
     (copied(parts=2), "saves at an interval alone are in parts"),
     (saved(parts=0), "capture to `far`: `parts` is 0; it must be positive"),
     (saved(in_flight=0), "`in_flight` is 0; it must be between 1 and 8"),
-    (saved(in_flight=9), "`in_flight` is 9"),
     (copied(every_nth=0), "`every_nth` is 0; it must be positive"),
     (saved(p_fail=1.0), "`p_fail` is 1.0; it must be at least 0 and below 1"),
     (ruled(scopes=("rack",)), "names the scope `rack`"),
@@ -144,7 +125,6 @@ REFUSED = [
     (ruled(roles=("nobody",)), "names the role `nobody`"),
     (ruled(reverts=Reverts.STRUCK, to=To.START, sources=()), "only be to the newest content"),
     (ruled(sources=()), "has sources if, and only if"),
-    (ruled(reverts=Reverts.NOBODY), "has sources if, and only if"),
     (ruled(to=To.STEP_BEFORE, sources=()), "goes back by steps"),
     (ruled(replay_speed=0.0), "rule 1: `replay_speed` is 0.0; it must be positive"),
     (ruled(speed_meanwhile=1.5), "`speed_meanwhile` is 1.5; it must be above 0 and at most 1"),
@@ -157,7 +137,6 @@ REFUSED = [
     (replace(LEGAL, rules=(replace(BACK, scopes=("node",)),)), "the last rule must hold for all"),
     (replace(LEGAL, tax=Tax(compute=-0.1)), "tax: `compute` is -0.1; it must be 0 or more"),
     (replace(LEGAL, tax=Tax(nodes=-1.0)), "`nodes` is -1.0"),
-    (replace(LEGAL, tax=Tax(memory=-1.0)), "`memory` is -1.0"),
     (stretched((1.0, 0.5), unit_nodes=3), "units of 3 do not divide the 8 nodes"),
     (stretched((1.0, 0.5), unit_nodes=0), "elastic: `unit_nodes` is 0"),
     (stretched((1.0,) * 4, unit_nodes=4), "knows 4 speeds"),
@@ -170,14 +149,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("what", ALLOWED)
-def test_what_makes_sense_is_legal(what: str) -> None:
-    assert said(ALLOWED[what]) == []
+@pytest.mark.parametrize("case", ALLOWED)
+def test_what_makes_sense_is_legal(case: str) -> None:
+    assert sentences(ALLOWED[case]) == []
 
 
 @pytest.mark.parametrize(("policy", "sentence"), REFUSED, ids=[words for _, words in REFUSED])
 def test_what_makes_no_sense_is_said(policy: Policy, sentence: str) -> None:
-    assert [one for one in said(policy) if sentence in one]
+    assert [problem for problem in sentences(policy) if sentence in problem]
 
 
 def test_saves_on_notice_need_a_scope_that_gives_one() -> None:
@@ -196,7 +175,7 @@ def test_a_problem_says_where_in_the_policy_it_is() -> None:
         rules=(BACK, replace(BACK, replay_speed=0.0)),
         tax=Tax(nodes=-1.0),
     )
-    places = [one.at for one in problems(policy, CLUSTER, SCOPES)]
+    places = [problem.at for problem in problems(policy, CLUSTER, SCOPES)]
     assert places == [
         ("tiers", 0, "p_corrupt"), ("captures", 1, "in_flight"), ("rules", 1, "replay_speed"),
         ("tax", "nodes"),

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from cprsim.failures.distributions import Exponential
 from cprsim.records import Clock, Holds, Role, Storage, SubSaves, Transfer
 from cprsim.recovery.policy import (
     OWN,
     Elastic,
     Groups,
     Medium,
-    Outside,
-    Reach,
     Ring,
     Rule,
-    Scope,
     Tax,
     Tier,
     To,
@@ -31,10 +28,10 @@ from tests.recovery.lives import (
     STATE,
     TRAINERS,
     Life,
+    check,
     from_start,
     job,
     life,
-    lived,
     memory,
     remote,
     rule,
@@ -45,43 +42,27 @@ AGAIN = from_start("reschedule 2")  # the last rule of most jobs
 SKIP = WhenBusy.SKIP
 BACK = rule("all", "", "remote")
 STRUCK = rule("struck", "reschedule .5", "remote")
-STEPS_BACK = rule("all", "reschedule .5", to=To.STEP_BEFORE)
 
 
 def saving(*captures, rules=(AGAIN,), **how) -> SimulatedJob:
     return job(*rules, captures=captures, **how)
 
 
-def busy(in_flight: int, **how) -> SimulatedJob:
-    return saving(saves("remote", 2, None, 3, in_flight=in_flight, **how))
-
-
 FLUSHED = saving(  # to memory each 4 h, which goes on to remote within 3 h
     saves("memory", 4), saves("remote", after="memory", behind_h=3),
     tiers=(memory(Ring(2)), remote()), rules=(rule("all", "reschedule 1", "memory", "remote"),),
 )  # fmt: skip
-CORRUPT = saving(
-    saves("remote", 2), rules=(rule("all", "load", "remote"),),
-    tiers=(remote(1, generations=2, p_corrupt=0.5),),
-)  # fmt: skip
-
-
-def all_corrupt(load: str) -> SimulatedJob:
-    rules = (rule("all", load, "remote"),)
-    return saving(saves("remote", 2), rules=rules, tiers=(remote(1, p_corrupt=0.5),))
-
-
-def undone(step_h: float) -> SimulatedJob:
-    return saving(saves("remote", 4, None, 4), rules=(STEPS_BACK,), step_h=step_h)
 
 
 SAVES = [
-    *(life(f"an interval of {every_h} h, as long as the job or longer, means no save",
-           saving(saves("remote", every_h, 0.25)), saves=0) for every_h in (10, 12)),
+    life("an interval as long as the job means no save", saving(saves("remote", 10, 0.25)),
+         saves=0),
     # begun at the hours 2, 5, 8, 11 and 14: four waits of 1 h, then 3 h for the last commit
-    life("a save waits for the one in flight", busy(1), save=7, saves=5),
+    life("a save waits for the one in flight", saving(saves("remote", 2, None, 3)),
+         save=7, saves=5),
     # 4 and 8 are left out; the save of 10 commits at 13
-    life("a save is left out while one is in flight", busy(1, when_busy=SKIP), save=3, saves=3),
+    life("a save is left out while one is in flight",
+         saving(saves("remote", 2, None, 3, when_busy=SKIP)), save=3, saves=3),
     # at 5 back to 4, going on at 6; the flush of 4 commits at 7; at 7.5 (progress 5.5) back to 4.
     # Saves of 4 in both, of 8 in memory: nobody waits for more
     life("a flush goes on while what it copies survives", FLUSHED,
@@ -92,10 +73,14 @@ SAVES = [
          saving(saves("memory", 2), saves("remote", after="memory", every_nth=2, behind_h=0.5),
                 tiers=(memory(Ring(2)), remote()), rules=(BACK,)),
          "7 everything 0 1 2 3", lost=3),  # of 2, 4, 6 it has 4
-    life("a corrupt content is found when it is loaded", CORRUPT, "5 node 0",
+    life("a corrupt content is found when it is loaded",
+         saving(saves("remote", 2), rules=(rule("all", "load", "remote"),),
+                tiers=(remote(1, generations=2, p_corrupt=0.5),)), "5 node 0",
          lost=3, load=2, spoiled={"remote": (1,)}),
-    life("where all that survives is corrupt all start again", all_corrupt("load .5"), "5 node 0",
-         lost=5, load=1.5, spoiled={"remote": (1,)}),
+    life("where all that survives is corrupt all start again",
+         saving(saves("remote", 2), tiers=(remote(1, p_corrupt=0.5),),
+                rules=(rule("all", "load .5", "remote"),)),
+         "5 node 0", lost=5, load=1.5, spoiled={"remote": (1,)}),
     life("a save that comes to nothing is noticed at its commit",
          saving(saves("remote", 4, 0.5, p_fail=0.5), rules=(BACK,)), "9.5 node 0",
          save=1.5, lost=4.5, saves=2, spoiled={"remote": (1,)}),  # progress 8.5; 8 again
@@ -107,11 +92,10 @@ SAVES = [
          saving(saves("remote", 4, None, 2), rules=(STRUCK, AGAIN)), "5 node 0, 8 node 1",
          reschedule=1, stale=[(5, 0, 0), (7.5, 1, 5)]),
     # to 5 h: what was held is done, and saved again until 11.5; the save of 8 h waits from 10.5
-    life("a struck save is tried again after a rollback", undone(2), "7 node 0",
+    life("a struck save is tried again after a rollback",
+         saving(saves("remote", 4, None, 4), step_h=2,
+                rules=(rule("all", "reschedule .5", to=To.STEP_BEFORE),)), "7 node 0",
          lost=2, reschedule=0.5, save=1),
-    # to 3 h: it is undone; 4 h are saved from 8.5 to 12.5, when those of 8 h are due
-    life("a struck save is not tried again where a rollback undoes what it holds", undone(4),
-         "7 node 0", lost=4, reschedule=0.5),
     life("a rule that stops nothing abandons no save",
          saving(saves("remote", 4, 1), rules=(rule("nobody", "reschedule 2~"), AGAIN)),
          "4.5 node 0", save=2, saves=2),
@@ -120,71 +104,25 @@ SAVES = [
                 rules=(rule("nobody", "detect .5~, reschedule 2"), AGAIN)),
          "3.75 node 0", save=0.25 + 1, reschedule=2,
          log="4 save_started save @4; 4.25 stage reschedule @4; 5 save_committed reschedule @4"),
-    # at 4 one tier is saved to, and the other has room from 5 on; both hold the end then
-    life("a save due at the end begins as the one before it commits",
-         saving(saves("remote", 2, None, 6, in_flight=2), saves("memory", 2, None, 3),
-                tiers=(remote(), memory(Ring(2))), useful_h=4),
-         save=6),
     life("what is due at the progress of a failure is saved before it strikes",
          saving(saves("remote", 2, 0.5), saves("memory", 2, 0.5), tiers=(remote(), memory(Ring(2))),
                 rules=(rule("all", "regroup 1", "remote"),), clock=Clock.PROGRESS, useful_h=6),
          "4 node 0", save=3, regroup=1),
-    # that of 2 h ends at 7 as the save of 4 h commits, which began before it and finds no room
-    life("a flush begun later commits later",
-         saving(saves("memory", 2, None, 3, in_flight=2),
-                saves("remote", after="memory", behind_h=2, when_busy=SKIP),
-                tiers=(memory(OWN), remote())), save=3, saves=5 + 2),
 ]  # fmt: skip
-test_saves = lived(SAVES)
 
 
-def struck_twice(step_h: float, **how) -> SimulatedJob:
-    """A failure stops the job for an hour; so does the next, and takes work."""
-    return saving(
-        saves("remote", **how), useful_h=20, step_h=step_h,
-        rules=(
-            rule("nobody", "reschedule 1", scopes=("nobody",)),
-            rule("all", "reschedule 1", to=To.STEP_BEFORE),
-        ),
-    )  # fmt: skip
-
-
-TEN = {"every_h": 10, "behind_h": 4}  # the next on the grid is due at 20 h
-STAYS_DUE = [
-    life("back to 10.5 h before the save of 10 h is tried again", struck_twice(1.5, **TEN),
-         "12 nobody 0, 12.5 node 1", lost=1.5, save=4, reschedule=1.5),
-    # those of 2 h and of 4 h, the last of a content, struck at 5 h; back to 3.5 h
-    life("of parts that are due again those not undone say whether one completes",
-         struck_twice(1.5, every_h=2, behind_h=4, parts=2, in_flight=2),
-         "5 nobody 0, 5.5 node 1", lost=1.5, save=5.5, reschedule=1.5),
-]  # fmt: skip
-test_a_save_stays_due_until_it_commits_or_its_work_is_undone = lived(STAYS_DUE)
-
-
-def parts(every_h: float, *hours: float | None, n: int = 2, rules=(BACK,), **how) -> SimulatedJob:
-    return saving(saves("remote", every_h, *hours, parts=n, **how), rules=rules)
-
-
-TRIED = (STRUCK, AGAIN)
 PARTS = [
     # progress 3.5, three parts on their way: the third kept nothing
-    life("its first parts keep nothing", parts(1, 0.25), "4.25 node 0",
+    life("its first parts keep nothing",
+         saving(saves("remote", 1, 0.25, parts=2), rules=(BACK,)), "4.25 node 0",
          lost=1.5, save=11 * 0.25, saves=5),
-    # as without parts: saves begin at 2, 5, 8, 11 and 14, and that of 10 h, a part, is awaited
-    life("a part stalls the job and is in flight as any save",
-         parts(2, None, 3), save=7, saves=2),
     # the part of 2 is struck at 3 and tried at 3.5, to no content by 5.5; that of 4 is struck at 6
     # and tried at 6.5 (progress 5.5): it completes one at 8.5
     life("a part that is tried again completes nothing",
-         parts(2, None, 2, in_flight=2, rules=TRIED), "3 node 0, 6 node 1, 8.5 node 2",
+         saving(saves("remote", 2, None, 2, parts=2, in_flight=2), rules=(STRUCK, AGAIN)),
+         "3 node 0, 6 node 1, 8.5 node 2",
          save=2, reschedule=1.5, stale=[(3, 0, 0), (5.5, 1, 0), (7.5, 2, 5.5)]),
-    # at 4.5 the save of 4 waits for the part of 2: one save of 4 at 5, which commits at 8. The part
-    # of 6, begun at 8, is tried at 9; waits at 4, 6, 8 and 10 h, then for that of 10 h
-    life("a part tried again stands for the last one that is due by then",
-         parts(2, None, 3, rules=TRIED), "4.5 node 0, 8.5 node 1",
-         save=0.5 + 1 + 1.5 + 1 + 3, reschedule=1, saves=2, stale=[(4, 0, 0), (6.5, 1, 4)]),
 ]  # fmt: skip
-test_contents_in_parts = lived(PARTS)
 
 # --------------------------------------------------------------------------- cycles are skipped
 
@@ -219,7 +157,6 @@ CYCLES = [
                 rules=(rule("nobody", "regroup .5"),), useful_h=20),
          "6.75 node 0", regroup=0.5, save=0.9375, saves=5 + 1 + 14 + 5),
 ]  # fmt: skip
-test_cycles_are_skipped = lived(CYCLES)
 
 # --------------------------------------------------------------------------- what survives
 
@@ -231,8 +168,8 @@ def in_memory(placement: Ring | Groups, words: str = "", **how) -> SimulatedJob:
     )  # fmt: skip
 
 
-PAIRS, STRIDED, WHOLE = Groups(2, 1), Groups(2, 1, strided=True), Groups(3, 2)
-PEER = in_memory(Ring(2), "reschedule 1")
+RING, PAIRS, STRIDED = Ring(2), Groups(2, 1), Groups(2, 1, strided=True)
+PEER = in_memory(RING, "reschedule 1")
 REPLICAS = job(
     rule("all", "regroup .5", to=To.STEP_BEGUN, needs=("replicas",), replay_speed=2), AGAIN,
     tiers=(Tier("replicas", Medium.DEVICE, Groups(2, 1), "state"),), step_h=0.75,
@@ -253,12 +190,12 @@ SURVIVES = [
                 rules=(rule("struck", "reschedule 1", "memory"), AGAIN)),
          "3 node 0, 3.5 node 1", reschedule=1.5, stale=[(3, 0, 2), (3, 1, 2)]),
 ]  # fmt: skip
-test_what_survives = lived(SURVIVES)
 
 
 def shrunk(
-    placement: Ring | Groups, n_nodes: int, struck: str, medium: Medium = Medium.DEVICE, **expected
-):
+    struck: str, n_nodes: int = 4, placement: Ring | Groups = RING, medium: Medium = Medium.DEVICE,
+    **expected,
+) -> Life:  # fmt: skip
     """Copies are made again when a failure is detected; its slot is back 8 h later."""
     of = job(
         rule("nobody", "detect again, rebuild 8~", needs=("live",)), from_start("detect"),
@@ -268,27 +205,15 @@ def shrunk(
     return life(f"{placement} of {n_nodes}: {struck}", of, struck, **expected)
 
 
-def after_node_0(placement: Ring | Groups, n_nodes: int, slots: str, outlived: bool):
-    """Slot 0 fails at 1 h, and others at 2 h: copies have been made again meanwhile."""
-    lost = {} if outlived else {"lost": 1.75}
-    return shrunk(placement, n_nodes, f"1 node 0, 2 node {slots}", detect=0.5, **lost)
-
-
-test_others_hold_all_copies_again_in_a_smaller_ring_or_in_groups_of_their_own = lived(
-    [
-        after_node_0(Ring(2), 4, "1", True),
-        after_node_0(Ring(2), 4, "1 3", False),  # neighbours by now
-        after_node_0(Ring(3), 3, "1 2", False),  # all that are left
-        after_node_0(PAIRS, 6, "1 2", False),  # groups of 1 and 2, and of 3 to 5
-        after_node_0(STRIDED, 6, "1 5", False),
-        after_node_0(WHOLE, 3, "1 2", False),
-        # slot 0 is up, and in the ring again, at 9.25
-        shrunk(Ring(2), 2, "1 node 0, 9.5 node 1", detect=0.5),
-        shrunk(Ring(2), 3, "1 node 0, 9.5 node 0 1", detect=0.5, lost=9.25),
-        # slot 1 has left the ring, though its memory is there: 0 and 2 are neighbours
-        shrunk(Ring(2), 4, "1 process 1, 2 node 0 2", Medium.HOST, detect=0.375, lost=1.875),
-    ]
-)
+SHRUNK = [
+    shrunk("1 node 0, 2 node 1", detect=0.5),
+    shrunk("1 node 0, 2 node 1 3", detect=0.5, lost=1.75),  # neighbours by now
+    shrunk("1 node 0, 2 node 1 5", 6, STRIDED, detect=0.5, lost=1.75),
+    # slot 0 is up, and in the ring again, at 9.25
+    shrunk("1 node 0, 9.5 node 1", 2, detect=0.5),
+    # slot 1 has left the ring, though its memory is there: 0 and 2 are neighbours
+    shrunk("1 process 1, 2 node 0 2", medium=Medium.HOST, detect=0.375, lost=1.875),
+]
 
 
 def grids(near_min: int, far_min: int) -> SimulatedJob:
@@ -305,12 +230,10 @@ def meetings(far_min: int) -> str:
 
 
 # 7 times 10 min, in hours, is not what 70 min are: they differ by rounding
-test_grids_that_meet_save_one_content_and_the_faster_tier_is_loaded = lived(
-    [
-        life(f"{near} and {far} min", grids(near, far), meetings(far), lost=0.19)
-        for near, far in ((10, 70), (6, 18), (6, 42), (7, 21))
-    ]
-)
+GRIDS = [
+    life(f"grids of {near} and {far} min meet: one content, and the faster tier is loaded",
+         grids(near, far), meetings(far), lost=0.19) for near, far in ((10, 70), (6, 42))
+]  # fmt: skip
 
 
 def rounded(stall_h: float, behind_h: float) -> SimulatedJob:
@@ -318,15 +241,13 @@ def rounded(stall_h: float, behind_h: float) -> SimulatedJob:
 
 
 # 1.1 h + 0.1 h are more than 1.2 h, 0.2 h + 0.1 h more than 0.3 h
-test_rounding_does_not_decide_whether_a_save_is_there = lived(
-    [
-        *(life(f"stalled, {n}", rounded(0.1, 0), f"{round(n * 1.2, 3)} node 0", save=2)
-          for n in (1, 2, 3, 12)),
-        *(life(f"in the background, {n}", rounded(0, 0.2), f"{round(n * 1.1 + 0.2, 3)} node 0",
-               save=0.2, lost=0.2) for n in (1, 2, 3, 12)),
-        life("as the job ends", saving(saves("remote", 0.2, 0, 0.1), useful_h=0.3), saves=1),
-    ]
-)  # fmt: skip
+ROUNDED = [
+    *(life(f"rounding decides on no save that stalled, {n}", rounded(0.1, 0),
+           f"{round(n * 1.2, 3)} node 0", save=2) for n in (3, 12)),
+    *(life(f"nor on one in the background, {n}", rounded(0, 0.2),
+           f"{round(n * 1.1 + 0.2, 3)} node 0", save=0.2, lost=0.2) for n in (3, 12)),
+    life("nor on one as the job ends", saving(saves("remote", 0.2, 0, 0.1), useful_h=0.3), saves=1),
+]  # fmt: skip
 
 
 NOTIFIED = saving(
@@ -342,9 +263,6 @@ NOTICES = [
          "3.25 node 0, 3.375 notice, 3.875 node 1", failed=2, lost=1.125 + 0.25, save=0.625,
          detect=0.5),
 ]  # fmt: skip
-test_saves_on_notice = lived(NOTICES)
-
-# --------------------------------------------------------------------------- saves each 4 h
 
 
 def saved(*rules: Rule, load_h: float | Storage | None = None, every_h: float = 4, **how):
@@ -352,11 +270,8 @@ def saved(*rules: Rule, load_h: float | Storage | None = None, every_h: float = 
     return job(*rules, captures=(saves("remote", every_h),), tiers=(remote(load_h),), **how)
 
 
-# --------------------------------------------------------------------------- who goes back
-
-
-def to_a_step(to: To, words: str = "regroup .25") -> SimulatedJob:
-    return job(rule("all", words, to=to), step_h=0.75)
+def to_a_step(to: To) -> SimulatedJob:
+    return job(rule("all", "regroup .25", to=to), step_h=0.75)
 
 
 def for_roles(*roles: str, spares: int | None = None) -> SimulatedJob:
@@ -366,9 +281,6 @@ def for_roles(*roles: str, spares: int | None = None) -> SimulatedJob:
     return saved(struck, back, roles=(STATE, TRAINERS), spares=spares)
 
 
-READ = saved(
-    rule("struck", "reschedule .25, load .125", "remote"), AGAIN, load_h=0.5, roles=(STATE, READERS)
-)
 SLOW_RULE = rule("all", "reschedule 1", "remote", scopes=("back",))
 GOES_BACK = [
     life("to the step begun", to_a_step(To.STEP_BEGUN), "3.5 node 0", lost=0.5, regroup=0.25),
@@ -386,18 +298,16 @@ GOES_BACK = [
     life("all shards may go back while the progress stays",
          saved(rule("shards", "load", "remote"), AGAIN, load_h=0.5), "5 node 2",
          load=0.5, stale=[(5, slot, 4) for slot in range(4)]),
-    life("a reader loads nothing where the struck alone go back", READ, "5 node 4",
-         reschedule=0.25),
+    life("a reader loads nothing where the struck alone go back",
+         saved(rule("struck", "reschedule .25, load .125", "remote"), AGAIN, load_h=0.5,
+               roles=(STATE, READERS)), "5 node 4", reschedule=0.25),
     life("a rule for some roles does not hold where another is struck, too", for_roles("state"),
          "5 node 0 4", lost=1, reschedule=1),
-    life("it does where all are of its roles", for_roles("trainers", "state"),
-         "5 node 0 4", regroup=0.5, stale=[(5, 0, 4)]),
     # the trainer waits from 5 on, and has the node of slot 0 at 6.5; slot 0 has its node at 7
     life("a slot that waits for a node is of no role that counts", for_roles("state", spares=0),
          "5 node 4 repair 2, 5.5 node 0 4 repair 1",
          lost=1, wait=2, reschedule=0.5, stale=[(4, 0, 4)]),
 ]  # fmt: skip
-test_who_goes_back = lived(GOES_BACK)
 
 # --------------------------------------------------------------------------- overlapping failures
 
@@ -432,14 +342,10 @@ OVERLAPPING = [
          job(rule("nobody", "detect, reschedule 1"), AGAIN), "3 node 0, 3.5 node 1",
          detect=0.5, reschedule=1.25),  # until 4.25 and 4.75; detection .25 h each
 ]  # fmt: skip
-test_overlapping_failures = lived(OVERLAPPING)
 
 # --------------------------------------------------------------------------- loads that share
 
 LINK = Storage(4.0, shard_bytes=4.0)  # an hour for a shard alone
-LOADS = rule("struck", "load", "remote")
-BESIDE = rule("struck", "load~", "remote", speed_meanwhile=0.5)
-STRUCK_OR_ALL = (replace(LOADS, scopes=("struck",)), rule("all", "load", "remote"))
 
 
 def sharing(*rules: Rule, link: Storage = LINK, **how) -> SimulatedJob:
@@ -455,37 +361,28 @@ OWN_LINK = saved(
     elastic=Elastic("state", (1.0, 0.75, 0.5, 0.25)),
 )  # fmt: skip
 SHARED = [
-    life("a server has a bandwidth of its own", sharing(LOADS, link=Storage(4.0, 1.0, 4.0)),
-         "5 node 0 1", load=4, stale=stale(0, 1)),
+    life("a server has a bandwidth of its own",
+         sharing(rule("struck", "load", "remote"), link=Storage(4.0, 1.0, 4.0)), "5 node 0 1",
+         load=4, stale=stale(0, 1)),
     # it loads until 7.5
-    life("a shard is taken back again as it loads", sharing(BESIDE),
+    life("a shard is taken back again as it loads",
+         sharing(rule("struck", "load~", "remote", speed_meanwhile=0.5)),
          "5 node 0 1, 6 node 0", degraded=1.25, stale=[(5, 0, 4), (5, 1, 4), (5.5, 0, 4)]),
-    life("a shard is taken back again, and the others go on faster",
-         sharing(rule("struck", "regroup .5, load", "remote")), "5 node 0 1, 6 node 0",
-         regroup=1, load=1.75, stale=stale(0, 1, 0)),
-    # 1 byte of each of 4 shards by 6; with the others 3 until 12, and theirs 1 until 13
-    life("all go back, and all of them again", sharing(*STRUCK_OR_ALL),
-         "5 node 0, 6 struck 0 1 2 3", lost=1, load=8, stale=stale(0, 1, 2, 3, progress_h=4)),
     life("a load of no bytes is none to go on for",
          sharing(rule("nobody", "regroup .25", scopes=("process",)),
                  rule("all", "reschedule 1, load, rebuild 2", "remote"),
                  link=Storage(4.0, shard_bytes=0.0)),
          "3 node 0, 3.5 process 0", lost=3, reschedule=0.5, regroup=0.25),
-    # the second takes 1 + 2 + 1 h; so does the first, unless it has not begun to load
-    *(life(f"a load over no link is left out as well but not cut short: {at_h}", OWN_LINK,
-           f"5 node 0, {at_h} node 1", degraded=(hours + 4) * 0.25,
-           stale=stale(0, 1, 2, 3) + stale(0, 1, 2, 3, progress_h=progress_h))
-      for at_h, hours, progress_h in ((5.5, 2, 5.375), (6.5, 4, 6.125))),
+    life("a load over no link is left out as well but not cut short", OWN_LINK,
+         "5 node 0, 6.5 node 1", degraded=(4 + 4) * 0.25,
+         stale=stale(0, 1, 2, 3) + stale(0, 1, 2, 3, progress_h=6.125)),
 ]  # fmt: skip
-test_loads_under_way_share_the_link = lived(SHARED)
 
 # --------------------------------------------------------------------------- speed, nodes, clocks
 
-AWAY = rule("nobody", "reschedule 2~")
 
-
-def elastic(*speed: float, rules=(AWAY, AGAIN), unit_nodes: int = 1, **how) -> SimulatedJob:
-    return job(*rules, elastic=Elastic("state", (1.0, *speed), unit_nodes), **how)
+def elastic(*speed: float, rules: tuple[Rule, ...], **how) -> SimulatedJob:
+    return job(*rules, elastic=Elastic("state", (1.0, *speed)), **how)
 
 
 TWO_SPEEDS = job(
@@ -499,7 +396,8 @@ GROW = elastic(
 )  # fmt: skip
 SPEEDS = [
     # half speed from 3 to 4 and from 5 to 6, none between
-    life("and stands still beyond the table", elastic(0.5), "3 node 0, 4 node 1",
+    life("and stands still beyond the table",
+         elastic(0.5, rules=(rule("nobody", "reschedule 2~"), AGAIN)), "3 node 0, 4 node 1",
          degraded=1, wait=1),
     # 0.75 from 2 to 3, 0.25 from 3 to 5
     life("of two recoveries the slower one counts", TWO_SPEEDS, "2 process 0, 3 node 1",
@@ -512,51 +410,37 @@ SPEEDS = [
          log="2 failed 0 useful @2; 3.5 save_started save @2.75; 4 stage regroup @2.75; "
              "4.5 save_committed regroup @2.75; 5 resumed useful @2.75"),
 ]  # fmt: skip
-test_speed = lived(SPEEDS)
 
-WAITS = job(rule("nobody", "wait"), AGAIN, spares=0)
-ALL_WAIT = job(from_start("wait, regroup 1"), spares=0)
 NODES = [
     # nodes are back at 5, 12, 7 and 9; that of 7 goes to 0, who asked before, that of 9 to 3
-    life("nodes go to slots in the order in which they asked", WAITS,
+    life("nodes go to slots in the order in which they asked",
+         job(rule("nobody", "wait"), AGAIN, spares=0),
          "1 node 3 repair 4, 2 node 0 repair 10, 6 node 3 repair 1, 6.5 node 0, 8 node 0 repair 1",
          failed=4, wait=11),
-    life("a failure of a slot that waits for a node is missed", ALL_WAIT,
-         "3 node 0 repair 2, 4 node 0", failed=1, lost=3, wait=2, regroup=1),
+    life("a failure of a slot that waits for a node is missed",
+         job(from_start("wait, regroup 1"), spares=0), "3 node 0 repair 2, 4 node 0",
+         failed=1, lost=3, wait=2, regroup=1),
     # one node alone goes to repair: until 6. With a second the first to be back would do, at 4.5
     life("a slot that has lost its node has no further one to lose",
          job(from_start("detect 1, wait"), spares=0), "3 node 0 repair 3, 3.5 node 0",
          lost=3, detect=1.5, wait=1.5),
 ]  # fmt: skip
-test_nodes = lived(NODES)
-
-GROWING = {
-    grows: elastic(
-        0.5,
-        rules=(rule("nobody", f"detect 0, wait~, grow {grows}"), from_start("detect")),
-        spares=0,
-    )
-    for grows in ("0", "2", "1.5", "inf")
-}
 
 
 def grown(grows: str, struck: str, **expected) -> Life:
     """A node is missing, at half the speed, until it is back and the job takes it in."""
-    return life(f"each {grows} h: {struck}", GROWING[grows], struck, **expected)
+    rules = rule("nobody", f"detect 0, wait~, grow {grows}"), from_start("detect")
+    of = elastic(0.5, rules=rules, spares=0)
+    return life(f"taken in each {grows} h: {struck}", of, struck, **expected)
 
 
-test_slots_wait_for_the_job_to_take_them_in = lived(
-    [
-        grown("0", "1 node 0", degraded=0.5),
-        grown("1.5", "1 node 0", degraded=1),
-        grown("inf", "1 node 0, 4 node 1", degraded=9),  # one is, the other isn't
-        # one is, as the job stands still without both from 1.25 to 2
-        grown("inf", "1 node 0, 1.25 node 1", degraded=0.125 + 8.875, wait=0.75),
-    ]
-)
-UPTIME = job(
-    rule("nobody", "reschedule 1~, regroup 2"), AGAIN, clock=Clock.UPTIME, useful_h=6
-)  # fmt: skip
+GROWN = [
+    grown("0", "1 node 0", degraded=0.5),
+    grown("1.5", "1 node 0", degraded=1),
+    grown("inf", "1 node 0, 4 node 1", degraded=9),  # one is, the other isn't
+    # one is, as the job stands still without both from 1.25 to 2
+    grown("inf", "1 node 0, 1.25 node 1", degraded=0.125 + 8.875, wait=0.75),
+]
 CLOCKS = [
     # strikes at the hour 5.5, again at 0.5
     life("uptime", job(AGAIN, clock=Clock.UPTIME), "3 node 0, 3.5 node 1",
@@ -564,17 +448,28 @@ CLOCKS = [
     # at the first time at 3.5
     life("progress", job(AGAIN, clock=Clock.PROGRESS), "3 node 0, 3.5 node 1",
          lost=6.5, reschedule=4),
-    life("on uptime no failure strikes as a stage begins that blocks the job", UPTIME,
+    life("on uptime no failure strikes as a stage begins that blocks the job",
+         job(rule("nobody", "reschedule 1~, regroup 2"), AGAIN, clock=Clock.UPTIME, useful_h=6),
          "2 node 0, 3 node 1", regroup=4),
     # the clock stands still as 4 h are reached, and goes on with the work
     life("on the clock of progress no failure ages in a save",
          replace(OVERLAP, clock=Clock.PROGRESS), "4 back 0, 6 nobody 1",
          save=1, detect=0.5, load=1.5, regroup=1),
 ]  # fmt: skip
-test_failures_age_on_their_clock = lived(CLOCKS)
 
-STANDS_STILL = {"finished": False, "useful_h": 3, "wait": 997}
+
+def each_hour(down_h: float, n: int, **expected) -> Life:
+    """A failure after each hour of work, which stops the job."""
+    struck = [ScopedFailure((down_h + 1) * i, (0,), 1, (1.0,)) for i in range(1, n + 1)]
+    return life(f"after 5,000 failures a job has to get on: {down_h} h for each of work",
+                job(rule("nobody", f"reschedule {down_h}"), AGAIN, useful_h=6000), struck,
+                **expected)  # fmt: skip
+
+
 ENDS = [
+    each_hour(7, 5992, reschedule=7 * 5992),
+    each_hour(11, 6000, failed=5000, finished=False, useful_h=5012, reschedule=11 * 5000),
+
     # going on at 5; 1 h is lost for good
     life("at a horizon", job(AGAIN, horizon_h=7), "3 node 0", useful_h=2, lost=3, reschedule=2),
     life("a job whose work is all lost at its horizon has not finished",
@@ -582,72 +477,23 @@ ENDS = [
          finished=False, useful_h=8, reschedule=1),
     life("a job that stands still does so to the end",
          elastic(rules=(rule("nobody", "wait"), AGAIN), spares=0), "3 node 0 repair 1000000",
-         **STANDS_STILL),
+         finished=False, useful_h=3, wait=997),
     life("a thousand failures without work between them are enough", job(AGAIN),
          [ScopedFailure(0.5 + n / 1024, (0,), 1, (1.0,)) for n in range(2000)],
          failed=1000, finished=False, useful_h=0.5, reschedule=1000 / 1024),
 ]  # fmt: skip
-test_ends = lived(ENDS)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("down_h", "finishes"), [(11.0, False), (7.0, True)])
-def test_after_five_thousand_failures_a_job_has_to_get_on(
-    engine: str, down_h: float, finishes: bool
-) -> None:
-    """12 hours for each hour of work are too many, 8 are not."""
-    of = job(rule("nobody", f"reschedule {down_h}"), AGAIN, useful_h=6000)
-    struck = [ScopedFailure((down_h + 1) * n, (0,), 1, (1.0,)) for n in range(1, 6001)]
-    found = ran(engine, of, struck, draws_of(of))
-    assert found.finished == finishes
-    assert finishes or found.n_failures == 5000
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_costs_that_vary_are_asked_for_by_name_and_number(engine: str) -> None:
-    """Failures at progress 5 h, in the save of 4 h and in that of 8 h, with what they take."""
-    varying = Exponential(0.25)
-    tier = Tier("remote", Medium.REMOTE, Outside(), "state", load=varying)
-    back = rule("all", "detect, regroup, load", "remote")
-    back = replace(
-        back, stages=(back.stages[0], replace(back.stages[1], cost=varying), back.stages[2])
-    )
-    scopes = (Scope("gpu", Reach.GPU, varying),)
-    of = job(back, tiers=(tier,), captures=(replace(saves("remote", 4), stall=varying),))
-    of = replace(of, scopes=scopes, clock=Clock.PROGRESS)
-    draws = draws_of(of, seed=7)
-    found = ran(engine, of, failures("5 gpu 0, 9 gpu 0", ["gpu"]), draws)
-
-    def hours(name: str, n: int = 2) -> float:
-        return sum(draws.of(0).hours(name, number) for number in range(n))
-
-    parts = dict(zip(of.policy.parts, found.hours, strict=True))
-    assert parts == pytest.approx(
-        {
-            "lost": 1 + 1,
-            "save": hours("stall/remote"),
-            "detect": hours("detect/gpu"),
-            "regroup": hours("stage/0/1"),
-            "load": hours("load/remote"),
-        }
-    )
 
 
 # --------------------------------------------------------------------------- strategies
 
-TRANSFER = {"save_h": Transfer(), "load_h": Transfer(), "storage": Storage(8.0, shard_bytes=1.0)}
+
+def in_parts(save_h: float) -> SimulatedJob:
+    return job_of(PARTIAL, 2, SubSaves("mfu", fraction=0.5), useful_h=4, save_h=save_h)
 
 
-HALVES = SubSaves("mfu", fraction=0.5)
-
-
-def in_parts(useful_h: float = 4, sub_saves: SubSaves = HALVES, **how):
-    return job_of(PARTIAL, 2, sub_saves, useful_h=useful_h, **how)
-
-
-def waited(*slots: int, at_h: float = 3, **more: float):
+def waited(*slots: int) -> dict[str, Any]:
     """All wait for a replacement."""
-    return {"detect": 0.5, "reschedule": 1.5, "stale": [(at_h, slot, 0) for slot in slots], **more}
+    return {"detect": 0.5, "reschedule": 1.5, "stale": [(3, slot, 0) for slot in slots]}
 
 
 STRATEGIES = [
@@ -666,29 +512,18 @@ STRATEGIES = [
              "3.5 reverted 1 reschedule @3; 3.5 reverted 2 reschedule @3; 4.5 stage load @3; "
              "4.75 resumed useful @3; 5.75 save_started save @4; 6.25 save_committed useful @4; "
              "8.25 save_started save @6; 8.75 save_committed over @6; 8.75 finished over @6"),
-    # the half that was lost, and two whole ones
-    life("a struck save is tried again",
-         job_of(PARTIAL, 2, useful_h=4, save_h=1, reschedule_h=1), "2.5 node 0",
-         save=2.5, reschedule=1, stale=[(2, 0, 0)]),
-    # at once, and the grid is kept
-    life("a save in the background holds what there was at its start",
-         job_of(PARTIAL, 2, useful_h=6, save_h=0.25, background_h=1), "3 node 0, 3.75 node 0",
-         save=0.25 * 6 + 1, stale=[(2.75, 0, 0), (3.25, 0, 0)], saves=3,
-         log="2 save_started save @2; 2.25 save_resumed useful @2; 3 save_abandoned save @2.75"),
     life("with the last trainer all shards go back",
          job_of(PARTIAL, 2, useful_h=6, n_trainers=2, load_h=5, reschedule_h=1),
          "3 node 4, 3.5 node 5", reschedule=1.5, load=5, stale=[(3, slot, 2) for slot in range(4)]),
-    life("all who save or load together share the bandwidth",
-         job_of(FULL, 2, useful_h=4, **TRANSFER), "3 node 0", lost=0.5, save=1, load=0.5),
     # sub-saves
-    life("each costs its share and the one that ends the interval counts", in_parts(save_h=0.5),
+    life("each moves a share of the bytes, and choosing its rows costs extra",
+         job_of(PARTIAL, 2, SubSaves("mfu", 0.25, 0.125), useful_h=8, save_h=Transfer(),
+                storage=Storage(8.0, shard_bytes=1.0)), save=16 * (0.125 + 0.125)),
+    life("each costs its share and the one that ends the interval counts", in_parts(0.5),
          save=1, saves=2,
          log="1 sub_save_started save @1; 1.25 sub_save_committed useful @1; "
              "2.25 save_started save @2; 2.5 save_committed useful @2"),
-    life("choosing rows costs extra each time",
-         in_parts(8, SubSaves("mfu", 0.25, 0.125), save_h=0.5), save=16 * (0.125 + 0.125)),
-    life("a transfer moves a share of the bytes", in_parts(**TRANSFER), save=1),
-    life("one that is struck is tried again as what it was", in_parts(save_h=1),
+    life("one that is struck is tried again as what it was", in_parts(1),
          "1.25 node 0, 3 node 1", save=2.5, saves=2, stale=[(1, 0, 0), (2, 1, 0)],
          log="1 sub_save_started save @1; 1.25 save_abandoned save @1; 1.25 failed 0 save @1; "
              "1.25 reverted 0 save @1; 1.25 sub_save_started save @1"),
@@ -697,21 +532,22 @@ STRATEGIES = [
          degraded=0.5,
          log="0 started useful @0; 3 failed 4 useful @3; 5 replaced 4 useful @4.5; "
              "10.5 finished over @10"),
-    # half an hour of the two was the save
-    life("a save goes on while a trainer is replaced and is no slower",
-         in_step(interval_h=6, save_h=1), "6.5 node 4", save=1, degraded=1.5 / 4, saves=1),
-    # a trainer is away, but for 1 h all stand
-    life("an embedding server stalls all, and nothing is slow meanwhile", in_step(),
-         "3 node 4, 4 node 0", degraded=0.25, **waited(0, at_h=3.75)),
-    *(life(f"full recovery rolls all back whoever fails: {slot}", in_step(how=FULL, interval_h=2),
-           f"3 node {slot}", lost=1, detect=0.5, reschedule=1.5) for slot in (4, 8)),
     life("the last trainer is waited for and begins with the central copy", in_step(n_trainers=1),
          "3 node 4", **waited()),
     life("without sync servers its loss reverts everything", in_step(n_sync_ps=0, n_trainers=1),
          "3 node 4", **waited(0, 1, 2, 3)),
     life("a sync server costs nothing", in_step(), "3 node 8"),
 ]  # fmt: skip
-test_strategies = lived(STRATEGIES)
+ALL = (
+    *SAVES, *PARTS, *CYCLES, *SURVIVES, *SHRUNK, *GRIDS, *ROUNDED, *NOTICES, *GOES_BACK,
+    *OVERLAPPING, *SHARED, *SPEEDS, *NODES, *GROWN, *CLOCKS, *ENDS, *STRATEGIES,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("life", ALL, ids=[life.name for life in ALL])
+def test_a_life(engine: str, life: Life) -> None:
+    check(engine, life)
 
 
 @pytest.mark.parametrize("engine", ["simpy", "loop"])
@@ -719,5 +555,5 @@ def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count(engine: 
     job = job_of(PARTIAL, 8)
     struck = failures("2 node 0, 5 node 0, 6 node 1, 9 node 0")
     stale = ran(engine, job, struck, draws_of(job)).stale
-    assert [one.progress_h - one.content_h for one in stale] == [2, 5, 6, 1]
-    assert [one.progress_h - one.fresh_h for one in stale] == [2, 3, 6, 1]
+    assert [shard.progress_h - shard.content_h for shard in stale] == [2, 5, 6, 1]
+    assert [shard.progress_h - shard.fresh_h for shard in stale] == [2, 3, 6, 1]

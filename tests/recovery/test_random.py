@@ -13,7 +13,7 @@ from tests.engines import ENGINES, assert_same_outcome, draws_of, logged, ran
 from tests.recovery.random_policies import CASES, on_grid, random_case
 
 N_AT_ONCE = 14  # cases of a test
-QUICK, ALL = 3, 48  # tests of each of 6 kinds: 252 and 4,032 cases
+QUICK, ALL = 3, 48  # tests of each of 7 kinds: 294 and 4,704 cases
 ONCE_WRONG = {
     "random": (500_382, 703_900),  # two saves due at the end; a shrunk ring without its holders
     "together": (500_204,),
@@ -36,8 +36,8 @@ def require_agreement(kind: str, seed: int) -> None:
     assert expected.useful_h + sum(expected.hours) == pytest.approx(expected.wall_h, abs=1e-6)
     assert min(expected.hours, default=0.0) >= 0.0
     for engine in ("simpy", "loop"):
-        found = ran(engine, job, failures, draws)
-        assert_same_outcome(found, expected, (kind, seed, engine))
+        outcome = ran(engine, job, failures, draws)
+        assert_same_outcome(outcome, expected, (kind, seed, engine))
 
 
 @pytest.mark.parametrize("chunk", chunks(QUICK, ALL))
@@ -61,8 +61,8 @@ def test_rounding_decides_nothing(chunk: int) -> None:
         expected = ran("naive", job, failures, draws_of(job, seed))
         job, failures = on_grid(seed, unit_h=1.1)
         for engine in ENGINES:
-            found = ran(engine, job, failures, draws_of(job, seed))
-            assert_same_outcome(found, expected, (seed, engine), times=1.1)
+            outcome = ran(engine, job, failures, draws_of(job, seed))
+            assert_same_outcome(outcome, expected, (seed, engine), times=1.1)
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -10,12 +11,9 @@ import pytest
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome
 from cprsim.records import (
     PARTS,
-    Activity,
     Cluster,
     CostBreakdown,
     Decision,
-    EventKind,
-    EventLog,
     Holds,
     Role,
     ShardLoss,
@@ -24,17 +22,12 @@ from cprsim.recovery.policy import (
     RELOAD,
     RESTART,
     ROLL_BACK,
-    Policy,
-    Reverts,
-    Rule,
-    Stage,
-    StageKind,
     Tax,
-    To,
 )
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
 from cprsim.results.run import Result, write_result
+from tests.engines import job_of, logged
 from tests.making import paper_policy
 
 CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))
@@ -65,22 +58,9 @@ def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
     return StrategyOutcome(policy, costs, lost)
 
 
-def log():
-    """A job of 10 h without failures."""
-    return EventLog(
-        replication=np.zeros(2, np.int64),
-        at_h=np.array([0.0, 10.0]),
-        kind=np.array([EventKind.STARTED, EventKind.FINISHED]),
-        activity=np.array([Activity.USEFUL, Activity.OVER]),
-        progress_h=np.array([0.0, 10.0]),
-        slot=np.array([-1, -1]),
-    )
-
-
 def taxed(nodes=3.0, memory=0.5):
     """A recovery system that takes nodes and memory all the time."""
-    rules = (Rule(Reverts.ALL, (Stage(StageKind.DETECT),), To.START),)
-    return Policy("taxed", rules, tax=Tax(nodes=nodes, memory=memory), interval_rule="taxed")
+    return replace(NONE, name="taxed", tax=Tax(nodes=nodes, memory=memory))
 
 
 @pytest.fixture
@@ -100,7 +80,7 @@ def outcome():
 
 @pytest.fixture
 def logbook():
-    return dict.fromkeys(("full", "cpr"), log())
+    return dict.fromkeys(("full", "cpr"), logged(job_of(ROLL_BACK), []))
 
 
 @pytest.fixture

@@ -36,16 +36,11 @@ def test_what_is_written_reads_back(write, outcome):
 
 
 def test_whatever_decides_a_result_decides_its_folder():
-    some = [
-        Identity("made up", "seed: 1\n", {}),
-        Identity("made up", "seed: 2\n", {}),
-        Identity("made up", "seed: 1\n", {"trace.csv": "abc"}),
-        Identity("made up", "seed: 1\n", {}, replay=17),
-    ]
-    assert len({one.folder_name for one in some}) == len(some)
+    what = (("seed: 1", {}), ("seed: 2", {}), ("seed: 1", {"a.csv": "abc"}), ("seed: 1", {}, 17))
+    assert len({Identity("made up", *parts).folder_name for parts in what}) == len(what)
 
 
-@pytest.mark.parametrize("name", ["../../etc", "a b/c", ".hidden", "ü", "", "x" * 500])
+@pytest.mark.parametrize("name", ["../../etc", ".hidden", "ü", "x" * 500])
 def test_folder_names_are_safe(name):
     assert re.fullmatch(r"[\w-][\w.-]{0,59}", safe_name(name), re.ASCII)
 
@@ -62,41 +57,18 @@ def say(folder: Path, **changed) -> None:
     (folder / "manifest.json").write_text(json.dumps(rest), "utf-8")
 
 
-def change(name: str):
-    """Another last byte."""
-    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-1] + b"?")
-
-
-def lists(name: str):
-    """One more file in the manifest, with its true digest."""
-
-    def listing(folder: Path) -> None:
-        (folder / "below").mkdir()
-        for path in (folder.parent / "secret.txt", folder / "below" / "secret.txt"):
-            path.write_text("secret")
-        files = json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
-        there = name.format(folder=folder)
-        sha256 = hashlib.sha256((folder / there).read_bytes()).hexdigest()
-        say(folder, files={**files, there: {"sha256": sha256, "bytes": 6}})
-
-    return listing
-
-
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
         (lambda folder: (folder / "manifest.json").unlink(), "no finished result: it has no man"),
         (lambda folder: (folder / "losses.parquet").unlink(), "damaged: losses.parquet is missing"),
-        *((change(name), f"damaged: {name} differs") for name in
-          ("replications.parquet", "summary.csv", "job.json")),
+        (lambda folder: (folder / "job.json").write_text("?"), "damaged: job.json differs"),
         *((lambda folder, text=text: (folder / "manifest.json").write_text(text), "is no manifest")
-          for text in ("", "{", "[]", "null", 100_000 * "[")),
+          for text in ("{", "[]", 100_000 * "[")),
         *((lambda folder, found=found: say(folder, format=found), "this cprsim reads 3")
-          for found in (0, 2, 99, "3", None, True, [3], 3.5)),
+          for found in (2, "3")),
         (lambda folder: say(folder, files={}), "it lists no file"),
-        *((lists(name), "is no file of this folder") for name in
-          ("../secret.txt", "{folder}/../secret.txt", "below/secret.txt",
-           "../{folder.name}/job.json")),
+        (lambda folder: say(folder, files={"../secret.txt": {}}), "is no file of this folder"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_folder_is_said(write, harm, said):

@@ -8,7 +8,6 @@ from math import isnan
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -72,14 +71,6 @@ def test_means_over_the_lucky_replications_alone_are_not_given():
     assert found["cpr"]["save"].mean == pytest.approx(0.1)
 
 
-def test_the_order_of_strategies_changes_no_number(outcome):
-    turned = replace(outcome, strategies=outcome.strategies[::-1])
-    found = [
-        summarise(one).set_index(["strategy", "quantity"]).sort_index() for one in (turned, outcome)
-    ]
-    pd.testing.assert_frame_equal(*found, check_exact=True)
-
-
 def test_differences_within_a_run_are_paired(outcome):
     table = differences(replication_rows(outcome), outcome.cluster.n_nodes, "full")
     overhead = table[table["quantity"] == "overhead_fraction"].iloc[0]
@@ -99,9 +90,8 @@ def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
     found = percentiles(np.arange(10.0))
     assert np.isnan(found.at[99, "high"])
     assert np.isnan(found.at[1, "low"])
-    assert found.at[50, "value"] == 4.5
-    assert found.at[50, "low"] == 1.0  # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
-    assert found.at[50, "high"] == 8.0
+    # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
+    assert found.loc[50].tolist() == [4.5, 1.0, 8.0]
 
 
 def test_the_interval_of_a_percentile_covers_it_as_often_as_it_says():

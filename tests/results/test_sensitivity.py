@@ -10,12 +10,10 @@ import pytest
 
 from cprsim.results.sensitivity import N_DRAWS, sensitivity
 from cprsim.scenario.job import Values
-from cprsim.scenario.reading import load_scenario
-from tests.making import small_scenario
 
 
 @pytest.fixture
-def drawn(tmp_path):
+def drawn():
     """The joint draws of one unknown input."""
 
     def draws_of(*written: Any, unit: str = "") -> list[Any]:
@@ -25,11 +23,9 @@ def drawn(tmp_path):
             asked.append([changes["key"] for changes in all_changes])
             return {"a": np.ones(len(all_changes)), "b": np.full(len(all_changes), 2.0)}
 
-        path = tmp_path / "scenario.yaml"
-        path.write_text(small_scenario(), "utf-8")
         numbers = tuple(float(str(one).removesuffix(unit)) for one in written)
         unknown = {"key": Values(written, numbers, unit)}
-        found = sensitivity(load_scenario(path), "a", costs_of, unknown)
+        found = sensitivity(unknown, "a", costs_of, 1)
         assert (found.share, found.n_draws, dict(found.others)) == (1.0, N_DRAWS, {})
         assert asked[0] == list(written)
         return asked[1]

@@ -26,8 +26,8 @@ from tests.making import paper_policy
 SAID = [
     # about three digits
     *((significant, (value,), text) for value, text in (
-        (0, "0"), (1e-12, "0"), (0.0004, "0.0004"), (1.434, "1.43"), (9.996, "10.0"),
-        (99.96, "100"), (-5.0, "-5.00"), (1661.1, "1,661"), (nan, "–"),
+        (1e-12, "0"), (0.0004, "0.0004"), (1.434, "1.43"), (9.996, "10.0"), (99.96, "100"),
+        (-1661.1, "-1,661"), (nan, "–"),
     )),
     # those of the interval; none where it is exact
     (with_interval, (10.23, 0.613), "10.2 ± 0.6"),
@@ -35,10 +35,7 @@ SAID = [
     (with_interval, (1661.1, 1234.5), "1,661 ± 1,234"),
     (with_interval, (5.0, 0.0), "5.00"),
     (with_ends, (0.0025, 0.0021, 0.0029), "0.0025 (0.0021 to 0.0029, 95 % interval)"),
-    (suited, (0.0025, 0.0021, 0.0029), ("0.0025", "0.0021", "0.0029")),
     (ten_thousandths, (0.00027, 0.00008), "2.70 ± 0.80"),
-    (ten_thousandths, (0.5, 0.123445), "5,000 ± 1,234"),
-    (ten_thousandths, (0.0, 0.0), "0"),
     # a small portion is not shown as nothing
     *((portion, (value,), text) for value, text in (
         (0.1, "0.1000"), (0.0, "0.0000"), (3.2e-5, "3e-05"), (nan, "–"),
@@ -72,10 +69,7 @@ def test_no_digit_of_the_half_width_is_lost(value, half):
         (2.05, None, "every 2.05 h"),
         (inf, None, "no saves"),
         (60.0, None, "60 h: no saves"),
-        (50.0, None, "50 h: no saves"),
-        (2.05, SubSaves("mfu"), "every 2.05 h"),
         (60.0, SubSaves("mfu"), "12.5 % of the rows every 7.5 h"),
-        (50.0, SubSaves("mfu"), "12.5 % of the rows every 6.25 h"),
         (600.0, SubSaves("mfu"), "600 h: no saves"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Every kind of wrong scenario: the line, the key and what would be right."""
+"""Every kind of wrong scenario, and files that are none: line, key and what would be right."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ from tests.scenario.writing import changed, problems, write
 ONE_WRONG = {
     "unknown key": (("  trainers: 20", "  trainer: 20"), 4, "cluster.trainer", "`trainers`"),
     "missing unit": (("useful: 50 h", "useful: 50"), 2, "job.useful", "write its unit"),
-    "missing unit in text": (('3 min', '"3"'), 11, "costs.load", "has no unit"),
-    "wrong unit": (("load: 3 min", "load: 3 GB"), 11, "costs.load", "no unit of a time"),
     "negative": (("useful: 50 h", "useful: -50 h"), 2, "job.useful", "between 1 s and 100000 h"),
-    "NaN": (("useful: 50 h", "useful: .nan"), 2, "job.useful", "is a bare number"),
     "no kind": (
         ("kind: injected, ", ""), 7, "failures.kind",
         "job, node, correlated, injected, trace"),
-    "instant without unit": (("count: 5", "at: [3]"), 7, "failures.at.0", "write its unit"),
     "transfer without storage": (
         ("storage: {bandwidth: 25 Gbit/s}\n", ""), 9, "costs.save", "needs `storage"),
     "transfer without bytes": (
@@ -62,28 +58,47 @@ def test_all_wrong_things_come_at_once_in_the_order_of_the_file(tmp_path: Path) 
     assert all(p.place.file == path for p in found)
 
 
-def test_rules_between_sections_that_are_right_come_with_what_is_wrong_in_others(
-    tmp_path: Path,
-) -> None:
-    """But not what follows from a section that is wrong, or from a key that may be one."""
-    text = changed(("together: 4", "together: 19"), ("load: 3 min", "load: 3"))
-    at = [(p.place.line, p.key) for p in problems(write(tmp_path, text))]
-    assert at == [(7, "failures.together"), (11, "costs.load")]
-    scopes = changed(("together: 4", "together: 19")) + "scopes: [{share: 1}]\n"
-    keys = [p.key for p in problems(write(tmp_path, scopes))]
-    assert keys == ["failures.together", "scopes.0.name"]
-    text = changed(("trainers: 20", "trainer: 20"), ("together: 4", "together: 19"))
-    assert [p.key for p in problems(write(tmp_path, text))] == ["cluster.trainer"]
-    text = changed(("storage:", "storages:"))
+def test_rules_between_sections_come_once_each_section_is_right(tmp_path: Path) -> None:
+    text = changed(("together: 4", "together: 19"), ("  load: 3 min", "  load: transfer"))
+    text = text.replace("storage: {bandwidth: 25 Gbit/s}\n", "")
+    keys = [p.key for p in problems(write(tmp_path, text))]
+    assert keys == ["failures.together", "costs.save", "costs.load"]
+    text = changed(("together: 4", "together: 19"), ("storage:", "storages:"))
     assert [p.key for p in problems(write(tmp_path, text))] == ["storages"]
-
-
-def test_a_role_that_is_not_there_is_one_problem_not_two(tmp_path: Path) -> None:
-    path = write(tmp_path, changed(("together: 4", "together: 4, role: reader")))
-    assert len(problems(path)) == 1
 
 
 def test_a_problem_stays_on_one_line_whatever_the_value(tmp_path: Path) -> None:
     path = write(tmp_path, changed(("load: 3 min", r'load: "3\n\e[31m min"')))
     (found,) = problems(path)
     assert str(found).isprintable()
+
+
+NO_SCENARIO = {
+    "empty": (b"", None, "is empty"),
+    "a list": (b"- 1\n- 2\n", 1, "is not a mapping"),
+    "broken YAML": (b"job: {useful: 50 h}\ncosts: {save: 1 h\nx", 3, "is not valid YAML"),
+    "unquoted variable in braces": (b"job: {{x}: 1}", 1, "key must be plain text"),
+    "two documents": (b"job: {}\n---\njob: {}\n", 2, "is not valid YAML"),
+    "Latin-1": (b"name: caf\xe9", None, "'utf-8' codec can't decode"),
+    "binary": (bytes(range(1, 128)), None, "special characters are not allowed"),
+    "alias of itself": (b"a: &a [*a]", None, "nested too deeply, or in itself"),
+    "deep lists": (b"[" * 100_000, None, "nested too deeply"),
+    "50 MB": (b"x" * 50_000_000, None, "has more than 500000 bytes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "line", "hint"), NO_SCENARIO.values(), ids=list(NO_SCENARIO))
+def test_what_is_no_scenario_says_so(
+    tmp_path: Path, content: bytes, line: int | None, hint: str
+) -> None:
+    path = write(tmp_path, content)
+    found = problems(path)
+    assert found[0].place.file == path
+    assert found[0].place.line == line
+    assert hint in found[0].message
+
+
+def test_paths_that_are_no_file(tmp_path: Path) -> None:
+    assert "No such file" in problems(tmp_path / "none.yaml")[0].message
+    assert "cannot be read: Is a directory" in problems(tmp_path)[0].message
+    assert "cannot be read" in problems(tmp_path / ("x" * 5000))[0].message

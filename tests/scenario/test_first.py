@@ -35,7 +35,7 @@ failures:
 """
 KINDS = (RECOMMENDER, LLM)
 NODES = {RECOMMENDER: ("1", "12", "0+3"), LLM: ("1", "3", "128")}
-FAILURES = ("28 h", "1 s", "20 yr per node", "10 min per node", "unknown", "a fit")
+FAILURES = ("28 h", "10 min", "20 yr per node", "40 h per node", "unknown", "a fit")
 SAVES = ("unknown", "30 min, 2 min", "unknown, 100 ms", "1 s, unknown")
 CASES = [
     (kind, nodes, failures, saves)
@@ -92,29 +92,16 @@ def test_the_state_in_all_is_dealt_out_and_what_nobody_says_is_guessed(kind: str
     assert n_assumed(first_scenario(job, "x")) == n_assumed(text) + 3
 
 
-def test_whatever_was_not_given_is_marked() -> None:
-    given = first_scenario(known(RECOMMENDER, "8+4", "28 h", "30 min, 2 min"), "x")
-    unknown = first_scenario(known(RECOMMENDER, "12", "unknown", "unknown"), "x")
-    assert n_assumed(unknown) == n_assumed(given) + 3  # two roles and the cost of a save
-    assert "cpr (recalled;" in unknown
-    assert "cpr (recalled;" not in given
-
-
 @pytest.mark.parametrize(
     ("case", "said"),
     [
         ((LLM, "8+4", "1 h", "unknown"), "--nodes: '8+4' is no number of nodes"),
         ((RECOMMENDER, "4+0", "1 h", "unknown"), "8+4"),
-        ((RECOMMENDER, "1e3", "1 h", "unknown"), "8+4"),
         ((LLM, "100001", "1 h", "unknown"), "1 to 100000"),
-        ((LLM, "128x8", "1 h", "unknown"), "a whole number"),
         ((LLM, "3", "28", "unknown"), "--failures: '28' has no unit"),
         ((LLM, "3", "log.csv", "unknown"), "the name of a log that is there"),
-        ((LLM, "3", "-3 h", "unknown"), "out of range"),
-        ((LLM, "3", "per node", "unknown"), "is not a time"),
         ((LLM, "3", "1 h", "30 min"), "'30 min, 2 min'"),
         ((LLM, "3", "1 h", "0 s, 2 min"), "--saves: '0 s' is out of range"),
-        ((LLM, "3", "1 h", "1 h, 2"), "has no unit"),
     ],
 )
 def test_what_is_wrong_is_refused_with_what_would_be_right(case, said) -> None:

@@ -39,7 +39,6 @@ def test_a_name_with_dots_is_found() -> None:
     ("override", "where", "hint"),
     [
         ("costs.save=5", "--set costs.save: costs.save:", "write its unit"),
-        ("costs.sav=5 s", "--set costs.sav: costs.sav:", "`save`"),
         ("cots.save=5 s", "--set cots.save: cots:", "`costs`"),
         ("costs.load.mean=5 s", "--set costs.load.mean:", "not a section"),
         ("recovery.cpr.target_pls=2", "--set recovery.cpr.target_pls: recovery.1.", "equal to 1"),
@@ -47,11 +46,8 @@ def test_a_name_with_dots_is_found() -> None:
         ("recovery.7.target_pls=2", "--set recovery.7.target_pls:", "0 to 1"),
         ("failures.together=19", "--set failures.together: failures.together:", "has 18"),
         ("costs.load=[1", "--set costs.load:1:", "is not valid YAML"),
-        ("costs.save={stall: 1 s, stall: 2 s}", "--set costs.save:1: stall:", "twice"),
         ("costs.save", "--set costs.save:", "KEY=VALUE"),
-        ("=5", "--set =5:", "KEY=VALUE"),
         ("costs..save=5 s", "--set", "KEY=VALUE"),
-        ("costs.load=" + "[" * 5000, "--set costs.load:", "nested too deeply"),
     ],
 )
 def test_a_wrong_override_names_itself(override: str, where: str, hint: str) -> None:

@@ -8,34 +8,28 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
-from cprsim.kernel.shape import PRESETS
-from cprsim.scenario.cluster import tables_bytes
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.schema import json_schema
-from tests.scenario.writing import GOOD_TEXT, changed, load, write
+from cprsim.scenario.yaml_text import read_yaml
+from tests.making import SCENARIOS
+from tests.scenario.writing import GOOD_TEXT, load, write
 
-ROOT = Path(__file__).parent.parent.parent
-
-
-KINDS = {
-    "job": "{kind: job, family: exponential, mtbf: 9 h}",
-    "node": "{kind: node, roles: {trainer: {family: exponential, mtbf: 99 h}}}",
-    "correlated": "{kind: correlated, mtbf: 9 h, shape: 1}",
-    "injected": "{kind: injected, count: 1}",
-}
 AT = "failures={kind: injected, clock: wall, at: [60 h, 3 h], servers: "
 TABLES = "cluster={emb_ps: 5, tables: [{rows: 1000, dimension: 16}, {rows: 10, dimension: 8, %s}]}"
 INSIDE: list[tuple[str, dict[str, Any]]] = [
     # one way to say a thing stands for another, or takes its place
     ("job={samples: 7.2e9, throughput: 20000 samples/s}", {"job.useful_h": pytest.approx(100.0)}),
     ("costs.save=90 s", {"costs.save.stall": 90 / 3600, "costs.save.background": None}),
-    ("costs.save={stall: 90 s}", {"costs.save.stall": 90 / 3600, "costs.save.background": None}),
     (TABLES % "bytes_per_value: 2", {"cluster.shard_bytes": (1000 * 16 * 4 + 10 * 8 * 2) / 5}),
     (AT + "[[0], [2, 3]]}", {"failures.servers_at": ((0,), (2, 3)), "failures.n_together": 2}),
     (AT + "[2, 3]}", {"failures.servers_at": (), "failures.named_servers": {"servers": (2, 3)}}),
-    ("cluster.tables=criteo-kaggle", {"cluster.shard_size_bytes": None}),
+    *((f"cluster.tables={preset}", {  # bytes as published, on 18 servers
+        "cluster.shard_size_bytes": None,
+        "cluster.shard_bytes": pytest.approx(published / 18, rel=2e-3)})
+      for preset, published in (("criteo-kaggle", 2.16e9), ("criteo-terabyte", 12.6e9))),
     ("failures.at=[3 h]", {"failures.count": None}),
     ("failures.servers=[2, 5]", {"failures.n_together": 2}),
     ("simulation.precision=0.5 %", {"simulation.replications": None, "simulation.at_most": 100_000,
@@ -46,14 +40,6 @@ INSIDE: list[tuple[str, dict[str, Any]]] = [
     ("failures.at=null", {"": load().scenario}),
     ("costs.save=~;costs.save=1 s", {"costs.save.stall": 1 / 3600}),
     ("costs.load=1 h;costs.load=2 h", {"costs.load": 2.0}),
-    # defaults of each kind of failures
-    (f"failures={KINDS['job']}", {"failures.role": "emb_ps", "failures.together": 1,
-                                  "failures.start": "fresh", "failures.clock": "wall"}),
-    (f"failures={KINDS['node']}", {"failures.start": "stationary", "failures.clock": "wall"}),
-    (f"failures={KINDS['correlated']}", {
-        "failures.frailty": None, "failures.lemons": None, "failures.shocks": None,
-        "failures.start": "stationary", "failures.watched_h": 0.0, "failures.clock": "wall"}),
-    (f"failures={KINDS['injected']}", {"failures.together": 1, "failures.clock": "progress"}),
     # numbers are those of YAML 1.2
     *((f"job={{samples: {number}, throughput: 20000 samples/s}}", {"job.samples": 4e9})
       for number in ("4e9", "4.0e9", "4E+9", "4000000000", "+.4e10")),
@@ -66,49 +52,10 @@ def test_what_is_said_comes_to_this_inside(sets: str, expected: dict[str, Any]) 
     assert {key: attrgetter(key)(made) if key else made for key in expected} == expected
 
 
-def test_what_is_left_out_has_a_default() -> None:
-    text = changed(
-        ("  reschedule: 2 min\n", ""), ("simulation: {seed: 1, replications: 100}\n", "")
-    )
-    made = load(text=text).scenario
-    assert (made.costs.reschedule, made.costs.detect) == (0.0, 0.0)
-    assert (made.simulation.seed, made.simulation.replications) == (1, 1000)
-    costs = json_schema()["$defs"]["CostsSection"]
-    assert "reschedule" not in costs["required"]
-    for name in ("detect", "reschedule"):
-        assert costs["properties"][name]["default"] == 0.0
-        assert costs["properties"][name]["description"].endswith("default 0 s.")
-
-
-@pytest.mark.parametrize(
-    ("preset", "n_rows", "size_gb"),
-    [("criteo-kaggle", 33_762_577, 2.16), ("criteo-terabyte", 49_126_297, 12.6)],
-)
-def test_presets_have_the_published_rows_and_bytes(
-    preset: str, n_rows: int, size_gb: float
-) -> None:
-    assert len(PRESETS[preset].tables.rows) == 26
-    assert sum(PRESETS[preset].tables.rows) == n_rows
-    assert tables_bytes(preset) == pytest.approx(size_gb * 1e9, rel=2e-3)
-    cluster = load("cluster.shard_size=null", f"cluster.tables={preset}").scenario.cluster
-    assert cluster.shard_bytes == tables_bytes(preset) / 18
-
-
 def test_the_name_is_the_files_by_default(tmp_path: Path) -> None:
     text = GOOD_TEXT.replace("name: good\n", "")
     assert load_scenario(write(tmp_path, text, "my job (2).yaml")).scenario.name == "my-job-2"
     assert load_scenario(write(tmp_path, text, "äöü.yaml")).scenario.name == "scenario"
-
-
-def test_places(tmp_path: Path) -> None:
-    loaded = load_scenario(write(tmp_path, GOOD_TEXT))
-    lines = {
-        key: loaded.place(key).line
-        for key in ("", "job.useful", "cluster.emb_ps", "costs.detect", "recovery.full", "nowhere")
-    }
-    assert lines == {"": 1, "job.useful": 2, "cluster.emb_ps": 5, "costs.detect": 9,
-                     "recovery.full": 14, "nowhere": 1}  # fmt: skip
-    assert loaded.place("recovery.cpr.target_pls") == loaded.place("recovery.1.target_pls")
 
 
 def test_aliases_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
@@ -119,53 +66,46 @@ def test_aliases_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
     assert scenario_.costs.reschedule == scenario_.costs.load == 2 / 60
 
 
-# ------------------------------------------------------------------ the JSON Schema
-
-
-def properties(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every key of every section, by `Section.key`."""
-    sections = {"Scenario": schema, **schema["$defs"]}
-    return {
-        f"{name}.{key}": said
-        for name, section in sections.items()
-        for key, said in section.get("properties", {}).items()
-    }
-
-
 def test_every_key_says_what_it_means() -> None:
     """But those of the records of a policy, which docs/recovery.md explains."""
-    said = {key: one.get("description") for key, one in properties(json_schema()).items()}
-    silent = {key.partition(".")[0] for key, words in said.items() if not words}
-    assert silent == {
-        "Tier",
-        "PlacementSection",
-        "Groups",
-        "Capture",
-        "Rule",
-        "Stage",
-        "Elastic",
-        "Tax",
+    silent = {
+        name
+        for name, section in json_schema()["$defs"].items()
+        if any("description" not in key for key in section.get("properties", {}).values())
     }
-
-
-def test_every_quantity_says_how_it_is_written() -> None:
-    def patterns(said: Any) -> list[str]:
-        here = [said["pattern"]] if isinstance(said, dict) and "pattern" in said else []
-        below = said.values() if isinstance(said, dict) else said if isinstance(said, list) else ()
-        return here + [pattern for part in below for pattern in patterns(part)]
-
-    keys = properties(json_schema())
-    for key, unit in {
-        "Job.useful": "months", "Job.throughput": "samples/s", "ClusterSection.shard_size": "GB",
-        "StorageSection.bandwidth": "Gbit/s", "CostsSection.save": "min",
-        "CostsSection.detect": "min",
-        "JobFailures.mtbf": "min", "RecoverySection.interval": "min", "Simulation.precision": "%",
-    }.items():  # fmt: skip
-        assert any(re.search(one, f"2.5 {unit}") for one in patterns(keys[key])), key
+    of_policies = "Tier PlacementSection Groups Capture Rule Stage Elastic Tax"
+    assert silent == set(of_policies.split())
 
 
 def test_the_schema_that_editors_find_is_current() -> None:
-    committed = (ROOT / "scenarios" / "scenario.schema.json").read_text("utf-8")
+    committed = (SCENARIOS / "scenario.schema.json").read_text("utf-8")
     assert json.loads(committed) == json.loads(json.dumps(json_schema())), (
         "bring it up to date: cprsim validate --schema > scenarios/scenario.schema.json"
     )
+
+
+SHIPPED = pytest.mark.parametrize(
+    "path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda path: path.stem
+)
+
+
+@SHIPPED
+def test_editors_find_the_schema_and_accept_the_scenario(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert text.startswith("# yaml-language-server: $schema=scenario.schema.json\n")
+    data, _ = read_yaml(text, path)
+    jsonschema.validate(data, json_schema())
+    assert isinstance(data, dict)
+    assert data["name"] == path.stem
+
+
+@SHIPPED
+def test_every_number_of_job_cluster_and_costs_has_its_source_beside_it(path: Path) -> None:
+    section, bare = "", []
+    for line in path.read_text("utf-8").splitlines():
+        if re.match(r"\w+:", line):
+            section = line.split(":")[0]
+        code, _, comment = line.partition("#")
+        if section in ("job", "cluster", "storage", "costs") and re.search(r":.*\d", code):
+            bare += [line] if not comment.strip() else []
+    assert bare == []

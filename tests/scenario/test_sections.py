@@ -7,30 +7,15 @@ from pathlib import Path
 import pytest
 
 from cprsim.experiments.train_in_step import sync_setting
+from cprsim.in_step.setting import SyncSetting
 from cprsim.records import Stragglers
 from cprsim.scenario.reading import load_scenario
 from tests.making import small_scenario
-from tests.scenario.writing import GOOD_TEXT, changed, problems, write
+from tests.scenario.writing import GOOD_TEXT, changed, load, problems, write
 
-INJECTED = "failures: {kind: injected, count: 5, together: 4}\n"
-CORRELATED = """\
-failures:
-  kind: correlated
-  mtbf: 300 d
-  shape: 0.4
-  frailty: {shape: 0.8}
-  lemons: {share: 12 %, factor: 5.5}
-  shocks:
-    every: 280 h
-    sizes: {2: 20, 8: 5}
-    nodes: 400
-  start: fresh
-  watched: 349 d
-"""
-PIECES = """\
-failures: {kind: job, family: piecewise, ages: [0 h, 2 h], hazards: [1 failures/d, 9 failures/year]}
-"""
-TRACE = "failures: {kind: trace, format: infinitehbd, nodes: 400, file: t.json}\n"
+INJECTED = "injected, count: 5, together: 4"
+SHOCKS = "shocks: {every: 280 h, sizes: {2: 20}, nodes: 400}"
+PIECES = "ages: [0 h, 2 h], hazards: [1 failures/d, 9 failures/year]"
 SYNC = """\
 sync:
   algorithm: fr-easgd
@@ -67,9 +52,9 @@ JOB = "failures={kind: job, family: "
 NODE = "failures={kind: node, roles: "
 BASES = {
     "good": GOOD_TEXT,
-    "correlated": changed((INJECTED, CORRELATED)),
-    "pieces": changed((INJECTED, PIECES)),
-    "trace": changed((INJECTED, TRACE)),
+    "correlated": changed((INJECTED, f"correlated, mtbf: 300 d, shape: 0.4, {SHOCKS}")),
+    "pieces": changed((INJECTED, f"job, family: piecewise, {PIECES}")),
+    "trace": changed((INJECTED, "trace, format: infinitehbd, nodes: 400, file: t.json")),
     "sync": GOOD_TEXT + SYNC,
     "shards": changed(("  shard_size: 50 GB\n", SHARDS)),
     "roles": ROLES,
@@ -77,17 +62,13 @@ BASES = {
 }
 WRONG = {
     "good": {
-        "cluster.emb_ps=0": ("", "at least 1"),
-        "cluster.trainers=-1": ("", "or equal to 0"),
         "cluster.others={trainer: 2}": ("cluster.others.trainer", "choose another"),
-        "cluster.others={a b: 2}": ("cluster.others.a b", "should match pattern"),
         "cluster.others.reader=99999": ("cluster", "at most 100000"),
         "cluster.spares=2": ("cluster.repair", "comes back"),
         "cluster.repair={family: lognormal, mean: 1 h, median: 2 h}": (
             "cluster.repair.median", "below the mean"),
         "cluster={emb_ps: 4, shard_size: 1 GB, tables: criteo-kaggle}": (
             "cluster.shard_size", "not both"),
-        "cluster.tables=[{dimension: 16}]": ("cluster.tables.0.rows", "missing"),
         "failures.together=19": ("", "the cluster has 18"),
         "failures.role=reader": ("", "it has: emb_ps, trainer, any"),
         "failures.at=[3 h, 60 h]": ("failures.at.1", "beyond the job of 50 h"),
@@ -96,12 +77,9 @@ WRONG = {
         AT_ONCE + "at: [3 h]}": ("failures.count", "either"),
         AT_ONCE + "role: any, servers: [2]}": ("failures.servers", "cannot be `any`"),
         AT_ONCE + "servers: [1, 1]}": ("failures.servers", "twice"),
-        AT_ONCE + "servers: [0, 18]}": ("failures.servers", "numbered 0 to 17"),
         AT_ONCE + "servers: [2], together: 1}": ("failures.together", "either"),
         AT_ONCE + "servers: [[1], [2]]}": ("failures.servers", "goes with `at`"),
-        INSTANTS + "[[1], [2, 2]]}": ("failures.servers.1", "twice"),
         INSTANTS + "[[1], [18]]}": ("failures.servers.1", "numbered 0 to 17"),
-        INSTANTS + "[[1], []]}": ("failures.servers.1", "at least 1 item"),
         INSTANTS + "[[1], 2]}": ("failures.servers.1", "a valid list"),
         INSTANTS + "[[1]]}": ("failures.servers", "1 lists for 2 instants"),
         "failures={kind: injected, clock: wall, at: [60 h, 5000 h]}": (
@@ -110,8 +88,6 @@ WRONG = {
             "failures.nodes", "this is the rate of 16 node(s), the job has 38"),
         JOB + "gamma, mtbf: 9 h}": ("failures.shape", "gamma needs it"),
         JOB + "exponential, mtbf: 9 h, shape: 2}": ("failures.shape", "no parameter of"),
-        JOB + "normal, mtbf: 9 h}": (
-            "failures.family", "'exponential', 'gamma', 'weibull', 'lognormal' or 'piecewise'"),
         JOB + "exponential, mtbf: 1 s}": ("failures.mtbf", "failures per job"),
         NODE + "{reader: {family: exponential, mtbf: 900 h}}}": (
             "failures.roles.reader", "it has: emb_ps, trainer"),
@@ -126,7 +102,6 @@ WRONG = {
         "job={useful: 50 h, samples: 4e9}": ("job.samples", "either"),
         "job={samples: 4e9}": ("job.useful", "throughput"),
         "job={samples: 4e15, throughput: 1 samples/s}": ("job.samples", "100000 h"),
-        "recovery=[]": ("", "at least 1"),
         "recovery=[{strategy: partial, assumed: true}]": (
             "recovery.0.assumed", "goes with `target_pls`"),
         "recovery.full.target_pls=0.1": ("recovery.0.target_pls", "leave it out"),
@@ -141,8 +116,6 @@ WRONG = {
         "simulation.at_most=1000": ("", "goes with `precision`"),
     },
     "correlated": {
-        "failures.lemons.share=100 %": ("", "99.999 %"),
-        "failures.shocks.sizes={two: 20}": ("failures.shocks.sizes.two", "valid integer"),
         "failures.shocks.sizes={401: 5}": ("failures.shocks.sizes.401", "only 400 nodes"),
         "failures.shocks.nodes=37": ("", "the job has 38"),
     },
@@ -150,11 +123,7 @@ WRONG = {
         "failures.ages=[1 h, 2 h]": ("", "pieces begin at 0"),
         "failures.ages=[0 h, 0 h]": ("", "then ever later"),
         "failures.ages=[0 h]": ("", "each piece needs the age where"),
-        "failures.ages=null": ("", "is missing"),
         "failures.hazards=null": ("", "is missing"),
-        "failures.shape=3": ("", "no parameter"),
-        "failures.hazards=[1 h, 2 failures/d]": ("failures.hazards.0", "no unit of a hazard"),
-        "failures.hazards=[0 failures/d, 1 failures/d]": ("failures.hazards.0", "range"),
         "failures.hazards=[3600 failures/h, 3600 failures/h]": ("", "failures per job"),
         "failures.family=exponential": ("failures.ages", "no parameter of exponential"),
     },
@@ -165,25 +134,19 @@ WRONG = {
         "failures.nodes=37": ("", "the trace has 37 nodes, the job 38"),
         "cluster.repair=2 h": ("", "its own repair"),
         "failures.file='${CPRSIM_DATA}/fault_trace.json'": ("", "CPRSIM_DATA is not set"),
-        "failures.file='${CPRSIM_DATA}/t.json'": ("", "InfiniteHBD"),
         "failures={kind: trace, format: lanl, system: 2, file: x.csv}": ("failures.file", "CFDR"),
         f"failures.file={900 * 'x'}": ("", "is not there"),
     },
     "sync": {
-        "sync.every=0": ("", "or equal to 1"),
-        "sync.every=5 m": ("", "is no unit of a time"),
         "sync.every=null": ("", "is missing: fr-easgd synchronises at a fixed rate"),
         "sync.algorithm=shadow-easgd": ("sync.every", "shadow-easgd has no rate"),
         "sync.algorithm=fr-ma": ("sync.trainer_bandwidth", "is missing: fr-ma averages over it"),
         "sync.servers=null": ("", "keeps its central copy on sync servers"),
         "sync.iteration=0 s": ("", "takes no time"),
-        "sync.threads=0": ("", "or equal to 1"),
-        "sync.elastic=1.5": ("", "or equal to 1"),
         "sync={algorithm: shadow-ma, elastic: 1, iteration: 1 s, dense_size: 8 MB, "
         "trainer_bandwidth: 1 Gbit/s}": ("sync.elastic", "undoes all that its workers learn"),
         "sync.momentum=0.9": ("", "is of shadow-bmuf and fr-bmuf alone"),
         "sync.stragglers={trainers: 30, factor: 2}": ("sync.stragglers.trainers", "30 of 20"),
-        "sync.stragglers={trainers: 1, factor: 0.5}": ("sync.stragglers.factor", "or equal to 1"),
         "cluster.trainers=0": ("", "`sync` says how trainers stay in step"),
         "recovery.full.costs.load=5 s": ("recovery.0.costs", "does not go with `sync`"),
     },
@@ -212,12 +175,7 @@ WRONG = {
     },
     "silent": {
         "silent={mtbf: 8 h}": ("silent.latency", "is missing: say how errors are noticed"),
-        "silent.mtbf=-8 h": ("", "`-8 h` is out of range"),
-        "silent.mtbf=0.1 s": ("", "`0.1 s` is out of range"),
-        "silent.check={every: 1 h}": ("silent.check.takes", "is missing"),
-        "silent.check={takes: 0 s}": ("silent.check.takes", "`0 s` is out of range"),
         "fleet={jobs: 10}": ("silent", "does not go with `fleet`"),
-        "kernel={samples: 10000}": ("silent", "does not go with `kernel`"),
         "scopes=[{name: silent, share: 1}]": ("scopes.0.name", "`silent` is what errors"),
     },
 }  # fmt: skip
@@ -237,12 +195,6 @@ def test_what_does_not_fit_is_one_line_that_says_what_would(
     assert hint in found.get(key or override.split("=")[0], ""), found
 
 
-def test_a_problem_deep_in_a_section_names_its_line(tmp_path: Path) -> None:
-    text = changed((INJECTED, CORRELATED), ("8: 5", "401: 5"))
-    (found,) = problems(write(tmp_path, text))
-    assert (found.place.line, found.key) == (15, "failures.shocks.sizes.401")
-
-
 def test_a_variable_is_replaced_for_reading_and_a_relative_trace_stands_beside_the_scenario(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,32 +209,28 @@ def test_a_variable_is_replaced_for_reading_and_a_relative_trace_stands_beside_t
 # ------------------------------------------------------------------ trainers in step
 
 
-@pytest.fixture
-def in_step(tmp_path: Path) -> Path:
-    return write(tmp_path, BASES["sync"])
+def in_step(*sets: str) -> SyncSetting:
+    return sync_setting(load(*sets, text=BASES["sync"]))
 
 
-def test_units_become_hours_and_bytes(in_step: Path) -> None:
-    setting = sync_setting(load_scenario(in_step, ["sync.stragglers={trainers: 2, factor: 3}"]))
+def test_units_become_hours_and_bytes() -> None:
+    setting = in_step("sync.stragglers={trainers: 2, factor: 3}")
     assert setting.n_trainers == 20
     assert setting.iteration.mean_h == pytest.approx(1e-5)
     assert setting.dense_bytes == 8e6
     assert setting.server_bandwidth_bytes_per_h == pytest.approx(2 * 1e9 * 3600)
     assert (setting.every_iterations, setting.every_h) == (5, None)
     assert setting.stragglers == Stragglers(2, 3.0)
-    timed = sync_setting(load_scenario(in_step, ["sync.every=36 s"]))
-    assert timed.every_iterations is None
-    assert timed.every_h == pytest.approx(0.01)
+    timed = in_step("sync.every=36 s")
+    assert (timed.every_iterations, timed.every_h) == (None, pytest.approx(0.01))
 
 
-def test_the_elastic_coefficient_is_smaller_where_an_average_undoes_what_workers_learn(
-    in_step: Path,
+@pytest.mark.parametrize(
+    ("algorithm", "elastic"), [("shadow-easgd", 0.5), ("shadow-ma", 0.1), ("shadow-bmuf", 0.1)]
+)
+def test_an_average_pulls_less_because_it_undoes_what_workers_learn(
+    algorithm: str, elastic: float
 ) -> None:
-    link = ["sync.trainer_bandwidth=25 Gbit/s", "sync.every=null"]
-    default = {
-        name: sync_setting(load_scenario(in_step, [*link, f"sync.algorithm={name}"])).elastic
-        for name in ("shadow-easgd", "shadow-ma", "shadow-bmuf")
-    }
-    assert default == {"shadow-easgd": 0.5, "shadow-ma": 0.1, "shadow-bmuf": 0.1}
-    given = ["sync.algorithm=shadow-ma", "sync.elastic=0.3"]
-    assert sync_setting(load_scenario(in_step, [*link, *given])).elastic == 0.3
+    sets = ("sync.trainer_bandwidth=25 Gbit/s", "sync.every=null", f"sync.algorithm={algorithm}")
+    assert in_step(*sets).elastic == elastic
+    assert in_step(*sets, "sync.elastic=0.3").elastic == 0.3

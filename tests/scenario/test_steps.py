@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import jsonschema
 import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.scenario.reading import load_scenario
-from cprsim.scenario.schema import json_schema
-from cprsim.scenario.yaml_text import read_yaml
 
 TEXT = """
 name: steps
@@ -37,7 +34,6 @@ EVERY_300 = "recovery.full.interval=300 steps"
 def test_intervals_are_written_in_steps(sets: list[str], expected_h: list[float]) -> None:
     experiment = assemble(load_scenario("steps.yaml", sets, text=TEXT))
     assert [policy.interval_h for policy in experiment.policies] == pytest.approx(expected_h)
-    jsonschema.validate(read_yaml(TEXT, "steps.yaml")[0], json_schema())
 
 
 def test_where_the_job_says_no_step_each_of_them_is_told_so() -> None:

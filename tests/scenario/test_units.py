@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from contextlib import suppress
-from math import isfinite
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +23,7 @@ INSIDE = {
 NO_QUANTITY = {
     TIME: {
         "28": "has no unit: write for example 28 h",
-        "28 H": "`H`, which is no unit of a time",
         "28 GB": "`GB`, which is no unit of a time",
-        "3 foo": "`foo`, which is no unit of a time",
         "3 Hz": "no unit of a time",
         "1e999 h": "is too large",
         "1e308 years": "is too large",
@@ -38,13 +33,11 @@ NO_QUANTITY = {
             "is not a time",
         ),
     },
-    SIZE: {"50 %": "no unit of a size", "50 radian": "no unit of a size"},
     SHARE: {
-        "50 radian": "no unit of a share",
         "8 bit": "no unit of a share",
         "0.5": "has no unit: write for example 0.5 %",
     },
-    BANDWIDTH: {"25 Gb/s": "write for example 25 Gbit/s", "25 GB": "no unit of a bandwidth"},
+    BANDWIDTH: {"25 Gb/s": "write for example 25 Gbit/s"},
     THROUGHPUT: {"20000 /s": "write for example 20000 samples/s"},
 }  # fmt: skip
 
@@ -64,21 +57,6 @@ def test_what_is_no_quantity_says_what_would_be(dimension: Dimension) -> None:
         assert "write for example" in str(error.value)
 
 
-@given(st.text(max_size=30))
-def test_no_text_hangs_or_breaks_the_reader(text: str) -> None:
-    for dimension in DIMENSIONS:
-        with suppress(ParameterError):
-            assert isfinite(dimension.parse(text))
-
-
 @given(st.sampled_from(DIMENSIONS), st.floats(0, 1e18))
 def test_every_value_reads_back_from_its_text(dimension: Dimension, value: float) -> None:
     assert dimension.parse(dimension.format(value)) == value
-
-
-def test_texts_come_back_as_people_write_them() -> None:
-    for dimension, texts in {
-        TIME: ("5.62 min", "94 s", "28 h", "0 h"), SIZE: ("2.16 GB",), BANDWIDTH: ("25 Gbit/s",),
-        THROUGHPUT: ("20000 samples/s",), SHARE: ("0.5 %",),
-    }.items():  # fmt: skip
-        assert tuple(dimension.format(dimension.parse(text)) for text in texts) == texts

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from cprsim.errors import Problem, ScenarioError
 from cprsim.experiments.assemble import assemble
@@ -31,7 +29,6 @@ recovery:
   - {strategy: cpr, target_pls: 0.1}
 simulation: {seed: 1, replications: 100}
 """
-GOOD: dict[str, Any] = yaml.safe_load(GOOD_TEXT)
 
 
 def load(*sets: str, over: Sequence[str] = (), text: str = GOOD_TEXT) -> LoadedScenario:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,16 +19,17 @@ from cprsim.present.terminal import text_of
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import Policy, Reach, Scope
+from cprsim.results.folder import ResultTarget
+from cprsim.results.identity import Identity
 from cprsim.scenario.job import Simulation
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.choice import Selection
+from cprsim.selector.choice import Selection, write_selection
 from cprsim.selector.pricing import Bench, bench_of
 from cprsim.selector.selecting import select
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.making import SCENARIOS
-from tests.present.conftest import kept_selection
 
 # lists no recovery system; the records of a `Job` say all else
 SCENARIO = load_scenario(SCENARIOS / "production.yaml").scenario
@@ -109,9 +111,11 @@ def bench_by(experiment: Experiment, curve: StalenessCurve | None, *args: Any) -
 
 def said_of(selection: Selection) -> str:
     """All that is said of a selection."""
+    identity = Identity("small-select", "name: small\n", {})
     with TemporaryDirectory() as parent:
-        made = kept_selection(Path(parent), selection)
-        return text_of(document_of_select(made), whole=True)
+        target = ResultTarget(Path(parent), identity, datetime.now(UTC), {"seed": 1})
+        stored = write_selection(target, selection, lambda *_: None)
+        return text_of(document_of_select(stored), whole=True)
 
 
 def same(one: Policy, other: Policy) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from math import ceil
+from math import ceil, sqrt
 
 import numpy as np
 import pytest
@@ -13,14 +14,17 @@ from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.injected import Injected
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import Metric
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD
-from cprsim.selector.limit import PLS, Limit
+from cprsim.selector.limit import PLS, Limit, pls_alone, quantile_loss
 from cprsim.selector.option import strategy as strategy_option
-from cprsim.selector.pricing import interval_with
-from cprsim.selector.search import cheapest_of
+from cprsim.selector.pricing import Bench, Priced, interval_with
+from cprsim.selector.search import best_within, cheapest_of
 from cprsim.staleness.curve import StalenessCurve
+from cprsim.staleness.expected import Prediction
+from tests.making import paper_policy
 from tests.selector.conftest import Job, bench_by, choose, curve_of
 
 EVEN = 0.5  # confidence: the estimate itself
@@ -31,18 +35,15 @@ def auc(most: float, **more: float) -> Limit:
     return Limit(Metric.AUC, most, **more)
 
 
-def between(job: Job, n_saves: int, slope: float) -> float:
-    """A limit halfway between what n saves lose and what one less does."""
-    return slope * (job.pls(n_saves) + job.pls(n_saves - 1)) / 2
-
-
 @pytest.mark.parametrize("n_saves", [1, 3, 12])
 def test_the_fewest_saves_that_keep_the_limit_are_those_of_the_closed_form(
     job: Job, n_saves: int
 ) -> None:
-    limit = auc(between(job, n_saves, 0.01), confidence=EVEN)
+    # halfway between what so many saves lose and what one less does
+    most = 0.01 * (job.pls(n_saves) + job.pls(n_saves - 1)) / 2
+    limit = auc(most, confidence=EVEN)
     found = choose(job.experiment(), curve_of(partial=0.01), limit)
-    best = found.there["partial"]
+    best = found.at_best["partial"]
     assert best.n_saves == n_saves
     error = best.pls.half_width / 1.96
     assert abs(best.pls.mean - job.pls(n_saves)) < 4 * error + 0.003 * job.pls(n_saves), error
@@ -58,7 +59,7 @@ def test_the_limit_holds_at_the_upper_bound_of_the_curve(job: Job) -> None:
     # n + 1 >= upper T / (2 M N) / limit
     by_hand = ceil(upper * job.useful_h / (2 * job.mtbf_h * job.n_emb_ps) / limit.most) - 1
     found = choose(job.experiment(), curve_of(error, degrees, partial=slope), limit)
-    best = found.there["partial"]
+    best = found.at_best["partial"]
     assert by_hand <= best.n_saves <= by_hand + 1  # simulation noise adds to the bound
     assert best.held <= limit.most < best.held * (best.n_saves + 1) / best.n_saves * 1.01
 
@@ -70,19 +71,11 @@ def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
     assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
 
 
-def test_nothing_is_simulated_twice(job: Job) -> None:
-    bench = bench_by(job.experiment().simulated(replications=200), curve_of(), auc(0.001))
-    once = bench.price("partial", [1.0])
-    again = bench.price("partial", [1.0, 2.0])
-    assert again[0] is once[0]
-    assert bench.price("partial", [2.0, 1.0]) == again[::-1]
-
-
 def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
     """Every number of saves, simulated one by one, on the same failures."""
     experiment, limit = job.experiment().simulated(replications=500), auc(TIGHT, confidence=0.8)
     curve = curve_of(0.0005, partial=0.01)
-    best = choose(experiment, curve, limit).there["partial"]
+    best = choose(experiment, curve, limit).at_best["partial"]
     costs, cluster = experiment.costs, experiment.cluster
     policies = tuple(
         strategy(str(n), RELOAD, costs, cluster, interval_with(n, job.useful_h)) for n in range(60)
@@ -100,7 +93,7 @@ def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
 def test_the_cheapest_that_surely_pays_is_recommended(job: Job) -> None:
     found = choose(job.experiment(), curve_of(), auc(TIGHT))
     assert set(found.best) == {"partial", "cpr-mfu", "cpr-round-robin"}
-    mfu, robin = found.there["cpr-mfu"], found.there["cpr-round-robin"]
+    mfu, robin = found.at_best["cpr-mfu"], found.at_best["cpr-round-robin"]
     assert mfu.overhead.mean < robin.overhead.mean  # it may save less often
     assert found.chosen is mfu
     assert found.chosen.benefit.low > 0
@@ -113,7 +106,7 @@ def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
     curve = curve_of(error, partial=0.010, mfu=0.0060, ssu=0.0058)
     limit = Limit(Metric.AUC, 0.05 * 0.01 * job.pls(0))
     made = choose(job.experiment(), curve, limit)
-    assert made.there["cpr-ssu"].overhead.mean < made.there["cpr-mfu"].overhead.mean
+    assert made.at_best["cpr-ssu"].overhead.mean < made.at_best["cpr-mfu"].overhead.mean
     assert made.recommended == chosen
     assert made.alike == (("cpr-mfu", "cpr-ssu") if chosen == "cpr-mfu" else ("cpr-ssu",))
 
@@ -121,7 +114,7 @@ def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
 def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -> None:
     mean = choose(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN))
     tail = choose(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN, risk=0.95))
-    a, b = mean.there["partial"], tail.there["partial"]
+    a, b = mean.at_best["partial"], tail.at_best["partial"]
     assert b.n_saves > a.n_saves
     experiment = job.experiment(policies=(b.policy,))
     one = pipeline.simulate(experiment).strategies[0]
@@ -132,6 +125,23 @@ def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -
     assert 0.94 <= (0.01 * per_job <= TIGHT).mean() <= 0.98
 
 
+LOST = np.arange(101.0)[::-1]  # 100 first, 0 last
+
+
+@pytest.mark.parametrize("risk", [0.5, 0.9])
+def test_the_error_is_half_of_what_lies_a_binomial_deviation_to_either_side(risk: float) -> None:
+    found = quantile_loss(pls_alone(LOST), risk)
+    assert found.mean == pytest.approx(100 * risk)
+    assert found.standard_error == pytest.approx(sqrt(101 * risk * (1 - risk)))
+    assert found.degrees == pytest.approx(100)
+
+
+def test_the_error_of_the_curve_is_that_of_the_job_which_is_the_quantile() -> None:
+    nowhere = np.zeros(101, dtype=bool)
+    found = quantile_loss(Prediction(LOST, LOST / 10, nowhere, 5.0), 0.9)
+    assert found.standard_error == pytest.approx(sqrt(101 * 0.9 * 0.1 + 9.0**2))
+
+
 def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,12 +149,53 @@ def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
     monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
     few = job.experiment().simulated(replications=200)
     found = choose(few, curve_of(partial=0.01), auc(TIGHT), explain=True)
-    best = found.there["partial"]
+    best = found.at_best["partial"]
     numbers = [one.n_saves for one in found.front["partial"]]
     assert best.n_saves in numbers
     assert numbers[0] == 0
     budget_h = 1.3 * found.full.overhead.mean * job.useful_h
     assert numbers[-1] == pytest.approx(budget_h / job.save_h, abs=1)
+
+
+# ----------------------------------------------------------------------------- by formula
+
+OPTIONS = {name: strategy_option(name) for name in ("full", "partial")}
+HALF = Limit(PLS, 0.5, confidence=0.5)
+
+
+class ByFormula(Bench):
+    """Candidates that lose what a formula says of the progress between two writes [h]."""
+
+    def __init__(self, job: Job, loses: Callable[[float], float]) -> None:
+        super().__init__(job.experiment(), OPTIONS, HALF)
+        self.loses = loses
+        self.n_tried = 0
+
+    def price(self, strategy: str, intervals_h: Iterable[float]) -> list[Priced]:
+        return [self.candidate(strategy, interval_h) for interval_h in intervals_h]
+
+    def candidate(self, strategy: str, interval_h: float) -> Priced:
+        self.n_tried += 1
+        useful_h = self.experiment.useful_h
+        n_writes = n_saves_due(interval_h, useful_h)
+        lost = np.full(2, self.loses(min(interval_h, useful_h)))
+        policy = paper_policy(strategy, RELOAD, interval_h, "by formula")
+        return Priced(strategy, policy, n_writes, n_writes, 1.0, np.zeros(2), lost, pls_alone(lost))
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("n_writes", [3, 80, 9000])
+def test_the_fewest_writes_within_a_limit_are_found_in_a_few_tries(
+    job: Job, n_writes: int, power: float
+) -> None:
+    """So many writes, and none fewer, lose half at most."""
+    pieces = n_writes + 0.5
+    bench = ByFormula(job, lambda apart_h: 0.5 * (apart_h / job.useful_h * pieces) ** power)
+    found = best_within(bench, "partial", 50_000)
+    assert found is not None
+    assert n_writes <= found.n_writes <= 1.01 * n_writes
+    assert best_within(bench, "partial", n_writes - 1) is None
+    assert bench.n_tried < 60
 
 
 # ----------------------------------------------------------------------------- falling back
@@ -153,7 +204,7 @@ def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
 def test_where_no_strategy_costs_less_it_is_full_recovery(job: Job) -> None:
     # so tight that partial recovery would save as often as full recovery does, and more
     found = choose(job.experiment(), curve_of(partial=0.01), auc(TIGHT / 8))
-    best = found.there["partial"]
+    best = found.at_best["partial"]
     assert best.keeps
     assert best.benefit.high < 0
     assert found.fell_back
@@ -171,7 +222,7 @@ def test_one_embedding_server_loses_all_at_once(job: Job) -> None:
         return (n_saves + 1) * (w - m * (1 - np.exp(-w / m))) / alone.useful_h
 
     limit = auc(0.01 * (net(10) + net(9)) / 2, confidence=EVEN)
-    best = choose(alone.experiment(), curve_of(partial=0.01), limit).there["partial"]
+    best = choose(alone.experiment(), curve_of(partial=0.01), limit).at_best["partial"]
     assert best.n_saves == 10
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from math import inf, sqrt
@@ -11,8 +10,8 @@ from typing import Any
 
 import pytest
 
+import cprsim
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.files import decode, encode
 from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import (
     Capture,
@@ -28,11 +27,11 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts, Option, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.choice import DrawnDecisions, Selection, load_selection
+from cprsim.selector.choice import DrawnDecisions
 from cprsim.selector.limit import NO_LIMIT, PLS, Limit
 from cprsim.selector.option import RELOADING, options_of
 from cprsim.selector.search import most_taken
-from tests.making import SCENARIOS, call, maker
+from tests.making import SCENARIOS, maker
 from tests.selector.conftest import bench_by, choose, curve_of, said_of, same
 
 WORKERS = """\
@@ -58,6 +57,7 @@ recovery: [RECOVERY]
 simulation: {seed: 1, replications: 200}
 """
 SCOPES = "scopes=[{name: node, share: 1.0, reach: node, detect: 3 min}]"
+FEW = "simulation.replications=100"
 SAVE_H, MTBF_H = 2 / 60, 4.0
 YOUNG_H = sqrt(2 * SAVE_H * MTBF_H)
 
@@ -110,7 +110,7 @@ def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_pat
     known(disguised())
     made = experiment(tmp_path, "full, disguised")
     found = choose(made, None, NO_LIMIT)
-    one = found.there["disguised"]
+    one = found.at_best["disguised"]
     assert one.option == "every"
     assert one.policy.interval_h == pytest.approx(YOUNG_H, rel=0.25)
     assert one.overhead.mean == pytest.approx(found.full.overhead.mean, rel=0.005)
@@ -128,7 +128,7 @@ def test_partial_recovery_in_disguise_saves_as_seldom_as_the_limit_allows(known,
         (Limit(Metric.AUC, 0.0002), curve_of(partial=0.01)),
     ):
         found = choose(made, curve, limit, options_of(made, ["partial"]))
-        one, partial = found.there["disguised"], found.there["partial"]
+        one, partial = found.at_best["disguised"], found.at_best["partial"]
         assert one.n_saves == partial.n_saves > 0
         assert one.held == pytest.approx(partial.held)
         assert found.limited
@@ -163,8 +163,7 @@ def test_the_interval_of_a_system(
 ) -> None:
     known(replace(disguised(), interval=interval))
     full = "{strategy: full, interval: 1 h}"
-    few = "simulation.replications=100"
-    made = experiment(tmp_path, f"{full}, {recovery}", *overrides, few)
+    made = experiment(tmp_path, f"{full}, {recovery}", *overrides, FEW)
     (one,) = choose(made, None, NO_LIMIT).best.values()
     assert one is not None
     assert one.option == (interval or "")
@@ -176,7 +175,7 @@ def test_the_interval_of_a_system(
 def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path) -> None:
     made = experiment(tmp_path, "full, gemini")
     bench = bench_by(made, None, NO_LIMIT)
-    one = choose(made, None, NO_LIMIT).there["gemini"]
+    one = choose(made, None, NO_LIMIT).at_best["gemini"]
     n_most = most_taken(bench, "gemini")
     assert n_most > 1000, "as many as are written one after the other"
     most = bench.with_writes("gemini", [n_most])[0]
@@ -211,16 +210,6 @@ def test_workers_are_compared_with_the_listed_systems_alone(tmp_path) -> None:
     assert "partial" not in uncertain  # nothing was decided between it and full
 
 
-def test_all_meet_the_scopes(tmp_path) -> None:
-    """A failure that is noticed late costs full recovery, too."""
-    slow = experiment(tmp_path, "full", "scopes.0.detect=30 min")
-    fast = experiment(tmp_path, "full")
-    found = [choose(made, None, NO_LIMIT).full for made in (slow, fast)]
-    later_h = 0.5 * 29 / 60  # of half the failures
-    apart = found[0].overhead.mean - found[1].overhead.mean
-    assert apart == pytest.approx(later_h / MTBF_H, rel=0.3)
-
-
 def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) -> None:
     whole, half = (
         choose(experiment(tmp_path, "full", *more), None, NO_LIMIT)
@@ -236,7 +225,7 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     loaded = load_scenario(SCENARIOS / "llm.yaml", [only, "cluster.replicas=8"])
     experiment = assemble(loaded, with_policies=False)
     made = choose(experiment.simulated(replications=200), None, NO_LIMIT)
-    hsdp = made.there["hsdp"]
+    hsdp = made.at_best["hsdp"]
     assert hsdp.pays
     assert made.fell_back
     assert "it is not recommended, whatever its hours" in made.notes[0]
@@ -246,99 +235,55 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
 # ----------------------------------------------------------------------------- how it is said
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> Selection:
-    """A selection with everything that is explained."""
+def test_it_names_the_option_and_no_loss(tmp_path: Path) -> None:
     recovery = "full, gemini, {strategy: varuna, name: often}"
-    made = experiment(tmp_path_factory.mktemp("whole"), recovery, "simulation.replications=100")
-    return choose(made, None, NO_LIMIT, explain=True)
-
-
-@pytest.mark.long
-def test_what_flips_is_looked_for_without_a_limit(whole: Selection) -> None:
+    made = experiment(tmp_path, recovery, FEW)
+    whole = choose(made, None, NO_LIMIT, explain=True)
     assert [flip.name for flip in whole.flips] == [
         "a cost of a save",
         "a cost of a recovery (detection, rescheduling, load)",
         "an MTBF of the job",
     ]
     assert set(whole.front) == {"full", "gemini", "often"}
-
-
-def test_it_is_read_back_and_names_the_option_and_no_loss(whole: Selection) -> None:
-    text, stored = said_of(whole), json.dumps(encode(whole), allow_nan=False)
+    text = said_of(whole)
     assert "Nothing that is compared loses samples, so that no limit is needed." in text
     assert re.search(r"gemini \(recommended\) +[\d.]+ (h|min|s) \(remote_every\)", text)
     assert "PLS" not in text
     assert "limit" not in text.replace("no limit is needed", "")
-    again = decode(Selection, json.loads(stored))
-    assert again == whole
-    assert said_of(again) == text
 
 
-# ----------------------------------------------------------------------------- the program
-
-
-@pytest.fixture
-def program(tmp_path, monkeypatch):
-    """Select in a scenario of workers, without what takes long."""
-    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: ())
-    monkeypatch.setattr("cprsim.selector.selecting.N_LEVEL", 3)
-    path = tmp_path / "workers.yaml"
-
-    def run(recovery: str, *options: object, text: str = WORKERS):
-        path.write_text(text.replace("RECOVERY", recovery), "utf-8")
-        return call("select", path, "--replications", 100, "--out", tmp_path / "results", *options)
-
-    return run
-
-
-def test_entries_give_the_policies_that_were_selected(program, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("cprsim.plots.save.save_figure", lambda *_: [])
+def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
     recovery = (
         "full, {strategy: gemini, name: peers, options: {copies: 4}, costs: {reschedule: 90 s}}, "
         "{strategy: hsdp, options: {group: 2}}, varuna"
     )
-    plain = json.loads(program(recovery, "--json").stdout)
-    read = load_selection(Path(plain["folder"]))
-    best = {one["strategy"]: one for one in plain["frames"]["strategies"]}
-    assert best["peers"]["option"] == "remote_every"
-    assert "options: {copies: 4, remote_every: " in best["peers"]["entry"]
-    pasted = experiment(tmp_path, ", ".join(one["entry"] for one in best.values()))
-    made = {policy.name: policy for policy in pasted.policies}
-    assert list(made) == ["full", "peers", "hsdp", "varuna"]
-    for name, one in read.there.items():
-        assert same(made[name], one.policy), name
+    found = choose(experiment(tmp_path, recovery, FEW), None, NO_LIMIT)
+    assert "options: {copies: 4, remote_every: " in found.entries["peers"]
+    pasted = experiment(tmp_path, ", ".join(found.entries.values()))
+    assert [policy.name for policy in pasted.policies] == ["full", "peers", "hsdp", "varuna"]
+    for policy in pasted.policies:
+        assert same(policy, found.at_best[policy.name].policy), policy.name
 
 
 @pytest.mark.parametrize(
-    ("recovery", "wrong", "said"),
+    ("recovery", "said"),
     [
-        ("full, gemini", False, "loses samples, so that no limit is needed"),
-        ("full", False, "Nothing else is compared"),
+        ("full", "Nothing else is compared"),
         (
-            "full, {strategy: checkmate, options: {shadow_nodes: 1}}", False,
+            "full, {strategy: checkmate, options: {shadow_nodes: 1}}",
             "Warning: checkmate takes nodes on top of the job's, 1, whose hours are not counted.",
         ),
         (
-            "full, {strategy: moc, options: {experts: 4}}", False,
-            "Warning: moc: what experts that go back further than the job cost in accuracy is not",
+            "{strategy: full, costs: {save: 3 s}}, gemini",
+            "recovery.0.costs: a selection prices `full` at the section `costs`",
         ),
-        (
-            "full, {strategy: hsdp, options: {group: 3}}", True,
-            "recovery.1: hsdp: 8 nodes of `worker` make no",
-        ),
-        (
-            "{strategy: full, costs: {save: 3 s}}, gemini", True,
-            "workers.yaml:10: recovery.0.costs: a selection prices",
-        ),
-        (
-            "{strategy: gemini, name: full}", True,
-            "recovery: `full` is compared as the strategy of that name: give the recovery system",
-        ),
+        ("{strategy: gemini, name: full}", "recovery: `full` is compared as the strategy of that"),
     ],
-)  # fmt: skip
-def test_what_the_program_says(program, tmp_path, recovery: str, wrong: bool, said: str) -> None:
-    result = program(recovery)
-    assert result.exit_code == (2 if wrong else 0), result.output
-    assert said in " ".join(result.output.split())
-    assert (tmp_path / "results").exists() != wrong
+)
+def test_what_the_program_says(monkeypatch, recovery: str, said: str) -> None:
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: ())
+    try:
+        text = str(cprsim.select(WORKERS.replace("RECOVERY", recovery), replications=100))
+    except cprsim.CprsimError as error:
+        text = str(error)
+    assert said in " ".join(text.split())

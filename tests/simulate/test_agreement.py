@@ -11,21 +11,22 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cprsim.experiments.assemble import assemble
+from cprsim.compiling import always
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.sources import Start
-from cprsim.records import Clock, EventKind, EventLog, SubSaves
-from cprsim.scenario.reading import load_scenario
+from cprsim.records import Clock, SubSaves
+from cprsim.simulate.blocks import Block, Engine
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.strikes import ScopeShares
 from tests.engines import (
+    CLOSE,
     ENGINES,
     FULL,
     NONE,
     PARTIAL,
-    assert_both_agree,
     assert_folds,
     assert_same,
     assert_same_outcome,
@@ -34,7 +35,7 @@ from tests.engines import (
     logged,
     ran,
 )  # fmt: skip
-from tests.golden.rows import CHANGES
+from tests.making import maker
 from tests.recovery.random_policies import dice_of, random_job
 
 # --------------------------------------------------------------------------- drawn failures
@@ -50,13 +51,27 @@ def test_rows_agree(number: int) -> None:
     lifetime = with_mean("gamma", job.useful_h / n_failures, (0.7, 2.5)[number % 2])
     source = JobClock(lifetime, range(n_nodes), 1 + number % 3, job.clock, Start.FRESH)
     failing = BlockFailures(source, job.cluster, 11 + number, 0, job.useful_h)
-    assert_both_agree(job, failing, 25)
+    shares = (1.0 / len(job.scopes),) * len(job.scopes)
+    reaches = tuple(scope.reach for scope in job.scopes)
+    block = Block(failing, ScopeShares(shares, reaches, n_nodes, 3))
+    events = Engine(job, simpy_alone=True).run(block, range(25))
+    with always(machine_code=True):
+        loop = Engine(job).run(block, range(25))
+    assert_same(loop.costs, events.costs)
+    assert_same(loop.losses, events.losses)
+    for rows in (loop, events):
+        row = np.searchsorted(rows.costs.replication, rows.losses.replication)
+        for summed_h, each_h in (
+            (rows.stale_h, rows.losses.since_save_h),
+            (rows.stale_net_h, rows.losses.since_reload_h),
+        ):
+            found_h = np.bincount(row, each_h * rows.losses.share, rows.costs.n_replications)
+            np.testing.assert_allclose(summed_h, found_h, CLOSE, CLOSE)
 
 
 # --------------------------------------------------------------------------- any schedule
 
 N_EMB_PS, N_TRAINERS = 3, 2
-SAVE_ENDS = (EventKind.SAVE_COMMITTED, EventKind.SUB_SAVE_COMMITTED, EventKind.SAVE_ABANDONED)
 
 
 def sixty_fourths(most_h: float, least_h: float = 0.0) -> st.SearchStrategy[float]:
@@ -65,7 +80,7 @@ def sixty_fourths(most_h: float, least_h: float = 0.0) -> st.SearchStrategy[floa
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[str, SimulatedJob, list[ScopedFailure]]:
+def cases(draw: st.DrawFn) -> tuple[SimulatedJob, list[ScopedFailure]]:
     how = draw(st.sampled_from([FULL, PARTIAL, NONE]))
     sub_saves = draw(st.sampled_from([None, SubSaves("mfu", 0.5), SubSaves("ssu", 0.125, 1 / 64)]))
     n_trainers = draw(st.sampled_from([0, N_TRAINERS]))
@@ -81,7 +96,7 @@ def cases(draw: st.DrawFn) -> tuple[str, SimulatedJob, list[ScopedFailure]]:
     strikes = st.lists(st.tuples(sixty_fourths(30.0, 1 / 64), slots), max_size=8,
                        unique_by=lambda strike: strike[0])  # fmt: skip
     repair_h = draw(sixty_fourths(2.0))
-    return how, job, [
+    return job, [
         ScopedFailure(at_h, tuple(slots), 0, (repair_h,) * len(slots))
         for at_h, slots in sorted(draw(strikes))
     ]  # fmt: skip
@@ -89,50 +104,17 @@ def cases(draw: st.DrawFn) -> tuple[str, SimulatedJob, list[ScopedFailure]]:
 
 @hypothesis_settings(max_examples=300)
 @given(cases())
-def test_any_schedule(case: tuple[str, SimulatedJob, list[ScopedFailure]]) -> None:
-    how, job, failures = case
+def test_any_schedule(case: tuple[SimulatedJob, list[ScopedFailure]]) -> None:
+    job, failures = case
     draws = draws_of(job)
     found = {engine: ran(engine, job, failures, draws) for engine in ENGINES}
     assert_same_outcome(found["simpy"], found["naive"])
     assert_same_outcome(found["loop"], found["simpy"])
-    log = logged(job, failures, draws)
-    assert_folds(log, job, found["simpy"])
+    assert_folds(logged(job, failures, draws), job, found["simpy"])
     assert found["simpy"].finished
-    assert_makes_sense(how, log)
-
-
-def assert_makes_sense(how: str, log: EventLog) -> None:
-    """Time goes on, progress too where shards alone go back, and one save after the other."""
-    assert (np.diff(log.at_h) >= 0).all()
-    assert how is not PARTIAL or (np.diff(log.progress_h) >= -1e-12).all()
-    n_open = 0  # a save is committed or abandoned before the next begins
-    for kind in log.kind:
-        n_open += kind in (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED)
-        n_open -= kind in SAVE_ENDS
-        assert n_open in (0, 1)
-    assert n_open == 0
 
 
 # --------------------------------------------------------------------------- scenarios
-
-
-def assert_engines_agree(scenario: Path | str, sets: list[str], n: int) -> None:
-    experiment = assemble(load_scenario(scenario, sets)).simulated(replications=n)
-    for ours, theirs in zip(
-        simulate(experiment).strategies,
-        simulate(experiment.simulated(engine="simpy")).strategies,
-        strict=True,
-    ):
-        assert_same(ours.costs, theirs.costs)
-        assert_same(ours.losses, theirs.losses)
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_strategies_of_a_changed_scenario(name: str) -> None:
-    changes = {"failures.clock": "wall"} | CHANGES[name]
-    sets = [f"{key}={value}" for key, value in changes.items()]
-    assert_engines_agree("scenarios/quickstart.yaml", sets, n=30)
-
 
 NOTICED = """\
 name: noticed
@@ -167,5 +149,8 @@ TEXTS = {f"notices on {clock}": (NOTICED.replace("CLOCK", clock), 60) for clock 
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_scenario(name: str, tmp_path: Path) -> None:
     text, n = TEXTS[name]
-    (tmp_path / "one.yaml").write_text(text, "utf-8")
-    assert_engines_agree(tmp_path / "one.yaml", [], n)
+    experiment = maker(tmp_path, text)().simulated(replications=n)
+    events = simulate(experiment.simulated(engine="simpy"))
+    for ours, theirs in zip(simulate(experiment).strategies, events.strategies, strict=True):
+        assert_same(ours.costs, theirs.costs)
+        assert_same(ours.losses, theirs.losses)

@@ -45,6 +45,12 @@ def test_others_are_compared_with_full_recovery(points: Points, overrides, refer
     assert found.reference == reference
 
 
+def write_curve(loss: float) -> str:
+    path = Path(f"{loss}.csv")
+    path.write_text(f"strategy,metric,pls,loss,standard_error\npartial,auc,0.1,{loss},0.0001\n")
+    return path.name
+
+
 def test_only_what_decides_the_numbers_makes_points_different(points: Points) -> None:
     (one,) = points("costs.load=60 s")
     same, *others = (
@@ -54,11 +60,13 @@ def test_only_what_decides_the_numbers_makes_points_different(points: Points) ->
             ("simulation.seed=2",),
             ("job.useful=21 h",),
             ("recovery=[full]",),
+            (f"accuracy.curve={write_curve(0.003)}",),
+            (f"accuracy.curve={write_curve(0.006)}",),
             ("costs.load=2 min",),  # the axis has the last word
         )
     )
     assert same == others.pop() == one.digest
-    assert len({one.digest, *others}) == 4
+    assert len({one.digest, *others}) == 6
 
 
 @pytest.mark.parametrize(

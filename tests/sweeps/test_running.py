@@ -9,7 +9,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import cprsim
@@ -18,14 +17,9 @@ from cprsim.experiments.pipeline import simulate
 from cprsim.results.folder import sole
 from cprsim.results.metrics import METRICS, differences, summarise
 from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
-from cprsim.results.store import PointStore
 from cprsim.scenario.reading import load_scenario
-from cprsim.sweeps import running as running_module
 from cprsim.sweeps.folder import load_sweep
-from cprsim.sweeps.running import run_points
-from cprsim.workers import Workers
 from tests.making import call
-from tests.sweeps.conftest import Points
 
 AXES = ("costs.save=1 min,5 min", "failures.mtbf=15 h,30 h", "recovery.full.interval=1 h:4 h:log2")
 NUMBERS = ["mean", "low", "high"]
@@ -79,19 +73,6 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     assert mine.loc["full", columns].isna().all(axis=None)
 
 
-def test_the_table_says_where_each_number_belongs(scenario, undrawn) -> None:
-    result = load_sweep(sweep(scenario)["folder"])
-    table = result.table
-    assert len(table) == 8 * 4 * table["quantity"].nunique()
-    full = table[(table["strategy"] == "full") & (table["quantity"] == "overhead_fraction")]
-    assert (full["save_interval_h"] == full["recovery.full.interval_h"]).all()
-    young = np.sqrt(2 * full["costs.save_min"] / 60 * full["failures.mtbf_h"])
-    np.testing.assert_allclose(full["young_h"], young)
-    written = pd.read_csv(result.path / "sweep.csv")
-    assert list(written.columns) == list(table.columns)
-    np.testing.assert_allclose(written["mean"], table["mean"], rtol=1e-15)
-
-
 def stored() -> set[tuple[str, int]]:
     """The finished points, and when each was written."""
     files = Path("results/points").rglob("*.json")
@@ -115,15 +96,6 @@ def test_the_same_bytes_whatever_the_number_of_workers(scenario, undrawn, tmp_pa
     assert contents_below(tmp_path / "one" / "points") == contents_below(tmp_path / "two/points")
 
 
-def test_points_do_not_depend_on_their_company(points: Points, tmp_path) -> None:
-    alone = points("recovery.interval=2 h")
-    among = points("recovery.interval=1 h,2 h,4 h")
-    (mine,), _ = run_points(alone, PointStore(tmp_path / "a"), Workers(1))
-    (_, same, _), n_computed = run_points(among, PointStore(tmp_path / "b"), Workers(1))
-    assert n_computed == 3
-    assert mine == same
-
-
 def test_a_folder_that_can_t_be_written_to_is_said_before_the_work(scenario) -> None:
     nowhere = call("sweep", scenario, "--over", "costs.load=1 s", "--out", "/proc/nowhere")
     assert nowhere.exit_code == 1
@@ -137,25 +109,6 @@ def test_a_longer_axis_computes_its_new_points_only(scenario, undrawn) -> None:
         done = call("sweep", scenario, "--over", f"costs.load={over}", "--workers", 1)
         assert done.exit_code == 0, done.output
         assert len(stored() - before) == n_new
-
-
-OWN_CURVE = "strategy,metric,pls,loss,standard_error\npartial,auc,0.1,{},0.0001\n"
-
-
-def test_a_sweep_says_what_it_costs_in_accuracy_where_a_curve_prices_it(scenario, undrawn) -> None:
-    over = {"recovery.interval": "30 min:10 h:log4"}
-    own, found = scenario.with_name("my.csv"), []
-    for loss in (0.003, 0.006):
-        own.write_text(OWN_CURVE.format(loss), "utf-8")
-        swept = cprsim.sweep(
-            scenario, over, {"accuracy.curve": "my.csv"}, workers=1, folder="results"
-        )
-        found.append(swept.frames["points"].set_index("strategy")["auc_loss"])
-    assert len(stored()) == 8
-    once, twice = found
-    assert (once["partial"] > 0).all()
-    assert twice["partial"].tolist() == pytest.approx((2 * once["partial"]).tolist(), rel=1e-9)
-    assert not once["full"].any()
 
 
 def test_texts_and_mappings_make_the_same_sweep_which_is_read_back(scenario, tmp_path) -> None:
@@ -223,7 +176,7 @@ def test_a_sweep_that_stops_goes_on_where_it_was(
         replace(draft, path)
 
     with monkeypatch.context() as patched:
-        patched.setattr(running_module, "MOST_TOGETHER", 1)
+        patched.setattr("cprsim.sweeps.points.MOST_TOGETHER", 1)
         patched.setattr("cprsim.results.store.os.replace", until_it_stops)
         done = call("sweep", scenario, *axes_of(*AXES), "--workers", 1)
     assert done.exit_code == code
@@ -239,7 +192,7 @@ def test_a_sweep_that_stops_goes_on_where_it_was(
     ("name", "text", "said"),
     [
         *(("points/*/*.json", text, "1 damaged point computed anew: {victim}")
-          for text in (b"", b"{}", b"half a po", b"\xff\xfe")),
+          for text in (b"", b"{}")),
         ("*/sweep.csv", b"nothing", "{folder} is damaged: sweep.csv differs from its digest; it is "
          "made anew"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from math import inf, isnan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
 from cprsim.systems_compared.comparison import verdict_of
 from cprsim.systems_compared.lineup import PAPER, entrants_of
-from tests.making import SCENARIOS, maker
+from tests.closed_forms import p_none_clean
+from tests.making import maker
 
-EXAMPLES = SCENARIOS.parent / "docs" / "examples"
 WORKERS = """\
 name: workers
 job: {useful: 40 h, step: 10 s}
@@ -87,14 +87,6 @@ def bill(found: Answer, name: str, part: str, of: str = "job_cost") -> float:
 # --------------------------------------------------------------------------- known answers
 
 
-def test_where_nothing_fails_what_costs_nothing_all_the_time_is_best() -> None:
-    found = compared(text=SERVERS.replace("mtbf: 5 h", "mtbf: 90000 h"))
-    assert mean(found, "none") < 0.002
-    assert found.values["best"] in ("none", "full", "today")
-    # full recovery at its best never saves, and is `none` then
-    assert of(found, "full")["interval_h"] == inf or found.values["best"] == "none"
-
-
 def test_one_failure_costs_each_what_its_rules_say() -> None:
     # one failure after 1,500 min of work; detection, rescheduling and load take 5.5 min
     found = compared(fixed=True, text=AT_25_H, recovery=f"{EACH_10_H}, none")
@@ -125,15 +117,11 @@ def test_one_failure_costs_each_what_its_rules_say() -> None:
     assert mean(found, "hsdp") == pytest.approx((3 + slower_min / 2 + saves_min) / 2400)
 
 
-def test_what_goes_on_from_replicas_is_not_compared_where_the_state_exists_once() -> None:
-    needy = ("hsdp", "oobleck", "torchft")
-    found = compared(fixed=True, text=SERVERS.replace("job: {", "job: {step: 10 s, "))
-    for name in needy:
-        assert found.values["left_out"][name].endswith("shards of embedding servers exist once")
-    once = AT_25_H.replace("replicas: 8, ", "")
-    found = compared(fixed=True, text=once, recovery="full, gemini")
-    for name in needy:
-        assert "the 8 nodes of `worker` hold the state once" in found.values["left_out"][name]
+def test_what_lacks_an_input_is_left_out_and_named() -> None:
+    once = EACH_4_H.replace("replicas: 8", "replicas: 1")
+    found = cprsim.systems(once, fixed=True, available=True)
+    assert "nodes of `worker` hold the state once" in found.values["left_out"]["hsdp"]
+    assert "Not compared: hsdp, torchft. This job can't run them" in said(found)
     with pytest.raises(CprsimError, match="goes with `workers`"):
         compared(fixed=True, text=SERVERS.replace("emb_ps: 10", "emb_ps: 10, replicas: 2"))
 
@@ -216,18 +204,6 @@ def test_read_and_report_take_the_folder(servers: Answer) -> None:
 # --------------------------------------------------------------------------- accuracy
 
 
-def test_with_a_curve_the_accuracy_that_is_lost_has_a_column() -> None:
-    curve = f"accuracy.curve={EXAMPLES / 'curve.csv'}"
-    found = compared(curve, text=SERVERS, only=("full", "partial", "none"))
-    assert of(found, "partial")["accuracy"] == "priced"
-    table = found.document.table
-    assert table is not None
-    place = [one.heading for one in table.columns].index("AUC lost, ×10⁻⁴")
-    partial = next(row for row in table.rows if row[0] == "partial")
-    assert re.fullmatch(r"0\.\d+ ± 0\.\d+", str(partial[place]))  # 0.69 ± 0.19
-    assert "*" not in str(found)
-
-
 def test_a_system_whose_loss_of_accuracy_nobody_says_is_not_the_cheapest_in_money(
     tmp_path: Path,
 ) -> None:
@@ -260,13 +236,15 @@ def test_with_a_limit_those_that_keep_it_count() -> None:
 # --------------------------------------------------------------------------- who is compared
 
 
-HSDP, HALVES = "{strategy: hsdp, options: ", ["cluster.replicas=2"]
 NAMED_FULL = "{strategy: gemini, name: full}, {strategy: full, name: other}"
 REFUSED: list[tuple[list[str], str, dict[str, Any], str]] = [
-    ([], f"{HSDP}{{group: 3}}}}", {}, "recovery.0: hsdp: 8 nodes of `worker` make no"),
-    (HALVES, f"{HSDP}{{group: 2}}}}", {}, "2 replicas on 8 nodes of `worker` take 4 nodes each"),
+    (
+        [],
+        "{strategy: hsdp, options: {group: 3}}",
+        {},
+        "recovery.0: hsdp: 8 nodes of `worker` make no",
+    ),
     ([], NAMED_FULL, {}, "the name `full`"),
-    ([], "full", {"replications": 5}, "5 replications"),
     (["accuracy.max_auc_loss=0.001"], "full", {}, "no staleness curve applies"),
     ([], "full", {"only": ["nobody"]}, "only: there is no `nobody`; there are: full, gemini,"),
     ([], "full", {"only": ["moc"]}, "only: `moc` can't run this job: give `experts`"),
@@ -282,18 +260,6 @@ def test_what_can_not_be_compared_is_one_clear_error(
             *overrides, recovery=recovery, text=AT_25_H, folder=tmp_path / "results", **options
         )
     assert not (tmp_path / "results").exists()
-
-
-def test_the_example_of_a_spot_market_runs() -> None:
-    only = ("full", "oobleck")
-    found = cprsim.systems(EXAMPLES / "spot.yaml", only=only, fixed=True, replications=100)
-    assert found.name == "spot"
-    full, oobleck = of(found, "full"), of(found, "oobleck")
-    # nodes are away for 27.5 of 48 h, some of it at once; full recovery waits for them
-    assert full["wait_fraction"] > 0.3
-    assert full["verdict"] == "more"
-    assert oobleck["wait_fraction"] == 0.0
-    assert oobleck["degraded_fraction"] > 0.05
 
 
 @pytest.mark.long
@@ -334,9 +300,7 @@ def test_what_is_missing_is_named_and_what_runs_today() -> None:
     assert (of(found, "oobleck")["runs_as"], of(found, "torchft")["runs_as"]) == ("", "torchft")
     assert (found.values["best"], found.values["best_that_runs"]) == ("oobleck", "gemini")
     words = said(found)
-    assert "a paper only: nothing that is maintained runs it." in words
     assert "Cheapest that runs today: gemini (runs as HyperPod tiered checkpoints)" in words
-    assert "To run it, put into 'recovery': {strategy: oobleck," in words
     assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in words
     assert re.search(r"torchft \* +never +at least 0\.0\d+", str(found))
     assert "Not compared: " not in words  # of those that were asked for
@@ -350,21 +314,6 @@ def test_what_a_job_can_not_run_today_is_left_out_where_asked(tmp_path: Path) ->
     assert set(left_out.values()) == {PAPER}
 
 
-def test_systems_that_lack_an_input_are_named() -> None:
-    once = EACH_4_H.replace("replicas: 8", "replicas: 1")
-    found = cprsim.systems(once, fixed=True, available=True)
-    lacking = {name for name, why in found.values["left_out"].items() if why != PAPER}
-    assert lacking == {"hsdp", "torchft"}
-    assert "Not compared: hsdp, torchft. This job can't run them" in said(found)
-
-
-def test_a_tier_is_named_where_several_are_saved_to() -> None:
-    entry = "recovery: [{strategy: gemini, options: {remote_every: 5 h}}]"
-    text = re.sub("recovery: .*", entry, EACH_4_H)
-    assert "10 s peers, 5 h remote" in str(compared(text=text, fixed=True, only=("gemini",)))
-    assert "10 s peers, 5 h remote" in str(cprsim.run(text))
-
-
 def test_systems_that_are_alike_are_one_row() -> None:
     entries = [f"{{strategy: full, name: f{n}, interval: {n} h}}" for n in (4, 5)]
     entries.append("{strategy: full, name: same, interval: 5 h}")
@@ -374,3 +323,39 @@ def test_systems_that_are_alike_are_one_row() -> None:
     names = [str(row[0]) for row in table.rows]
     assert names[0] in ("f5, same", "same, f5")
     assert names[1:] == ["f4"]
+
+
+# --------------------------------------------------------------------------- silent errors
+
+
+ERRORS = """\
+name: errors
+job: {useful: 100 h}
+cluster: {workers: 4}
+failures: {kind: job, role: any, family: exponential, mtbf: 40 h}
+silent: {mtbf: 40 h, latency: {family: exponential, mean: 45 min}}
+costs: {save: {stall: 3 min, kept: 2}, load: 3 min}
+recovery: [{strategy: full, interval: 57 min}]
+simulation: {replications: 60}
+"""
+
+
+def test_contents_kept_against_silent_errors() -> None:
+    answer = cprsim.systems(ERRORS, fixed=True, only=["full"])
+    contents = answer.frames["contents"]
+    assert [*contents["n_kept"]] == [*range(1, 9)]
+    for one in contents.itertuples():
+        p = p_none_clean(one.n_kept, 1.0, 0.75)
+        assert one.none_clean_fraction == pytest.approx(p, abs=2e-3)
+    (now,) = answer.frames["systems"]["overhead_fraction"]
+    assert contents["overhead_fraction"][1] == pytest.approx(now, abs=1e-9)  # same failures
+    enough = contents["n_kept"][~contents["costs_more"]].min()
+    assert 2 <= enough <= 7
+    assert f"Keep {enough} contents ('costs.save.kept'): with more" in said(answer)
+
+
+def test_with_a_check_before_each_save_one_content_is_enough() -> None:
+    text = ERRORS.replace("silent: {", "silent: {check: {takes: 1 min}, ")
+    answer = cprsim.systems(text, fixed=True, only=["full"])
+    assert {*answer.frames["contents"]["none_clean_fraction"]} == {0.0}
+    assert "Keep 1 content (" in said(answer)

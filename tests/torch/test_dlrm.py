@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
-from cprsim.measuring.design import Design
-from cprsim.measuring.plugged import PluggedSetting
+from cprsim.measuring.own_model import OwnModel
 from cprsim.measuring.protocol import Predictions
-from cprsim.measuring.runs import forked, setting_of
+from cprsim.measuring.runs import setting_of
 from cprsim.scenario.reading import load_scenario
 from cprsim.torch import TensorBatches, Trainer
 from tests.measuring.conftest import JOB
@@ -27,10 +25,6 @@ KERNEL = (
     "rate: {}, batch: 64, schedule: constant}}"
 )
 OPTIMIZERS = {"sgd": ("sgd", 0.2), "adagrad": ("rowwise-adagrad", 0.02), "adam": ("adam", 0.003)}
-# SCAR is left out: of rows that moved nearly as far, the last digits decide which is saved
-DESIGN = Design(
-    strategies=("partial", "ssu"), n_more=0, shortest=0.3
-)  # fmt: skip
 
 
 def plugged(built_in, name: str):
@@ -54,47 +48,18 @@ def plugged(built_in, name: str):
     batches = TensorBatches(*tensors(built_in.train), batch=built_in.plan.batch)
     evaluate = lambda module: Predictions(test[2].numpy(), module(test[0], test[1]).numpy())  # noqa: E731
     own = Trainer(module, optimizers, batches, loss_of, evaluate)
-    return PluggedSetting(own, built_in.shards, built_in.plan.seed, own.state())
+    return OwnModel(own, built_in.plan.seed)
 
 
-@pytest.fixture(params=OPTIMIZERS)
-def both(request, tmp_path):
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_logits_are_the_built_ins_for_a_hundred_steps(name, tmp_path) -> None:
     path = tmp_path / "small.yaml"
-    kernel = KERNEL.format(request.param, OPTIMIZERS[request.param][1])
-    path.write_text(JOB.replace("KERNEL", kernel))
+    path.write_text(JOB.replace("KERNEL", KERNEL.format(name, OPTIMIZERS[name][1])))
     built_in = setting_of(load_scenario(path), 1)
-    return built_in, plugged(built_in, request.param)
-
-
-def test_logits_are_the_built_ins_for_a_hundred_steps(both) -> None:
-    built_in, plug = both
-    ours, theirs = built_in.trainer(), plug.trainer()
+    ours, theirs = built_in.trainer(), plugged(built_in, name)
     for step in range(10, 101, 10):
         ours.run(step * 64)
         theirs.run(step * 64)
-        logit = plug.own.evaluate().logit
+        logit = theirs.trainer.evaluate().logit
         np.testing.assert_allclose(ours.predict(built_in.test), logit, atol=1e-5)
     assert np.abs(logit).max() > 0.5
-
-
-def later(failure):
-    return replace(failure, at_fraction=0.4 + 0.6 * failure.at_fraction)
-
-
-def test_losses_of_whole_runs_are_the_built_ins(both) -> None:
-    built_in, plug = both
-    # in the last 0.6: of runs that part early, rounding alone drives the ends apart
-    trials = [replace(t, failures=tuple(map(later, t.failures))) for t in DESIGN.trials(3, 4)]
-    all_fail = [replace(one, servers=(0, 1, 2, 3)) for one in trials[-1].failures]
-    trials.append(replace(trials[-1], failures=tuple(all_fail)))
-    ours, theirs = forked(built_in, trials), forked(plug, trials)
-    lost = []
-    for trial in trials:
-        for metric in ("auc", "log_loss"):
-            one, other = (
-                getattr(quality, metric) - getattr(twin, metric)
-                for twin, quality in ((who[0], who[1][trial]) for who in (ours, theirs))
-            )
-            lost.append(abs(one))
-            assert one == pytest.approx(other, abs=2e-5), (trial, metric)
-    assert max(lost) > 1e-3  # failures did cost something

@@ -10,7 +10,7 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trials import Trial
 from cprsim.measuring.design import Design
-from cprsim.measuring.plugged import PluggedSetting, layout_of, quality_of
+from cprsim.measuring.own_model import OwnModel, quality_of
 from cprsim.measuring.runs import forked
 from cprsim.torch import FailureInjector
 from tests.torch.test_trainer import N, loss_of, new
@@ -39,10 +39,9 @@ def loop_of_ones_own(trial: Trial) -> float:
 
 
 def test_the_loop_ends_where_our_fork_does() -> None:
-    own = new("adagrad", batch=40)
-    setting = PluggedSetting(own, Shards(layout_of(own), 4), 1, own.state())
+    model = OwnModel(new("adagrad", batch=40), 1)
     trials = DESIGN.trials(1, 4)
-    twin, found = forked(setting, trials)
+    twin, found = forked(model, Shards(model.layout, 4), trials)
     ended = [loop_of_ones_own(trial) for trial in trials]
     assert ended == pytest.approx([found[trial].auc for trial in trials], abs=1e-9)
     assert len({*ended, twin.auc}) > len(trials) // 2

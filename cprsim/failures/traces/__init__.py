@@ -2,7 +2,6 @@
 
 formats           a file for each format, and which one a log has
 spec              what a user says of a log
-foreign           files that are no log of failures, and what to write instead
 files             bytes, lines and text of a log, unpacked (.xz, .gz, .bz2, .zst, .zip)
 reading, times    cells and instants of tables
 tables, slurm     tables of any program, and Slurm's

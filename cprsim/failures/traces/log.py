@@ -8,14 +8,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.failures.coalescing import brought_together, coalesced
-from cprsim.failures.outages import Outages, n_repeats, outages_of, with_lives
-from cprsim.failures.traces.files import Head, LogFile, trace_error
+from cprsim.failures.outages import (
+    Outages,
+    brought_together,
+    coalesced,
+    n_repeats,
+    outages_of,
+    with_lives,
+)
+from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import A_LOG, TABLE_OPTIONS, LogSpec
@@ -32,82 +39,61 @@ TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Outages as a file says them.
+    """Outages as a file says them."""
 
-    Parameters
-    ----------
-    rows : node and cause (texts, or categories of them, in order if that is not the texts'), start
-        and end [h of the file's clock], NaN for no end; its index is the line less `FIRST_ROW`;
-        perhaps lasted [h], exactly
-    counted : what is to be said, with how often
-    points : whether outages without an end are instants; otherwise the node was down until its next
-        failure
-    times : how instants are written
-    watched : begin and end of the observation [h] where the file says them
-    nodes : names of nodes, also of those that never failed; empty where the file does not say them
-    n_nodes : how many there are, where the file says that alone
-    dates : of nodes that join and leave: node, installed, entry, exit [h], NaN where unknown
-    notes : what else is to be said
-    known : how the file says n_nodes, begins and ends
-    records_alone : whether all that is known of the observation is that these records are of it: a
-        period can't be longer, and nothing is censored at its ends
-    """
-
+    # node and cause (texts, or categories of them), start and end [h of the file's clock], NaN for
+    # no end; perhaps lasted [h], exactly; its index is the line less `FIRST_ROW`
     rows: pd.DataFrame
-    counted: Counter[str]
-    points: bool
-    times: Times = STAMPS
-    watched: tuple[float | None, float | None] = (None, None)
-    nodes: frozenset[str] = frozenset()
-    n_nodes: int | None = None
-    dates: pd.DataFrame | None = None
+    counted: Counter[str]  # what is to be said, with how often
+    points: bool  # no end: the outage is an instant; else it lasts to the node's next failure
+    times: Times = STAMPS  # how instants are written
+    watched: tuple[float | None, float | None] = (None, None)  # begin and end [h], where they are
+    nodes: frozenset[str] = frozenset()  # all names, also of nodes that never failed; empty: unsaid
+    n_nodes: int | None = None  # where the file says that alone
+    dates: pd.DataFrame | None = None  # of nodes: node, installed, entry, exit [h], NaN: unknown
     notes: tuple[str, ...] = ()
-    known: Mapping[str, str] = field(default_factory=dict)
-    records_alone: bool = False
+    evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
+    records_alone: bool = False  # what was watched is not known: no period is longer than the file
 
 
 @dataclass(frozen=True, slots=True)
 class LogFormat:
     """One way to write a log of failures."""
 
-    looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
-    read: Callable[[LogFile, LogSpec], Log]
+    looks_like: Callable[[str], str]  # by what its head is recognised; empty where it is not
+    read: Callable[[Path, LogSpec], Log]
     options: frozenset[str] = TABLE_OPTIONS  # of `FORMAT_OPTIONS` that it takes
     order: int = 50  # smaller ones are tried first; special formats before general ones
     source: str = A_LOG  # what its file is, and where it comes from
 
 
-def outages(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
-    """The outages that a user asks for. What is left out, closed, assumed or merged is counted.
-
-    Raises TraceError where there is none, or one ends before it begins or after today;
-    ParameterError for options that do not apply.
-    """
-    whole, from_h = _in_period(path, log, spec)
-    dates, facts = log.dates, dict(whole.facts)
+def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
+    """The outages that a user asks for. What is left out, closed, assumed or merged is counted."""
+    outages, from_h = _in_period(path, log, spec)
+    dates, facts = log.dates, dict(outages.facts)
     if spec.nodes_file is not None or spec.has_dates:
         if spec.nodes_file is not None:
             dates, notes = read_nodes(spec.nodes_file, log.times, spec)
-            whole = replace(whole, notes=(*whole.notes, *notes))
+            outages = replace(outages, notes=(*outages.notes, *notes))
         if dates is None:
             raise ParameterError("--nodes dates: the log has no column installed, entry or exit")
         silent = spec.nodes_file is None
-        lives = lives_of(dates, from_h, whole.n_nodes if silent else 0)
-        window_h, whole = whole.window_h, with_lives(whole, *lives)
+        lives = lives_of(dates, from_h, outages.n_nodes if silent else 0)
+        window_h, outages = outages.window_h, with_lives(outages, *lives)
         of = spec.nodes_file or "--nodes dates"
         facts |= dict.fromkeys(("n_nodes", "ages"), ("read", f"the nodes' own dates ({of})"))
-        if whole.window_h < window_h:
+        if outages.window_h < window_h:
             facts["ends"] = "read", "the last of the nodes leaves"
-        _require_failures(path, whole)
-    whole = _merged(whole, log, spec)
+        _require_failures(path, outages)
+    outages = _merged(outages, log, spec)
     if spec.cause is not None or spec.not_cause is not None:
-        whole = whole.choosing(spec.cause or "", spec.not_cause)
+        outages = outages.choosing(spec.cause or "", spec.not_cause)
     if spec.node is not None:
-        whole = whole.of_node(spec.node)
+        outages = outages.of_node(spec.node)
         facts["n_nodes"] = "given", "--node"
     if within_h := spec.hours("together"):
-        whole = brought_together(whole, within_h)
-    return replace(whole, facts=facts)
+        outages = brought_together(outages, within_h)
+    return replace(outages, facts=facts)
 
 
 def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, float]:
@@ -131,19 +117,24 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     node, names = numbered(rows.pop("node"), log.nodes)
     if not in_time.all():
         rows, node = rows[in_time], node[in_time]
-    n_nodes = n_observed(spec.n_nodes, max(len(names), log.n_nodes or 0), len(names), path)
+    n_nodes = max(len(names), log.n_nodes or 0)
     if spec.n_nodes is not None:
-        facts["n_nodes"] = "given", "--nodes"
+        n_nodes, facts["n_nodes"] = spec.n_nodes, ("given", "--nodes")
+        if not 1 <= n_nodes <= MOST_NODES:
+            raise trace_error(path, None, f"{n_nodes:,} nodes can't be observed", "nodes")
+        if n_nodes < len(names):
+            message = f"{n_nodes} nodes given, but the file names {len(names)}"
+            raise trace_error(path, None, message, "nodes")
     knows = spec.nodes is not None or log.nodes or log.n_nodes
     none_lasts_h = 0.0 if log.points else None
     repair_h = spec.hours("repair")
-    given = facts["begins"][0] != "inferred", facts["ends"][0] != "inferred"
+    is_given = facts["begins"][0] != "inferred", facts["ends"][0] != "inferred"
     cause, cause_names = numbered(rows.pop("cause"))
     hours = [rows.pop(name).to_numpy() - from_h for name in ("end", "start")]
     if "lasted" in rows:
         hours[0] = hours[1] + rows["lasted"].to_numpy()
     del rows, in_time
-    found = outages_of(
+    outages = outages_of(
         node,
         hours.pop(),  # each column is in memory once
         hours.pop(),
@@ -153,23 +144,17 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         window_h=to_h - from_h,
         origin=_origin(from_h, log, spec),
         node_names=names,
-        window_given=(False, False) if log.records_alone else given,
+        window_given=(False, False) if log.records_alone else is_given,
         unended_h=none_lasts_h if repair_h is None else repair_h,
         notes=(
-            *([] if all(given) or log.records_alone else [NO_PERIOD]),
+            *([] if all(is_given) or log.records_alone else [NO_PERIOD]),
             *([] if knows else [NO_NODES]),
             *log.notes,
-            *(f"{n} {what}" for what, n in log.counted.items() if n),
+            *(f"{n} {event}" for event, n in log.counted.items() if n),
         ),
     )
-    if found.window_h > LONGEST_WINDOW_H:
-        message = (
-            f"the log spans {found.window_h:.3g} h: are its times in another unit? Or is one of "
-            "them far off?"
-        )
-        raise trace_error(path, None, message, "time_unit")
-    _require_failures(path, found)
-    return replace(found, facts=facts), from_h
+    _require_failures(path, outages)
+    return replace(outages, facts=facts), from_h
 
 
 NO_PERIOD = "no whole period given: the log's own first start or last instant bounds it"
@@ -186,37 +171,37 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
             no_row_where(late, rows["node"], path, name, f"of {{value}} lies in the future ({at})")
 
 
-def _require_failures(path: PathLike[str], found: Outages) -> None:
+def _require_failures(path: PathLike[str], outages: Outages) -> None:
     """Raise TraceError where no outage is left, with what was left out."""
-    if not found.in_window.any():
-        why = "; ".join(["no outage begins within the period", *found.dropped])
+    if not outages.in_window.any():
+        why = "; ".join(["no outage begins within the period", *outages.dropped])
         raise trace_error(path, None, why, "period")
 
 
-def _merged(found: Outages, log: Log, spec: LogSpec) -> Outages:
+def _merged(outages: Outages, log: Log, spec: LogSpec) -> Outages:
     """With repeats of a node merged, as asked for; in a log of instants those within a minute."""
     within_h = spec.hours("coalesce")
     if within_h is not None:
-        return coalesced(found, within_h) if within_h > 0 else found
-    if not (n_near := n_repeats(found, MINUTE_H)):
-        return found
-    said = f"{n_near} of {found.n_outages} begin within a minute of another on the same node"
+        return coalesced(outages, within_h) if within_h > 0 else outages
+    if not (n_near := n_repeats(outages, MINUTE_H)):
+        return outages
+    note = f"{n_near} of {outages.n_outages} begin within a minute of another on the same node"
     how = ": merged into one (--coalesce '0 s' keeps them)" if log.points else (
         ": --coalesce '1 min' merges them"
     )  # fmt: skip
-    merged = coalesced(found, MINUTE_H) if log.points else found
-    return replace(merged, notes=(*found.notes, said + how))
+    merged = coalesced(outages, MINUTE_H) if log.points else outages
+    return replace(merged, notes=(*outages.notes, note + how))
 
 
 def numbered(
     texts: pd.Series[str], more: frozenset[str] = frozenset()
 ) -> tuple[Ints, tuple[str, ...]]:
     """Each text (n,) as its place in all of them in order, and these; `more` are among them."""
-    found = texts.astype("category").cat.remove_unused_categories()
-    names = list(found.cat.categories)
-    if not found.cat.ordered:
+    categories = texts.astype("category").cat.remove_unused_categories()
+    names = list(categories.cat.categories)
+    if not categories.cat.ordered:
         names = sorted({*names, *more})
-    codes = found.cat.set_categories(names).cat.codes
+    codes = categories.cat.set_categories(names).cat.codes
     return np.asarray(codes, dtype=np.int64), tuple(names)
 
 
@@ -238,7 +223,7 @@ def paired(unit: Ints, at_h: Floats, state: Ints) -> tuple[Ints, Floats]:
     return order[at], np.where(ended, at_h[follows], np.nan)
 
 
-def joined(rows: pd.DataFrame, within_h: float, what: str, counted: Counter[str]) -> pd.DataFrame:
+def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counter[str]) -> pd.DataFrame:
     """Outages of a node that begin within a time of the end of the one before, made one.
 
     The first one's cause stands for all; how many of how many joined another is counted as `what`.
@@ -246,7 +231,7 @@ def joined(rows: pd.DataFrame, within_h: float, what: str, counted: Counter[str]
     rows = rows.sort_values(["node", "start"], kind="stable")
     again = rows["node"] == rows["node"].shift()
     again &= rows["start"] - rows["end"].shift() <= within_h
-    counted[f"of {len(rows)} {what}"] += int(again.sum())
+    counted[f"of {len(rows)} {note}"] += int(again.sum())
     ends = np.maximum.reduceat(rows["end"].to_numpy(), np.flatnonzero(~again))  # NaN: not yet
     return rows[~again].assign(end=ends)
 
@@ -259,18 +244,18 @@ def _window(
 ) -> tuple[tuple[float, float], dict[str, tuple[str, str]]]:
     """Begin and end of the observation [h of the file's clock], and from where all is known."""
     start_h, end_h = log.rows["start"], log.rows["end"]
-    own = float(start_h.min()), float(np.fmax(start_h.max(), end_h.max()))
-    facts = {name: ("read", how) for name, how in log.known.items()}
+    own_ends = float(start_h.min()), float(np.fmax(start_h.max(), end_h.max()))
+    facts = {name: ("read", how) for name, how in log.evidence.items()}
     window = []
     sides = ("begins", "the first failure", "from"), ("ends", "the last instant", "to")
-    for side, (name, what, sign) in enumerate(sides):
-        said, of_file = spec.ends[side], log.watched[side]
-        at_h = own[side] if of_file is None else of_file
-        facts.setdefault(name, ("inferred", f"{what} in the file, see --period"))
-        if said is not None:
-            given_h = _instant_h(said, log, spec, path)
+    for side, (name, event, sign) in enumerate(sides):
+        period_end, of_file = spec.ends[side], log.watched[side]
+        at_h = own_ends[side] if of_file is None else of_file
+        facts.setdefault(name, ("inferred", f"{event} in the file, see --period"))
+        if period_end is not None:
+            given_h = _instant_h(period_end, log, spec, path)
             beyond = log.records_alone and (given_h < at_h if side == 0 else given_h > at_h)
-            how = f"what the file holds {sign} {said}, see --period"
+            how = f"what the file holds {sign} {period_end}, see --period"
             facts[name] = ("inferred", how) if beyond else ("given", "--period")
             at_h = at_h if beyond else given_h
         window.append(at_h)
@@ -278,6 +263,9 @@ def _window(
     if from_h > to_h or (from_h == to_h and spec.period is not None):
         message = "the period ends before it begins, or before the log"
         raise trace_error(path, None, message, "period")
+    if to_h - from_h > LONGEST_WINDOW_H:
+        message = f"the log spans {to_h - from_h:.3g} h: are its times in another unit?"
+        raise trace_error(path, None, f"{message} Or is one of them far off?", "time_unit")
     return (from_h, to_h), facts
 
 
@@ -296,14 +284,3 @@ def _origin(from_h: float, log: Log, spec: LogSpec) -> str:
     if not log.times.since_1970:
         return f"{from_h:g} h"
     return written(from_h, spec.tz or log.times.zone or (None if log.times.dated else "UTC"))
-
-
-def n_observed(given: int | None, known: int, named: int, path: PathLike[str]) -> int:
-    """Nodes observed; raises TraceError where fewer are given than the file names."""
-    if given is None:
-        return known
-    if not 1 <= given <= MOST_NODES:
-        raise trace_error(path, None, f"{given:,} nodes can't be observed", "nodes")
-    if given < named:
-        raise trace_error(path, None, f"{given} nodes given, but the file names {named}", "nodes")
-    return given

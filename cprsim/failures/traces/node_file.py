@@ -20,34 +20,31 @@ from cprsim.records import Floats
 def node_columns(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> pd.DataFrame:
     """The cells of a table that say when nodes joined and left, those of each node once."""
     names = spec.names
-    columns = {ours: names[ours] for ours in NODE_COLUMNS if ours in names}
+    columns = {column: names[column] for column in NODE_COLUMNS if column in names}
     if names.get("node") in table:
         columns["node"] = names["node"]
-    found = named_columns(table, columns, path, ("node", *NODE_COLUMNS), NODE_COLUMNS)
-    return found.drop_duplicates()
+    cells = named_columns(table, columns, path, ("node", *NODE_COLUMNS), NODE_COLUMNS)
+    return cells.drop_duplicates()
 
 
 def read_nodes(path: Path, times: Times, spec: LogSpec) -> tuple[pd.DataFrame, list[str]]:
-    """The dates of nodes in a table [h of the log's clock], and what of it was not read.
-
-    Raises TraceError with file and line.
-    """
+    """The dates of nodes in a table [h of the log's clock], and what of it was not read."""
     tables = list(csv_pieces(path))
     rows = pd.concat([node_columns(table, spec, path) for table in tables])
     read = {*rows, *spec.names.values()}
-    others = [one_line(str(name)) for name in tables[0] if name not in read]
+    unread = [one_line(str(name)) for name in tables[0] if name not in read]
     notes = [
-        f"column(s) of {one_line(path.name)} not read: {', '.join(others[:6])} (--column "
+        f"column(s) of {one_line(path.name)} not read: {', '.join(unread[:6])} (--column "
         "exit=NAME reads one)"
     ]
     how = "{value} stands in another row too"
-    return dates_of(rows, path, times, spec, how), notes if others else []
+    return dates_of(rows, path, times, spec, how), notes if unread else []
 
 
 def dates_of(
     rows: pd.DataFrame, path: PathLike[str], times: Times, spec: LogSpec, twice_is: str
 ) -> pd.DataFrame:
-    """Dates of nodes as text, as hours of the log's clock. Raises TraceError with file and line."""
+    """Dates of nodes as text, as hours of the log's clock."""
     names = rows["node"].fillna("").str.strip()
     no_row_where((names == "").to_numpy(dtype=bool), rows, path, "node", "the row names no node")
     twice = names.duplicated().to_numpy(dtype=bool)
@@ -84,11 +81,11 @@ def lives_of(dates: pd.DataFrame, from_h: float, n_nodes: int = 0) -> tuple[tupl
     enters_h = np.where(np.isnan(entry), np.maximum(born_h, 0.0), entry)
     enters_h, leaves_h = np.maximum(enters_h, 0.0), np.where(np.isnan(leaves), np.inf, leaves)
     born_h = np.where(np.isnan(installed) & (born_h < 0), 0.0, born_h)
-    each = np.array([np.minimum(born_h, enters_h), enters_h, leaves_h]).T
-    n_silent = max(n_nodes - len(each), 0)
+    lives = np.array([np.minimum(born_h, enters_h), enters_h, leaves_h]).T
+    n_silent = max(n_nodes - len(lives), 0)
     if n_silent:
-        most = pd.Series(list(map(tuple, each.tolist()))).mode()[0]
-        each = np.vstack([each, [most] * n_silent])
+        most = pd.Series(list(map(tuple, lives.tolist()))).mode()[0]
+        lives = np.vstack([lives, [most] * n_silent])
     names = (*dates["node"], *(f"silent-{number}" for number in range(n_silent)))
-    born_h, enters_h, leaves_h = each.T
+    born_h, enters_h, leaves_h = lives.T
     return names, (born_h, enters_h, leaves_h)

@@ -25,10 +25,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def read_csv(path: PathLike[str]) -> pd.DataFrame:
-    """All cells as text, empty ones missing; a row's index is its line less `FIRST_ROW`.
-
-    Raises TraceError for a file that is missing, damaged, empty, or whose rows differ in length.
-    """
+    """All cells as text, empty ones missing; a row's index is its line less `FIRST_ROW`."""
     return pd.concat(list(csv_pieces(path, ",")))
 
 
@@ -39,7 +36,7 @@ def separator_of(line: str) -> str:
 
 def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd.DataFrame]:
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
-    header = next((line for line in head_of(path).text.splitlines() if line.strip()), "")
+    header = next((line for line in head_of(path).splitlines() if line.strip()), "")
     separator = separator or separator_of(header)
     names = Counter(cell.strip() for cell in next(csv.reader([header], delimiter=separator), []))
     if twice := [name for name, n in names.items() if name and n > 1]:
@@ -47,9 +44,9 @@ def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd
     rows = pd.DataFrame()
     with opened(path) as file:
         for piece in _parsed(file, path, separator):
-            kept = _not_blank(piece.rename(columns=lambda name: str(name).strip()))
-            rows = rows if kept.empty else kept
-            yield kept
+            not_blank = _not_blank(piece.rename(columns=lambda name: str(name).strip()))
+            rows = rows if not_blank.empty else not_blank
+            yield not_blank
     if rows.empty:
         raise trace_error(path, None, "holds no row below the header")
     if rows.iloc[-1:, -1].isna().any():
@@ -72,8 +69,8 @@ def _require_whole(path: PathLike[str], separator: str, n_columns: int) -> None:
 def _not_blank(table: pd.DataFrame) -> pd.DataFrame:
     """The rows that hold more than blanks in their first cell."""
     rows = table.dropna(how="all")
-    alone = rows.iloc[:, 1:].isna().all(axis=1)
-    return rows[~alone | (rows.iloc[:, 0].str.strip() != "")] if alone.any() else rows
+    is_single = rows.iloc[:, 1:].isna().all(axis=1)
+    return rows[~is_single | (rows.iloc[:, 0].str.strip() != "")] if is_single.any() else rows
 
 
 def _parsed(file: IO[bytes], path: PathLike[str], separator: str) -> Iterator[pd.DataFrame]:
@@ -120,58 +117,58 @@ def named_columns(
     table: pd.DataFrame,
     columns: Mapping[str, str],
     path: PathLike[str],
-    ours: tuple[str, ...],
+    names: tuple[str, ...],
     optional: Collection[str],
 ) -> pd.DataFrame:
-    """The columns that are there, under our names.
-
-    Raises TraceError for a column that has to be there and is not, or a name that is none of ours.
-    """
-    if unknown := sorted(set(columns) - set(ours)):
-        message = f"there is no such column; known are {', '.join(ours)}"
+    """The columns that are there, under our names."""
+    if unknown := sorted(set(columns) - set(names)):
+        message = f"there is no such column; known are {', '.join(names)}"
         raise trace_error(path, None, message, f"columns.{unknown[0]}")
-    found: dict[str, str] = {}
-    for name in ours:
-        theirs = columns.get(name, name)
-        if theirs in found:
-            message = f"the column {theirs!r} stands for {found[theirs]!r} already: say which one"
+    renamed: dict[str, str] = {}
+    for name in names:
+        header = columns.get(name, name)
+        if header in renamed:
+            message = f"the column {header!r} stands for {renamed[header]!r} already: say which one"
             raise trace_error(path, 1, f"{message} is {name!r}, for example {name}=...", name)
-        if theirs in table:
-            found[theirs] = name
+        if header in table:
+            renamed[header] = name
         elif name not in optional or name in columns:
-            hint = _hint(name, theirs, [str(one) for one in table.columns], columns)
-            message = f"there is no column {theirs!r} among the {len(table.columns)} of the header"
+            hint = _hint(name, header, [str(column) for column in table.columns], columns)
+            message = f"there is no column {header!r} among the {len(table.columns)} of the header"
             raise trace_error(path, 1, message + hint, name)
-    return table[list(found)].rename(columns=found)
+    return table[list(renamed)].rename(columns=renamed)
 
 
-def _hint(name: str, theirs: str, header: list[str], columns: Mapping[str, str]) -> str:
+def _hint(name: str, header_name: str, header: list[str], columns: Mapping[str, str]) -> str:
     """What may be meant; no other name of the file is told: it may be no log at all."""
-    if any(LIKE_A_TIME.match(one) for one in header):
+    if any(LIKE_A_TIME.match(cell) for cell in header):
         return "; is the first line no header? Put one above it, such as node,start,end"
     if len(header) == 1 and separator_of(header[0]) in header[0]:
         return "; separate columns by commas"
     options = _often_called(header, columns)
     if name not in columns and any(option.lstrip("'").startswith(f"{name}=") for option in options):
         return f"; perhaps {' '.join(f'--column {option}' for option in options)}"
-    near = get_close_matches(theirs, header, 1)
+    near = get_close_matches(header_name, header, 1)
     return f"; did you mean {near[0]!r}?" if near else f"; --column {name}=NAME says which it is"
 
 
 def _often_called(header: list[str], columns: Mapping[str, str]) -> list[str]:
     """Columns that others call what ours mean, keys of JSON by their last part."""
-    bare = {re.sub(r"[\W_]", "", one.rsplit(".", 1)[-1].lower()): one for one in reversed(header)}
+    bare = {
+        re.sub(r"[\W_]", "", column.rsplit(".", 1)[-1].lower()): column
+        for column in reversed(header)
+    }
     return [
         quote(f"{name}={bare[called]}")
         for name, names in OFTEN_CALLED.items()
         if name not in header and name not in columns
-        for called in [next((one for one in (name, *names.split()) if one in bare), None)]
+        for called in [next((column for column in (name, *names.split()) if column in bare), None)]
         if called is not None and bare[called] not in columns.values()
     ]
 
 
 def no_row_where(
-    bad: Bools, rows: pd.DataFrame | pd.Series[str], path: PathLike[str], key: str, what: str
+    bad: Bools, rows: pd.DataFrame | pd.Series[str], path: PathLike[str], key: str, complaint: str
 ) -> None:
     """Raise TraceError at the first row that is bad."""
     if not bad.any():
@@ -182,5 +179,5 @@ def no_row_where(
     value: Any = "" if pd.isna(cell) else cell
     more = f" (and {int(bad.sum()) - 1} more such rows)" if bad.sum() > 1 else ""
     line = int(rows.index[first]) + FIRST_ROW
-    message = what.replace("{value}", f"'{one_line(str(value))}'") + more
+    message = complaint.replace("{value}", f"'{one_line(str(value))}'") + more
     raise trace_error(path, line if line > 0 else None, message, key)

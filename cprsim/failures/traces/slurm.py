@@ -27,8 +27,6 @@ def bar_table(
     """The rows of a table as text, columns in lower case; its index is the line less `FIRST_ROW`.
 
     Bars within the column `free_text` belong to it.
-
-    Raises TraceError with the line, for a missing column or a row of another length.
     """
     header: list[str] = []
     rows: dict[int, list[str]] = {}
@@ -77,16 +75,13 @@ def node_lists(cells: pd.Series[str], log: PathLike[str]) -> pd.Series:
 
 
 def expanded(text: str) -> list[str]:
-    """The names in a list of nodes, in its order: ``gpu[001-016,020],login1``.
-
-    Raises ParameterError for a list that is none, or too long.
-    """
+    """The names in a list of nodes, in its order: ``gpu[001-016,020],login1``."""
     lists = _LIST.findall(text)
     if not lists or _LIST.sub("", text).replace(",", "").strip():
         raise ParameterError(f"'{one_line(text)}' is no list of nodes such as gpu[001-016,020]")
     names: list[str] = []
-    for one in lists:
-        parts = [[plain] if plain else _numbers(ranges) for ranges, plain in _PART.findall(one)]
+    for element in lists:
+        parts = [[plain] if plain else _numbers(ranges) for ranges, plain in _PART.findall(element)]
         names += ["".join(name) for name in product(*parts)]
         if len(names) > MOST_NODES:
             raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES:,} nodes")
@@ -96,10 +91,10 @@ def expanded(text: str) -> list[str]:
 def _numbers(ranges: str) -> list[str]:
     """The numbers in ``001-016,020``, as wide as they are written."""
     numbers: list[str] = []
-    for one in ranges.split(","):
-        found = _RANGE.fullmatch(one.strip())
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-        if found is None or not 0 <= last - first < MOST_NODES:
+    for part in ranges.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if match is None or not 0 <= last - first < MOST_NODES:
             raise ParameterError(f"'[{one_line(ranges)}]' is no range of numbers such as 001-016")
-        numbers += [f"{number:0{len(found[1])}d}" for number in range(first, last + 1)]
+        numbers += [f"{number:0{len(match[1])}d}" for number in range(first, last + 1)]
     return numbers

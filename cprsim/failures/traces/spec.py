@@ -20,7 +20,7 @@ UNITS = ("ms", "s", "min", "h", "d")
 OTHERS = ("duration", "state")  # columns that stand for the end
 
 
-def _said(words: str, metavar: str = "", option: str = "", *, many: bool = False) -> Any:
+def _option(words: str, metavar: str = "", option: str = "", *, many: bool = False) -> Any:
     """A field with the help of its option, and what the command line calls it."""
     shell = {"metavar": metavar, "option": option, "many": many}
     return field(default=None, metadata={"help": words, "shell": shell})
@@ -34,57 +34,61 @@ class LogSpec:
     scenario's section ``failures: {kind: trace}``.
     """
 
-    format: str | None = _said("Format of the log; default: guessed, and shown.", "NAME")
-    nodes: int | str | Path | None = _said(
+    format: str | None = _option("Format of the log; default: guessed, and shown.", "NAME")
+    nodes: int | str | Path | None = _option(
         "Nodes observed, with those that never failed: their number; a table with node and any "
         "of installed, entry, exit; dates: the log has these columns, or dates of its own.",
         "N|FILE|dates",
     )
-    period: str | None = _said(
+    period: str | None = _option(
         "The observation, its end excluded, as the log writes times, e.g. "
         "2024-01-01..2025-01-01; one of both may be left out.",
         "FROM..TO",
     )
-    columns: Mapping[str, str] | Sequence[str] | None = _said(
+    columns: Mapping[str, str] | Sequence[str] | None = _option(
         "What a column of a table, or of the table of nodes, is called, e.g. start=begin; may be "
         "repeated.",
         "OURS=THEIRS",
         "--column",
         many=True,
     )
-    time_unit: Literal["ms", "s", "min", "h", "d"] | None = _said(
+    time_unit: Literal["ms", "s", "min", "h", "d"] | None = _option(
         "Of a table: unit of times that are numbers."
     )
-    date_format: str | None = _said(
+    date_format: str | None = _option(
         "Of a table: form of its dates, e.g. '%d/%m/%Y %H:%M'; default: ISO 8601."
     )
-    tz: str | None = _said(
+    tz: str | None = _option(
         "Zone of time stamps that name none, e.g. Europe/Berlin; default: UTC.", "ZONE"
     )
-    system: int | None = _said("Of records of several systems: which one.")
-    repair: str | None = _said(
+    system: int | None = _option("Of records of several systems: which one.")
+    repair: str | None = _option(
         "Length of outages whose end is missing in the log, e.g. '2 h'.", "TIME"
     )
-    coalesce: str | None = _said(
+    coalesce: str | None = _option(
         "Merge failures of one node that are less than this apart, e.g. '10 min'; default: "
         "'1 min' where the log has no ends, else '0 s', which is none.",
         "TIME",
     )
-    together: str | None = _said(
+    together: str | None = _option(
         "Failures of nodes less than this after the one before are one event; default: none.",
         "TIME",
     )
-    cause: str | None = _said(
+    cause: str | None = _option(
         "Only causes that contain this text; the others' outages censor the up-times."
     )
-    not_cause: str | None = _said(
+    not_cause: str | None = _option(
         "No causes that contain this text, e.g. maintenance; their outages censor the up-times."
     )
-    node: str | None = _said("This node alone.")
+    node: str | None = _option("This node alone.")
 
     def __post_init__(self) -> None:
         """Raise ParameterError for times, a period or columns that are none, or an unknown zone."""
-        _ = [self.hours(one) for one in ("repair", "coalesce", "together")], self.ends, self.names
+        _ = (
+            [self.hours(option) for option in ("repair", "coalesce", "together")],
+            self.ends,
+            self.names,
+        )
         try:
             ZoneInfo(self.tz or "UTC")
         except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -93,7 +97,7 @@ class LogSpec:
 
     @property
     def names(self) -> dict[str, str]:
-        """The log's names of columns by ours. Raises ParameterError."""
+        """The log's names of columns by ours."""
         columns = self.columns or {}
         if not isinstance(columns, Mapping):
             if wrong := [pair for pair in columns if "=" not in pair]:
@@ -103,7 +107,7 @@ class LogSpec:
 
     @property
     def ends(self) -> tuple[str | None, str | None]:
-        """Begin and end of the observation, as the log writes times. Raises ParameterError."""
+        """Begin and end of the observation, as the log writes times."""
         first, sign, last = (self.period or "..").partition("..")
         if not sign:
             right = "is no FROM..TO such as 2024-01-01..2025-01-01"
@@ -123,7 +127,7 @@ class LogSpec:
 
     @property
     def nodes_file(self) -> Path | None:
-        """The table of nodes, where there is one. Raises ParameterError."""
+        """The table of nodes, where there is one."""
         if self.nodes is None or self.n_nodes is not None or self.has_dates:
             return None
         path = Path(str(self.nodes))
@@ -135,7 +139,7 @@ class LogSpec:
         return path
 
     def hours(self, option: str) -> float | None:
-        """The time that an option says [h]. Raises ParameterError where it is none."""
+        """The time that an option says [h]."""
         text = getattr(self, option)
         if text is None:
             return None
@@ -148,12 +152,12 @@ class LogSpec:
         return hours
 
     @property
-    def given(self) -> dict[str, object]:
+    def options_given(self) -> dict[str, object]:
         """What is said, by the name of its option."""
-        said = {one: getattr(self, one.name) for one in fields(self)}
+        values = {option: getattr(self, option.name) for option in fields(self)}
         return {
-            one.metadata["shell"]["option"] or f"--{one.name.replace('_', '-')}": value
-            for one, value in said.items()
+            option.metadata["shell"]["option"] or f"--{option.name.replace('_', '-')}": value
+            for option, value in values.items()
             if value
         }
 

@@ -38,17 +38,19 @@ def read_table(
 
     A time stamp from the year 9999 on is no end. An outage of which
     no end is known lasts to the next failure of its node at most.
-
-    Raises TraceError with file and line, for anything that can't be read.
     """
     counted, read, dates = Counter[str](), list[pd.DataFrame](), list[pd.DataFrame]()
-    names = {ours: theirs for ours, theirs in spec.names.items() if ours not in NODE_COLUMNS}
+    names = {
+        column: header_name
+        for column, header_name in spec.names.items()
+        if column not in NODE_COLUMNS
+    }
     times: Times | None = None
     ends: dict[str, str] | None = None
     notes: tuple[str, ...] = ()
     for table in pieces(path):
         if ends is None:
-            ends = ends_told(table, names)
+            ends = end_columns(table, names)
             notes = _notes(table, spec, ends)
         columns = {**names, **ends}
         state = columns.pop("state", None)  # which may be the column of causes too
@@ -76,16 +78,16 @@ def read_table(
         read.append(frame if state is None else frame.assign(state=says))
     if times is None or ends is None:
         raise trace_error(path, None, "holds no row")
-    whole = _joined(read)
-    if "state" in whole:
-        whole = _of_states(whole, path, counted)
+    all_rows = _joined(read)
+    if "state" in all_rows:
+        all_rows = _of_states(all_rows, path, counted)
     points = not ends and "end" not in names and "end" not in table
     if times.unit and spec.time_unit is None:
         notes = (f"times taken as {times.unit} since 1970, as no unit was given", *notes)
     lives = None
     if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
         lives = dates_of(rows, path, times, spec, "{value} has other dates in another row")
-    return Log(whole, counted, points, times, notes=notes, dates=lives)
+    return Log(all_rows, counted, points, times, notes=notes, dates=lives)
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
@@ -94,9 +96,9 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
         name: pd.api.types.union_categoricals([frame.pop(name) for frame in frames])
         for name in ("node", "cause")
     }
-    whole = pd.concat(frames)
+    joined_rows = pd.concat(frames)
     frames.clear()  # so that each column is in memory once
-    return whole.assign(**texts)
+    return joined_rows.assign(**texts)
 
 
 def _of_states(rows: pd.DataFrame, path: PathLike[str], counted: Counter[str]) -> pd.DataFrame:
@@ -193,8 +195,8 @@ MOST_STATES = 30
 
 def unit_of(name: str) -> str | None:
     """The unit that a column's name ends with: downtime_s, Duration (h)."""
-    found = UNIT.search(name.lower())
-    return UNIT_OF.get(found[1], found[1]) if found else None
+    match = UNIT.search(name.lower())
+    return UNIT_OF.get(match[1], match[1]) if match else None
 
 
 def _meaning(cell: object, column: str) -> int:
@@ -208,41 +210,41 @@ def _meaning(cell: object, column: str) -> int:
 
 def states(column: pd.Series[str]) -> Ints:
     """What each cell says of its node, (n_rows,): `BEGIN`, `END` or `NEITHER` of an outage."""
-    place, found = pd.factorize(column.fillna(""))
-    meant = np.array([_meaning(cell, str(column.name)) for cell in found], dtype=np.int64)
-    return np.asarray(meant[place], dtype=np.int64)
+    place, distinct = pd.factorize(column.fillna(""))
+    meaning = np.array([_meaning(cell, str(column.name)) for cell in distinct], dtype=np.int64)
+    return np.asarray(meaning[place], dtype=np.int64)
 
 
-def _tells_states(column: pd.Series[str]) -> bool:
+def _holds_states(column: pd.Series[str]) -> bool:
     """Whether every cell begins or ends an outage, and some do either."""
-    found = column.fillna("").unique()
-    if len(found) > MOST_STATES:
+    distinct = column.fillna("").unique()
+    if len(distinct) > MOST_STATES:
         return False
-    return {_meaning(cell, str(column.name)) for cell in found} == {BEGIN, END}
+    return {_meaning(cell, str(column.name)) for cell in distinct} == {BEGIN, END}
 
 
-def ends_told(table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str]:
+def end_columns(table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str]:
     """The column that says when outages end where none is called so: ``duration`` or ``state``."""
-    said = {name: columns[name] for name in OTHERS if name in columns}
-    if said or "end" in columns or "end" in table:
-        return said
-    taken = {columns.get(name, name) for name in ("node", "start")}
-    names = [str(name) for name in table if name not in taken]
+    declared = {name: columns[name] for name in OTHERS if name in columns}
+    if declared or "end" in columns or "end" in table:
+        return declared
+    used = {columns.get(name, name) for name in ("node", "start")}
+    names = [str(name) for name in table if name not in used]
     if lengths := [name for name in names if LENGTH.fullmatch(name.lower())]:
         return {"duration": lengths[0]}
-    of_states = [name for name in names if _tells_states(table[name])]
+    of_states = [name for name in names if _holds_states(table[name])]
     return {"state": of_states[0]} if of_states else {}
 
 
 def _notes(table: pd.DataFrame, spec: LogSpec, ends: Mapping[str, str]) -> tuple[str, ...]:
     """From which column ends are known, where none is called so; which columns are not read."""
-    said = {
+    sentences = {
         "duration": "outages last as the column '{}' says",
         "state": "a node is down from a row to its next, as the column '{}' says",
     }
-    notes = [said[name].format(one_line(theirs)) for name, theirs in ends.items()]
-    ours = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
-    read = {*(spec.names.get(name, name) for name in ours), *ends.values()}
+    notes = [sentences[name].format(one_line(column)) for name, column in ends.items()]
+    column_names = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
+    read = {*(spec.names.get(name, name) for name in column_names), *ends.values()}
     names = [str(name) for name in table if name not in read]
     names = [one_line(name) for name in names if not re.fullmatch(r"Unnamed: \d+", name)]
     if names:

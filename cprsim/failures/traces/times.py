@@ -54,11 +54,7 @@ def read_times(
     form: str | None = None,
     tz: str | None = None,
 ) -> Times:
-    """Hours of a text column: all of it numbers, or all of it time stamps of one kind.
-
-    Raises TraceError at the first cell that is something else, and for numbers that look like
-    another unit.
-    """
+    """Hours of a text column: all of it numbers, or all of it time stamps of one kind."""
     text = column.fillna("").str.strip()
     empty = (text == "").to_numpy(dtype=bool)
     if like.dated if like is not None else form is not None:
@@ -108,10 +104,12 @@ def _rounded(text: pd.Series[str]) -> Bools:
 def _require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
     """Raise TraceError where the points of a column may stand between thousands: 950, 1.050."""
     grouped = text.str.fullmatch(GROUPED).to_numpy(dtype=bool)
-    whole = text.str.fullmatch(PLAIN).to_numpy(dtype=bool) | (text == "").to_numpy(dtype=bool)
-    if (grouped | whole).all() and (whole.any() or (text.str.count(r"\.") > 1).any()):
-        what = "{value}: a decimal point, or one between thousands? Write numbers without these"
-        no_row_where(grouped, text, path, str(text.name), what)
+    is_whole = text.str.fullmatch(PLAIN).to_numpy(dtype=bool) | (text == "").to_numpy(dtype=bool)
+    if (grouped | is_whole).all() and (is_whole.any() or (text.str.count(r"\.") > 1).any()):
+        complaint = (
+            "{value}: a decimal point, or one between thousands? Write numbers without these"
+        )
+        no_row_where(grouped, text, path, str(text.name), complaint)
 
 
 def epoch_unit(numbers: Floats) -> str | None:
@@ -169,8 +167,8 @@ def _stamps(
         "another form"
     )  # fmt: skip
     no_row_where(np.isnan(hours) & ~empty, text, path, key, f"{{value}} is no {right}")
-    found = pc.match_substring_regex(pa.array(text, type=pa.large_string()), ZONE)
-    zones = np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    has_zone = pc.match_substring_regex(pa.array(text, type=pa.large_string()), ZONE)
+    zones = np.asarray(has_zone.to_numpy(zero_copy_only=False), dtype=bool)
     zone, zoned = None, bool(2 * zones.sum() >= (~empty).sum() > 0)
     if like is not None:
         zone, zoned = like.zone, like.zoned
@@ -225,13 +223,12 @@ def written(hours: float, tz: str | tzinfo | None = None) -> str:
 
 
 def date_h(text: str, path: PathLike[str], tz: str | None, form: str | None = None) -> float:
-    """Hours since 1970; in `tz`, else UTC, where the text names no zone.
-
-    Raises TraceError for what is neither of the log's form, or its day, nor an ISO 8601 time stamp.
-    """
+    """Hours since 1970; in `tz`, else UTC, where the text names no zone."""
     forms = ["ISO8601", *([form, form.partition(" ")[0]] if form else [])]
-    stamps = [pd.to_datetime([text], format=one, errors="coerce", utc=True) for one in forms]
-    stamp = pd.Series(next((one for one in stamps if one.notna().all()), stamps[0]))
+    stamps = [
+        pd.to_datetime([text], format=pattern, errors="coerce", utc=True) for pattern in forms
+    ]
+    stamp = pd.Series(next((read for read in stamps if read.notna().all()), stamps[0]))
     if tz is not None and re.search(ZONE, text) is None:
         stamp = in_zone(stamp, tz)[0]
     hours = float(hours_since_1970(stamp)[0])
@@ -252,10 +249,7 @@ NO_LENGTH = r",\d|^-?P(?:[^T]*[YM]|.*[.]\d+[DHM])"
 
 
 def read_lengths(column: pd.Series[str], unit: str | None, path: PathLike[str]) -> Floats:
-    """Lengths of time [h] of a text column, NaN where empty: ``35 min``, ``1:20:00``, numbers.
-
-    Raises TraceError at the first cell that is no length, or a number without a unit.
-    """
+    """Lengths of time [h] of a text column, NaN where empty: ``35 min``, ``1:20:00``, numbers."""
     text = column.fillna("").str.strip()
     key = str(column.name)
     numbers = _numbers(text)
@@ -272,6 +266,6 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: PathLike[str]) 
     lasted_h = (spans / pd.Timedelta(1, "h")).to_numpy(dtype=float)
     hours = np.where(number, numbers * HOURS[unit or "h"], lasted_h)
     wrong = np.isnan(hours) & (text != "").to_numpy(dtype=bool)
-    what = "{value} is no length of time such as 35 min or 0:35:00"
-    no_row_where(wrong, text, path, key, what)
+    complaint = "{value} is no length of time such as 35 min or 0:35:00"
+    no_row_where(wrong, text, path, key, complaint)
     return np.asarray(hours, dtype=np.float64)

@@ -46,8 +46,8 @@ class Vocabulary:
         for t, (values, row_of) in enumerate(zip(self.values, self.row_of, strict=True)):
             column = categories[:, t]
             at = np.minimum(np.searchsorted(values, column), max(len(values) - 1, 0))
-            known = values[at] == column if len(values) else np.zeros(len(column), bool)
-            rows[:, t] = first_row[t] + np.where(known, row_of[at] if len(values) else 0, RARE)
+            frequent = values[at] == column if len(values) else np.zeros(len(column), bool)
+            rows[:, t] = first_row[t] + np.where(frequent, row_of[at] if len(values) else 0, RARE)
         return rows
 
 

@@ -19,10 +19,12 @@ from cprsim.recovery.systems import announced, behind, elastic, memory, parity, 
 
 FOLDER = "CPRSIM_SYSTEMS"
 ROOMS = (announced, behind, elastic, memory, parity, written)
-SYSTEMS: dict[str, System] = {one.name: one for room in (paper, *ROOMS) for one in room.SYSTEMS}
+SYSTEMS: dict[str, System] = {
+    system.name: system for room in (paper, *ROOMS) for system in room.SYSTEMS
+}
 
 
-def _own(folder: Path) -> Iterator[System]:
+def _user_systems(folder: Path) -> Iterator[System]:
     """Those of a user's folder."""
     if not folder.is_dir():
         raise ParameterError(f"{FOLDER} names {folder}, which is no folder")
@@ -41,7 +43,7 @@ def _own(folder: Path) -> Iterator[System]:
         yield from getattr(module, "SYSTEMS", ())
 
 
-for _system in _own(Path(os.environ[FOLDER])) if os.environ.get(FOLDER) else ():
+for _system in _user_systems(Path(os.environ[FOLDER])) if os.environ.get(FOLDER) else ():
     if _system.name in SYSTEMS:
         raise ParameterError(f"there is a recovery system `{_system.name}` already")
     SYSTEMS[_system.name] = _system

@@ -49,8 +49,8 @@ def parcae(job: JobFacts, o: Any) -> Policy:
     moved = pieces.regroup(o.migrate)
     back = (*pieces.meanwhile(job, each=True), *pieces.until_it_grows(o.grows), moved)
     rule = pieces.go_on(OTHERS, (moved, *back), scopes=in_time)
-    others = pieces.live_tier(job, OTHERS, job.n_nodes)
-    return pieces.backed(o, job, rule, others, every_h, elastic=pieces.elastic_of(job, o))
+    others_tier = pieces.live_tier(job, OTHERS, job.n_nodes)
+    return pieces.backed(o, job, rule, others_tier, every_h, elastic=pieces.elastic_of(job, o))
 
 
 def trainmover(job: JobFacts, o: Any) -> Policy:
@@ -58,17 +58,17 @@ def trainmover(job: JobFacts, o: Any) -> Policy:
     moved = pieces.regroup(o.downtime)
     unforeseen = pieces.go_back((DETECT, WAIT, moved, LOAD), pieces.REMOTE)
     announced = pieces.go_on(OTHERS, (WAIT, moved), scopes=in_time)
-    others = pieces.live_tier(job, OTHERS, job.n_nodes)
+    others_tier = pieces.live_tier(job, OTHERS, job.n_nodes)
     tax = Tax(nodes=standbys_of(job, ENOUGH, at_least=1))
-    policy = pieces.backed(o, job, announced, others, every_h, unforeseen, tax=tax)
+    policy = pieces.backed(o, job, announced, others_tier, every_h, unforeseen, tax=tax)
     return policy if in_time else replace(policy, rules=(unforeseen,), tiers=policy.tiers[1:])
 
 
 def _announced(job: JobFacts, o: Any, least_h: float) -> tuple[tuple[str, ...], float]:
     """Scopes that are announced so long before, and the interval of saves for all others [h]."""
-    in_time = [one for one in job.scopes if one.notice_h > 0.0 and one.notice_h >= least_h]
-    unannounced = job.striking([one for one in job.scopes if one not in in_time])
-    names = tuple(one.name for one in in_time)
+    in_time = [scope for scope in job.scopes if scope.notice_h > 0.0 and scope.notice_h >= least_h]
+    unannounced = job.striking([scope for scope in job.scopes if scope not in in_time])
+    names = tuple(scope.name for scope in in_time)
     return names, o.every or pieces.own_interval_h(unannounced)
 
 
@@ -79,8 +79,11 @@ SYSTEMS = (
         "on-notice", "every", on_notice, {}, "spot nodes", None,
         "saves when a failure is announced, besides at an interval",
         source="spot and preemptible nodes; no figure of a paper",
-        own={"every": time("progress between saves besides; default: Young's, as if there were no "
-        "notice")},
+        overrides={
+            "every": time(
+                "progress between saves besides; default: Young's, as if there were no notice"
+            )
+        },
         runs_as="Lightning, Orbax",
         assumed="a save on notice takes what any other does; then work goes on until the failure.",
         not_modelled="moving the work to another node before the failure.",
@@ -88,7 +91,8 @@ SYSTEMS = (
     _row(
         "parcae", "throughput grows migrate every", parcae, {}, "NSDI'24", RECALLED,
         "work is moved away from nodes that are announced to go, before they do",
-        source="Parcae (Duan et al. 2024, NSDI): mechanism recalled", own={"every": UNANNOUNCED},
+        source="Parcae (Duan et al. 2024, NSDI): mechanism recalled",
+        overrides={"every": UNANNOUNCED},
         assumed="the migration is charged as the node goes, not as it is announced, which changes "
         "no hours. Without a table of throughput speed is in proportion to the nodes left. Saves "
         "are the job's own.",
@@ -99,7 +103,7 @@ SYSTEMS = (
         "standbys take the places of nodes that fail; beside the job where that is announced",
         source="TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves "
         "assumed",
-        own={"every": UNANNOUNCED},
+        overrides={"every": UNANNOUNCED},
         assumed="other failures take the job back to its own saves. Standbys are the job's spares, "
         "by default enough for 99 % of the time until a lost node is replaced. The node that "
         "leaves first copies its state: a notice shorter than that is none.",

@@ -179,7 +179,7 @@ SYSTEMS = (
         "pccheck", f"{WHOLE} in_flight", behind, {"hides": inf}, "ASPLOS'25", PUBLISHED,
         "several saves on their way at once; the job waits only for room for one more",
         source="PCcheck (ASPLOS 2025): mechanism and number in flight published",
-        own={"in_flight": 2},
+        overrides={"in_flight": 2},
     ),
     _row(
         "portus", "every window transfer", behind, {"hides": 1, "direct": True}, "Portus",
@@ -194,13 +194,14 @@ SYSTEMS = (
     ),
     _row(
         "checkbullet", f"{WHOLE} size", behind, {}, "CheckBullet", SECONDARY, "quantised saves",
-        source="CheckBullet: 70 % less storage published, mechanism secondary", own={"size": 0.3},
+        source="CheckBullet: 70 % less storage published, mechanism secondary",
+        overrides={"size": 0.3},
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
     _row(
         "lc-checkpoint", f"{WHOLE} size", behind, {}, "LC-Checkpoint", RECALLED,
         "lossy saves, a 28th of the state",
-        source="LC-Checkpoint: factor published, mechanism recalled", own={"size": 1 / 28},
+        source="LC-Checkpoint: factor published, mechanism recalled", overrides={"size": 1 / 28},
         not_counted="what lossy saves cost in accuracy is not priced",
     ),
     _rows(
@@ -209,7 +210,7 @@ SYSTEMS = (
         "rows touched since a whole save, quantised, behind the job",
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
         "secondary",
-        own={"every": time("progress between saves (published)", 0.5, "positive")},
+        overrides={"every": time("progress between saves (published)", 0.5, "positive")},
         assumed=INCREMENTS,
         not_counted="what quantised saves cost in accuracy is not priced",
     ),

@@ -306,7 +306,7 @@ SYSTEMS = (
         "lazarus", f"{LEAVING} copies", copied, {"place": "group"}, "Lazarus", RECALLED,
         "several copies of each expert; lost nodes are left out while one copy remains",
         source="Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
-        own={
+        overrides={
             "reconfigure": RECONFIGURE_H,
             "copies": count("nodes that hold each expert", bound=IN_GROUPS, needed=2),
         },
@@ -322,7 +322,7 @@ SYSTEMS = (
         "lost nodes are left out: a reconfiguration, the step in hand, and speed",
         source="Jang et al. 2023 (SOSP): mechanism recalled; 2 s and throughput of the executed "
         "artifact",
-        own={
+        overrides={
             "reconfigure": OOBLECK_RECONFIGURE_H,
             "grows": growth(f"{GROWS}so the executed artifact does", "next loss"),
             "every": time(
@@ -342,7 +342,7 @@ SYSTEMS = (
         "spare", "backstop stacked regroup speed", spare, {}, "ICML'26", RECALLED,
         "each group holds the shards of others too, and computes them when those are lost",
         source="SPARe (Lee et al. 2026, ICML): mechanism and formula recalled; speed derived",
-        own={"speed": share("of the job while groups are missing (derived)", 0.5, SOME)},
+        overrides={"speed": share("of the job while groups are missing (derived)", 0.5, SOME)},
         interval="backstop",
         assumed="one node stands for a group, and the r groups of a shard are neighbours in a "
         "ring. Any number of missing groups costs one more stack, so half of the speed. A lost "
@@ -354,7 +354,7 @@ SYSTEMS = (
         RECALLED, "saves every few steps; the job starts again in another shape on the nodes left",
         source="Athlur et al. 2022 (EuroSys): mechanism recalled; interval, restart and throughput "
         "of the executed artifact of Oobleck",
-        own={"every": time(f"{EVERY}10 steps; a step at least", bound="positive")},
+        overrides={"every": time(f"{EVERY}10 steps; a step at least", bound="positive")},
         interval="every",
         assumed="without `restarts`, a restart takes as long whatever the number of nodes. In the "
         "artifact it takes 33 to 96 s on 29 to 15 of them: with a failure each 10 min the mean "

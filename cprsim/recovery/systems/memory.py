@@ -71,12 +71,12 @@ def near(
     else:
         every_h = o.every or pieces.interval_h(job, stall_h, behind_h)
     reschedule = Constant(o.wake) if standby else None
-    own = restart(job, load_in(disk_h), reschedule=reschedule)
-    rules: tuple[Rule, ...] = (go_back(own, NEAR),)
+    reload = restart(job, load_in(disk_h), reschedule=reschedule)
+    rules: tuple[Rule, ...] = (go_back(reload, NEAR),)
     tiers: tuple[Tier, ...] = (Tier(NEAR, medium, placement, job.role),)
     if n_read:
         fetch = restart(job, load_in(job.to_peers_h(n_read)), reschedule=reschedule)
-        rules = (go_back(own, NEAR, needs=(OWN_COPY,)), go_back(fetch, NEAR))
+        rules = (go_back(reload, NEAR, needs=(OWN_COPY,)), go_back(fetch, NEAR))
         tiers = (Tier(OWN_COPY, medium, OWN, job.role), *tiers)
     return Policy(
         o.name,
@@ -216,7 +216,7 @@ def levels(job: JobFacts, o: Any, *, coded: bool = False, copied_on: bool = Fals
     """
     disk_h = job.needed("state_bytes") / o.disk
     both_h = disk_h + job.to_peer_h
-    found: list[SavesOfLevel] = [
+    level_saves: list[SavesOfLevel] = [
         (_on_disks(job, LOCAL, OWN, disk_h), disk_h, 0.0),
         (_on_disks(job, PARTNER, Ring(2), both_h), both_h, 0.0),
     ]
@@ -225,11 +225,11 @@ def levels(job: JobFacts, o: Any, *, coded: bool = False, copied_on: bool = Fals
         encoded_h = job.needed("state_bytes") / o.encoding if o.encoding else 0.0
         read_h = disk_h + o.data * job.to_peer_h + encoded_h
         place = Groups(size, o.parity, strided=True)
-        found.append((_on_disks(job, CODE, place, read_h), both_h + encoded_h, 0.0))
-    found.append((pieces.remote_tier(job), job.stall_h, job.background_h))
-    captures = (_following if copied_on else _stalling)(job, o, found)
+        level_saves.append((_on_disks(job, CODE, place, read_h), both_h + encoded_h, 0.0))
+    level_saves.append((pieces.remote_tier(job), job.stall_h, job.background_h))
+    captures = (_following if copied_on else _stalling)(job, o, level_saves)
     written = {capture.tier for capture in captures}
-    tiers = tuple(tier for tier, *_ in found if tier.name in written)
+    tiers = tuple(tier for tier, *_ in level_saves if tier.name in written)
     rule = go_back(restart(job, LOAD), *(tier.name for tier in tiers))
     return Policy(o.name, (rule,), tiers, tuple(captures))
 
@@ -238,31 +238,35 @@ def _on_disks(job: JobFacts, name: str, place: Placement, load_h: float) -> Tier
     return Tier(name, Medium.SSD, place, job.role, Constant(load_h))
 
 
-def _stalling(job: JobFacts, o: Any, found: list[SavesOfLevel]) -> list[Capture]:
+def _stalling(job: JobFacts, o: Any, level_saves: list[SavesOfLevel]) -> list[Capture]:
     """Saves of each level at the interval given, else its own; those that no failure needs: none.
 
     An interval as long as the job stands for no saves.
     """
-    every_h = o.every or [pieces.YOUNG_H] * len(found)
-    if len(every_h) != len(found):
+    every_h = o.every or [pieces.YOUNG_H] * len(level_saves)
+    if len(every_h) != len(level_saves):
         raise ParameterError(
             f"`every` has {len(every_h)} intervals; give a positive one for each of its "
-            f"{len(found)} levels"
+            f"{len(level_saves)} levels"
         )
     captures = [
         pieces.saves(tier.name, each_h, stall_h, behind_h)
-        for (tier, stall_h, behind_h), each_h in zip(found, every_h, strict=True)
+        for (tier, stall_h, behind_h), each_h in zip(level_saves, every_h, strict=True)
     ]
-    made = pieces.at_own_intervals(job, captures, [tier for tier, *_ in found])
-    return [one for one in made if (one.every_h or 0) < job.useful_h or one.tier == pieces.REMOTE]
+    timed = pieces.at_own_intervals(job, captures, [tier for tier, *_ in level_saves])
+    return [
+        capture
+        for capture in timed
+        if capture.tier == pieces.REMOTE or (capture.every_h or 0) < job.useful_h
+    ]
 
 
-def _following(job: JobFacts, o: Any, found: list[SavesOfLevel]) -> list[Capture]:
+def _following(job: JobFacts, o: Any, level_saves: list[SavesOfLevel]) -> list[Capture]:
     """Saves of the first level, which the others follow as often as given, else as they can."""
-    (local, local_h, _), *others = found
+    (local, local_h, _), *slower = level_saves
     every_h, *more_h = o.every or [pieces.interval_h(job, local_h, 0.0)]
     captures = [pieces.saves(local.name, every_h, local_h, 0.0)]
-    for (tier, stall_h, behind_h), wanted_h in zip_longest(others, more_h[: len(others)]):
+    for (tier, stall_h, behind_h), wanted_h in zip_longest(slower, more_h[: len(slower)]):
         copy_h = stall_h + behind_h - (0.0 if tier.name == pieces.REMOTE else local_h)
         captures.append(passed_on(tier.name, LOCAL, copy_h, every_h, wanted_h))
     return captures
@@ -323,7 +327,7 @@ EVERY_LEVEL = times(
     "interval", bound="positive",
 )  # fmt: skip
 _levels = partial(
-    row, mark=RECALLED, own={"every": EVERY_LEVEL}, family=Family.LEVELS,
+    row, mark=RECALLED, overrides={"every": EVERY_LEVEL}, family=Family.LEVELS,
     assumed="a partner's copy, and a share of a code, is a node's state over its own link. "
     "Nodes are lost together in racks, all at once, or while the partner is down. Racks are no "
     "larger than the distance of two members of a group of the code.",
@@ -372,7 +376,7 @@ SYSTEMS = (
         "gemini", GEMINI_KEYS, gemini, {}, "SOSP'23", PUBLISHED,
         "copies of each shard in peers' host memory, each step where that fits, before remote "
         "saves", source="Wang et al. 2023: mechanism and the interval of remote saves published",
-        own=GEMINI, family=Family.MEMORY, runs_as="HyperPod tiered checkpoints",
+        overrides=GEMINI, family=Family.MEMORY, runs_as="HyperPod tiered checkpoints",
         assumed="a machine copies to its own memory, and reads it, in no time beside the "
         "transfers; saves to the remote storage slow nothing.",
     ),
@@ -390,13 +394,13 @@ SYSTEMS = (
         "transom", f"{SAVES} copies", near, {"place": "ring"}, "TRANSOM", RECALLED,
         "saves cached in host memory, each on its node and the next one",
         source="TRANSOM: 20 x faster saves published, mechanism recalled",
-        own={"copies": OPTIONS["copies"]._replace(bound=UP_TO_ALL)},
+        overrides={"copies": OPTIONS["copies"]._replace(bound=UP_TO_ALL)},
     ),
     _near(
         "reft", f"{SAVES} group", near, {"place": "parity", "hides": True}, "REFT", RECALLED,
         "snapshots in host memory that training hides, with a parity per group of nodes",
         source="REFT: mechanism recalled, groups assumed",
-        own={"group": count("nodes that share one parity; assumed", 8, IN_GROUPS)},
+        overrides={"group": count("nodes that share one parity; assumed", 8, IN_GROUPS)},
     ),
     _near(
         "byterobust", f"{SAVES} copies wake pool_fraction", near,
@@ -426,13 +430,13 @@ SYSTEMS = (
     _peers(
         "adacheck", f"{GEMINI_KEYS} unique", gemini, {"part": True}, "AdaCheck", SECONDARY,
         "copies to peers what no other node holds anyway",
-        source="AdaCheck: 6 to 896 x smaller copies secondary", own=GEMINI,
+        source="AdaCheck: 6 to 896 x smaller copies secondary", overrides=GEMINI,
         family=Family.EACH_STEP, assumed="as gemini; the copies are the largest of its paper's.",
     ),
     _peers(
         "fftrainer", GEMINI_KEYS, gemini, {}, "FFTrainer", RECALLED,
         "each node's state is copied to the next one around a ring",
-        source="FFTrainer: mechanism recalled", own=GEMINI | {"placement": "ring"},
+        source="FFTrainer: mechanism recalled", overrides=GEMINI | {"placement": "ring"},
         family=Family.EACH_STEP,
         assumed="as gemini, but for the ring, in which neighbours share more groups of two.",
     ),
@@ -442,7 +446,7 @@ SYSTEMS = (
         "for mixtures of experts: each save holds some experts in turn and all else, in host "
         "memory first",
         source="MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary",
-        own={
+        overrides={
             "window": time(
                 "of a forward and backward pass, which hides a snapshot; default: a step"
             ),

@@ -86,7 +86,7 @@ SYSTEMS = (
         "parity of the embedding shards, up to date in every step; lost shards are rebuilt while "
         "the job goes on",
         source="Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed",
-        own={
+        overrides={
             "rebuild": time(
                 "how long a rebuild takes; default: k shards over the link of a server"
             ),

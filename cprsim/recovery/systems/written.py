@@ -55,7 +55,7 @@ def plan(job: JobFacts, o: Any) -> Policy:
     remote = {tier.name for tier in o.tiers if tier.medium is Medium.REMOTE}
     loads = dict.fromkeys(remote & {capture.tier for capture in o.captures}, job.load)
     tiers = tuple(_filled(job, tier, role=job.role, load=loads.get(tier.name)) for tier in o.tiers)
-    captures = [_capture(job, one, one.tier in remote, o.every) for one in o.captures]
+    captures = [_capture(job, saves, saves.tier in remote, o.every) for saves in o.captures]
     return Policy(
         o.name,
         rules=tuple(_rule(job, rule) for rule in o.rules),
@@ -67,15 +67,15 @@ def plan(job: JobFacts, o: Any) -> Policy:
     )
 
 
-def _capture(job: JobFacts, one: Capture, is_remote: bool, every_h: float | None) -> Capture:
-    if every_h is not None and one.every_h is not None and isnan(one.every_h):
-        one = replace(one, every_h=every_h)
-    if not is_remote or one.stall is not None or one.background is not None:
-        return _filled(job, one)
-    if one.after is None:
-        return _filled(job, one, stall=job.save_stall, background=job.save_background)
+def _capture(job: JobFacts, capture: Capture, is_remote: bool, every_h: float | None) -> Capture:
+    if every_h is not None and capture.every_h is not None and isnan(capture.every_h):
+        capture = replace(capture, every_h=every_h)
+    if not is_remote or capture.stall is not None or capture.background is not None:
+        return _filled(job, capture)
+    if capture.after is None:
+        return _filled(job, capture, stall=job.save_stall, background=job.save_background)
     # the copy that it follows stalled the job already
-    return _filled(job, one, background=job.save_background or job.save_stall)
+    return _filled(job, capture, background=job.save_background or job.save_stall)
 
 
 def _rule(job: JobFacts, rule: Rule) -> Rule:
@@ -87,24 +87,24 @@ def _rule(job: JobFacts, rule: Rule) -> Rule:
 def _filled(job: JobFacts, record: Filled, **defaults: Any) -> Filled:
     """A record with what it leaves out, and with times over a node's link as hours."""
     changes = {key: value for key, value in defaults.items() if not getattr(record, key)}
-    for one in fields(record):
-        cost = getattr(record, one.name)
+    for field in fields(record):
+        cost = getattr(record, field.name)
         if isinstance(cost, OverLink):
-            changes[one.name] = Constant(_link_h(job, cost.link))
+            changes[field.name] = Constant(_link_h(job, cost.link))
     return replace(record, **changes)
 
 
 def _link_h(job: JobFacts, link: str) -> float:
     if link not in job.links:
-        known = ", ".join(job.links) or "none"
-        raise ParameterError(f"there is no link `{link}`; `cluster.links`: {known}")
+        names = ", ".join(job.links) or "none"
+        raise ParameterError(f"there is no link `{link}`; `cluster.links`: {names}")
     return job.needed("state_bytes") / job.links[link]
 
 
 WRITTEN = row(
     "policy", "", plan, {}, "the scenario", None,
     "as the scenario's entry writes it: tiers, captures and rules",
-    source="the scenario", own=OPTIONS, interval="every", runs_as="the scenario's own",
+    source="the scenario", overrides=OPTIONS, interval="every", runs_as="the scenario's own",
     assumed="What the entry writes, and what the job says of the rest.",
 )  # fmt: skip
 SYSTEMS = (WRITTEN,)

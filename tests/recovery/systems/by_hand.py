@@ -49,7 +49,7 @@ COSTS = Costs(
 
 def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     """A job of 16 h; a node's state goes to a peer in `COPY_H`, all of it outside in 1 h."""
-    own = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
+    costs = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
     return replace(
         JobFacts(
             useful_h=16.0,
@@ -57,7 +57,7 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
             role="worker",
             scopes=SCOPES,
             mtbf_h=64.0,
-            costs=replace(COSTS, **own),
+            costs=replace(COSTS, **costs),
             step_h=STEP_H,
             state_bytes=1.0,
             node_bytes_per_h=1.0 / COPY_H,
@@ -76,8 +76,8 @@ def every_system_s_job() -> JobFacts:
 def planned(system: str, job: JobFacts | None = None, **options: object) -> Policy:
     """The system's policy; options are numbers as the system reads them [h, bytes/h]."""
     job = facts() if job is None else job
-    known = SYSTEMS[system]
-    policy = known.plan(job, options, system)
+    recovery_system = SYSTEMS[system]
+    policy = recovery_system.plan(job, options, system)
     require_legal(policy, job.cluster, job.scopes)
     return policy
 
@@ -94,13 +94,9 @@ def spent(
     simulated = SimulatedJob(useful_h, job.cluster, Clock.WALL, job.scopes, policy, horizon_h)
     if isinstance(struck, str):
         struck = failures(struck, [scope.name for scope in job.scopes], REPAIR_H)
-    found = ran("loop", simulated, struck, draws_of(simulated), machine_code=False)
-    assert found.finished
-    assert found.n_failures == len(struck)
-    assert found.useful_h + sum(found.hours) == pytest.approx(found.wall_h, rel=1e-9)
-    named = {"useful": found.useful_h} | dict(zip(policy.parts, found.hours, strict=True))
-    return {part: hours for part, hours in named.items() if hours > 1e-12}
-
-
-def approx(value: object) -> object:
-    return pytest.approx(value, abs=1e-9)
+    outcome = ran("loop", simulated, struck, draws_of(simulated), machine_code=False)
+    assert outcome.finished
+    assert outcome.n_failures == len(struck)
+    assert outcome.useful_h + sum(outcome.hours) == pytest.approx(outcome.wall_h, rel=1e-9)
+    by_part = {"useful": outcome.useful_h} | dict(zip(policy.parts, outcome.hours, strict=True))
+    return {part: hours for part, hours in by_part.items() if hours > 1e-12}

@@ -45,53 +45,53 @@ ROOT = Path(__file__).parents[3]
 Said = tuple[int, str, str]  # exit code, standard output and error
 
 
-def python(folder: Path, systems: Path, *words: str, given: str = "") -> Said:
+def python(folder: Path, systems: Path, *words: str, stdin: str = "") -> Said:
     """Run Python where the systems of a folder are known."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    known = {"CPRSIM_SYSTEMS": str(systems), "COLUMNS": "200", "PYTHONPATH": path}
+    environment = {"CPRSIM_SYSTEMS": str(systems), "COLUMNS": "200", "PYTHONPATH": path}
     ran = subprocess.run(
         [sys.executable, *words],
-        env={**os.environ, **known}, cwd=folder, input=given, capture_output=True, text=True,
+        env={**os.environ, **environment}, cwd=folder, input=stdin, capture_output=True, text=True,
     )  # fmt: skip
     return ran.returncode, ran.stdout, ran.stderr
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
     """What each of the commands said."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "own.yaml").write_text(SCENARIO)
     (folder / "wrong.yaml").write_text(SCENARIO.replace("every", "evry"))
     systems = ROOT / "examples" / "systems"
-    code, out, err = python(folder, systems, "-c", CHILD, given=json.dumps(COMMANDS))
+    code, out, err = python(folder, systems, "-c", CHILD, stdin=json.dumps(COMMANDS))
     assert code == 0, err
-    return {name: tuple(one) for name, one in json.loads(out).items()}
+    return {name: tuple(run) for name, run in json.loads(out).items()}
 
 
-def test_it_runs_in_both_engines_with_the_same_numbers(said: dict[str, Said]) -> None:
-    found = []
-    for code, out, err in (said["auto"], said["simpy"]):
+def test_it_runs_in_both_engines_with_the_same_numbers(runs: dict[str, Said]) -> None:
+    results = []
+    for code, out, err in (runs["auto"], runs["simpy"]):
         assert code == 0, err
         rows = json.loads(out)["frames"]["strategies"]
         (line,) = (row for row in rows if row["strategy"] == "neighbour")
         assert line["interval_h"] == 0.5
-        found.append({name: one for name, one in line.items() if isinstance(one, float)})
-    fast, simpy = found
+        results.append({name: number for name, number in line.items() if isinstance(number, float)})
+    fast, simpy = results
     assert fast["load_fraction"] > 0.0
     assert simpy == pytest.approx(fast, rel=1e-9, abs=1e-12)
 
 
-def test_the_table_and_the_schema_know_it_and_its_option(said: dict[str, Said]) -> None:
-    code, out, err = said["shown"]
+def test_the_table_and_the_schema_know_it_and_its_option(runs: dict[str, Said]) -> None:
+    code, out, err = runs["shown"]
     assert code == 0, err
     assert "neighbour" in out
-    sections = json.loads(said["schema"][1])["$defs"]
+    sections = json.loads(runs["schema"][1])["$defs"]
     assert "neighbour" in json.dumps(sections["RecoverySection"]["properties"]["strategy"])
     assert "neighbour: progress between copies" in json.dumps(sections["Options"])
 
 
-def test_a_wrong_option_is_one_clear_error(said: dict[str, Said]) -> None:
-    code, _, err = said["wrong"]
+def test_a_wrong_option_is_one_clear_error(runs: dict[str, Said]) -> None:
+    code, _, err = runs["wrong"]
     assert code == 2
     assert "unknown key; did you mean `every`?" in err
     assert "wrong.yaml" in err

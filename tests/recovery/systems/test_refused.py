@@ -24,7 +24,7 @@ OUTSIDE = {  # of each bound: a value of a job on 8 nodes
 INSIDE = {"bandwidth": 8.0, "count": 2, "share": 0.5, "time": 1.0}  # of options that are needed
 DECLARED = {name: SYSTEMS[name].options for name in OF_LITERATURE if name != "policy"}
 NEEDED: dict[str, dict[str, Any]] = {
-    name: {key: INSIDE[one.kind] for key, one in options.items() if one.needed}
+    name: {key: INSIDE[option.kind] for key, option in options.items() if option.needed}
     for name, options in DECLARED.items()
 }
 
@@ -35,17 +35,17 @@ def test_bounds_have_cases() -> None:
 
 @pytest.mark.parametrize("system", DECLARED)
 def test_an_option_out_of_bounds_is_refused(system: str) -> None:
-    for key, one in DECLARED[system].items():
-        bound = one.bound or OF_KIND.get(one.kind)
+    for key, option in DECLARED[system].items():
+        bound = option.bound or OF_KIND.get(option.kind)
         if bound is None:
             continue
         value: Any = "random" if isinstance(bound, tuple) else OUTSIDE[bound]
-        said, is_what = str(value), bound
+        shown_value, is_what = str(value), bound
         if isinstance(bound, tuple):
-            said, is_what = "`random`", "one of " + ", ".join(f"`{word}`" for word in bound)
-        elif one.kind == "times":
-            value, said = (1.0, value), str((1.0, value))
-        message = escape(f"{system}: `{key}` is {said}; it must be {is_what}")
+            shown_value, is_what = "`random`", "one of " + ", ".join(f"`{word}`" for word in bound)
+        elif option.kind == "times":
+            value, shown_value = (1.0, value), str((1.0, value))
+        message = escape(f"{system}: `{key}` is {shown_value}; it must be {is_what}")
         with pytest.raises(ParameterError, match=message):
             planned(system, **NEEDED[system] | {key: value})
 
@@ -53,10 +53,10 @@ def test_an_option_out_of_bounds_is_refused(system: str) -> None:
 @pytest.mark.parametrize("system", [name for name, options in NEEDED.items() if options])
 def test_an_option_that_is_needed_is_asked_for(system: str) -> None:
     for key in NEEDED[system]:
-        others = {other: value for other, value in NEEDED[system].items() if other != key}
+        rest = {name: value for name, value in NEEDED[system].items() if name != key}
         kind = DECLARED[system][key].kind
         with pytest.raises(ParameterError, match=f"{system}: give `{key}`, a {kind} "):
-            planned(system, **others)
+            planned(system, **rest)
 
 
 def test_a_bound_by_the_nodes_says_how_many_there_are() -> None:

@@ -31,9 +31,9 @@ def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
         absent = pd.Series("", events.index) if cells is None else cells.fillna("")
         no_row_where((absent == "").to_numpy(), absent, log, name, "is missing in this event")
     texts = events[parts].fillna("")
-    shown = [name for name in ("fault_type.Level", "fault_type.Class") if name in parts] or parts
+    labels = [name for name in ("fault_type.Level", "fault_type.Class") if name in parts] or parts
     events = events.assign(
-        cause=texts[shown].agg(" / ".join, axis=1), fault_type=texts.agg("|".join, axis=1)
+        cause=texts[labels].agg(" / ".join, axis=1), fault_type=texts.agg("|".join, axis=1)
     )
     days = pd.to_numeric(events["event_time"], errors="coerce").to_numpy(dtype=float)
     right = (days >= 0) & (days <= LONGEST_WINDOW_H / 24)
@@ -54,7 +54,7 @@ def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
         rows.rename(columns={"node_id": "node", "at_h": "start"}), Counter(), points=False,
         times=Times(np.zeros(0), since_1970=False, unit="d"), records_alone=True,
         watched=(0.0, float(events["at_h"].max())),
-        known={"begins": "the zero of the file's times"},
+        evidence={"begins": "the zero of the file's times"},
     )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ FORMAT = LogFormat(
     options=frozenset(),
     looks_like=lambda head: (
         "a JSON array with events `fault_start`"
-        if head.text.startswith("[") and "fault_start" in head.text
+        if head.startswith("[") and "fault_start" in head
         else ""
     ),
     read=read_infinitehbd,

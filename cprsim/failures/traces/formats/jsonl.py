@@ -38,24 +38,21 @@ def flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | No
             yield from flat(value, f"{within}{key}.")
         elif value in (None, "") or isinstance(value, str):
             yield within + key, value or None
-        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        elif isinstance(value, list) and value and all(isinstance(name, str) for name in value):
             yield within + key, ",".join(value)  # as tables list nodes
         else:
             yield within + key, json.dumps(value, sort_keys=True)
 
 
 def items(path: PathLike[str]) -> Iterator[tuple[int, Any]]:
-    """Line and value of each JSON value of a file; where it is one array, of each of its items.
-
-    Raises TraceError with the line, for what is no JSON.
-    """
+    """Line and value of each JSON value of a file; where it is one array, of each of its items."""
     text, decode = read_text(path), json.JSONDecoder().raw_decode
     at, line, counted = len(text) - len(text.lstrip()), 1, 0
     is_array = text.startswith("[", at)
     at += is_array
     while True:
-        found = BETWEEN.match(text, at)
-        at = found.end() if found else at
+        separator = BETWEEN.match(text, at)
+        at = separator.end() if separator else at
         line, counted = line + text.count("\n", counted, at), at
         if at == len(text) or (is_array and text[at] == "]"):
             break
@@ -72,14 +69,14 @@ def items(path: PathLike[str]) -> Iterator[tuple[int, Any]]:
 
 
 def require_object(item: Any, line: int, path: PathLike[str], example: str) -> dict[str, Any]:
-    """The item. Raises TraceError where it is no object."""
+    """The item."""
     if not isinstance(item, dict):
         raise trace_error(path, line, f"is no JSON object such as {example}")
     return item
 
 
 FORMAT = LogFormat(
-    looks_like=lambda head: "JSON objects" if re.match(r"(?:\[\s*)?\{", head.text) else "",
+    looks_like=lambda head: "JSON objects" if re.match(r"(?:\[\s*)?\{", head) else "",
     read=lambda log, spec: read_table(log, spec, json_pieces),
     order=80,
 )

@@ -43,15 +43,17 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     are known. What is not read is counted.
     """
     counted = Counter[str]()
-    found = [(line - FIRST_ROW, dict(flat(event))) for line, event in _events(log)]
-    events = pd.DataFrame([event for _, event in found], [row for row, _ in found], dtype=object)
+    by_line = [(line - FIRST_ROW, dict(flat(event))) for line, event in _events(log)]
+    events = pd.DataFrame(
+        [event for _, event in by_line], [row for row, _ in by_line], dtype=object
+    )
     reason, kind = _first(events, ("reason",)), _first(events, KIND)
     no_row_where(reason.isna().to_numpy(), reason, log, "reason", "is missing in this event")
     counted["event(s) left out that are not about a node"] = int((kind != "Node").sum())
-    known = (kind == "Node") & reason.isin(list(STATES))
-    for name, n in reason[(kind == "Node") & ~known].value_counts().items():
+    is_failure = (kind == "Node") & reason.isin(list(STATES))
+    for name, n in reason[(kind == "Node") & ~is_failure].value_counts().items():
         counted[f"event(s) {one_line(str(name))} left out: the node goes on"] = int(n)
-    events, cause = events[known], reason[known]
+    events, cause = events[is_failure], reason[is_failure]
     node = _first(events, NAME)
     no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
     events = events.assign(node=node, cause=cause, number=np.arange(len(events)))
@@ -61,8 +63,8 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     no_row_where(undated, cause, log, "lastTimestamp", "is missing in this event")
     events = events.reindex(columns=["number", "count"]).set_index("number")
     n_more = pd.to_numeric(events["count"]).fillna(1) - changes.groupby("number").size()
-    what = "repetition(s) of merged events left out: their instants are not kept"
-    counted[what] = int(n_more.clip(lower=0).sum())
+    note = "repetition(s) of merged events left out: their instants are not kept"
+    counted[note] = int(n_more.clip(lower=0).sum())
     state = np.asarray(changes["cause"].map(STATES), dtype=np.int64)
     if not (state != END).any():
         raise trace_error(
@@ -79,15 +81,15 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     counted["Ready event(s) of nodes that were ready already left out"] = n_up
     down, instants = changes.iloc[begins].assign(end=end_h), changes[state == NEITHER]
     rows = pd.concat([down, instants.assign(end=instants["start"])])
-    what = "outage(s) begin within a minute of the end of another of the same node: one failure"
-    return Log(joined(rows, REBOOT_H, what, counted), counted, points=False, times=times)
+    note = "outage(s) begin within a minute of the end of another of the same node: one failure"
+    return Log(joined(rows, REBOOT_H, note, counted), counted, points=False, times=times)
 
 
 def _events(log: PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line and fields of each event of a list, or of a watch."""
     for line, item in items(log):
-        one = require_object(item, line, log, EXAMPLE)
-        for event in one["items"] if isinstance(one.get("items"), list) else [one]:
+        top = require_object(item, line, log, EXAMPLE)
+        for event in top["items"] if isinstance(top.get("items"), list) else [top]:
             event = require_object(event, line, log, EXAMPLE)
             event = event if "reason" in event else event.get("object", event)  # of a watch
             yield line, require_object(event, line, log, EXAMPLE)
@@ -101,7 +103,7 @@ def _first(events: pd.DataFrame, names: tuple[str, ...]) -> pd.Series[str]:
 FORMAT = LogFormat(
     options=frozenset({"--period", "--repair"}),
     looks_like=lambda head: (
-        "JSON with events about objects of Kubernetes" if MARKS.match(head.text) else ""
+        "JSON with events about objects of Kubernetes" if MARKS.match(head) else ""
     ),
     read=read_kubernetes,
     order=30,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log, LogFormat
 from cprsim.failures.traces.reading import no_row_where, read_csv
 from cprsim.failures.traces.spec import LogSpec
@@ -49,9 +49,9 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
     table["start"] = hours_since_1970(start)
     for name, most in MOST.items():
         numbers = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=float)
-        whole = (numbers >= 0) & (numbers <= most) & (numbers == np.floor(numbers))
-        what = f"{{value}} is no whole number from 0 to {most:,.0f}"
-        no_row_where(~whole, table, log, name, what)
+        is_valid = (numbers >= 0) & (numbers <= most) & (numbers == np.floor(numbers))
+        complaint = f"{{value}} is no whole number from 0 to {most:,.0f}"
+        no_row_where(~is_valid, table, log, name, complaint)
         table[name] = numbers.astype(np.int64)
     last_h, systems = float(table["start"].max()), sorted(table["System"].unique())
     if spec.system is not None:
@@ -60,20 +60,20 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
         message = f"there is no system {spec.system}; there are {', '.join(map(str, systems))}"
         raise trace_error(log, None, message, "system")
     keys = np.asarray(table["System"] * SYSTEM_FACTOR + table["nodenumz"], dtype=np.int64)
-    found, node = np.unique(keys, return_inverse=True)
-    names = pd.Index([f"{key // SYSTEM_FACTOR}/{key % SYSTEM_FACTOR}" for key in found.tolist()])
-    named = table[CAUSES].notna()
+    unique, node = np.unique(keys, return_inverse=True)
+    names = pd.Index([f"{key // SYSTEM_FACTOR}/{key % SYSTEM_FACTOR}" for key in unique.tolist()])
+    marked = table[CAUSES].notna()
     rows = pd.DataFrame({
         "node": pd.Categorical.from_codes(node, names, ordered=True),
         "start": table["start"],
         "end": table["start"] + table[LASTED] / 60,
         "lasted": table[LASTED] / 60,
-        "cause": named.idxmax(axis=1).where(named.any(axis=1), ""),
+        "cause": marked.idxmax(axis=1).where(marked.any(axis=1), ""),
     })  # fmt: skip
     return Log(
         rows, Counter(), points=False, watched=(float(rows["start"].min()), last_h),
         n_nodes=int(table.groupby("System")["nodes"].max().sum()),
-        known={"n_nodes": "column nodes"}, records_alone=True,
+        evidence={"n_nodes": "column nodes"}, records_alone=True,
         dates=_dates(table.assign(node=rows["node"]), log) if spec.has_dates else None,
     )  # fmt: skip
 
@@ -87,20 +87,20 @@ def _dates(table: pd.DataFrame, log: PathLike[str]) -> pd.DataFrame:
     """
     rows = table.drop_duplicates("node")
     dates = pd.DataFrame({"node": rows["node"].astype(str)})
-    for ours, theirs in MONTHS.items():
-        text = rows[theirs].fillna("").str.strip()
+    for date, column in MONTHS.items():
+        text = rows[column].fillna("").str.strip()
         turned = text.str.replace(r"^(\d)-(\w{3})$", r"\2-0\1", regex=True)
         months = pd.to_datetime(turned, format="%b-%y", errors="coerce")
         bad = (months.isna() & ~text.isin(UNDATED)).to_numpy(dtype=bool)
-        no_row_where(bad, rows, log, theirs, "{value} is no month such as Nov-96")
-        dates[ours] = hours_since_1970(months + pd.DateOffset(months=ours == "exit"))
+        no_row_where(bad, rows, log, column, "{value} is no month such as Nov-96")
+        dates[date] = hours_since_1970(months + pd.DateOffset(months=date == "exit"))
     return dates.assign(installed=dates["installed"].fillna(dates["entry"]))
 
 
 FORMAT = LogFormat(
     options=frozenset({"--system", "--period"}),
     looks_like=lambda head: (
-        "the columns of LANL's records" if head.names(STARTED, LASTED, separator=",") else ""
+        "the columns of LANL's records" if has_columns(head, STARTED, LASTED, separator=",") else ""
     ),
     read=read_lanl,
     order=10,

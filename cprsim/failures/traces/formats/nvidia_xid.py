@@ -50,9 +50,9 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     one node, as none is named).
     """
     counted, lines = Counter[str](), dict[int, str]()
-    for number, one in numbered_lines(log):
-        if MARK in one:
-            lines[number - FIRST_ROW] = one
+    for number, entry in numbered_lines(log):
+        if MARK in entry:
+            lines[number - FIRST_ROW] = entry
         else:
             counted["line(s) without an Xid left out"] += 1
     text = pd.Series(lines, dtype=str)
@@ -60,19 +60,19 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     no_row_where(code.isna().to_numpy(), text, log, "Xid", "{value} has no number of an Xid")
     loses = code.isin(list(LOSES_NODE))
     for kind, n in code[~loses].value_counts().items():
-        known = "that lose no node" if kind in LOSES_NONE else "that the catalogue has not"
-        counted[f"Xid(s) {kind} left out, of those {known}"] = int(n)
+        why = "that lose no node" if kind in LOSES_NONE else "that the catalogue has not"
+        counted[f"Xid(s) {kind} left out, of those {why}"] = int(n)
     if not loses.any():
-        seen = ", ".join(what for what in counted if what.startswith("Xid")) or "no Xid at all"
-        raise trace_error(log, None, f"holds no Xid that loses a node ({seen})")
+        summary = ", ".join(note for note in counted if note.startswith("Xid")) or "no Xid at all"
+        raise trace_error(log, None, f"holds no Xid that loses a node ({summary})")
     text, code = text[loses], code[loses]
     line = _groups(text, PREFIX)
     stamps = _stamps(line, log, spec)
-    what = "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso`"
-    no_row_where(stamps.isna().to_numpy(), text, log, "", what)
+    note = "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso`"
+    no_row_where(stamps.isna().to_numpy(), text, log, "", note)
     nameless = line["host"].isin(["", "NVRM"])
-    what = "Xid(s) without a node's name, taken as of one node (dmesg names none)"
-    counted[what] = int(nameless.sum())
+    note = "Xid(s) without a node's name, taken as of one node (dmesg names none)"
+    counted[note] = int(nameless.sum())
     causes = {number: f"Xid {number}: {meaning}" for number, meaning in LOSES_NODE.items()}
     rows = pd.DataFrame({
         "node": line["host"].mask(nameless, "this machine"), "start": hours_since_1970(stamps),
@@ -84,9 +84,9 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
 
 def _groups(text: pd.Series[str], pattern: str) -> pd.DataFrame:
     """The named groups of a pattern, a column each; missing where it does not match."""
-    found = pc.extract_regex(pa.array(text, type=pa.large_string()), pattern)
-    columns = zip((field.name for field in found.type), found.flatten(), strict=True)
-    return pd.DataFrame({name: one.to_pandas() for name, one in columns}).set_index(text.index)
+    groups = pc.extract_regex(pa.array(text, type=pa.large_string()), pattern)
+    columns = zip((field.name for field in groups.type), groups.flatten(), strict=True)
+    return pd.DataFrame({name: cells.to_pandas() for name, cells in columns}).set_index(text.index)
 
 
 def _stamps(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[pd.Timestamp]:
@@ -108,11 +108,7 @@ def _instants(texts: pd.Series[str]) -> pd.Series[pd.Timestamp]:
 
 
 def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[str]:
-    """The years of lines that name none: all are of the year after the begin of the period.
-
-    Raises TraceError where nobody says that, and where a node's lines go back: they are of more
-    than a year, or begin before the period.
-    """
+    """The years of lines that name none: all are of the year after the begin of the period."""
     if spec.ends[0] is None:
         message = "the line names no year: --period says it, for example 2024-01-01.."
         raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
@@ -121,19 +117,17 @@ def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[s
     year = (begin.year + next_year).astype(str)
     at = _instants(year + " " + line["day"])
     back = at.groupby(line["host"]).shift() - at
-    what = (
+    complaint = (
         "{value} names no year, and lies more than a month before the line above it of its node: "
         "such a log begins with --period, and is no longer than a year"
     )
-    no_row_where((back > MOST_BACK).to_numpy(), line["day"], log, "", what)
+    no_row_where((back > MOST_BACK).to_numpy(), line["day"], log, "", complaint)
     return year
 
 
 FORMAT = LogFormat(
     options=frozenset({"--period", "--tz", "--repair"}),
-    looks_like=lambda head: (
-        "lines of a kernel's log" if MARK in head.text or BEGINS.match(head.text) else ""
-    ),
+    looks_like=lambda head: "lines of a kernel's log" if MARK in head or BEGINS.match(head) else "",
     read=read_nvidia_xid,
     order=25,
 )

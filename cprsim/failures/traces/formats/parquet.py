@@ -24,8 +24,8 @@ def parquet_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
         with opened(log) as file, pq.ParquetFile(file) as table:
             for batch in table.iter_batches(batch_size=ROWS_AT_ONCE):
                 first, row = row + 1 - FIRST_ROW, row + batch.num_rows
-                whole = pa.Table.from_batches([batch]).flatten()
-                columns = zip(whole.schema.names, whole.columns, strict=True)
+                flattened = pa.Table.from_batches([batch]).flatten()
+                columns = zip(flattened.schema.names, flattened.columns, strict=True)
                 cells = {name: _texts(column).to_pandas() for name, column in columns}
                 yield pd.DataFrame(cells, dtype=object).set_axis(
                     pd.RangeIndex(first, first + batch.num_rows)
@@ -43,13 +43,13 @@ def _texts(column: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_duration(column.type) or pa.types.is_nested(column.type):
-        return pa.array([None if one is None else str(one) for one in column.to_pylist()])
+        return pa.array([None if cell is None else str(cell) for cell in column.to_pylist()])
     return column.cast(pa.string())
 
 
 FORMAT = LogFormat(
     looks_like=lambda head: (
-        "the mark of Parquet at its beginning" if head.text.startswith("PAR1") else ""
+        "the mark of Parquet at its beginning" if head.startswith("PAR1") else ""
     ),
     read=lambda log, spec: read_table(log, spec, parquet_pieces),
     order=5,

@@ -21,7 +21,7 @@ from cprsim.failures.traces.times import EARLIEST_S, LATEST_S, Times
 LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
 PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
 READY = 'kube_node_status_condition{condition="Ready",status="true"}'
-KNOWN = {
+EVIDENCE = {
     "n_nodes": "a series for each node",
     "begins": "the first sample",
     "ends": "the last sample",
@@ -36,9 +36,9 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     """
     counted = Counter[str]()
     series = [
-        _samples(one, f"data.result[{number}]", log)
+        _samples(entry, f"data.result[{number}]", log)
         for _, answer in items(log)
-        for number, one in enumerate(_result(answer, log))
+        for number, entry in enumerate(_result(answer, log))
     ]
     samples = pd.concat(series) if series else pd.DataFrame()
     if samples.empty:
@@ -56,8 +56,8 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
             f'{len(odd) - 1} more samples): query one for each node, such as up{{job="node"}}'
         )
         raise trace_error(log, None, message, "data.result")
-    what = "sample(s) of further series of a host (other ports or jobs), which agree"
-    counted[what] = int(again.sum())
+    note = "sample(s) of further series of a host (other ports or jobs), which agree"
+    counted[note] = int(again.sum())
     samples = samples[~again]
     start_h, node = samples["start"].to_numpy(), pd.factorize(samples["node"])[0]
     apart_h = np.where(np.diff(node, prepend=-1) == 0, np.diff(start_h, prepend=0), np.nan)
@@ -72,7 +72,9 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     rows = samples.iloc[begins].assign(end=end_h, cause="").set_axis([-1] * len(begins))
     watched, nodes = (float(start_h.min()), float(start_h.max())), frozenset(samples["node"])
     times = Times(np.zeros(0), zone=UTC)
-    return Log(rows, counted, points=False, times=times, watched=watched, nodes=nodes, known=KNOWN)
+    return Log(
+        rows, counted, points=False, times=times, watched=watched, nodes=nodes, evidence=EVIDENCE
+    )
 
 
 def _result(answer: Any, log: PathLike[str]) -> list[Any]:
@@ -87,9 +89,9 @@ def _result(answer: Any, log: PathLike[str]) -> list[Any]:
     raise trace_error(log, 1, message, "data.resultType")
 
 
-def _samples(one: Any, where: str, log: PathLike[str]) -> pd.DataFrame:
+def _samples(entry: Any, where: str, log: PathLike[str]) -> pd.DataFrame:
     """The samples of one series: node, start [h], up (1, 0, or NaN for no number)."""
-    match one:
+    match entry:
         case {"metric": dict(labels), "values": list(values)}:
             pass
         case _:
@@ -97,8 +99,8 @@ def _samples(one: Any, where: str, log: PathLike[str]) -> pd.DataFrame:
     if labels.get("condition", "Ready") != "Ready" or labels.get("status", "true") != "true":
         message = f"is 1 where a node is down, or says something else: query {READY}"
         raise trace_error(log, None, message, f"{where}.metric")
-    named = next((str(labels[key]) for key in LABELS if key in labels), None)
-    if named is None:
+    label = next((str(labels[key]) for key in LABELS if key in labels), None)
+    if label is None:
         message = f"the series names no node; known labels are {', '.join(LABELS)}"
         raise trace_error(log, None, message, f"{where}.metric")
     for number, sample in enumerate(values):
@@ -107,7 +109,7 @@ def _samples(one: Any, where: str, log: PathLike[str]) -> pd.DataFrame:
                 continue
         message = f'`{one_line(str(sample))}` is no sample of `up` such as [1714570200, "1"]'
         raise trace_error(log, None, message, f"{where}.values[{number}]")
-    node = PORT.sub(r"\1", named) if PORT.fullmatch(named) else named
+    node = PORT.sub(r"\1", label) if PORT.fullmatch(label) else label
     samples = pd.DataFrame(values, columns=["start", "up"])
     return samples.assign(node=node, start=samples["start"] / 3600, up=samples["up"].astype(float))
 
@@ -116,7 +118,7 @@ FORMAT = LogFormat(
     options=frozenset({"--period", "--repair"}),
     looks_like=lambda head: (
         "the answer of Prometheus to a query"
-        if re.match(r'\{.*"status".*"(?:resultType|error)"', head.text, re.DOTALL)
+        if re.match(r'\{.*"status".*"(?:resultType|error)"', head, re.DOTALL)
         else ""
     ),
     read=read_prometheus,

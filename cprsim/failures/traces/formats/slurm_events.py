@@ -7,7 +7,7 @@ from os import PathLike
 
 import pandas as pd
 
-from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import Log, LogFormat, joined
 from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
 from cprsim.failures.traces.spec import LogSpec
@@ -51,7 +51,9 @@ def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
 
 FORMAT = LogFormat(
     options=frozenset({"--period", "--tz", "--repair"}),
-    looks_like=lambda head: "the columns of `sacctmgr show event`" if head.names(*NEEDED) else "",
+    looks_like=lambda head: (
+        "the columns of `sacctmgr show event`" if has_columns(head, *NEEDED) else ""
+    ),
     read=read_slurm_events,
     order=20,
 )

@@ -8,7 +8,7 @@ from os import PathLike
 
 import pandas as pd
 
-from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
 from cprsim.failures.traces.spec import LogSpec
@@ -31,19 +31,19 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     counted["job(s) that no node took down left out"] = len(jobs) - len(lost)
     if lost.empty:
         raise trace_error(log, None, f"has no job in the state {LOST}")
-    named = lost.get("failednode", pd.Series("", lost.index))
-    nodes = node_lists(lost["nodelist"].where(named == "", named), log)
-    known = (nodes.map(len) == 1) | (named != "")
-    what = "job(s) on several nodes left out: which of them failed is not said"
-    counted[what] = int((~known).sum())
+    failed_node = lost.get("failednode", pd.Series("", lost.index))
+    nodes = node_lists(lost["nodelist"].where(failed_node == "", failed_node), log)
+    is_identified = (nodes.map(len) == 1) | (failed_node != "")
+    note = "job(s) on several nodes left out: which of them failed is not said"
+    counted[note] = int((~is_identified).sum())
     start = local_hours(lost["end"], log, spec, required=True)
     rows = pd.DataFrame({"node": nodes, "start": start, "end": nan, "cause": LOST})
-    return Log(rows[known].explode("node"), counted, points=True)
+    return Log(rows[is_identified].explode("node"), counted, points=True)
 
 
 FORMAT = LogFormat(
     options=frozenset({"--period", "--tz", "--repair"}),
-    looks_like=lambda head: "the columns of `sacct`" if head.names("jobid", "state") else "",
+    looks_like=lambda head: "the columns of `sacct`" if has_columns(head, "jobid", "state") else "",
     read=read_slurm_jobs,
     order=21,
 )

@@ -7,7 +7,9 @@ from cprsim.failures.traces.reading import SEPARATORS, csv_pieces, separator_of
 from cprsim.failures.traces.tables import read_table
 
 FORMAT = LogFormat(
-    looks_like=lambda head: f"a table separated by {SEPARATORS[separator_of(head.first_line)]}",
+    looks_like=lambda head: (
+        "a table separated by " + SEPARATORS[separator_of(head.partition("\n")[0])]
+    ),
     read=lambda log, spec: read_table(log, spec, csv_pieces),
     order=90,
 )

@@ -10,16 +10,21 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.kernel import weights
 from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.playing import play
+from cprsim.kernel.saving import Saver
+from cprsim.kernel.schedule import of_log
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Setting, run_trials
-from cprsim.kernel.training import TrainingPlan
+from cprsim.kernel.shared_run import run_trials
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.plugged import ModelWeights, PluggedSetting, fused_rows, layout_of
-from cprsim.records import ShardBy
+from cprsim.measuring.own_model import CopiedModel, ModelWeights, OwnModel, fused_rows
+from cprsim.records import EventKind as K
+from cprsim.records import SubSaves
 from cprsim.recovery.losses import STRATEGIES
+from tests.kernel.test_replay import SLOTS, USEFUL_H, log_of
 from tests.kernel.test_shared_run import ONE, TABLES, THREE
-from tests.measuring.wrapped import Wrapped
+from tests.measuring.wrapped import Wrapped, make
 
 ALL = (ShardFailure(0.5, (0, 1, 2, 3)),)  # the dense state goes back too
 
@@ -35,21 +40,44 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(
     monkeypatch.setattr(np, "memmap", mapped)
     shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks
     plan = TrainingPlan(50, rate=0.2, schedule="linear", optimizer=optimizer)
-    shards = Shards(shape.tables, 4, ShardBy.ROWS)
-    own = Wrapped(shape, clicks[:2500], clicks[2500:], plan)
-    assert layout_of(own) == TABLES
-    plugged = PluggedSetting(own, shards, plan.seed, own.state())
-    built_in = Setting(shape, clicks[:2500], clicks[2500:], plan, shards)
+    shards = Shards(shape.tables, 4)
+    train, test = clicks[:2500], clicks[2500:]
+    own = OwnModel(Wrapped(shape, train, test, plan), plan.seed)
+    assert own.layout == TABLES
+    built_in = ProxyTrainer(shape, train, plan, test=test)
     trials = [
         Trial(Saving(strategy, interval), failures)
         for strategy in STRATEGIES
         for interval, failures in ((0.25, ONE), (0.3, THREE), (0.2, ALL))
     ]
     savings = [Saving(strategy, 0.1) for strategy in STRATEGIES]
-    ours, theirs = (list(run_trials(one, trials, savings)) for one in (plugged, built_in))
+    ours, theirs = (list(run_trials(model, shards, trials, savings)) for model in (own, built_in))
     assert ours == theirs  # quality of each trial and the twin, bytes of each way of saving
     assert len({str(quality) for _, quality in theirs[:-1]}) > len(trials) // 2
     assert mapped.called == (free_bytes == 0)
+
+
+def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model() -> None:
+    """Also one that goes back in its data, and whose save is struck."""
+    log = log_of(
+        (K.SAVE_STARTED, 8.0),
+        (K.SAVE_COMMITTED, 8.0),
+        (K.SUB_SAVE_STARTED, 10.0),
+        (K.SUB_SAVE_COMMITTED, 11.0),
+        (K.ROLLED_BACK, 8.0),
+        (K.SAVE_STARTED, 20.0),
+        (K.SAVE_ABANDONED, 20.0),
+        (K.REVERTED, 20.0, 2),
+        (K.REVERTED, 20.0, 5),
+        (K.FINISHED, 30.0),
+    )
+    wrapped = make(1, {"samples": 3000})
+    built_in = make(1, {"samples": 3000}).inner
+    for model in (OwnModel(wrapped, 1), built_in):
+        saver = Saver(model, Shards(built_in.shape.tables, 4), SubSaves("mfu", 0.5))
+        play(model, saver, of_log(log, USEFUL_H, SLOTS, range(0)))
+    for name, array in wrapped.inner.arrays().items():
+        assert name == "changed" or np.array_equal(array, built_in.arrays()[name]), name
 
 
 class Narrow:
@@ -70,24 +98,9 @@ class Narrow:
         self.vectors[rows], self.steps[rows] = parts
 
 
-class Bare:
-    """Tables alone: enough for weights."""
-
-    def __init__(self) -> None:
-        self.tables = {"wide": Narrow(5, 8), "narrow": Narrow(3, 2)}
-        self.dense = b"dense"
-
-    def get_dense(self) -> bytes:
-        return self.dense
-
-    def set_dense(self, blob: bytes) -> None:
-        self.dense = blob
-
-
 def test_tables_of_several_widths_and_state_of_any_shape_are_read_and_written_back() -> None:
-    own = Bare()
-    layout = layout_of(own)
-    live = ModelWeights(own, layout)
+    own = CopiedModel({"wide": Narrow(5, 8), "narrow": Narrow(3, 2)}, b"dense")
+    live = ModelWeights(own, TableLayout((5, 3)))
     stored = live.copy()
     rows = np.array([6, 0, 7, 4])  # of both tables, in no order
     own.tables["wide"].vectors[[0, 4]] = -1

@@ -16,48 +16,42 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
-from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import ABSENT
 from cprsim.kernel.weights import Parcel, room_for
-from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
+from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
 from cprsim.recovery.losses import Metric
 
 NEEDED = ("auc", "log_loss")
 
 
-def quality_of(found: Predictions | Mapping[str, float]) -> Quality:
+def quality_of(result: Predictions | Mapping[str, float]) -> Quality:
     """AUC, log-loss and further metrics, from predictions or as reported."""
-    if isinstance(found, Mapping):
-        return _reported(found)
-    label, logit = np.asarray(found.label), np.asarray(found.logit)
+    if isinstance(result, Mapping):
+        return _reported(result)
+    label, logit = np.asarray(result.label), np.asarray(result.logit)
     if label.shape != logit.shape or label.ndim != 1:
         raise ParameterError(f"the trainer predicts logits {logit.shape} of labels {label.shape}")
     if not np.isfinite(logit).all():
         raise ParameterError("the trainer predicts a logit that is not finite: has it diverged?")
-    group = None if found.group is None else np.asarray(found.group)
+    group = None if result.group is None else np.asarray(result.group)
     if group is not None and group.shape != label.shape:
         raise ParameterError(f"the trainer predicts groups {group.shape} of labels {label.shape}")
     return quality(label, logit, group)
 
 
-def _reported(found: Mapping[str, float]) -> Quality:
+def _reported(reported: Mapping[str, float]) -> Quality:
     for name in NEEDED:
-        if name not in found:
-            has = ", ".join(map(str, found)) or "nothing"
+        if name not in reported:
+            has = ", ".join(map(str, reported)) or "nothing"
             raise ParameterError(f"the trainer reports {has}; `{name}` is missing")
-    for name, value in found.items():
+    for name, value in reported.items():
         if not np.isfinite(value):
             raise ParameterError(f"the trainer reports `{name}`: {value}; has it diverged?")
-    others = {
-        str(Metric(name)): float(value) for name, value in found.items() if name not in NEEDED
+    further = {
+        str(Metric(name)): float(value) for name, value in reported.items() if name not in NEEDED
     }
-    return Quality(float(found["auc"]), float(found["log_loss"]), others)
-
-
-def layout_of(trainer: OwnTrainer) -> TableLayout:
-    """Rows of its tables. Raises ParameterError where it has none."""
-    return TableLayout(tuple(table.n_rows for table in trainer.tables.values()))
+    return Quality(float(reported["auc"]), float(reported["log_loss"]), further)
 
 
 class ModelWeights:
@@ -66,8 +60,8 @@ class ModelWeights:
     def __init__(self, trainer: Any, layout: TableLayout) -> None:
         self.layout, self._trainer = layout, trainer
         self.tables: list[OwnTable] = list(trainer.tables.values())
-        one = np.zeros(1, np.int64)
-        self.row_bytes = [sum(part.nbytes for part in t.get_rows(one)) for t in self.tables]
+        first = np.zeros(1, np.int64)
+        self.row_bytes = [sum(part.nbytes for part in t.get_rows(first)) for t in self.tables]
 
     @property
     def table(self) -> ModelWeights:
@@ -83,21 +77,21 @@ class ModelWeights:
     def _by_table(self, rows: Ints) -> Iterator[tuple[OwnTable, Ints]]:
         """Each table that has any of the rows, and their numbers in it."""
         number = np.searchsorted(self.layout.first_row, rows, side="right") - 1
-        for one in np.unique(number).tolist():
-            yield self.tables[one], rows[number == one] - self.layout.first_row[one]
+        for table in np.unique(number).tolist():
+            yield self.tables[table], rows[number == table] - self.layout.first_row[table]
 
     def read(self, rows: Ints) -> Parcel:
         return tuple(
             np.asarray(part)
-            for table, ours in self._by_table(rows)
-            for part in table.get_rows(ours)
+            for table, within in self._by_table(rows)
+            for part in table.get_rows(within)
         )
 
     def write(self, rows: Ints, parcel: Parcel) -> None:
         left = list(parcel)
-        for table, ours in self._by_table(rows):
-            n_parts = len(table.get_rows(ours[:0]))
-            table.set_rows(ours, left[:n_parts])
+        for table, within in self._by_table(rows):
+            n_parts = len(table.get_rows(within[:0]))
+            table.set_rows(within, left[:n_parts])
             del left[:n_parts]
 
     def bytes_of(self, rows: slice | Ints) -> int:
@@ -131,11 +125,11 @@ class CopiedTable:
     def of(cls, table: OwnTable, at_once: int = 1 << 16) -> CopiedTable:
         """A copy, made in pieces: a table on another device need not fit twice."""
         shaped = [np.asarray(part) for part in table.get_rows(np.zeros(0, np.int64))]
-        parts = tuple(room_for((table.n_rows, *one.shape[1:]), one.dtype) for one in shaped)
+        parts = tuple(room_for((table.n_rows, *like.shape[1:]), like.dtype) for like in shaped)
         for first in range(0, table.n_rows, at_once):
             rows = np.arange(first, min(first + at_once, table.n_rows))
-            for part, found in zip(parts, table.get_rows(rows), strict=True):
-                part[rows[0] : rows[-1] + 1] = found
+            for part, values in zip(parts, table.get_rows(rows), strict=True):
+                part[rows[0] : rows[-1] + 1] = values
         return cls(parts)
 
     @property
@@ -146,8 +140,8 @@ class CopiedTable:
         return [part[rows] for part in self.parts]
 
     def set_rows(self, rows: Ints, parts: Sequence[Array]) -> None:
-        for ours, theirs in zip(self.parts, parts, strict=True):
-            ours[rows] = theirs
+        for stored, values in zip(self.parts, parts, strict=True):
+            stored[rows] = values
 
 
 @dataclass(slots=True, eq=False)
@@ -164,11 +158,12 @@ class CopiedModel:
         self.dense = blob
 
 
-class Plugged:
-    """A run of a trainer of the user's own; see `cprsim.kernel.playing.TrainableModel`."""
+class OwnModel:
+    """A trainer of the user's own as a `TrainableModel`, at the start of its run."""
 
     def __init__(self, trainer: Any, seed: int) -> None:
-        self.trainer, self.seed, self.layout = trainer, seed, layout_of(trainer)
+        self.trainer, self.seed = trainer, seed
+        self.layout = TableLayout(tuple(table.n_rows for table in trainer.tables.values()))
         self.weights = ModelWeights(trainer, self.layout)
         self.changed: Array = np.zeros(self.layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
@@ -225,36 +220,12 @@ def fused_rows(
     fused = np.full((n.pop(), k, len(column)), ABSENT, np.int64)
     for name, rows in by_table.items():
         number = column[name]
-        ours = rows.reshape(len(rows), -1) if len(rows) else rows.reshape(0, 1)
-        if ours.size and ours.max() >= layout.rows[number]:
+        by_sample = rows.reshape(len(rows), -1) if len(rows) else rows.reshape(0, 1)
+        n_rows = layout.rows[number]
+        if by_sample.size and by_sample.max() >= n_rows:
             raise ParameterError(
-                f"the trainer noted row {ours.max()} of {name!r}, which has {layout.rows[number]}"
+                f"the trainer noted row {by_sample.max()} of {name!r}, which has {n_rows}"
             )
-        there = np.where(ours >= 0, ours + layout.first_row[number], ABSENT)
-        fused[:, : ours.shape[1], number] = there
+        fused_of_table = np.where(by_sample >= 0, by_sample + layout.first_row[number], ABSENT)
+        fused[:, : by_sample.shape[1], number] = fused_of_table
     return fused[:, 0, :] if k == 1 else fused
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PluggedSetting:
-    """What every trial of one run of a trainer of the user's own shares."""
-
-    own: OwnTrainer
-    shards: Shards
-    seed: int
-    start: Any  # its state at the start of the run
-    named: str = ""  # the factory that made it
-    teacher: None = None
-    n_skipped: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.named}, trained on {self.own.n_samples:,} samples"
-
-    @property
-    def measured_on(self) -> str:
-        """What accuracy was measured on, in words."""
-        return f"a trainer of your own: {self}"
-
-    def trainer(self) -> Plugged:
-        self.own.restore(self.start)
-        return Plugged(self.own, self.seed)
