@@ -240,7 +240,7 @@ def test_means_are_those_of_the_closed_form(engine: str, name: str) -> None:
     form, of = FORMS[name], FORMS[name].job
     longest_h = of.useful_h * (1.0 if of.clock is Clock.PROGRESS else LONGEST)
     n = form.n if engine == "loop" else N_BY_SIMPY
-    struck = poisson(of, n, name, *form.rates_per_h, until_h=longest_h, together=form.n_together)
+    struck = poisson(of, n, name, *form.rates_per_h, until_h=longest_h, n_together=form.n_together)
     costs, stale_h = run_many(of, struck, engine)
     assert costs.finished.all()
     measured = form.measure(costs, stale_h, of.useful_h)

@@ -115,7 +115,7 @@ def said_of(selection: Selection) -> str:
     with TemporaryDirectory() as parent:
         target = ResultTarget(Path(parent), identity, datetime.now(UTC), {"seed": 1})
         stored = write_selection(target, selection, lambda *_: None)
-        return text_of(document_of_select(stored), whole=True)
+        return text_of(document_of_select(stored), verbose=True)
 
 
 def same(one: Policy, other: Policy) -> bool:
