@@ -105,6 +105,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("select", {"scenario": "quickstart"}, "with one of max_auc_loss, max_log_loss, max_loss"),
     ("select", {"scenario": "quickstart", "max_loss": {"auc": 0.1, "ne": 0.1}}, "at most 1 item"),
     ("report", {}, "results: name at least one"),
+    ("read", {"result": object()}, "result: .* should be a valid string"),
     ("systems", {"scenario": "quickstart", "only": "full"}, "only: 'str' instances are not"),
     ("fit", {"log": "x", "repair": "soon"}, "repair: 'soon' is not a time: write"),
     ("measure", {"scenario": "quickstart", "budget": "600"}, "^budget: '600' has no unit"),

@@ -80,6 +80,13 @@ def test_a_file_is_replaced_and_nobody_sees_half_of_it(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere"
+    path.symlink_to(os.devnull)
+    write_whole(path, "gone")
+    assert path.is_char_device()
+
+
 @pytest.mark.parametrize("failing", ["fsync", "replace", "writer"])
 def test_what_fails_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str

@@ -58,12 +58,10 @@ def report(
     """
     from cprsim.files import writes
     from cprsim.plots.save import save_figures
-    from cprsim.present.kinds import answer_of, combined
+    from cprsim.present.kinds import combined
     from cprsim.present.writing import write_page
 
-    answers = [
-        result if hasattr(result, "document") else answer_of(Path(result)) for result in results
-    ]
+    answers = [result if hasattr(result, "document") else read(result) for result in results]
     answer = combined(answers)
     if figures is not None:
         watch.doing("drawing figures")

@@ -151,10 +151,15 @@ def whole_file(
 ) -> Iterator[IO[Any]]:
     """A file to write to: what was written is on the disk, under `path`, after the block.
 
-    Whatever goes wrong, `path` stays as it was and nothing is left beside it.
+    Whatever goes wrong, `path` stays as it was and nothing is left beside it. A pipe or a device is
+    written to as it is.
     """
-    unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    if path.exists() and not path.is_file():
+        with naming(path), path.open(mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+        return
+    unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
     try:
         with naming(path), unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
             yield file

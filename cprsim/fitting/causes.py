@@ -73,7 +73,7 @@ def by_cause(fitted: Fitted, first: FirstUptime = FirstUptime.NEW) -> list[OfCau
         try:
             fitted_alone = fit_failures(
                 outages.where(outages.chosen), fitted.observation, fitted.origin, n_job_nodes=n_job,
-                n_bootstrap=0,
+                first=first, n_bootstrap=0,
             )  # fmt: skip
             fragment = failures_fragment(fitted_alone)
             written: Fragment | str = replace(fragment, above=[f"cause: {name}", *fragment.above])
