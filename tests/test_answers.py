@@ -37,7 +37,7 @@ from tests.golden.numbers import written_log
 from tests.making import PRICES, SCENARIOS, call, small_scenario, undrawing
 
 EXAMPLES = SCENARIOS.parent / "docs" / "examples"
-EVIL = "<b>evil</b> | \x1b[31m"  # that no page and no terminal obeys
+EVIL = "<b>evil</b> | \x1b[31m \"'><script>"  # that no page and no terminal obeys
 SMALL = small_scenario(replications=30).replace("emb_ps: 4", "emb_ps: 4, shard_size: 50 GB")
 CURVE = EXAMPLES.parents[1] / "cprsim" / "curves" / "shipped" / "criteo-kaggle-linear.json"
 KEPT = EXAMPLES.parents[1] / "results" / "reproduction" / "shadowsync"
@@ -251,6 +251,8 @@ def test_a_page_is_valid_escaped_and_shows_every_number(case: tuple[Case, Answer
     assert all(below - above <= 1 for above, below in pairwise(levels))
     assert "<b>evil" not in text
     assert "\x1b" not in text
+    assert "<script" not in text
+    assert "Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style" in text
     shown = plain(text)
     words = (block for block in answer.document.blocks if isinstance(block, Words))
     assert not any("(docs/" in said for block in words for said in block.paragraphs)

@@ -10,24 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 
 from cprsim.failures.distributions import PiecewiseHazard, Weibull
 from cprsim.files import decode, encode, whole_file, write_whole
-from cprsim.records import Estimate
+from cprsim.records import Decision, Estimate, SmallTables, SubSaves
 from cprsim.recovery.losses import Metric
-from cprsim.recovery.policy import Groups, Medium, PartOf, Policy, Ring, Tier
+from cprsim.recovery.policy import RELOAD, Groups, Medium, PartOf, Ring, Tier
 from cprsim.selector.limit import Limit
-from tests.generated import comparable, policies
+from tests.making import paper_policy
 
 NEAR = Tier("near", Medium.HOST, Ring(2), "worker", load=PartOf(Weibull(0.7, 2.0), 0.5, 0.1))
 GROUPS = Tier("far", Medium.SSD, Groups(4, 1), "worker", load=PiecewiseHazard((0.0,), (1.0,)))
+SAVES = SubSaves("scar", 1 / 3, 0.5, 9, SmallTables.EACH_SUB_SAVE, 4)
+CHOSEN = Decision("partial", inf, 1.5, 0.0, inf, 0.1)
+CPR = paper_policy("cpr", RELOAD, inf, "cpr", CHOSEN, SAVES)
 WEIBULL = {"is": "Weibull", "shape": 0.7, "scale_h": 2.0}
-
-
-def as_file(plain: Any) -> Any:
-    """Through the text of a file."""
-    return json.loads(json.dumps(plain, allow_nan=False))
 
 
 @pytest.mark.parametrize(
@@ -39,13 +36,15 @@ def as_file(plain: Any) -> Any:
         (NEAR, {"medium": "host", "placement": {"is": "Ring", "copies": 2},
                 "load": {"is": "PartOf", "whole": WEIBULL, "fraction": 0.5, "extra_h": 0.1}}),
         (GROUPS, {"load": {"is": "PiecewiseHazard", "from_h": [0.0], "rates_per_h": [1.0]}}),
+        (CPR, {"name": "cpr"}),
     ],
 )  # fmt: skip
 def test_a_record_is_read_back(record: Any, keys: dict[str, Any]) -> None:
     plain = encode(record)
     assert plain == plain | keys
     assert ("n" in plain) == ("n" in keys)  # left out where it is 0
-    assert comparable(decode(type(record), as_file(plain) | {"unheard": 1})) == comparable(record)
+    again = decode(type(record), json.loads(json.dumps(plain, allow_nan=False)) | {"unheard": 1})
+    assert repr(again) == repr(record)  # in which NaN equals NaN, and 1.0 is not 1
 
 
 @pytest.mark.parametrize(
@@ -58,11 +57,6 @@ def test_a_record_is_read_back(record: Any, keys: dict[str, Any]) -> None:
 def test_what_is_wrong_is_named_by_its_key(change: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
         decode(Tier, encode(NEAR) | change)
-
-
-@given(policies)
-def test_a_policy_is_read_back_as_it_was_written(policy: Policy) -> None:
-    assert comparable(decode(Policy, as_file(encode(policy)))) == comparable(policy)
 
 
 # --------------------------------------------------------------------------- whole files

@@ -5,17 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import unicodedata
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pandas as pd
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cprsim.errors import json_printable, one_line, printable
-from cprsim.results.folder import ResultTarget, write_csv
-from cprsim.results.identity import Identity
-from cprsim.sweeps.folder import SweepResult, write_sweep
+from cprsim.results.folder import write_csv
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\rfake\x08\u202egnp.exe\u2028\u200b\ufeff\x7f\x00"
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "＝1", "-", "+", "-x")
@@ -68,23 +64,8 @@ def test_a_table_as_csv_quotes_what_a_spreadsheet_would_run_and_keeps_the_rest(t
     numbers = [-0.5] * (len(written) - 1) + [float("-inf")]
     write_csv(pd.DataFrame({"name": list(written), "=n": numbers}), path := tmp_path / "a.csv")
     assert b"\r" not in path.read_bytes()  # no cell can end its row
-    heading, *rows = rows_of(path)
+    with path.open(newline="", encoding="utf-8") as file:
+        heading, *rows = csv.reader(file)
     assert heading == ["name", "'=n"]
     assert [row[0] for row in rows] == list(written.values())
     assert [float(row[1]) for row in rows] == numbers
-
-
-def rows_of(path: Path) -> list[list[str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))
-
-
-def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
-    table = pd.DataFrame({"accuracy.curve": list(FORMULAS), "mean": -1.0})
-    sweep = SweepResult(tmp_path, "a", "grid", (), "full", 1.0, table)
-    target = ResultTarget(tmp_path, Identity("a", "seed: 1\n", {}), datetime.now(UTC))
-    result = write_sweep(target, sweep, lambda _: [])
-    cells = [cell for row in rows_of(result.path / "sweep.csv") for cell in row]
-    assert "-1.0" in cells
-    assert not [cell for cell in cells if cell != "-1.0" and cell.startswith(tuple("=+-@\t\r"))]
-    assert list(result.table["accuracy.curve"]) == list(FORMULAS)  # the table itself is exact

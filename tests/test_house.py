@@ -8,9 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterator
 from functools import cache
-from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -87,38 +85,13 @@ def test_a_class_name_stands_once_in_the_package() -> None:
     """But for `cprsim.Scenario`, which has the name of the record that it wraps."""
     classes = Counter(
         node.name
-        for path in modules().values()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for path, text in texts(".py")
+        if path.is_relative_to(ROOT / "cprsim")
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ClassDef)
     )
     assert len(classes) > 300
     assert {name for name, n in classes.items() if n > 1} == {"Scenario"}
-
-
-def modules() -> dict[str, Path]:
-    """The files of the package by the name under which they are imported."""
-    names = {path: path.relative_to(ROOT).with_suffix("").parts for path, _ in texts(".py")}
-    return {
-        ".".join(parts[:-1] if parts[-1] == "__init__" else parts): path
-        for path, parts in names.items()
-        if parts[0] == "cprsim"
-    }
-
-
-def imported(path: Path, known: Collection[str]) -> Iterator[str]:
-    """Files of the package that one imports: at once, in a function or for type checkers."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names if one.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module in known:
-            names = (f"{node.module}.{one.name}" for one in node.names)
-            yield from (name if name in known else node.module for name in names)
-
-
-def test_no_files_import_each_other_in_a_circle() -> None:
-    files = modules()
-    assert len(files) > 200
-    TopologicalSorter({name: set(imported(files[name], files)) for name in files}).prepare()
 
 
 # --------------------------------------------------------------------------- the documents
@@ -194,16 +167,14 @@ def test_every_dependency_is_pinned_at_a_version_that_it_allows() -> None:
     assert [one for one, pin in pinned_at.items() if not pin or pin not in one.specifier] == []
 
 
-def test_files_that_the_architecture_names_are_there() -> None:
-    text = page("docs/architecture.md")
-    named = set(re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|md|yaml))`", text))
-    assert len(named) > 40
-    missing = [
-        one
-        for one in sorted(named)
-        if not any((ROOT / at / one).is_file() for at in ("cprsim", ""))
-    ]
-    assert not missing
+def test_files_and_tests_that_the_documents_name_are_there() -> None:
+    text = page("docs/architecture.md") + page("docs/trust.md")
+    named = set(re.findall(r"\b(?:[\w-]+/)+[\w-]+\.(?:py|md|yaml)\b", text))
+    assert len(named) > 60
+    known = {path.relative_to(ROOT).as_posix() for path in tracked()}
+    assert [one for one in named if not {one, f"cprsim/{one}", f"docs/{one}"} & known] == []
+    for name, test in re.findall(r"(tests/[\w/]+\.py) -k (\w+)", text):
+        assert test in page(name), f"{name} has no {test}"
 
 
 def test_the_citation_names_this_version() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.making import call, small_scenario
@@ -27,8 +29,10 @@ FILES = {
     "README.md": "# A project\n\nIt says, at length, what it is.\n",
     "records.csv": "System,nodes,nodenumz,Prob Started,Down Time\n2,5,0,6/21/2005 10:54,6\n",
     "log.csv": "node,start,end,cause\na,10,11,disk\nb,30,,gpu\na,45,46,disk\nb,60,61,disk\n",
+    "backwards.csv": "node,start,end\na,2,1\n",
     "few.csv": "node,start,end\na,2025-01-01,2025-01-02\n",
     "bad.csv": "\x00\x01",
+    "curve.json": '{"kind": "cprsim staleness curve"}',
 }
 HUGE, DIGITS = "1" + 30 * "0", 5000 * "1"
 MINE = ("init", "mine.yaml", "--nodes", "12", "--kind")
@@ -48,6 +52,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     *((("run", "small.yaml", "--out", out), "") for out in ("ring", "small.yaml/sub")),
     *((changed(f"prices.node_hour={price}"), "prices.node_hour") for price in ("-1", "1e30")),
     (changed("accuracy.curve=other.csv"), "accuracy.curve: `other.csv` is not there"),
+    (changed("accuracy.curve=curve.json"), "curve.json"),
+    (changed("failures.mtbf=1 s", "job.useful=100000 h"), ""),
     (("run", "small.yaml", "--replay", "1.5"), "median, p95, worst"),
     *((changed(TRACE[0], f"{TRACE[1]}{keys}}}"), said) for keys, said in (
         ("period: {from: 2000-01-01}", "failures.period.from: 2000-01-01 is no number"),
@@ -72,6 +78,14 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
      "README.md:3: can't be read as a CSV: Expected 1 fields in line 3, saw 3"),
     (("fit", "records.csv"),
      "these are LANL's records, of which `system` has to be said (--system 2)"),
+    (("fit", "backwards.csv", "--save", "fragment.yaml"), "backwards.csv"),
+    # sweep, select, measure, report
+    (varying("cluster.emb_ps=4,-4"), "cluster.emb_ps"),
+    (varying("costs.save=1 min,2 min", "--precision", "nonsense"), "--precision"),
+    (("select", "small.yaml", "--max-auc-loss", "0.1", "--curve", "curve.json"), "curve.json"),
+    (("measure", "small.yaml", "--set", "kernel.samples=-1", "--out", "c.json"), "kernel.samples"),
+    (("report", ".", "."), "is no finished result"),
+    (("report", "curve.json", "--out", "page.html"), "curve.json"),
     # init
     (("init", "mine.yaml", "--nodes", "12"), "--kind"),
     (("init", "mine.yaml", "--from", "quikstart"), "'quikstart' is none of criteo-kaggle, "),
@@ -130,11 +144,16 @@ def test_what_is_wrong_is_said_and_nothing_is_written(scenario, tmp_path, argume
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")
     (tmp_path / "ring").symlink_to(tmp_path / "ring")
-    before = sorted(tmp_path.rglob("*"))
+    before = contents(tmp_path)
     called = call(*arguments)
     assert isinstance(called.exception, SystemExit), repr(called.exception)
     assert called.exit_code == 2
     assert called.stderr
     assert said in called.stderr
     assert "Traceback" not in called.output
-    assert sorted(tmp_path.rglob("*")) == before
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[Path, bytes | None]:
+    """Everything below a folder."""
+    return {one: one.read_bytes() if one.is_file() else None for one in folder.rglob("*")}

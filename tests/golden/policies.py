@@ -69,16 +69,7 @@ OTHER: dict[str, Sequence[Any]] = {
     "unit_nodes": [2], "wake": ["15 s"], "window": ["25 s"],
 }  # fmt: skip
 """Of each option, other values than its default."""
-
-
-def names() -> tuple[list[str], list[str]]:
-    """Of the paper's strategies and of the systems that need no records."""
-    return list(STRATEGIES), [name for name in SYSTEMS if name not in (*STRATEGIES, "policy")]
-
-
-def options_of(name: str) -> list[str]:
-    """What an entry of the system may say."""
-    return list(SYSTEMS[name].options)
+NAMES = [name for name in SYSTEMS if name not in (*STRATEGIES, "policy")]
 
 
 def policy(job: str, **entry: Any) -> Any:
@@ -95,20 +86,18 @@ def policy(job: str, **entry: Any) -> Any:
 
 
 def quick() -> Golden:
-    strategies, systems = names()
     for job in JOBS:
-        for name in strategies:
+        for name in STRATEGIES:
             more = {"target_pls": 0.08} if name.startswith("cpr") else {}
             yield f"{job} {name}", policy(job, strategy=name, **more)
-        for name in systems:
+        for name in NAMES:
             yield f"{job} {name}", policy(job, strategy=name, options=NEEDED.get(name, {}))
 
 
 def slow() -> Golden:
-    _, systems = names()
     for job in JOBS:
-        for name in systems:
-            for option in options_of(name):
+        for name in NAMES:
+            for option in SYSTEMS[name].options:
                 for value in OTHER.get(option, ()):
                     said = NEEDED.get(name, {}) | {option: value}
                     changed = policy(job, strategy=name, options=said)

@@ -15,6 +15,7 @@ import cprsim
 from cprsim.experiments.assemble import assemble
 from cprsim.files.units import TIME
 from cprsim.present.answer import Answer
+from cprsim.records import SmallTables
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import TRACKERS, Metric
 from cprsim.scenario.reading import load_scenario
@@ -23,7 +24,6 @@ from cprsim.selector.choice import Flip, Selection
 from cprsim.selector.limit import Limit
 from cprsim.selector.option import strategy, typed
 from cprsim.selector.pricing import interval_with
-from tests.generated import sub_saves
 from tests.making import call, small_scenario
 from tests.selector.conftest import Job, choose, curve_of, said_of, same
 
@@ -176,12 +176,18 @@ def test_what_is_said_of_a_selection(selection: Selection, changed: Any, said: s
 @settings(max_examples=40)
 @given(
     name=st.sampled_from(["full", "partial", *(f"cpr-{tracker}" for tracker in TRACKERS)]),
-    parts=sub_saves,
+    cut=st.fixed_dictionaries(
+        {
+            "fraction": st.integers(1, 64).map(lambda n: 1 / n),
+            "latency_h": st.floats(0, 100),
+            "large_tables": st.integers(1, 10_000),
+            "small_tables": st.sampled_from(SmallTables),
+            "sample_period": st.integers(1, 10**6),
+        }
+    ),
     interval_h=st.floats(0.05, 100) | st.just(inf),
 )
-def test_an_entry_makes_the_policy_that_it_was_made_from(name, parts, interval_h) -> None:
-    cut = {"large_tables": parts.n_large_tables, "latency_h": parts.extra_h}
-    cut |= {key: getattr(parts, key) for key in ("fraction", "small_tables", "sample_period")}
+def test_an_entry_makes_the_policy_that_it_was_made_from(name, cut, interval_h) -> None:
     section = SubSavesSection().model_copy(update=cut) if name.startswith("cpr-") else None
     option = strategy(name, section)
     policy = option.policy_at(assemble(load_scenario("x", text=small_scenario())), interval_h)
