@@ -121,6 +121,9 @@ COURSES = {
         FULL, [*BEHIND, RunFact(31, W.SAVE_COMMITTED, number=1, position=30), *end(101)],
         {"wall": 101, "useful": 100, "save": 1},
     ),
+    "what strikes after the end is not in the log": (
+        PARTIAL, [*end(100), RunFact(100.1, W.STRUCK, 0)], {"wall": 100, "useful": 100},
+    ),
     "a save behind the job is abandoned at a death": (
         FULL,
         [
@@ -148,6 +151,7 @@ def test_the_parts_of_a_course_add_up(name: str) -> None:
     found = hours(log)
     assert {part: found[part] for part in parts} == parts
     assert sum(found.values()) == pytest.approx(2 * found["wall"])
+    assert kinds(log)[-1] is K.FINISHED
     n_missed = sum(fact.what is W.MISSED for fact in facts)
     assert kinds(log).count(K.MISSED) == n_missed
     assert kinds(log).count(K.CAUGHT_UP) == ("lost" in parts)
@@ -219,9 +223,3 @@ def test_a_trainer_that_loads_after_a_death_is_back_when_it_says_so() -> None:
     )  # fmt: skip
     assert hours(log)["useful"] == 100
     assert log.at_h[kinds(log).index(K.REPLACED)] * 3600 == pytest.approx(34.2)
-
-
-def test_what_strikes_after_the_end_is_not_in_the_log() -> None:
-    log = log_of(*end(100), RunFact(100.1, W.STRUCK, 0))
-    assert kinds(log)[-1] is K.FINISHED
-    assert K.FAILED not in kinds(log)
