@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -231,7 +232,7 @@ def test_of_two_trainers_the_one_without_a_part_is_left_alone(
         address = node.address
         if not gates:
             node.address = f"{address}.gate"
-            through = partial(gate, address, time.monotonic() + 0.5)
+            through = partial(gate, address, time.monotonic() + 0.5, gates)
             gates.append(await asyncio.start_unix_server(through, node.address))
         await tell()
         node.address = address
@@ -248,12 +249,16 @@ def test_of_two_trainers_the_one_without_a_part_is_left_alone(
     assert layers_lost(ran) == []
 
 
-async def gate(address: str, closes_at: float, sender: Any, _: Any) -> None:
+async def gate(
+    address: str, closes_at: float, gates: list[asyncio.Server], sender: Any, back: Any
+) -> None:
     """Forward what one process sends another, until nothing comes through any more."""
+    gates[0].close()  # one is enough
     _, receiver = await asyncio.open_unix_connection(address)
-    while data := await sender.read(1 << 16):
-        if time.monotonic() < closes_at:
-            receiver.write(data)
+    with closing(receiver), closing(back):
+        while data := await sender.read(1 << 16):
+            if time.monotonic() < closes_at:
+                receiver.write(data)
 
 
 def struck_while_fenced(detect: Any, self: Supervisor, slot: int, node: JobProcess) -> None:
