@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from cprsim.rehearsal.nodes import forking
 from cprsim.results.folder import damage
 from cprsim.results.run import load_result
-from tests.making import PROGRAM, SCENARIOS, call
+from tests.making import PROGRAM, call
+from tests.rehearsal.making import SCENARIO, descendants, material
 
-SCENARIO = SCENARIOS / "rehearsal.yaml"
 TINY = [
     "--set", "job.useful=2 s", "--set", "kernel.samples=6000", "--set", "kernel.most_rows=200",
     "--set", "costs.save=0.1 s", "--set", "costs.detect=0.3 s", "--set", "costs.reschedule=0.1 s",
@@ -58,53 +59,64 @@ def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--strategies", "ful"], "the scenario has no `ful`"),
-        (["--strategies", "full,full"], "names one twice"),
-        (["--set", "failures.clock=uptime"], "failures.clock: wall"),
-        (["--set", "cluster.trainers=3"], "`async` is rehearsed with one trainer"),
-    ],
+    ("names", "said"), [("ful", "the scenario has no `ful`"), ("full,full", "names one twice")]
 )
 def test_what_can_not_be_rehearsed_is_said_and_nothing_is_left(
-    tmp_path: Path, arguments: list[str], said: str
+    tmp_path: Path, names: str, said: str
 ) -> None:
-    called = call(
-        "rehearse", SCENARIO, "--set", "kernel.samples=2000", *arguments, "--out", tmp_path / "r"
-    )
+    few = "--set", "kernel.samples=2000"
+    called = call("rehearse", SCENARIO, *few, "--strategies", names, "--out", tmp_path / "r")
     assert called.exit_code == 2
     assert said in called.stderr
     assert not list((tmp_path / "r").rglob("*.json"))
 
 
 @pytest.mark.long
-def test_ctrl_c_leaves_no_process_and_says_what_is_kept(tmp_path: Path) -> None:
-    endless = [
-        "--set", "job.useful=60 s", "--set", "recovery.0.interval=20 s",
-        "--strategies", "full", "-v", "--out", str(tmp_path),
-    ]  # fmt: skip
-    process = subprocess.Popen(
-        [*PROGRAM, "rehearse", str(SCENARIO), *TINY, *endless],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "attempt 1" in line:
-            break
-    time.sleep(2)
-    below = descendants(process.pid)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "runs that were done are kept" in said
-    assert len(below) > 5  # the fork_server, 4 servers, a trainer
-    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_no_process_survives_the_supervisor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    endless = ["--set", "job.useful=60 s", "--set", "recovery.0.interval=20 s"]
+    options = ["--strategies", "full", "-v", "--out", str(tmp_path)]
+    command = [*PROGRAM, "rehearse", str(SCENARIO), *TINY, *endless, *options]
+    with tempfile.TemporaryDirectory() as short:  # as paths of sockets are to be
+        monkeypatch.setenv("TMPDIR", short)
+        monkeypatch.setattr(tempfile, "tempdir", short)
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stderr is not None
+            assert any("attempt 1" in line for line in process.stderr)
+            time.sleep(2)
+            pids = descendants(process.pid)
+            assert len(pids) > 5  # the fork server, 4 servers, a trainer
+            (folder,) = Path(short).glob("*/s")
+            assert folder.stat().st_mode & 0o77 == 0  # frames there are unpickled
+            process.send_signal(number)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        killed = number == signal.SIGKILL
+        deadline = time.monotonic() + 10 * killed
+        while any(map(is_there, pids)):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        if killed:  # it could not tidy up: the next one does
+            assert folder.exists()
+            with forking(material()):
+                assert not folder.exists()
+        else:
+            assert process.returncode == 130, said
+            assert "runs that were done are kept" in said
+        assert not folder.exists()
 
 
-def descendants(pid: int) -> list[int]:
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    below = [int(word) for word in text.split()]
-    return below + [pid for child in below for pid in descendants(child)]
+def is_there(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 @pytest.mark.long
@@ -116,10 +128,9 @@ def test_the_smoke_equals_its_replay_on_however_busy_a_machine(tmp_path: Path) -
         assert "busy" in called.stderr
         return
     attempts = json.loads(called.stdout)["frames"]["attempts"]
-    assert all(one["equal_bits"] for one in attempts)
     for one in attempts:
+        assert one["equal_bits"]
         alone = [o for o in attempts if o["strategy"] == one["strategy"]]
         assert one["too_busy"] is None or len(alone) == 2
     if called.exit_code == 1:
         pytest.xfail(f"off on this machine: {called.stdout}")
-    shutil.rmtree(tmp_path)

@@ -121,6 +121,9 @@ COURSES = {
         FULL, [*BEHIND, RunFact(31, W.SAVE_COMMITTED, number=1, position=30), *end(101)],
         {"wall": 101, "useful": 100, "save": 1},
     ),
+    "what strikes after the end is not in the log": (
+        PARTIAL, [*end(100), RunFact(100.1, W.STRUCK, 0)], {"wall": 100, "useful": 100},
+    ),
     "a save behind the job is abandoned at a death": (
         FULL,
         [
@@ -148,6 +151,7 @@ def test_the_parts_of_a_course_add_up(name: str) -> None:
     found = hours(log)
     assert {part: found[part] for part in parts} == parts
     assert sum(found.values()) == pytest.approx(2 * found["wall"])
+    assert kinds(log)[-1] is K.FINISHED
     n_missed = sum(fact.what is W.MISSED for fact in facts)
     assert kinds(log).count(K.MISSED) == n_missed
     assert kinds(log).count(K.CAUGHT_UP) == ("lost" in parts)
@@ -175,34 +179,29 @@ def test_a_save_that_a_death_meets_ends_with_it(
     assert hours(log).get("save", 0) == (0 if begins > 21 else 1)
 
 
-@pytest.mark.parametrize("slots", [(2,), (0, 2)], ids=["alone", "with a server"])
-def test_the_death_of_the_only_trainer_takes_all_shards_back_once(slots: tuple[int, ...]) -> None:
-    deaths = [f for s in slots for f in struck(30, s, 31, 32, 33, layers_lost=s == 2)]
-    log = log_of(*deaths, at(W.STOOD, 31, 30), at(W.RUNNING, 33, 30), *end(103))
-    assert shard_loss(log, 2).slot.tolist() == [0, 1]
-
-
-def reverted(*facts: RunFact, n_trainers: int) -> Lose:
-    """The last time that shards went back; of two servers."""
+def require_back(keeps_layers: bool, *facts: RunFact, n_trainers: int) -> None:
+    """Both servers go back once, with the layers or without."""
     log = log_of(*facts, *end(106), n_trainers=n_trainers)
     schedule = of_log(log, 1.0, range(2), range(2, 2 + n_trainers))
-    return [one for one in schedule if isinstance(one, Lose)][-1]
+    back = [one for one in schedule if isinstance(one, Lose)][-1]
+    assert sorted(back.servers) == shard_loss(log, 2).slot.tolist() == [0, 1]
+    assert back.keeps_layers == keeps_layers
 
 
 @pytest.mark.parametrize(
     ("slots", "n_trainers", "trainer_lives"),
-    [((0, 1), 1, True), ((0, 1, 2), 1, False), ((0, 1, 3), 2, True), ((0, 1, 2, 3), 2, False)],
-)
+    [
+        ((2,), 1, False), ((0, 2), 1, False), ((0, 1), 1, True), ((0, 1, 2), 1, False),
+        ((0, 1, 3), 2, True), ((0, 1, 2, 3), 2, False),
+    ],
+)  # fmt: skip
 def test_all_servers_at_once_leave_the_layers_where_a_trainer_lives(
     slots: tuple[int, ...], n_trainers: int, trainer_lives: bool
 ) -> None:
-    lost = [not trainer_lives and slot == max(slots) for slot in slots]
-    deaths = [
-        f for s, last in zip(slots, lost, strict=True) for f in struck(30, s, 31, 32, 33, 0, last)
-    ]
-    back = reverted(*deaths, at(W.STOOD, 31, 30), at(W.RUNNING, 33, 30), n_trainers=n_trainers)
-    assert set(back.servers) == {0, 1}
-    assert back.keeps_layers == trainer_lives
+    lost = {max(slots): not trainer_lives}
+    deaths = [f for s in slots for f in struck(30, s, 31, 32, 33, 0, lost.get(s, False))]
+    stands = at(W.STOOD, 31, 30), at(W.RUNNING, 33, 30)
+    require_back(trainer_lives, *deaths, *stands, n_trainers=n_trainers)
 
 
 @pytest.mark.parametrize(("back", "keeps_layers"), [(33.5, True), (34.1, True), (35.2, False)])
@@ -212,12 +211,8 @@ def test_a_trainer_that_is_back_before_the_job_goes_on_has_the_layers(
     """It was given them before the other died, which may have been found out later."""
     lost = {3: not keeps_layers}
     others = [f for s in (0, 1, 3) for f in struck(34, s, 35, 35.5, 36, 0, lost.get(s, False))]
-    back_to_save = reverted(
-        *struck(30, 2, 31, 33, back), at(W.STOOD, 31, 30), *others, at(W.RUNNING, 36, 30),
-        n_trainers=2,
-    )  # fmt: skip
-    assert set(back_to_save.servers) == {0, 1}
-    assert back_to_save.keeps_layers == keeps_layers
+    first = *struck(30, 2, 31, 33, back), at(W.STOOD, 31, 30)
+    require_back(keeps_layers, *first, *others, at(W.RUNNING, 36, 30), n_trainers=2)
 
 
 def test_a_trainer_that_loads_after_a_death_is_back_when_it_says_so() -> None:
@@ -228,9 +223,3 @@ def test_a_trainer_that_loads_after_a_death_is_back_when_it_says_so() -> None:
     )  # fmt: skip
     assert hours(log)["useful"] == 100
     assert log.at_h[kinds(log).index(K.REPLACED)] * 3600 == pytest.approx(34.2)
-
-
-def test_what_strikes_after_the_end_is_not_in_the_log() -> None:
-    log = log_of(*end(100), RunFact(100.1, W.STRUCK, 0))
-    assert kinds(log)[-1] is K.FINISHED
-    assert K.FAILED not in kinds(log)

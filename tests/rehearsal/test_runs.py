@@ -5,17 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import count
-from math import inf
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,20 +18,21 @@ import pytest
 
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import EventKind, ShardBy, SubSaves
-from cprsim.rehearsal.log import FactKind
+from cprsim.rehearsal.log import FactKind, event_log
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, forking
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind
-from cprsim.rehearsal.prediction import FoldedRun
+from cprsim.rehearsal.prediction import FoldedRun, folded
 from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
+from cprsim.rehearsal.verdict import check_replay
 from tests.rehearsal import making
+from tests.rehearsal.making import descendants
 
 pytestmark = pytest.mark.long
 TRAINER = making.N_SERVERS  # its slot
 SERVERS, BOTH, THREE = (0, 1, 2), (3, 4), (3, 4, 5)
-NUMBERS = count()
 MFU = SubSaves("mfu", 0.25, n_large_tables=5)
 TO_FILES = SaveBehind(stall_s=0.05, behind_s=0.3)
 TO_PEERS = SaveBehind(stall_s=0.0, behind_s=0.1, to_peers=True, in_flight=2)
@@ -69,25 +65,13 @@ def ordered(stage: Stage, struck: Struck, patient: bool = False, **how: Any) -> 
     return replace(todo, speeds=slow) if patient else todo
 
 
-def rehearsed(
-    stage: Stage, todo: Orders, most_alarms: float = inf
-) -> tuple[FinishedRun, FoldedRun]:
+def rehearsed(stage: Stage, todo: Orders) -> tuple[FinishedRun, FoldedRun]:
     """Run it, and hold it to its replay."""
-    ran = making.run(*stage, todo, f"t{next(NUMBERS)}")
-    measured, beside = making.beside_replay(ran, stage[1])
-    assert beside.equal_bits
-    assert beside.bytes_saved == beside.bytes_of_replay
-    assert children_of(stage[0].process.pid) == []
-    assert ran.n_false_alarms <= most_alarms
-    return ran, measured
-
-
-def children_of(pid: int) -> list[int]:
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except OSError:
-        return []
-    return [int(word) for word in text.split()]
+    ran = making.run(*stage, todo)
+    log = event_log(ran.facts, todo, stage[1].n_samples, 0)
+    assert check_replay(ran, log, stage[1]).agrees
+    assert descendants(stage[0].process.pid) == []
+    return ran, folded(log, todo.useful_s / SECONDS, making.N_SERVERS)
 
 
 def n_failed(run: FoldedRun) -> int:
@@ -98,7 +82,11 @@ def layers_lost(ran: FinishedRun) -> list[int]:
     return [fact.slot for fact in ran.facts if fact.layers_lost]
 
 
-STRUCK = {
+def abandoned(ran: FinishedRun) -> list[int]:
+    return [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
+
+
+STRUCK: dict[str, tuple[str, Struck, dict[str, Any]]] = {
     "servers, one while saving": (
         "stage", [(0.3, (1,)), (0.65, (0,)), (1.5, (0, 2)), (2.6, (1,))], {"stall_s": 0.3},
     ),
@@ -109,44 +97,39 @@ STRUCK = {
         "in_step", [(0.5, BOTH), (1.5, (TRAINER,)), (1.6, (1, TRAINER + 1))], {},
     ),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
-@pytest.mark.parametrize("name", STRUCK)
-def test_whoever_dies_the_job_comes_back(
-    request: pytest.FixtureRequest, name: str, rolls_back: bool
-) -> None:
-    fixture, struck, how = STRUCK[name]
-    stage = request.getfixturevalue(fixture)
-    _, run = rehearsed(stage, ordered(stage, struck, rolls_back=rolls_back, **how), most_alarms=0)
-    assert n_failed(run) == sum(len(slots) for _, slots in struck)
-
-
-IN_STEP: dict[str, tuple[str, Struck, list[bool], list[int] | None]] = {
+IN_STEP: dict[str, tuple[str, Struck, dict[str, Any]]] = {
     "one of two keeps the layers: only a server's rows go back": (
-        "in_step", [(0.4, (TRAINER,)), (1.3, (TRAINER + 1,)), (2.2, (0, TRAINER))], [], [0],
+        "in_step", [(0.4, (TRAINER,)), (1.3, (TRAINER + 1,)), (2.2, (0, TRAINER))], {},
     ),
     "with all servers one of two: the layers do not go back with the shards": (
-        "in_step", [(1.0, (*SERVERS, TRAINER)), (2.4, SERVERS)], [], None,
+        "in_step", [(1.0, (*SERVERS, TRAINER)), (2.4, SERVERS)], {},
     ),
     "two of three, one with all servers, all": (
         "three_in_step",
-        [(0.5, (TRAINER, TRAINER + 2)), (2.8, (*SERVERS, TRAINER + 1)), (5.4, THREE)], [True], None,
+        [(0.5, (TRAINER, TRAINER + 2)), (2.8, (*SERVERS, TRAINER + 1)), (5.4, THREE)],
+        {"patient": True, "useful_s": 4.0},
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", IN_STEP)
-def test_trainers_in_step_keep_the_layers_while_one_lives(
-    request: pytest.FixtureRequest, name: str
+@pytest.mark.parametrize(
+    ("name", "rolls_back"), [*product(STRUCK, (True, False)), *product(IN_STEP, (False,))]
+)
+def test_whoever_dies_the_job_comes_back(
+    request: pytest.FixtureRequest, name: str, rolls_back: bool
 ) -> None:
-    fixture, struck, lost, reverted = IN_STEP[name]
+    """Trainers in step keep the layers while one of them lives."""
+    fixture, struck, how = (STRUCK | IN_STEP)[name]
     stage = request.getfixturevalue(fixture)
-    three = {"patient": True, "useful_s": 4.0} if fixture == "three_in_step" else {}
-    ran, run = rehearsed(stage, ordered(stage, struck, **three))
+    ran, run = rehearsed(stage, ordered(stage, struck, rolls_back=rolls_back, **how))
     assert n_failed(run) == sum(len(slots) for _, slots in struck)
-    assert [slot >= TRAINER for slot in layers_lost(ran)] == lost
-    assert reverted in (None, run.log.slot[run.log.kind == EventKind.REVERTED].tolist())
+    if name in STRUCK:
+        assert ran.n_false_alarms == 0
+    else:
+        lost_with_all = [True] if struck[-1][1] == THREE else []
+        assert [slot >= TRAINER for slot in layers_lost(ran)] == lost_with_all
+    if "only a server" in name:
+        assert run.log.slot[run.log.kind == EventKind.REVERTED].tolist() == [0]
 
 
 @pytest.mark.parametrize("tracker", TRACKERS)
@@ -205,34 +188,19 @@ def test_the_job_waits_where_no_spare_is_left(stage: Stage, rolls_back: bool) ->
     assert n_failed(run) == 3
 
 
-def test_a_server_that_hangs_is_noticed_and_fenced(stage: Stage) -> None:
-    _, run = rehearsed(stage, making.orders(stage[1], Kill(0.5, (1,), stops=True)), 0)
-    assert n_failed(run) == 1
-
-
-# --------------------------------------------------------------------------- what no plan foresaw
-
-Instead = Callable[[str, Callable[..., Any]], None]
-
-
-@pytest.fixture
-def instead(monkeypatch: pytest.MonkeyPatch) -> Instead:
+def instead(patch: pytest.MonkeyPatch, method: str, other: Callable[..., Any]) -> None:
     """Have the supervisor do something else; it is given the method, and what that is called on."""
+    original = getattr(Supervisor, method)
 
-    def put(method: str, other: Callable[..., Any]) -> None:
-        original = getattr(Supervisor, method)
+    def called(self: Supervisor, *args: Any) -> Any:
+        return other(partial(original, self), self, *args)
 
-        def called(self: Supervisor, *args: Any) -> Any:
-            return other(partial(original, self), self, *args)
-
-        monkeypatch.setattr(Supervisor, method, called)
-
-    return put
+    patch.setattr(Supervisor, method, called)
 
 
 @pytest.mark.parametrize("late_s", [None, 0.01], ids=["before it is asked for", "while it writes"])
 def test_the_trainer_dies_as_a_sub_save_begins(
-    stage: Stage, instead: Instead, late_s: float | None
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, late_s: float | None
 ) -> None:
     """It has reported the save's position, and its death is not noticed before the servers vote."""
     left = [Kill(0.0, (TRAINER,))]
@@ -246,27 +214,26 @@ def test_the_trainer_dies_as_a_sub_save_begins(
                 asyncio.get_running_loop().call_later(late_s, strike)
         await save(due)
 
-    instead("_save", with_strike)
+    instead(monkeypatch, "_save", with_strike)
     ran, run = rehearsed(stage, ordered(stage, [], True, sub_saves=MFU, saves=2.2))
     assert n_failed(run) == 1
-    abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
-    assert abandoned == [3]
+    assert abandoned(ran) == [3]
 
 
 def test_of_two_trainers_the_one_without_a_part_is_left_alone(
-    in_step: Stage, instead: Instead
+    in_step: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server dies while one has both parts of a batch; as all stand, it dies with all servers."""
-    gates: list[Gate] = []
+    gates: list[asyncio.Server] = []
     left = [Kill(0.0, (*SERVERS, TRAINER))]
 
     async def through_a_gate(tell: Any, self: Supervisor) -> None:
         node = self._node[TRAINER + 1]
         address = node.address
         if not gates:
-            gates.append(Gate(address))
-            gates[0].closes_at = time.monotonic() + 0.5
-            node.address = gates[0].address
+            node.address = f"{address}.gate"
+            through = partial(gate, address, time.monotonic() + 0.5, gates)
+            gates.append(await asyncio.start_unix_server(through, node.address))
         await tell()
         node.address = address
 
@@ -275,108 +242,90 @@ def test_of_two_trainers_the_one_without_a_part_is_left_alone(
         while left:
             self._strike_slots(left.pop())
 
-    instead("_register", through_a_gate)
-    instead("_halt", then_struck)
+    instead(monkeypatch, "_register", through_a_gate)
+    instead(monkeypatch, "_halt", then_struck)
     ran, run = rehearsed(in_step, ordered(in_step, [(0.6, (0,))], patient=True))
-    gates[0].join(10)
     assert n_failed(run) == 5
     assert layers_lost(ran) == []
 
 
-class Gate(threading.Thread):
-    """Forwards what one process sends another, until nothing comes through any more."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__()
-        self._listener, self._to = socket.socket(socket.AF_UNIX), address
-        self._listener.bind(f"{address}.gate")
-        self._listener.listen()
-        self.address, self.closes_at = f"{address}.gate", inf
-        self.start()
-
-    def run(self) -> None:
-        on = socket.socket(socket.AF_UNIX)
-        with self._listener, self._listener.accept()[0] as sender, on:
-            on.connect(self._to)
-            while data := sender.recv(1 << 16):
-                if time.monotonic() < self.closes_at:
-                    on.sendall(data)
-
-
-def test_who_is_struck_while_it_is_fenced_is_struck_in_vain(stage: Stage, instead: Instead) -> None:
-    """It takes its time to die; its death is known, and will not be noticed once more."""
-
-    def then_struck(detect: Any, self: Supervisor, slot: int, node: JobProcess) -> None:
-        node.signal = lambda number: None  # type: ignore[method-assign]
-        detect(slot, node)
-        self._strike_slots(Kill(0.0, (slot,)))
-        del node.signal
-        node.signal(signal.SIGKILL)
-
-    instead("_detect", then_struck)
-    todo = ordered(stage, [(0.5, (1,))], patient=True, limit_s=20.0)
-    _, run = rehearsed(stage, replace(todo, kills=(replace(todo.kills[0], stops=True),)))
-    assert n_failed(run) == 1
-    assert (run.log.kind == EventKind.MISSED).sum() == 1
-
-
-def test_a_false_alarm_is_fenced_by_a_kill(stage: Stage, instead: Instead) -> None:
-    """A living server whose heartbeats get lost."""
-
-    async def deaf(watch: Any, self: Supervisor) -> None:
-        node = self._node[1]
-        take = node.take
-
-        def lossy(number: int, kind: str, *what: Any) -> None:
-            if kind != "beat":
-                take(number, kind, *what)
-
-        node.take = lossy  # type: ignore[method-assign]
-        await watch()
-
-    instead("_watch", deaf)
-    ran, run = rehearsed(stage, making.orders(stage[1]))
-    assert (n_failed(run), ran.n_false_alarms) == (1, 1)
-
-
-def test_a_false_alarm_waits_for_none_of_an_earlier_strike(stage: Stage, instead: Instead) -> None:
-    """Servers 1 and 2 die together; later 2 dies alone, and 1 is taken for dead at that instant."""
-
-    def with_false_alarm(strike: Any, self: Supervisor, kill: Kill) -> None:
-        strike(kill)
-        if kill.slots == (2,):
-            self._detect(1, self._node[1])
-
-    instead("_strike_slots", with_false_alarm)
-    struck, scarce = [(0.3, (1, 2)), (3.2, (2,))], {"n_spares": 2, "repair_s": 0.3}
-    todo = ordered(stage, struck, patient=True, limit_s=12.0, **scarce)
-    ran, run = rehearsed(stage, todo)
-    assert (n_failed(run), ran.n_false_alarms) == (4, 1)
-
-
-def test_a_child_that_is_killed_from_outside_is_recovered_from(
-    stage: Stage, instead: Instead
+async def gate(
+    address: str, closes_at: float, gates: list[asyncio.Server], sender: Any, back: Any
 ) -> None:
-    async def strike(_: Any, self: Supervisor) -> None:
-        await asyncio.sleep(0.5)
-        self._node[1].signal(signal.SIGKILL)
+    """Forward what one process sends another, until nothing comes through any more."""
+    gates[0].close()  # one is enough
+    _, receiver = await asyncio.open_unix_connection(address)
+    with closing(receiver), closing(back):
+        while data := await sender.read(1 << 16):
+            if time.monotonic() < closes_at:
+                receiver.write(data)
 
-    instead("_strike", strike)
-    _, run = rehearsed(stage, making.orders(stage[1]), most_alarms=0)
-    assert n_failed(run) == 1
+
+def struck_while_fenced(detect: Any, self: Supervisor, slot: int, node: JobProcess) -> None:
+    """It takes its time to die; its death is known, and will not be noticed once more."""
+    node.signal = lambda number: None  # type: ignore[method-assign]
+    detect(slot, node)
+    self._strike_slots(Kill(0.0, (slot,)))
+    del node.signal
+    node.signal(signal.SIGKILL)
 
 
-def test_a_full_disk_costs_a_save_and_nothing_else(stage: Stage, instead: Instead) -> None:
-    def with_full_disk(write: Any, self: Supervisor) -> None:
-        write()
-        path = self._store.part("1", 1)
-        path.with_name(path.name + UNFINISHED).symlink_to("/dev/full")
+async def deaf(watch: Any, self: Supervisor) -> None:
+    """A living server whose heartbeats get lost: a false alarm."""
+    node = self._node[1]
+    take = node.take
+    node.take = lambda number, kind, *what: (  # type: ignore[method-assign]
+        kind == "beat" or take(number, kind, *what)
+    )
+    await watch()
 
-    instead("_write_first_images", with_full_disk)
-    ran, run = rehearsed(stage, ordered(stage, [(1.9, (1,))]))
-    abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
-    assert 1 in abandoned
-    assert n_failed(run) == 1
+
+def with_false_alarm(strike: Any, self: Supervisor, kill: Kill) -> None:
+    """Servers 1 and 2 die together; later 2 dies alone, and 1 is taken for dead at that instant."""
+    strike(kill)
+    if kill.slots == (2,):
+        self._detect(1, self._node[1])
+
+
+async def from_outside(_: Any, self: Supervisor) -> None:
+    await asyncio.sleep(0.5)
+    self._node[1].signal(signal.SIGKILL)
+
+
+def with_full_disk(write: Any, self: Supervisor) -> None:
+    write()
+    path = self._store.part("1", 1)
+    path.with_name(path.name + UNFINISHED).symlink_to("/dev/full")
+
+
+HANGS = Kill(0.5, (1,), stops=True)
+UNFORESEEN: dict[str, tuple[Any, list[Kill], dict[str, Any], list[int]]] = {
+    "": (None, [HANGS], {}, [1, 0, 0]),
+    "_detect": (struck_while_fenced, [HANGS], {"patient": True, "limit_s": 20.0}, [1, 0, 1]),
+    "_watch": (deaf, [], {}, [1, 1, 0]),
+    "_strike_slots": (
+        with_false_alarm,
+        [Kill(0.3, (1, 2)), Kill(3.2, (2,))],
+        {"n_spares": 2, "repair_s": 0.3, "patient": True, "limit_s": 12.0},
+        [4, 1, 0],
+    ),
+    "_strike": (from_outside, [], {}, [1, 0, 0]),
+    "_write_first_images": (with_full_disk, [Kill(1.9, (1,))], {"patient": True}, [1, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("method", UNFORESEEN)
+def test_what_no_plan_foresaw_is_recovered_from(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    other, kills, how, expected = UNFORESEEN[method]
+    if method:
+        instead(monkeypatch, method, other)
+    ran, run = rehearsed(stage, replace(ordered(stage, [], **how), kills=tuple(kills)))
+    n_missed = int((run.log.kind == EventKind.MISSED).sum())
+    assert [n_failed(run), ran.n_false_alarms, n_missed] == expected
+    if other is with_full_disk:
+        assert 1 in abandoned(ran)
 
 
 def torn_image(write: Any, self: Supervisor) -> None:
@@ -399,15 +348,13 @@ async def struck_first(assign: Any, self: Supervisor, slot: int) -> None:
     ],
 )
 def test_what_can_not_be_recovered_from_ends_the_run_with_one_sentence(
-    stage: Stage, instead: Instead, method: str, other: Callable[..., Any], said: str
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str, other: Callable[..., Any], said: str
 ) -> None:
-    instead(method, other)
+    instead(monkeypatch, method, other)
     with pytest.raises(RunError, match=said):
-        making.run(*stage, ordered(stage, [(0.3, (1,))], saves=0.5), f"t{next(NUMBERS)}")
-    assert children_of(stage[0].process.pid) == []
+        making.run(*stage, ordered(stage, [(0.3, (1,))], saves=0.5))
+    assert descendants(stage[0].process.pid) == []
 
-
-# --------------------------------------------------------------------------- random kills
 
 RANDOM_RUNS = int(os.environ.get("CPRSIM_RANDOM_RUNS", "3"))  # a hundred take six minutes
 RANDOM: dict[str, tuple[str, list[dict[str, Any]]]] = {
@@ -433,55 +380,3 @@ def test_random_kills(request: pytest.FixtureRequest, name: str, number: int) ->
     rolls_back = "behind" in how or ("sub_saves" not in how and bool(rng.random() < 0.5))
     todo = ordered(stage, [], rolls_back=rolls_back, saves=2.2, **how)
     rehearsed(stage, replace(todo, kills=tuple(kills)))
-
-
-# --------------------------------------------------------------------------- the supervisor's end
-
-ENDLESS = """
-from tests.rehearsal import making
-what = making.material()
-from cprsim.rehearsal.nodes import forking
-with forking(what) as fork_server:
-    print(fork_server.folder, fork_server.process.pid, flush=True)
-    making.run(fork_server, what, making.orders(what, useful_s=100.0), "endless")
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_no_process_survives_the_supervisor(number: int) -> None:
-    root = Path(__file__).parents[2]
-    process = subprocess.Popen(
-        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True, cwd=root, env=os.environ | {"PYTHONPATH": str(root)},
-    )  # fmt: skip
-    try:
-        assert process.stdout is not None
-        folder, pid = process.stdout.readline().split()
-        assert eventually(lambda: len(children_of(int(pid))) > TRAINER, 60)
-        pids = [int(pid), *children_of(int(pid))]
-        assert Path(folder).stat().st_mode & 0o77 == 0  # frames there are unpickled
-        process.send_signal(number)
-        process.wait(timeout=30)
-    finally:
-        process.kill()
-        process.communicate()
-    assert eventually(lambda: not any(map(is_there, pids)), 10)
-    if number == signal.SIGKILL:  # it could not tidy up: the next one does
-        assert Path(folder).exists()
-        with forking(making.material()):
-            assert not Path(folder).exists()
-    assert not Path(folder).exists()
-
-
-def eventually(holds: Callable[[], bool], within_s: float) -> bool:
-    deadline = time.monotonic() + within_s
-    while not (found := holds()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return found
-
-
-def is_there(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False

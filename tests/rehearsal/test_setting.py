@@ -12,13 +12,11 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.records import EventKind
 from cprsim.rehearsal.calibration import RunCalibration, calibrating, calibrating_sub_saves, extra
 from cprsim.rehearsal.log import FactKind, RunFact
-from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import STALLING
+from cprsim.rehearsal.material import image_bytes
+from cprsim.rehearsal.orders import SECONDS, STALLING
 from cprsim.rehearsal.prediction import predict
 from cprsim.rehearsal.rehearsing import Planned, require_in_time
 from cprsim.rehearsal.setting import (
-    SECONDS,
-    image_bytes,
     kills_of,
     orders_of,
     policies_to_rehearse,
@@ -30,51 +28,46 @@ from cprsim.rehearsal.systems import holders_of
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
 from tests.rehearsal.making import job as experiment
-from tests.rehearsal.making import planned
+from tests.rehearsal.making import planned, shipped
 
 CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4)
 
 
-def test_real_bytes_take_the_scenarios_times(shipped: Material) -> None:
-    speeds, size = speeds_of(experiment(), shipped), image_bytes(shipped)
+def test_a_load_that_is_shared_with_nobody_takes_its_time() -> None:
+    speeds, size = speeds_of(experiment("costs.load=2 s"), shipped()), image_bytes(shipped())
+    assert (size / speeds.load_alone, speeds.load_together) == (pytest.approx(2.0), float("inf"))
     assert size / speeds.save_rate == pytest.approx(0.75)
-    assert size / speeds.load_alone == pytest.approx(0.5)  # 750 kB at 1.5 MB/s
-    assert 4 * size / speeds.load_together == pytest.approx(1.5)  # all of it at 2 MB/s
-    assert (speeds.detect_s, speeds.heartbeat_s) == pytest.approx((1.6, 0.2))
-    shared_with_nobody = speeds_of(experiment("costs.load=2 s"), shipped)
-    assert size / shared_with_nobody.load_alone == pytest.approx(2.0)
-    assert shared_with_nobody.load_together == float("inf")
 
 
-def test_nobody_dies_who_is_dead_and_not_noticed(shipped: Material) -> None:
+def test_nobody_dies_who_is_dead_and_not_noticed() -> None:
     at = "at: [10 s, 11 s, 13 s], servers: [[0], [0, 1], [0]]"
     job = experiment(f"failures={{kind: injected, clock: wall, {at}}}")
-    kills, n_left_out = kills_of(job, 0, speeds_of(job, shipped))
+    kills, n_left_out = kills_of(job, 0, speeds_of(job, shipped()))
     assert [(kill.at_s, kill.slots) for kill in kills] == [(10, (0,)), (11, (1,)), (13, (0,))]
     assert n_left_out == 1
 
 
 @pytest.mark.parametrize("name", ["full", "partial", "cpr-mfu"])
-def test_saves_are_due_where_the_simulator_has_them(shipped: Material, name: str) -> None:
+def test_saves_are_due_where_the_simulator_has_them(name: str) -> None:
     job = experiment()
-    policy, orders = planned(job, shipped, name)
-    log = predict(job, policy, orders, CALIBRATED, shipped, 0).log
+    policy, orders = planned(job, name)
+    log = predict(job, policy, orders, CALIBRATED, shipped(), 0).log
     starts = np.isin(log.kind, (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED))
-    due_h = np.array([due.position for due in orders.due]) / shipped.n_samples * job.useful_h
-    half_a_batch_h = shipped.plan.batch / shipped.n_samples * job.useful_h
+    due_h = np.array([due.position for due in orders.due]) / shipped().n_samples * job.useful_h
+    half_a_batch_h = shipped().plan.batch / shipped().n_samples * job.useful_h
     np.testing.assert_allclose(log.progress_h[starts], due_h, atol=half_a_batch_h)
     ends = [kind == EventKind.SAVE_STARTED for kind in log.kind[starts]]
     assert ends == [due.ends_interval for due in orders.due]
 
 
-def test_a_prediction_knows_the_orders_and_nothing_else(shipped: Material) -> None:
+def test_a_prediction_knows_the_orders_and_nothing_else() -> None:
     job = experiment()
-    policy, orders = planned(job, shipped, "full", trace=0)
+    policy, orders = planned(job, "full", trace=0)
     other = replace(
         job.simulated(seed=job.simulation.seed + 1),
         costs=replace(job.costs, reschedule=job.costs.detect),
     )
-    one, two = (predict(of, policy, orders, CALIBRATED, shipped, 0) for of in (job, other))
+    one, two = (predict(of, policy, orders, CALIBRATED, shipped(), 0) for of in (job, other))
     np.testing.assert_array_equal(one.log.at_h, two.log.at_h)
     failed = one.log.kind == EventKind.FAILED
     assert (one.log.at_h[failed] * SECONDS).tolist() == pytest.approx(
@@ -86,8 +79,6 @@ SHADOW = (
     "sync={algorithm: shadow-ma, threads: 1, iteration: 50 ms, dense_size: 1 MB, "
     "trainer_bandwidth: 1 GB/s}"
 )
-
-
 SCARCE = (
     "cluster={{trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, spares: {}, repair: {}}}"
 )
@@ -118,18 +109,16 @@ SCARCE = (
         ("cluster.trainers=2", "`async` is rehearsed with one trainer"),
     ],
 )
-def test_what_real_processes_can_not_do_is_refused(
-    override: str, said: str, shipped: Material
-) -> None:
+def test_what_real_processes_can_not_do_is_refused(override: str, said: str) -> None:
     job = experiment("job.step=0.05 s", override)
     with pytest.raises(ParameterError, match=said):
-        prepare(job, shipped)
+        prepare(job)
 
 
-def prepare(job: Experiment, shipped: Material) -> None:
+def prepare(job: Experiment) -> None:
     require_rehearsable(job)
     for policy in policies_to_rehearse(job):
-        orders_of(job, policy, shipped)
+        orders_of(job, policy, shipped())
 
 
 def test_strategies_are_chosen_by_name() -> None:
@@ -137,15 +126,15 @@ def test_strategies_are_chosen_by_name() -> None:
     assert [one.name for one in policies_to_rehearse(job, ("full", "cpr"))] == ["full", "cpr"]
 
 
-@pytest.mark.parametrize("name", ["async", "gemini"])
-def test_each_save_behind_the_job_is_predicted_to_stop_it_for_a_pause(
-    shipped: Material, name: str
-) -> None:
-    job = experiment()
-    policy, orders = planned(job, shipped, name)
-    paused = replace(CALIBRATED, pause_s=0.02)
-    saved = [predict(job, policy, orders, of, shipped, 0) for of in (CALIBRATED, paused)]
-    stopped_s = [float(run.costs.hours_of("save")[0]) * SECONDS for run in saved]
+@pytest.mark.parametrize("name", ["async", "gemini", "cpr-mfu"])
+def test_each_save_is_predicted_to_take_what_was_calibrated_beside_its_bytes(name: str) -> None:
+    job, without = experiment(), replace(CALIBRATED, extra_s={"cpr-mfu": 0.0})
+    longer = replace(without, pause_s=0.02, extra_s={"cpr-mfu": 0.02})
+    policy, orders = planned(job, name)
+    stopped_s = [
+        float(predict(job, policy, orders, of, shipped(), 0).costs.hours_of("save")[0]) * SECONDS
+        for of in (without, longer)
+    ]
     assert stopped_s[1] - stopped_s[0] == pytest.approx(0.02 * len(orders.due), abs=1e-6)
 
 
@@ -153,12 +142,12 @@ def test_each_save_behind_the_job_is_predicted_to_stop_it_for_a_pause(
     ("repair", "said"), [("20 s", ""), ("1400 s", "to take 1,4.. s"), ("3 h", "more than 6,000 s")]
 )
 def test_where_spares_are_finite_the_job_waits_but_not_beyond_its_limit(
-    shipped: Material, repair: str, said: str
+    repair: str, said: str
 ) -> None:
     job = experiment(SCARCE.format(0, repair), "failures={kind: injected, clock: wall, at: [7 s]}")
     require_rehearsable(job)
-    policy, orders = planned(job, shipped, "full", trace=0)
-    plan = Planned(policy, 0, orders, predict(job, policy, orders, CALIBRATED, shipped, 0))
+    policy, orders = planned(job, "full", trace=0)
+    plan = Planned(policy, 0, orders, predict(job, policy, orders, CALIBRATED, shipped(), 0))
     if said:
         with pytest.raises(ParameterError, match=said):
             require_in_time(plan)
@@ -182,36 +171,26 @@ def test_copies_in_a_ring_lie_on_the_next_servers() -> None:
 
 
 @pytest.mark.parametrize("useful", ["1 s", "60 s", "1 h"])
-def test_a_calibrating_run_has_saves_however_slow_the_pace_is(
-    shipped: Material, useful: str
-) -> None:
+def test_a_calibrating_run_has_saves_however_slow_the_pace_is(useful: str) -> None:
     job = experiment(f"job.useful={useful}")
     (policy,) = policies_to_rehearse(job, ("partial",))
-    orders = orders_of(job, replace(policy, interval_h=1.0), shipped)
-    short = calibrating(orders, shipped)
+    orders = orders_of(job, replace(policy, interval_h=1.0), shipped())
+    short = calibrating(orders, shipped())
     assert [due.kind for due in short.due] == [STALLING, 0, 0, 0, 0] * 3  # the rest behind the job
-    assert 0 < short.due[0].position < short.due[-1].position == short.until <= shipped.n_samples
+    assert 0 < short.due[0].position < short.due[-1].position == short.until <= shipped().n_samples
     assert short.kills == ()
 
 
-def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(shipped: Material) -> None:
-    job = experiment("recovery=[{strategy: cpr-mfu, interval: 16 s}]")
-    policy, orders = planned(job, shipped, "cpr-mfu")
-    short = calibrating_sub_saves(orders, shipped)
+def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated() -> None:
+    _, orders = planned(experiment(), "cpr-mfu")
+    short = calibrating_sub_saves(orders, shipped())
     assert [due.ends_interval for due in short.due] == [False] * 7 + [True]
-    assert short.due[-1].position == short.until <= shipped.n_samples
-    taken_s = [0.11, 0.12, 0.13]
+    assert short.due[-1].position == short.until <= shipped().n_samples
     facts = [
-        RunFact(10.0 * n + at_s, kind, number=n)
-        for n, took_s in enumerate(taken_s)
+        RunFact(at_s, kind, number=number)
+        for number, took_s in enumerate((0.11, 0.13))
         for at_s, kind in ((0.0, FactKind.SAVE_STARTED), (took_s, FactKind.SAVE_COMMITTED))
     ]
     ran = FinishedRun(short, tuple(facts), (), 0.0, 0, (), 0)
     assert extra(ran, 0.125, 0.8) == pytest.approx(0.12 - 0.1)
     assert extra(ran, 0.5, 0.8) == 0
-    costly = replace(CALIBRATED, extra_s={"cpr-mfu": 0.05})
-    saves_h = [
-        float(predict(job, policy, orders, of, shipped, 0).costs.hours_of("save")[0])
-        for of in (replace(CALIBRATED, extra_s={"cpr-mfu": 0.0}), costly)
-    ]
-    assert saves_h[1] - saves_h[0] == pytest.approx(0.05 / 3600 * len(orders.due), rel=0.05)

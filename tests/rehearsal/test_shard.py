@@ -15,27 +15,11 @@ from cprsim.rehearsal.store import Arrays
 from tests.rehearsal.making import N_SERVERS, material
 
 
-def test_every_row_has_one_place(what: Material) -> None:
-    server_of, place_of = places(what.shards)
-    for server in range(N_SERVERS):
-        rows = rows_of(what.shards, server)
-        assert (server_of[rows] == server).all()
-        assert (place_of[rows] == np.arange(len(rows))).all()
-    assert sum(len(rows_of(what.shards, s)) for s in range(N_SERVERS)) == what.shape.tables.n_rows
-
-
-@pytest.fixture(params=[("adagrad", ShardBy.ROWS), ("adam", ShardBy.TABLES)])
-def what(request: pytest.FixtureRequest) -> Material:
-    return material(2_000, *request.param)
-
-
 class Shards:
     """Servers without processes: what a trainer pushes goes to all of them."""
 
     def __init__(self, what: Material, sub_saves: SubSaves | None) -> None:
         self.what, self.sub_saves = what, sub_saves
-        self._table = fresh_model(what).table
-        self.server_of, self.place_of = places(what.shards)
         self.shards = [self.fresh(server) for server in range(N_SERVERS)]
         self.images = [
             {name: array.copy() for name, array in shard.state().items()} for shard in self.shards
@@ -43,18 +27,22 @@ class Shards:
         self.n_committed = 0
 
     def fresh(self, server: int) -> Shard:
-        rows = initial_rows(self.what, self._table, server)
+        rows = initial_rows(self.what, fresh_model(self.what).table, server)
         return Shard(self.what, server, rows, self.sub_saves)
 
-    def push(self, rows: np.ndarray, gradients: np.ndarray, rate: float, n_before: int) -> None:
-        flat, grads = rows.ravel(), gradients.reshape(rows.size, -1)
+    def one_batch(self, trainer: ProxyTrainer) -> None:
+        """The kernel's step, and the gradients that it made to the shards."""
+        first = trainer.position
+        rate = trainer.optimizer.row_rate(trainer.plan.rate * (1.0 - first / trainer.n_samples))
+        trainer.run(first + trainer.plan.batch)
+        rows = trainer.clicks.rows[first : trainer.position]
+        flat = rows.ravel()
+        gradients = trainer._workspaces[len(rows)].d_fields[:, 1:].reshape(rows.size, -1)
+        server_of, place_of = places(self.what.shards)
         for server, shard in enumerate(self.shards):
-            (mine,) = np.nonzero(self.server_of[flat] == server)
+            (mine,) = np.nonzero(server_of[flat] == server)
             samples = mine // rows.shape[1]
-            shard.push(self.place_of[flat[mine]], samples, grads[mine], rate, n_before)
-
-    def start(self, ends: bool) -> list[Arrays]:
-        return [shard.start_save(ends, self.n_committed) for shard in self.shards]
+            shard.push(place_of[flat[mine]], samples, gradients[mine], rate, first)
 
     def commit(self, contents: list[Arrays]) -> None:
         for shard, content, image in zip(self.shards, contents, self.images, strict=True):
@@ -68,34 +56,29 @@ class Shards:
         self.shards[server] = self.fresh(server)
         self.shards[server].restore(self.images[server])
 
-    @property
-    def table(self) -> np.ndarray:
-        whole = np.zeros_like(self._table)
-        for server, shard in enumerate(self.shards):
-            rows = rows_of(self.what.shards, server)
-            whole[rows] = shard.table[: len(rows)]
-        return whole
+
+SUB_SAVES = [
+    SubSaves(tracker, 0.25, n_large_tables=5, small_tables=small)
+    for tracker in TRACKERS
+    for small in SmallTables
+]
 
 
-@pytest.mark.parametrize("tracker", [None, *TRACKERS])
-@pytest.mark.parametrize("small", list(SmallTables))
+@pytest.mark.parametrize("sub_saves", [None, *SUB_SAVES])
+@pytest.mark.parametrize("how", [("adagrad", ShardBy.ROWS), ("adam", ShardBy.TABLES)])
 def test_shards_do_what_the_kernel_does(
-    what: Material, tracker: str | None, small: SmallTables
+    how: tuple[str, ShardBy], sub_saves: SubSaves | None
 ) -> None:
-    if tracker is None and small is SmallTables.EACH_SUB_SAVE:
-        return
-    sub_saves = (
-        None if tracker is None else SubSaves(tracker, 0.25, n_large_tables=5, small_tables=small)
-    )
+    what = material(2_000, *how)
     trainer = ProxyTrainer(what.shape, what.clicks, what.plan)
     saver, ours = Saver(trainer, what.shards, sub_saves), Shards(what, sub_saves)
-    rng, n = np.random.default_rng(5), 0
+    rng = np.random.default_rng(5)
     for step in range(12):
-        n += one_batch(trainer, ours)
+        ours.one_batch(trainer)
         if step % 2:
-            ends = tracker is None or step % 8 == 7
+            ends = sub_saves is None or step % 8 == 7
             saver.start(ends)
-            contents = ours.start(ends)
+            contents = [shard.start_save(ends, ours.n_committed) for shard in ours.shards]
             if step == 5:  # struck: it does not count
                 saver.abandon()
                 for shard in ours.shards:
@@ -107,15 +90,7 @@ def test_shards_do_what_the_kernel_does(
             server = int(rng.integers(N_SERVERS))
             saver.lose([server])
             ours.lose(server)
-        assert ours.table.tobytes() == trainer.model.table.tobytes(), f"after step {step}"
-
-
-def one_batch(trainer: ProxyTrainer, ours: Shards) -> int:
-    """The kernel's step, and the gradients that it made to the shards."""
-    first = trainer.position
-    rate = trainer.optimizer.row_rate(trainer.plan.rate * (1.0 - first / trainer.n_samples))
-    trainer.run(first + trainer.plan.batch)
-    rows = trainer.clicks.rows[first : trainer.position]
-    work = trainer._workspaces[len(rows)]
-    ours.push(rows, work.d_fields[:, 1:], rate, first)
-    return len(rows)
+        table = trainer.model.table
+        for server, shard in enumerate(ours.shards):
+            rows = rows_of(what.shards, server)
+            assert shard.table[: len(rows)].tobytes() == table[rows].tobytes(), f"after step {step}"

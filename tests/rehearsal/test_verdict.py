@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +17,8 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.distributions import Constant
 from cprsim.files import decode
 from cprsim.records import Activity, Clock, EventKind, EventLog
-from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration
-from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import SECONDS, Orders
+from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, model_of
 from cprsim.rehearsal.verdict import (
     DETECT,
@@ -37,9 +34,8 @@ from cprsim.rehearsal.verdict import (
     ticks,
 )
 from cprsim.scenario.reading import load_scenario
-from tests.rehearsal.making import SCENARIO, planned
+from tests.rehearsal.making import SCENARIO, planned, shipped
 
-ROOT = Path(__file__).parents[2]
 N_SERVERS = 4
 HEARTBEAT_S = 0.2
 Wrong = Callable[[Experiment], Experiment]
@@ -63,30 +59,21 @@ def without_half_a_heartbeat(model: Experiment) -> Experiment:
     return replace(model, scopes=tuple(replace(scope, detect=whole) for scope in model.scopes))
 
 
-# --------------------------------------------------------------------------- the campaign
-
-CAMPAIGN = json.loads((ROOT / "results/rehearsal/ten-traces.json").read_text("utf-8"))
+JOB = assemble(load_scenario(SCENARIO))
+CAMPAIGN = json.loads(
+    (SCENARIO.parents[1] / "results/rehearsal/ten-traces.json").read_text("utf-8")
+)
 INTERVAL_S = {"full": 5, "async": 5, "gemini": 2, "partial": 5, "cpr": 15, "cpr-mfu": 16}
 """Of the saves that a failure takes the job, or its servers, back to."""
-
-
-@pytest.fixture(scope="module")
-def campaign() -> Experiment:
-    return assemble(load_scenario(SCENARIO))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def bytes_told_once() -> Iterator[None]:
     """Of sub-saves: no failure changes them, and the kernel trains to tell them."""
-    told: dict[str, float] = {}
-
-    def once(policy: Policy, todo: Orders, shipped: Material) -> float:
-        if policy.name not in told:
-            told[policy.name] = bytes_share(policy, todo, shipped)
-        return told[policy.name]
-
+    policy, todo = planned(JOB, "cpr-mfu")
+    share = bytes_share(policy, todo, shipped())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.rehearsal.prediction.bytes_share", once)
+        patch.setattr("cprsim.rehearsal.prediction.bytes_share", lambda *_: share)
         yield
 
 
@@ -100,22 +87,18 @@ def kept_runs(name: str) -> list[dict]:
     return found
 
 
-def anew(
-    job: Experiment, shipped: Material, run: dict, wrong: Wrong = lambda model: model
-) -> FoldedRun:
-    policy, todo = planned(job, shipped, run["strategy"], run["trace"])
+def anew(run: dict, wrong: Wrong = lambda model: model) -> FoldedRun:
+    policy, todo = planned(JOB, run["strategy"], run["trace"])
     calibration = decode(RunCalibration, CAMPAIGN["calibrated"])
-    (log,) = pipeline.replay(wrong(model_of(job, policy, todo, calibration, shipped)), 0).values()
-    return folded(log, job.useful_h, N_SERVERS)
+    (log,) = pipeline.replay(wrong(model_of(JOB, policy, todo, calibration, shipped())), 0).values()
+    return folded(log, JOB.useful_h, N_SERVERS)
 
 
-def verdict_on_campaign(
-    job: Experiment, shipped: Material, name: str, changed: Callable[[dict, FoldedRun], Quantities]
-) -> list[str]:
+def verdict_on_campaign(name: str, changed: Callable[[dict, FoldedRun], Quantities]) -> list[str]:
     """What is off in all kept runs of a strategy, with what a wrong model changes of a run."""
     lines_of, logs = [], []
     for run in kept_runs(name):
-        right, lines = anew(job, shipped, run), run["quantities"]
+        right, lines = anew(run), run["quantities"]
         before, after = quantities(right), changed(run, right)
         ours = {line["name"]: line["predicted"] for line in lines}
         ours |= {part: ours.get(part, 0.0) + after[part] - before[part] for part in after}
@@ -130,23 +113,21 @@ def wrong_of(lines: Iterable[ComparedQuantity]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", INTERVAL_S)
-def test_the_model_passes_on_the_campaign_and_is_what_was_predicted_then(
-    campaign: Experiment, shipped: Material, name: str
-) -> None:
+def test_the_model_passes_on_the_campaign_and_is_what_was_predicted_then(name: str) -> None:
     """To the bit, but for priority saving: its bytes the kernel tells of all the clicks."""
-    assert verdict_on_campaign(campaign, shipped, name, lambda _, right: quantities(right)) == []
+    assert verdict_on_campaign(name, lambda _, right: quantities(right)) == []
     for run in kept_runs(name)[: 10 * (name != "cpr-mfu")]:
-        found = quantities(anew(campaign, shipped, run))
+        found = quantities(anew(run))
         for line in run["quantities"]:
             assert found[line["name"]] == line["predicted"]
 
 
-def half_an_interval_lost(job: Experiment, name: str, right: FoldedRun) -> Quantities:
+def half_an_interval_lost(name: str, right: FoldedRun) -> Quantities:
     """Per failure. In the mean of ten traces that is so under full recovery: single runs tell."""
     found, n = quantities(right), int((right.log.kind == EventKind.FAILED).sum())
     half_s = n * INTERVAL_S[name] / 2
     if "lost" not in found or not found["lost"]:
-        return found | {PLS: half_s / (job.useful_h * SECONDS * N_SERVERS)}
+        return found | {PLS: half_s / (JOB.useful_h * SECONDS * N_SERVERS)}
     return found | {"lost": half_s, OVERHEAD: found[OVERHEAD] + half_s - found["lost"]}
 
 
@@ -163,17 +144,15 @@ LOST_IN = {"async": "lost", "gemini": "lost", "partial": PLS, "cpr": PLS, "cpr-m
         *((name, None, LOST_IN.get(name, OVERHEAD)) for name in INTERVAL_S),
     ],
 )
-def test_the_campaign_tells_a_wrong_model(
-    campaign: Experiment, shipped: Material, name: str, wrong: Wrong | None, part: str
-) -> None:
+def test_the_campaign_tells_a_wrong_model(name: str, wrong: Wrong | None, part: str) -> None:
     """Load not shared has nothing to tell where one server loads alone, or from a peer."""
 
     def changed(run: dict, right: FoldedRun) -> Quantities:
         if wrong is None:
-            return half_an_interval_lost(campaign, name, right)
-        return quantities(anew(campaign, shipped, run, wrong))
+            return half_an_interval_lost(name, right)
+        return quantities(anew(run, wrong))
 
-    assert part in verdict_on_campaign(campaign, shipped, name, changed)
+    assert part in verdict_on_campaign(name, changed)
 
 
 def run_of(**seconds: tuple[float, float, bool]) -> list[ComparedQuantity]:
@@ -218,9 +197,6 @@ def test_a_part_that_only_one_of_them_has_is_judged() -> None:
         assert wrong_of(compared(*both)) == ["save"]
 
 
-# --------------------------------------------------------------------------- a busy machine
-
-
 @pytest.mark.parametrize(
     ("load", "said"),
     [
@@ -229,12 +205,12 @@ def test_a_part_that_only_one_of_them_has_is_judged() -> None:
         (MachineLoad(0.11, 6.0, 0.0, 0, 0.0), "beyond its pace"),
         (MachineLoad(0.0, 60.0, 0.06, 0, 0.0), "6 % of the processor time"),
         (MachineLoad(0.0, 60.0, 0.0, 1, 0.0), "heartbeat"),
-        (MachineLoad(0.59, 60.0, 0.04, 0, 30.0), None),
-        (MachineLoad(0.09, 6.0, 0.0, 0, 0.0), None),
+        (MachineLoad(0.59, 60.0, 0.04, 0, 30.0), "None"),
+        (MachineLoad(0.09, 6.0, 0.0, 0, 0.0), "None"),
     ],
 )
-def test_a_run_on_a_busy_machine_is_not_valid(load: MachineLoad, said: str | None) -> None:
-    assert (load.too_busy is None) if said is None else (said in (load.too_busy or ""))
+def test_a_run_on_a_busy_machine_is_not_valid(load: MachineLoad, said: str) -> None:
+    assert said in str(load.too_busy)
 
 
 def test_steal_is_a_share_of_all_processor_time() -> None:
