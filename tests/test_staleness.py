@@ -235,3 +235,18 @@ def test_a_prediction_errs_by_what_its_replicates_differ():
     assert found.standard_error == pytest.approx(jackknife_error(by_each))
     assert found.error_of_mean() == pytest.approx(jackknife_error(by_each.mean(axis=1)))
     assert found.error_of_mean() <= found.standard_error.mean()
+
+
+@pytest.mark.parametrize(
+    ("metric", "twin", "run", "worse_by"),
+    [
+        (Metric.AUC, 0.75, 0.7, 0.05),
+        (Metric.LOG_LOSS, 0.45, 0.5, 0.05),
+        (Metric.CALIBRATION, 0.9, 1.3, 0.2),  # clicks predicted over clicks: 1 is best
+        (Metric.CALIBRATION, 1.3, 0.9, -0.2),
+    ],
+)
+def test_how_much_worse_a_run_ended(
+    metric: Metric, twin: float, run: float, worse_by: float
+) -> None:
+    assert metric.worse_by(twin, run) == pytest.approx(worse_by)
