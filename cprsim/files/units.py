@@ -208,7 +208,7 @@ def split_quantity(
 
 
 def unit_factor(unit: str, inside: str) -> Fraction:
-    """What one `unit` is in the `other` one; any label, and none, is its own unit.
+    """What one `unit` is in the unit `inside`; any label, and none, is its own unit.
 
     Raises ParameterError where they do not measure the same.
     """

@@ -51,7 +51,7 @@ INFERRED = {
 def observation(
     outages: Outages, first: FirstUptime, said_facts: Mapping[str, tuple[str, str]] | None = None
 ) -> Observation:
-    """The observation of a log; `known` is what a user said besides."""
+    """The observation of a log; `said_facts` is what a user said besides."""
     origins = {name: ("inferred", how) for name, how in INFERRED.items()}
     origins |= {**outages.facts, **(said_facts or {})}
     values: dict[str, int | str] = {

@@ -340,7 +340,7 @@ def n_replicas(job: JobFacts, group: int | None) -> int:
 def elastic_of(job: JobFacts, o: Any, derived: tuple[float, ...] = ()) -> Elastic:
     """How fast a job works without some units of the role whose state is saved.
 
-    By the table `throughput`, else as it is `known`, else in proportion to the units left.
+    By the table `throughput`, else as `derived`, else in proportion to the units left.
     """
     n_units, table = job.n_nodes // o.unit_nodes, o.throughput
     most = min(n_units + 1, MOST_UNITS)

@@ -306,12 +306,12 @@ def require_in_time(planned: Planned) -> None:
 def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:
     """Write calibration, orders and predictions; a digest of them all."""
     files: dict[str, Any] = {BEFORE: {"calibration": asdict(calibration)}}
-    for run_plan in planned:
+    for plan in planned:
         run = {
-            "orders": run_plan.orders.plain(),
-            "predicted": _log_as_plain(run_plan.predicted.log),
+            "orders": plan.orders.plain(),
+            "predicted": _log_as_plain(plan.predicted.log),
         }
-        files.setdefault(f"trace-{run_plan.trace}.json", {})[run_plan.policy.name] = run
+        files.setdefault(f"trace-{plan.trace}.json", {})[plan.policy.name] = run
     for name, plain in files.items():
         if not (journal / name).exists():
             _write(journal / name, plain)

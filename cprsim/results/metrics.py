@@ -90,7 +90,7 @@ def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
 
 
 def known_first(names: Iterable[str], order: Iterable[str]) -> tuple[str, ...]:
-    """Each name once: known ones in the order of `known`, then the others as they come."""
+    """Each name once: known ones in their `order`, then the others as they come."""
     unique, ranks = dict.fromkeys(names), {name: rank for rank, name in enumerate(order)}
     return tuple(sorted(unique, key=lambda name: ranks.get(name, len(ranks))))
 

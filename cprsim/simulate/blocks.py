@@ -304,7 +304,7 @@ class Engine:
         return block.scoped(notice_h if listens and any(notice_h) else ()), draws
 
     def log(self, block: Block, replication: int, *, all_saves: bool = True) -> EventLog:
-        """What happens in one replication; if it has very many saves, all of them if `whole`."""
+        """What happens in one replication; all of its saves, or a few of very many."""
         from cprsim.simulate.cluster import run
         from cprsim.simulate.job import LogLines
 

@@ -283,7 +283,7 @@ def read_reproduced(folder: Path) -> Reproduced:
 
 
 def record(reproduced: Reproduced, destination: Path) -> None:
-    """Keep a finished folder in `kept` under its plain name, in the place of the one before."""
+    """Keep a finished folder in `destination` under its name, in place of the one before."""
     shutil.rmtree(destination / reproduced.name, ignore_errors=True)
     with publishing(destination / reproduced.name) as folder:
         shutil.copytree(reproduced.path, folder, dirs_exist_ok=True)

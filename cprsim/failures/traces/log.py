@@ -226,7 +226,7 @@ def paired(unit: Ints, at_h: Floats, state: Ints) -> tuple[Ints, Floats]:
 def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counter[str]) -> pd.DataFrame:
     """Outages of a node that begin within a time of the end of the one before, made one.
 
-    The first one's cause stands for all; how many of how many joined another is counted as `what`.
+    The first one's cause stands for all; how many joined another is counted under `note`.
     """
     rows = rows.sort_values(["node", "start"], kind="stable")
     again = rows["node"] == rows["node"].shift()
