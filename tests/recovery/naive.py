@@ -671,10 +671,11 @@ class Replication:
 
     def loads_end_at_h(self) -> list[float]:
         """When each shard is loaded, if no other begins or ends before."""
+        loading = self.loading
+        per_h = self.bytes_per_hour() if loading else 0.0
         return [
-            self.now_h + left / self.bytes_per_hour()
-            for recovery in self.loading for left in recovery.left_bytes.values()
-        ]  # fmt: skip
+            self.now_h + left / per_h for recovery in loading for left in recovery.left_bytes.values()
+        ]
 
     def bytes_per_hour(self) -> float:
         """5: of each shard that goes over the one link, of whatever recovery."""
