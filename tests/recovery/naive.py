@@ -674,8 +674,9 @@ class Replication:
         loading = self.loading
         per_h = self.bytes_per_hour() if loading else 0.0
         return [
-            self.now_h + left / per_h for recovery in loading for left in recovery.left_bytes.values()
-        ]
+            self.now_h + left / per_h
+            for recovery in loading for left in recovery.left_bytes.values()
+        ]  # fmt: skip
 
     def bytes_per_hour(self) -> float:
         """5: of each shard that goes over the one link, of whatever recovery."""
