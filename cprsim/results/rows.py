@@ -146,7 +146,7 @@ def why_unpriced(curve: StalenessCurve, policy: Policy) -> str:
 
 
 def _settings(sub_saves: SubSaves) -> str:
-    every = f", every {sub_saves.sample_period}th sample" if sub_saves.tracker == "ssu" else ""
+    every = f", one sample in {sub_saves.sample_period}" if sub_saves.tracker == "ssu" else ""
     return f"{100 * sub_saves.fraction:g} % of {sub_saves.n_large_tables} large tables{every}"
 
 

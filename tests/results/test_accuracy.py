@@ -16,7 +16,7 @@ from cprsim.recovery.losses import Metric
 from cprsim.results.compare import compare, shared_errors
 from cprsim.results.identity import Identity
 from cprsim.results.metrics import differences, shared_by, spreads, summarise
-from cprsim.results.rows import replication_rows
+from cprsim.results.rows import replication_rows, why_unpriced
 from cprsim.results.run import load_result
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
@@ -67,6 +67,27 @@ def test_losses_are_the_curves_at_net_pls(priced):
     assert rows.loc["full", "auc_loss"].tolist() == [0, 0, 0]
     assert rows.loc["cpr", "log_loss_rise"].isna().all()  # was not measured
     assert rows.loc["full", "log_loss_rise"].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("sub_saves", "why"),
+    [
+        (None, ""),
+        (SubSaves("mfu"), ""),
+        (SubSaves("mfu", 0.25), "it was measured with sub-saves of 12.5 % of 7 large tables, here "
+         "they are of 25 % of 7 large tables"),
+        (SubSaves("ssu", sample_period=3), "it was measured with sub-saves of 12.5 % of 7 large "
+         "tables, one sample in 2, here they are of 12.5 % of 7 large tables, one sample in 3"),
+        (SubSaves("scar"), "the response of `scar` is in log-loss alone, not in AUC"),
+        (SubSaves("round_robin"), "it has no response of `round_robin` in AUC; it has: partial, "
+         "mfu, ssu"),
+    ],
+)  # fmt: skip
+def test_why_a_curve_does_not_price_a_policy(sub_saves: SubSaves | None, why: str) -> None:
+    ssu = Response.linear("ssu", Metric.AUC, (0.01, 0.001), 0.5, settings=SubSaves("ssu"))
+    scar = Response.linear("scar", Metric.LOG_LOSS, (0.01, 0.001), 0.5)
+    curve = replace(FILE, responses=(*LINES, ssu, scar))
+    assert why_unpriced(curve, replace(made.CPR, sub_saves=sub_saves)) == why
 
 
 def test_the_interval_holds_both_errors(priced):
