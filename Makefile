@@ -65,7 +65,7 @@ rehearse: $(VENV)/.has-run  ## Run a scenario on real processes beside its predi
 	    --set job.useful='20 s' --set kernel.samples=66000
 campaign: $(VENV)/.has-run  ## Rehearse ten failure traces and one run of 20 minutes (up to 3 hours; resumes)
 	@$(BIN)/python -m benchmarks.campaign
-promise: $(VENV)/.has-run  ## Compare the selector's intervals with losses measured on fresh data (up to 90 minutes)
+promise: $(VENV)/.has-run  ## Compare the selector's intervals with losses measured on fresh data (half an hour of CPU time)
 	@$(BIN)/python benchmarks/promise.py
 promise-torch: $(VENV)/.has-oracle  ## The promise for a PyTorch model
 	@$(BIN)/python benchmarks/promise.py --torch

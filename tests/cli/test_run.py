@@ -69,6 +69,8 @@ def test_a_replay_is_a_replication_of_the_whole_run_by_its_number_or_its_overhea
         mine = whole[whole["replication"] == number].reset_index(drop=True)
         pd.testing.assert_frame_equal(alone.replications, mine)
         assert set(alone.timeline["replication"]) == {number}
+        assert len(pd.read_csv(alone.path / "events.csv")) == len(alone.timeline)
+    assert not (Path(told["folder"]) / "events.csv").exists()
 
 
 def test_accuracy_stands_beside_overhead_and_an_assumed_limit_is_called_one(cprsim, scenario):

@@ -99,11 +99,19 @@ def test_the_cheapest_that_surely_pays_is_recommended(job: Job) -> None:
     assert found.chosen.benefit.low > 0
 
 
-@pytest.mark.parametrize(("error", "chosen"), [(0.0005, "cpr-mfu"), (0.00001, "cpr-ssu")])
+@pytest.mark.parametrize(
+    ("mfu", "error", "chosen"),
+    [
+        (0.0060, 0.0005, "cpr-mfu"),
+        (0.0060, 0.00001, "cpr-ssu"),  # the curve tells them apart
+        (0.0065, 0.0005, "cpr-mfu"),  # costs 1.3 % of what is removed
+        (0.0070, 0.0006, "cpr-ssu"),  # costs 2.2 %
+    ],
+)
 def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
-    job: Job, error: float, chosen: str
+    job: Job, mfu: float, error: float, chosen: str
 ) -> None:
-    curve = curve_of(error, partial=0.010, mfu=0.0060, ssu=0.0058)
+    curve = curve_of(error, partial=0.010, mfu=mfu, ssu=0.0058)
     limit = Limit(Metric.AUC, 0.05 * 0.01 * job.pls(0))
     made = choose(job.experiment(), curve, limit)
     assert made.at_best["cpr-ssu"].overhead.mean < made.at_best["cpr-mfu"].overhead.mean
