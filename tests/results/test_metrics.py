@@ -53,6 +53,8 @@ def test_nodes_beside_the_jobs_are_paid_by_the_hour():
     assert found["taxed"]["ettr_paid"].mean == pytest.approx(10 * 6 / (11 * 11))
     assert found["full"]["ettr_paid"].mean == pytest.approx(10 * 6 / (12 * 8))
     assert found["full"]["ettr"].mean == pytest.approx(10 / 12)
+    alone = spreads(summarise(Outcome(made.USEFUL_H, spared, strategies[1:])))
+    assert alone["full"]["ettr_paid"].mean == found["full"]["ettr_paid"].mean
 
 
 def test_pls_adds_up_what_each_lost_shard_went_back_by(outcome):
