@@ -1,6 +1,6 @@
 """Is the promise kept? Intervals of the selector compared with losses measured on fresh data.
 
-    make promise          30 cells of the built-in model, at most 90 minutes on 2 cores
+    make promise          30 cells of the built-in model: half an hour of CPU time, at most 90 min
     make promise-torch    12 cells of examples/two_tower.py (--torch); needs 'cprsim[torch]'
 
 A cell is a scenario, a limit of the loss of AUC and a strategy (partial recovery, MFU). The

@@ -671,22 +671,23 @@ class Replication:
 
     def loads_end_at_h(self) -> list[float]:
         """When each shard is loaded, if no other begins or ends before."""
-        loading = self.loading
-        per_h = self.bytes_per_hour() if loading else 0.0
+        per_h = self.bytes_per_hour()
         return [
             self.now_h + left / per_h
-            for recovery in loading for left in recovery.left_bytes.values()
+            for recovery in self.loading for left in recovery.left_bytes.values()
         ]  # fmt: skip
 
     def bytes_per_hour(self) -> float:
         """5: of each shard that goes over the one link, of whatever recovery."""
+        if not self.loading:
+            return 0.0
         n_shards = sum(len(recovery.left_bytes) for recovery in self.loading)
         link = self.loading[0].link
         return min(link.server_bandwidth_bytes_per_h, link.bandwidth_bytes_per_h / n_shards)
 
     def move_bytes(self, until_h: float) -> None:
         """5: what goes over the link from now on."""
-        per_h = self.bytes_per_hour() if self.loading else 0.0
+        per_h = self.bytes_per_hour()
         for recovery in self.loading:
             for shard, left in list(recovery.left_bytes.items()):
                 if self.now_h + left / per_h <= until_h + self.at_once_h:
