@@ -13,7 +13,7 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.records import Bools, Floats, Ints
 
-ROUNDING_H = 1e-9  # 4 us: what a start and a length since 1970, added up, may be off
+ROUNDING_H = 1e-8  # 36 us: what a start and a length since 1970, added up, may be off
 
 
 def next_failure_h(node: Ints, start_h: Floats) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cprsim.failures.distributions import p_strikes
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import ROUNDING_H, Outages
 from cprsim.fitting.lifetimes import FirstUptime
 from cprsim.records import Bools, Floats, Ints
 
@@ -129,8 +129,8 @@ def job_rate_per_h(outages: Outages, n_job: int) -> float:
 
 
 def begins_instant(at_h: Floats) -> Bools:
-    """Which of some instants in order differ from the one before, (n,)."""
-    return np.append(np.ones(min(len(at_h), 1), dtype=bool), at_h[1:] > at_h[:-1])
+    """Which of some instants in order differ from the one before, by more than rounding, (n,)."""
+    return np.append(np.ones(min(len(at_h), 1), dtype=bool), np.diff(at_h) > ROUNDING_H)
 
 
 def group_sizes(begins: Bools) -> Ints:

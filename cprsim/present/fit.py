@@ -277,5 +277,5 @@ def _correlation(fitted: Fitted) -> list[str]:
     if fitted.correlated is None:
         lines.append(f"Nodes that differ: not fitted: {fitted.why_not_correlated}.")
     elif left_out := fitted.correlated.left_out:
-        lines.append(f"The log says nothing of the numbers of {' and '.join(left_out)}.")
+        lines.append(f"At the border, so no frailty by this log: {', '.join(left_out)}.")
     return lines

@@ -87,7 +87,7 @@ def test_numbers_of_nodes_that_differ_are_answers() -> None:
     """A share, no logit; and nothing of factors of which the log says nothing."""
     alike = quick(poisson(4)).correlated
     assert alike is not None
-    assert alike.left_out == ["gamma", "lemons and gamma"]
+    assert alike.left_out == ["gamma", "lemons", "lemons and gamma"]
     fitted = quick(lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8))
     rows = pd.DataFrame(fitted.frames["parameters"]).query("times == 'nodes'")
     share = rows.query("parameter == 'lemon_share' and family == 'lemons'").iloc[0]
