@@ -16,8 +16,7 @@ from cprsim.failures.distributions import Distribution
 from cprsim.failures.frailty import ALIKE, Frailty
 from cprsim.records import Z_95, Estimate, Floats, Ints
 
-STEP = 1e-4  # of the derivatives of what follows from search numbers
-SMALL_STEP = float(np.finfo(float).eps ** 0.5)  # of derivatives during the search
+STEP = 1e-4  # of derivatives in search numbers, during the search and of what follows from them
 FINE = 2.0**-7  # step of derivatives at the maximum, over the distance on which the mean bends
 FURTHEST = 8.0  # of these distances: where it hardly bends, the steps grow no further
 STENCIL = (
@@ -131,11 +130,11 @@ class Likelihood:
 
     def near_maximum(self, start: Floats, slope: float = FLAT) -> Floats:
         """Where scipy's BFGS ends, which seeks a slope of the mean; good enough to start from."""
-        steps = SMALL_STEP * np.eye(len(start))
+        steps = STEP * np.eye(len(start))
 
         def value_and_slopes(point: Floats) -> tuple[float, Floats]:
-            here = self.mean_loss(point)
-            return here, np.array([self.mean_loss(point + h) - here for h in steps]) / SMALL_STEP
+            ends = [self.mean_loss(point + h) - self.mean_loss(point - h) for h in steps]
+            return self.mean_loss(point), np.array(ends) / (2 * STEP)
 
         with np.errstate(all="ignore"):
             minimum = optimize.minimize(
