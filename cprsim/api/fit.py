@@ -104,14 +104,10 @@ def fit(
     outages, observed = _read(file, spec, age)
     watch.doing("fitting")
     first = FirstUptime(age or "new")
-    try:
-        fitted = fit_failures(
-            outages, observed, one_line(file.name), n_job_nodes=job_nodes, first=first,
-            n_bootstrap=bootstrap, cause=spec.cause,
-        )  # fmt: skip
-    except ParameterError as error:
-        left = [note for note in outages.notes if "left out" in note or "merged" in note]
-        raise ParameterError("; ".join([str(error), *left])) from None
+    fitted = fit_failures(
+        outages, observed, one_line(file.name), n_job_nodes=job_nodes, first=first,
+        n_bootstrap=bootstrap, cause=spec.cause,
+    )  # fmt: skip
     of_causes = list["OfCause"]()
     if causes:
         from cprsim.fitting.causes import by_cause, fragment_of_all

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import inf
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,26 @@ from cprsim.errors import ParameterError
 from cprsim.records import Bools, Floats, Ints
 
 ROUNDING_H = 1e-9  # 4 us: what a start and a length since 1970, added up, may be off
+
+Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as"]
+Counted = Counter[tuple[Kind, str]]
+"""How often a reader had to decide something: by kind and words."""
+
+
+class Note(NamedTuple):
+    """What the reader of a log had to decide."""
+
+    kind: Kind
+    n: int | None  # how often; rows of the log, where it is `dropped` or `merged`
+    words: str
+
+    def __str__(self) -> str:
+        return self.words if self.n is None else f"{self.n} {self.words}"
+
+
+def notes_of(counted: Counted) -> tuple[Note, ...]:
+    """What occurred, as notes."""
+    return tuple(Note(kind, n, words) for (kind, words), n in counted.items() if n)
 
 
 def next_failure_h(node: Ints, start_h: Floats) -> Floats:
@@ -45,7 +66,7 @@ def ends_of_repeats(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> 
 
 def with_ends(
     node: Ints, start_h: Floats, end_h: Floats, window_h: float, unended_h: float | None
-) -> tuple[Floats, Bools, tuple[str, ...]]:
+) -> tuple[Floats, Bools, tuple[Note, ...]]:
     """Give every outage an end; a node's next failure closes an outage at the latest.
 
     Returns ends [h], which of them the log does not say, (n,) each; how many are no ends of it.
@@ -68,8 +89,10 @@ def with_ends(
         cut = none & (next_h < start_h + unended_h)
         notes = {how: int(none.sum()), "of these cut at the node's next failure": int(cut.sum())}
         guessed = none
-    words = tuple(f"{n} outage(s) without an end, {how}" for how, n in notes.items() if n)
-    return np.where(none, until_h, end_h), guessed, words
+    found = Counted(
+        {("assumed", f"outage(s) without an end, {how}"): n for how, n in notes.items()}
+    )
+    return np.where(none, until_h, end_h), guessed, notes_of(found)
 
 
 # ------------------------------------------------------------------------------------------ the log
@@ -96,7 +119,7 @@ class Outages:
     window_h: float
     origin: str  # what time 0 is, as the log writes it
     node_names: tuple[str, ...] = ()  # of those that the log names
-    notes: tuple[str, ...] = ()  # what the reader had to decide
+    notes: tuple[Note, ...] = ()
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
     lives: Lives | None = None  # of nodes that join and leave
     # n_nodes, begins, ends, ages: given, read or inferred, and how
@@ -124,7 +147,7 @@ class Outages:
     @property
     def dropped(self) -> list[str]:
         """The notes that say what of the log does not count: left out, not read, or merged."""
-        return [note for note in self.notes if re.search("left out|not read|merged", note)]
+        return [str(note) for note in self.notes if note.kind in ("dropped", "merged")]
 
     @property
     def failed_at_h(self) -> Floats:
@@ -182,8 +205,8 @@ class Outages:
         if but is None:
             return replace(self, chosen=chosen)
         n_out = int(np.array(out)[self.cause_code].sum())
-        note = f"{n_out} outage(s) of a cause with {but!r} count as none, but end up-times"
-        return replace(self, chosen=chosen, notes=(*self.notes, note))
+        words = f"outage(s) of a cause with {but!r} count as none, but end up-times"
+        return replace(self, chosen=chosen, notes=(*self.notes, Note("read_as", n_out, words)))
 
     def merged(self, within_h: float | None = None) -> Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.
@@ -231,7 +254,7 @@ def outages_of(
     origin: str,
     cause_names: tuple[str, ...] | None = None,
     node_names: tuple[str, ...] = (),
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
     window_given: tuple[bool, bool] = (False, False),
     unended_h: float | None = None,
 ) -> Outages:
@@ -267,14 +290,14 @@ def outages_of(
     rows = rows_of_log.where(inside).in_order()
     del rows_of_log, node, start_h, end_h, until_h, guessed, cause, code, inside  # they are long
     outages = rows.merged()
-    counted = {
-        "outage(s) outside the observation left out": n_outside,
-        "outage(s) of nodes that were down already, merged into the outage under way": (
-            rows.n_outages - outages.n_outages
-        ),
-    }
-    more = tuple(f"{n} {event}" for event, n in counted.items() if n)
-    return replace(outages, notes=(*outages.notes, *more))
+    down_already = "outage(s) of nodes that were down already, merged into the outage under way"
+    counted = Counted(
+        {
+            ("dropped", "outage(s) outside the observation left out"): n_outside,
+            ("merged", down_already): rows.n_outages - outages.n_outages,
+        }
+    )
+    return replace(outages, notes=(*outages.notes, *notes_of(counted)))
 
 
 def by_node(outages: Outages) -> Ints:
@@ -299,8 +322,8 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     """
     merged = outages.merged(within_h)
     n_merged = outages.n_outages - merged.n_outages
-    note = f"{n_merged} failure(s) within {within_h:.4g} h of one of the same node merged into it"
-    return replace(merged, notes=(*outages.notes, note))
+    words = f"failure(s) within {within_h:.4g} h of one of the same node merged into it"
+    return replace(merged, notes=(*outages.notes, Note("merged", n_merged, words)))
 
 
 def brought_together(outages: Outages, within_h: float) -> Outages:
@@ -315,10 +338,11 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     n_moved = int((start_h > start_h[first]).sum())
     n = int(outages.in_window.sum())
     by_chance = n * -np.expm1(-n * within_h / outages.window_h)
-    note = (
-        f"{n_moved} failure(s) within {within_h:.4g} h of the one before taken as one event with "
-        f"it ({by_chance:.3g} would be, came all at random)"
+    words = (
+        f"failure(s) within {within_h:.4g} h of the one before taken as one event with it "
+        f"({by_chance:.3g} would be, came all at random)"
     )
+    note = Note("assumed", n_moved, words)
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
     return moved.in_order().merged()
 
@@ -377,10 +401,10 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
     present &= (outages.start_h >= enters_h[node]) | (outages.start_h < 0)
     inside = replace(outages, node=node).where(present)
     shift = np.cumsum(observed) - 1
-    counted = {
-        "outage(s) left out that began while their node was not there": int((~present).sum()),
-        "node(s) left out that were not there within the observation": int((~observed).sum()),
-    }
+    n_absent = int((~observed).sum())
+    absent = f"{n_absent} node(s) left out that were not there within the observation"
+    while_absent = "outage(s) left out that began while their node was not there"
+    notes = notes_of(Counted({("dropped", while_absent): int((~present).sum())}))
     n_late = int((enters_h[observed] > 0).sum())
     n_early = int((leaves_h < outages.window_h)[observed].sum())
     return replace(
@@ -392,7 +416,12 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
         lives=(born_h[observed], enters_h[observed], leaves_h[observed]),
         notes=(
             *outages.notes,
-            f"{n_late} node(s) joined after the observation began, {n_early} left before its end",
-            *(f"{n} {event}" for event, n in counted.items() if n),
+            Note(
+                "read_as",
+                n_late,
+                f"node(s) joined after the observation began, {n_early} left before its end",
+            ),
+            *notes,
+            *([Note("dropped", None, absent)] if n_absent else []),
         ),
     ).in_order()

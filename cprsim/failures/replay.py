@@ -107,7 +107,7 @@ class Replay:
         return (
             f"{n} node failure(s) of {outages.n_nodes} nodes in {outages.window_h:.6g} h from "
             f"{outages.origin} on",
-            *outages.notes,
+            *map(str, outages.notes),
             *([last] if n_last else []),
         )
 

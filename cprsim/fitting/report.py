@@ -193,7 +193,7 @@ class Fitted:
             *silences(self.outages),
             *(warning for subject in self.subjects for warning in _warnings_of(subject)),
             self.open_ages,
-            *self.outages.notes,
+            *map(str, self.outages.notes),
         ]  # fmt: skip
         return tuple(filter(None, warnings))
 

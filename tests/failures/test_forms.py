@@ -385,7 +385,7 @@ def test_each_form_of_the_log_holds_the_known_outages(tmp_path: Path, name: str)
     np.testing.assert_allclose(log.end_h[order], end_h, rtol=0, atol=within_h)
     assert (log.ended == (not form.points)).all()
     for note in form.notes:
-        assert note in "\n".join(log.notes)
+        assert note in "\n".join(map(str, log.notes))
 
 
 # ---------------------------------------------------------------------------------------- damages

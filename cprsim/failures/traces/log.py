@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,10 +14,13 @@ import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import (
+    Counted,
+    Note,
     Outages,
     brought_together,
     coalesced,
     n_repeats,
+    notes_of,
     outages_of,
     with_lives,
 )
@@ -44,14 +46,14 @@ class Log:
     # node and cause (texts, or categories of them), start and end [h of the file's clock], NaN for
     # no end; perhaps lasted [h], exactly; its index is the line less `FIRST_ROW`
     rows: pd.DataFrame
-    counted: Counter[str]  # what is to be said, with how often
+    counted: Counted
     points: bool  # no end: the outage is an instant; else it lasts to the node's next failure
     times: Times = STAMPS  # how instants are written
     watched: tuple[float | None, float | None] = (None, None)  # begin and end [h], where they are
     nodes: frozenset[str] = frozenset()  # all names, also of nodes that never failed; empty: unsaid
     n_nodes: int | None = None  # where the file says that alone
     dates: pd.DataFrame | None = None  # of nodes: node, installed, entry, exit [h], NaN: unknown
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
     records_alone: bool = False  # what was watched is not known: no period is longer than the file
 
@@ -111,7 +113,8 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     in_time = np.ones(len(rows), dtype=bool)
     if spec.ends[1] is not None and not (log.records_alone and to_h == log.watched[1]):
         in_time = (rows["start"] < to_h).to_numpy(dtype=bool)
-        log.counted["outage(s) from the end of the period on left out"] += int((~in_time).sum())
+        late = "outage(s) from the end of the period on left out"
+        log.counted["dropped", late] += int((~in_time).sum())
     if log.records_alone:
         rows, in_time = rows[in_time], in_time[in_time]
     node, names = numbered(rows.pop("node"), log.nodes)
@@ -150,15 +153,19 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
             *([] if all(is_given) or log.records_alone else [NO_PERIOD]),
             *([] if knows else [NO_NODES]),
             *log.notes,
-            *(f"{n} {event}" for event, n in log.counted.items() if n),
+            *notes_of(log.counted),
         ),
     )
     _require_failures(path, outages)
     return replace(outages, facts=facts), from_h
 
 
-NO_PERIOD = "no whole period given: the log's own first start or last instant bounds it"
-NO_NODES = "no number of nodes given: those that never failed are not counted"
+NO_PERIOD = Note(
+    "inferred", None, "no whole period given: the log's own first start or last instant bounds it"
+)
+NO_NODES = Note(
+    "inferred", None, "no number of nodes given: those that never failed are not counted"
+)
 
 
 def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
@@ -185,12 +192,14 @@ def _merged(outages: Outages, log: Log, spec: LogSpec) -> Outages:
         return coalesced(outages, within_h) if within_h > 0 else outages
     if not (n_near := n_repeats(outages, MINUTE_H)):
         return outages
-    note = f"{n_near} of {outages.n_outages} begin within a minute of another on the same node"
-    how = ": merged into one (--coalesce '0 s' keeps them)" if log.points else (
-        ": --coalesce '1 min' merges them"
-    )  # fmt: skip
-    merged = coalesced(outages, MINUTE_H) if log.points else outages
-    return replace(merged, notes=(*outages.notes, note + how))
+    words = f"of {outages.n_outages} begin within a minute of another on the same node: "
+    if not log.points:
+        note = Note("assumed", n_near, f"{words}--coalesce '1 min' merges them")
+        return replace(outages, notes=(*outages.notes, note))
+    merged = coalesced(outages, MINUTE_H)
+    n_merged = outages.n_outages - merged.n_outages
+    note = Note("merged", n_merged, f"{words}merged into one (--coalesce '0 s' keeps them)")
+    return replace(merged, notes=(*outages.notes, note))
 
 
 def numbered(
@@ -223,7 +232,7 @@ def paired(unit: Ints, at_h: Floats, state: Ints) -> tuple[Ints, Floats]:
     return order[at], np.where(ended, at_h[follows], np.nan)
 
 
-def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counter[str]) -> pd.DataFrame:
+def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counted) -> pd.DataFrame:
     """Outages of a node that begin within a time of the end of the one before, made one.
 
     The first one's cause stands for all; how many joined another is counted under `note`.
@@ -231,7 +240,7 @@ def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counter[str]
     rows = rows.sort_values(["node", "start"], kind="stable")
     again = rows["node"] == rows["node"].shift()
     again &= rows["start"] - rows["end"].shift() <= within_h
-    counted[f"of {len(rows)} {note}"] += int(again.sum())
+    counted["merged", f"of {len(rows)} {note}"] += int(again.sum())
     ends = np.maximum.reduceat(rows["end"].to_numpy(), np.flatnonzero(~again))  # NaN: not yet
     return rows[~again].assign(end=ends)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cprsim.errors import one_line
+from cprsim.failures.outages import Counted, Note
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, paired
 from cprsim.failures.traces.node_file import dates_of, node_columns
@@ -39,7 +39,7 @@ def read_table(
     A time stamp from the year 9999 on is no end. An outage of which
     no end is known lasts to the next failure of its node at most.
     """
-    counted, read, dates = Counter[str](), list[pd.DataFrame](), list[pd.DataFrame]()
+    counted, read, dates = Counted(), list[pd.DataFrame](), list[pd.DataFrame]()
     names = {
         column: header_name
         for column, header_name in spec.names.items()
@@ -47,7 +47,7 @@ def read_table(
     }
     times: Times | None = None
     ends: dict[str, str] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     for table in pieces(path):
         if ends is None:
             ends = end_columns(table, names)
@@ -83,7 +83,8 @@ def read_table(
         all_rows = _of_states(all_rows, path, counted)
     points = not ends and "end" not in names and "end" not in table
     if times.unit and spec.time_unit is None:
-        notes = (f"times taken as {times.unit} since 1970, as no unit was given", *notes)
+        words = f"times taken as {times.unit} since 1970, as no unit was given"
+        notes = (Note("inferred", None, words), *notes)
     lives = None
     if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
         lives = dates_of(rows, path, times, spec, "{value} has other dates in another row")
@@ -101,7 +102,7 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return joined_rows.assign(**texts)
 
 
-def _of_states(rows: pd.DataFrame, path: PathLike[str], counted: Counter[str]) -> pd.DataFrame:
+def _of_states(rows: pd.DataFrame, path: PathLike[str], counted: Counted) -> pd.DataFrame:
     """Outages of rows that say from when on a node was down, or up."""
     state = rows["state"].to_numpy()
     begin, end_h = paired(
@@ -110,14 +111,16 @@ def _of_states(rows: pd.DataFrame, path: PathLike[str], counted: Counter[str]) -
     if not len(begin):
         raise trace_error(path, None, "no row says that a node went down", "state")
     n_other = int((state == NEITHER).sum())
-    counted["row(s) left out that say neither that a node is down nor that it is up"] += n_other
+    counted[
+        "dropped", "row(s) left out that say neither that a node is down nor that it is up"
+    ] += n_other
     n_idle = len(state) - n_other - len(begin) - int(np.isfinite(end_h).sum())
-    counted["row(s) left out as the node was down, or up, already"] += n_idle
+    counted["dropped", "row(s) left out as the node was down, or up, already"] += n_idle
     return rows.iloc[begin].assign(end=end_h)
 
 
 def _one_node_each(
-    table: pd.DataFrame, column: str, path: PathLike[str], counted: Counter[str]
+    table: pd.DataFrame, column: str, path: PathLike[str], counted: Counted
 ) -> pd.DataFrame:
     """The rows, those whose cell names several nodes once for each."""
     if column not in table:
@@ -126,7 +129,7 @@ def _one_node_each(
     several = pc.match_substring_regex(cells, LIST_OF_NODES).fill_null(False).to_numpy(False)
     if not several.any():
         return table
-    counted["row(s) that name several nodes, an outage of each"] += int(several.sum())
+    counted["read_as", "row(s) that name several nodes, an outage of each"] += int(several.sum())
     lists = table[column].astype(object)
     lists[several] = node_lists(table.loc[several, column], path)
     return table.assign(**{column: lists}).explode(column)
@@ -137,11 +140,13 @@ def _times(
     spec: LogSpec,
     path: PathLike[str],
     like: Times | None,
-    counted: Counter[str],
+    counted: Counted,
 ) -> Times:
     times = read_times(column, spec.time_unit, path, like, spec.date_format, spec.tz)
-    counted[SKIPPED] += times.n_skipped
-    counted[TWICE] += 0 if times.later_h is None else int(np.isfinite(times.later_h).sum())
+    counted["assumed", SKIPPED] += times.n_skipped
+    counted["assumed", TWICE] += (
+        0 if times.later_h is None else int(np.isfinite(times.later_h).sum())
+    )
     return times
 
 
@@ -151,7 +156,7 @@ def _ends_h(
     like: Times,
     spec: LogSpec,
     path: PathLike[str],
-    counted: Counter[str],
+    counted: Counted,
     columns: Mapping[str, str],
 ) -> Floats:
     """Ends [h], NaN where there is none; those that stand for none are counted."""
@@ -162,13 +167,15 @@ def _ends_h(
     if "end" not in rows:
         return np.full(len(rows), np.nan)
     none = rows["end"].str.strip().str.lower().isin(NO_END)
-    counted["end(s) such as NULL or - taken for none"] += int(none.sum())
+    counted["read_as", "end(s) such as NULL or - taken for none"] += int(none.sum())
     ends = _times(rows["end"].mask(none), spec, path, like, counted)
     end_h = ends.hours
     never = like.dated & (end_h >= NEVER_H)
-    counted["end(s) in the year 9999 taken for none"] += int(never.sum())
+    counted["read_as", "end(s) in the year 9999 taken for none"] += int(never.sum())
     zero = like.since_1970 & (end_h <= ZERO_H)
-    counted["end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(zero.sum())
+    counted["read_as", "end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(
+        zero.sum()
+    )
     if ends.later_h is not None:  # an end in the second of two hours, as its start is later
         end_h = np.where((end_h < start_h) & np.isfinite(ends.later_h), ends.later_h, end_h)
     return np.where(never | zero, np.nan, end_h)
@@ -236,20 +243,22 @@ def end_columns(table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, st
     return {"state": of_states[0]} if of_states else {}
 
 
-def _notes(table: pd.DataFrame, spec: LogSpec, ends: Mapping[str, str]) -> tuple[str, ...]:
+def _notes(table: pd.DataFrame, spec: LogSpec, ends: Mapping[str, str]) -> tuple[Note, ...]:
     """From which column ends are known, where none is called so; which columns are not read."""
     sentences = {
         "duration": "outages last as the column '{}' says",
         "state": "a node is down from a row to its next, as the column '{}' says",
     }
-    notes = [sentences[name].format(one_line(column)) for name, column in ends.items()]
+    notes = [
+        Note("inferred", None, sentences[name].format(one_line(column)))
+        for name, column in ends.items()
+    ]
     column_names = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
     read = {*(spec.names.get(name, name) for name in column_names), *ends.values()}
     names = [str(name) for name in table if name not in read]
     names = [one_line(name) for name in names if not re.fullmatch(r"Unnamed: \d+", name)]
     if names:
-        notes.append(
-            f"column(s) not read as node, start, end or cause: {', '.join(names[:6])}"
-            + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        )
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        words = f"column(s) not read as node, start, end or cause: {', '.join(names[:6])}{more}"
+        notes.append(Note("dropped", None, words))
     return tuple(notes)

@@ -101,6 +101,7 @@ def read_log(log: Path, spec: LogSpec | None = None) -> Outages:
     Raises ParameterError for an option that does not apply, TraceError for a log that can't be
     read, with file and line, row or byte.
     """
+    from cprsim.failures.outages import Note
     from cprsim.failures.traces.log import Log, outages_of_log
 
     spec = spec or LogSpec()
@@ -110,6 +111,6 @@ def read_log(log: Path, spec: LogSpec | None = None) -> Outages:
         raise ParameterError(f"{option}: {message}")
     read: Log = form.read(log, spec)
     if why and (form.order < GENERAL or "commas" not in why):
-        note = f"read as format {name}: {why} (--format overrides)"
+        note = Note("read_as", None, f"read as format {name}: {why} (--format overrides)")
         read = replace(read, notes=(note, *read.notes))
     return outages_of_log(log, read, spec)

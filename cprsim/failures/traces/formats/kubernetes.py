@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from os import PathLike
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.formats.jsonl import flat, items, require_object
 from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, LogFormat, joined, numbered, paired
@@ -42,17 +42,17 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     node are instants. Of events that Kubernetes merged (`count`), the first and the last instant
     are known. What is not read is counted.
     """
-    counted = Counter[str]()
+    counted = Counted()
     by_line = [(line - FIRST_ROW, dict(flat(event))) for line, event in _events(log)]
     events = pd.DataFrame(
         [event for _, event in by_line], [row for row, _ in by_line], dtype=object
     )
     reason, kind = _first(events, ("reason",)), _first(events, KIND)
     no_row_where(reason.isna().to_numpy(), reason, log, "reason", "is missing in this event")
-    counted["event(s) left out that are not about a node"] = int((kind != "Node").sum())
+    counted["dropped", "event(s) left out that are not about a node"] = int((kind != "Node").sum())
     is_failure = (kind == "Node") & reason.isin(list(STATES))
     for name, n in reason[(kind == "Node") & ~is_failure].value_counts().items():
-        counted[f"event(s) {one_line(str(name))} left out: the node goes on"] = int(n)
+        counted["dropped", f"event(s) {one_line(str(name))} left out: the node goes on"] = int(n)
     events, cause = events[is_failure], reason[is_failure]
     node = _first(events, NAME)
     no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
@@ -64,7 +64,7 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     events = events.reindex(columns=["number", "count"]).set_index("number")
     n_more = pd.to_numeric(events["count"]).fillna(1) - changes.groupby("number").size()
     note = "repetition(s) of merged events left out: their instants are not kept"
-    counted[note] = int(n_more.clip(lower=0).sum())
+    counted["dropped", note] = int(n_more.clip(lower=0).sum())
     state = np.asarray(changes["cause"].map(STATES), dtype=np.int64)
     if not (state != END).any():
         raise trace_error(
@@ -77,8 +77,8 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     begins, end_h = paired(numbered(changes["node"])[0], changes["start"].to_numpy(), state)
     n_idle = int((state == BEGIN).sum()) - len(begins)
     n_up = int((state == END).sum()) - int(np.isfinite(end_h).sum())
-    counted["NotReady event(s) of nodes that were not ready already left out"] = n_idle
-    counted["Ready event(s) of nodes that were ready already left out"] = n_up
+    counted["dropped", "NotReady event(s) of nodes that were not ready already left out"] = n_idle
+    counted["dropped", "Ready event(s) of nodes that were ready already left out"] = n_up
     down, instants = changes.iloc[begins].assign(end=end_h), changes[state == NEITHER]
     rows = pd.concat([down, instants.assign(end=instants["start"])])
     note = "outage(s) begin within a minute of the end of another of the same node: one failure"

@@ -6,7 +6,6 @@ was March 2002.
 
 from __future__ import annotations
 
-from collections import Counter
 from os import PathLike
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log, LogFormat
 from cprsim.failures.traces.reading import no_row_where, read_csv
@@ -71,7 +71,7 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
         "cause": marked.idxmax(axis=1).where(marked.any(axis=1), ""),
     })  # fmt: skip
     return Log(
-        rows, Counter(), points=False, watched=(float(rows["start"].min()), last_h),
+        rows, Counted(), points=False, watched=(float(rows["start"].min()), last_h),
         n_nodes=int(table.groupby("System")["nodes"].max().sum()),
         evidence={"n_nodes": "column nodes"}, records_alone=True,
         dates=_dates(table.assign(node=rows["node"]), log) if spec.has_dates else None,

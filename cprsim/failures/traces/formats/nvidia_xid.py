@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from math import nan
 from os import PathLike
 
@@ -11,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import numbered_lines, trace_error
 from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
@@ -49,21 +49,22 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     Lines are those of ``journalctl -k`` (short-iso), of syslog, or of ``dmesg -T`` (all of
     one node, as none is named).
     """
-    counted, lines = Counter[str](), dict[int, str]()
+    counted, lines = Counted(), dict[int, str]()
     for number, entry in numbered_lines(log):
         if MARK in entry:
             lines[number - FIRST_ROW] = entry
         else:
-            counted["line(s) without an Xid left out"] += 1
+            counted["dropped", "line(s) without an Xid left out"] += 1
     text = pd.Series(lines, dtype=str)
     code = pd.to_numeric(_groups(text, CODE)["code"])
     no_row_where(code.isna().to_numpy(), text, log, "Xid", "{value} has no number of an Xid")
     loses = code.isin(list(LOSES_NODE))
     for kind, n in code[~loses].value_counts().items():
         why = "that lose no node" if kind in LOSES_NONE else "that the catalogue has not"
-        counted[f"Xid(s) {kind} left out, of those {why}"] = int(n)
+        counted["dropped", f"Xid(s) {kind} left out, of those {why}"] = int(n)
     if not loses.any():
-        summary = ", ".join(note for note in counted if note.startswith("Xid")) or "no Xid at all"
+        xids = [words for _, words in counted if words.startswith("Xid")]
+        summary = ", ".join(xids) or "no Xid at all"
         raise trace_error(log, None, f"holds no Xid that loses a node ({summary})")
     text, code = text[loses], code[loses]
     line = _groups(text, PREFIX)
@@ -72,7 +73,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     no_row_where(stamps.isna().to_numpy(), text, log, "", note)
     nameless = line["host"].isin(["", "NVRM"])
     note = "Xid(s) without a node's name, taken as of one node (dmesg names none)"
-    counted[note] = int(nameless.sum())
+    counted["assumed", note] = int(nameless.sum())
     causes = {number: f"Xid {number}: {meaning}" for number, meaning in LOSES_NODE.items()}
     rows = pd.DataFrame({
         "node": line["host"].mask(nameless, "this machine"), "start": hours_since_1970(stamps),

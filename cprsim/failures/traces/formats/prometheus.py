@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from datetime import UTC
 from os import PathLike
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.formats.jsonl import items
 from cprsim.failures.traces.log import BEGIN, END, Log, LogFormat, paired
@@ -34,7 +34,7 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     Every host of a series is a node that was watched; the window is that of the samples. What is
     shorter than the query's step is not seen, and of holes in the samples nothing is known.
     """
-    counted = Counter[str]()
+    counted = Counted()
     series = [
         _samples(entry, f"data.result[{number}]", log)
         for _, answer in items(log)
@@ -44,7 +44,7 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     if samples.empty:
         message = "the query's answer has no series with a sample"
         raise trace_error(log, None, message, "data.result")
-    counted["sample(s) that are no number left out"] = int(samples["up"].isna().sum())
+    counted["dropped", "sample(s) that are no number left out"] = int(samples["up"].isna().sum())
     samples = samples.dropna(subset="up").sort_values(["node", "start"], kind="stable")
     before = samples.shift()
     again = (samples["node"] == before["node"]) & (samples["start"] == before["start"])
@@ -57,18 +57,18 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
         )
         raise trace_error(log, None, message, "data.result")
     note = "sample(s) of further series of a host (other ports or jobs), which agree"
-    counted[note] = int(again.sum())
+    counted["read_as", note] = int(again.sum())
     samples = samples[~again]
     start_h, node = samples["start"].to_numpy(), pd.factorize(samples["node"])[0]
     apart_h = np.where(np.diff(node, prepend=-1) == 0, np.diff(start_h, prepend=0), np.nan)
     step_h = float(np.min(apart_h, where=apart_h > 0, initial=np.inf))
     n_holes = int((apart_h > 1.5 * step_h).sum())
-    counted["hole(s) in the samples: nothing is known of the node there"] = n_holes
+    counted["assumed", "hole(s) in the samples: nothing is known of the node there"] = n_holes
     begins, end_h = paired(node, start_h, np.where(samples["up"] == 0, BEGIN, END))
     if not len(begins):
         raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")
     step_s = round(step_h * 3600) if np.isfinite(step_h) else 0
-    counted["s is the query's step: shorter outages are not seen"] = step_s
+    counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
     rows = samples.iloc[begins].assign(end=end_h, cause="").set_axis([-1] * len(begins))
     watched, nodes = (float(start_h.min()), float(start_h.max())), frozenset(samples["node"])
     times = Times(np.zeros(0), zone=UTC)
