@@ -14,13 +14,14 @@ from cprsim.errors import one_line
 from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.formats.jsonl import items
-from cprsim.failures.traces.log import BEGIN, END, Log, LogFormat, paired
+from cprsim.failures.traces.log import BEGIN, BETWEEN_LOOKS, END, Log, LogFormat, paired
 from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import EARLIEST_S, LATEST_S, Times
 
 LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
 PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
 READY = 'kube_node_status_condition{condition="Ready",status="true"}'
+NO_NUMBER = "sample(s) that are no number left out"
 EVIDENCE = {
     "n_nodes": "a series for each node",
     "begins": "the first sample",
@@ -31,8 +32,8 @@ EVIDENCE = {
 def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages from the samples of ``up``, or of `READY`: from the first 0 to the next 1.
 
-    Every host of a series is a node that was watched; the window is that of the samples. What is
-    shorter than the query's step is not seen, and of holes in the samples nothing is known.
+    Every host of a series is a node, watched from its first sample to its last. What is shorter
+    than the query's step is not seen, and of holes in the samples nothing is known.
     """
     counted = Counted()
     series = [
@@ -44,7 +45,7 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     if samples.empty:
         message = "the query's answer has no series with a sample"
         raise trace_error(log, None, message, "data.result")
-    counted["dropped", "sample(s) that are no number left out"] = int(samples["up"].isna().sum())
+    counted["dropped", NO_NUMBER] = int(samples["up"].isna().sum())
     samples = samples.dropna(subset="up").sort_values(["node", "start"], kind="stable")
     before = samples.shift()
     again = (samples["node"] == before["node"]) & (samples["start"] == before["start"])
@@ -57,23 +58,35 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
         )
         raise trace_error(log, None, message, "data.result")
     note = "sample(s) of further series of a host (other ports or jobs), which agree"
-    counted["read_as", note] = int(again.sum())
-    samples = samples[~again]
+    counted["merged", note] = int(again.sum())
+    n_read, samples = len(samples) + counted["dropped", NO_NUMBER], samples[~again]
     start_h, node = samples["start"].to_numpy(), pd.factorize(samples["node"])[0]
     apart_h = np.where(np.diff(node, prepend=-1) == 0, np.diff(start_h, prepend=0), np.nan)
     step_h = float(np.min(apart_h, where=apart_h > 0, initial=np.inf))
-    n_holes = int((apart_h > 1.5 * step_h).sum())
+    n_holes = int((apart_h > BETWEEN_LOOKS * step_h).sum())
     counted["assumed", "hole(s) in the samples: nothing is known of the node there"] = n_holes
     begins, end_h = paired(node, start_h, np.where(samples["up"] == 0, BEGIN, END))
     if not len(begins):
         raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")
     step_s = round(step_h * 3600) if np.isfinite(step_h) else 0
     counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
-    rows = samples.iloc[begins].assign(end=end_h, cause="").set_axis([-1] * len(begins))
+    counted["read_as", "sample(s) that begin no outage"] = len(samples) - len(begins)
+    rows = samples.iloc[begins].assign(end=end_h, cause="", open=True)
+    rows = rows.set_axis([-1] * len(begins))
     watched, nodes = (float(start_h.min()), float(start_h.max())), frozenset(samples["node"])
+    stays = samples.groupby("node", sort=False)["start"].agg(entry="min", exit="max").reset_index()
     times = Times(np.zeros(0), zone=UTC)
     return Log(
-        rows, counted, points=False, times=times, watched=watched, nodes=nodes, evidence=EVIDENCE
+        rows,
+        counted,
+        points=False,
+        times=times,
+        watched=watched,
+        nodes=nodes,
+        evidence=EVIDENCE,
+        n_read=n_read,
+        dates=stays.assign(installed=np.nan),
+        step_h=step_h,
     )
 
 
