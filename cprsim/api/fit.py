@@ -52,9 +52,9 @@ def fit(
         The log; it may be packed.
     **said : options of the command
         How the log is read, and what of it counts: ``format``, ``nodes``, ``period``, ``columns``,
-        ``time_unit``, ``date_format``, ``tz``, ``system``, ``repair``, ``coalesce``, ``together``,
-        ``cause``, ``not_cause``, ``node``, as ``cprsim fit --help`` and ``help(cprsim.fit)``
-        describe them.
+        ``ignore``, ``down``, ``time_unit``, ``date_format``, ``tz``, ``system``, ``repair``,
+        ``coalesce``, ``together``, ``cause``, ``not_cause``, ``node``, as ``cprsim fit --help``
+        and ``help(cprsim.fit)`` describe them.
     causes : bool, default False
         A fit for each cause, and which to fix first.
     age : {"new", "unknown"}, optional

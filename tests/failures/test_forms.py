@@ -296,7 +296,7 @@ FORMS = {
             ("downtime", lambda lasts: lasts, {}, ()),
             ("repair_time", lambda lasts: f"{lasts / SECOND:.0f} s", {}, ()),
             ("elapsed", lambda lasts: f"0-{lasts!s:0>8}", {},  # as Slurm writes it
-             ("outages last as the column 'elapsed' says",)),
+             ("each row: an outage of 'node' from 'start', lasting 'elapsed'",)),
             ("Down time (minutes)", lambda lasts: lasts / MINUTE, {}, ()),
             ("DURATION_MS", lambda lasts: 1000 * lasts / SECOND, {}, ()),
             ("duration", lambda lasts: f"PT{lasts / SECOND:.0f}S", {}, ()),
@@ -310,9 +310,10 @@ FORMS = {
             ("alert", "firing", "resolved"), ("down", "true", "false"), ("up", "0", "1"),
         )
     },
-    "an end beside a length and a state": Form(
-        lambda: table(utc, "node,start,end,duration,state", ",9 h,up"), {},
-        ("column(s) not read as node, start, end or cause: duration, state",),
+    "an end beside a length and a state that contradict it": Form(
+        lambda: table(utc, "node,start,end,duration,state,note", ",9 h,up,seen"),
+        {"ignore": ["duration", "state"]},
+        ("column(s) not read as node, start, end or cause: note",),
     ),
     "spreadsheet": Form(
         spreadsheet,

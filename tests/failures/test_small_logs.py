@@ -196,10 +196,10 @@ GOOD = {
     "changes that change nothing": Small(
         "start,node,event\n2024-01-01 00:00,a,up\n2024-01-01 01:00,a,down\n2024-01-01 02:00,a,down"
         "\n2024-01-01 03:00,a,fenced\n2024-01-01 04:00,a,up\n2024-01-01 05:00,b,down\n",
-        {"columns": {"state": "event"}},
+        {"columns": {"state": "event"}, "ignore": ["event=Fenced"]},
         {"start_h": [0, 4], "end_h": [3, 4], "ended": [True, False]},
-        ("1 row(s) left out that say neither that a node is down nor that it is up",
-         "2 row(s) left out as the node was down, or up, already"),
+        ("1 row(s) left out by --ignore event=Fenced",
+         "3 row(s) that say that a node is up, or down still"),
     ),
     "lists of nodes": Small(
         f'{TIDY}"g[01-03,7]",2024-01-01,2024-01-02\n"x,y",2024-01-03,2024-01-04\n'

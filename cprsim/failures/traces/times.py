@@ -17,8 +17,16 @@ from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.records import Bools, Floats
 
-HOURS = {"ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
-EPOCH = {"s": 1.0, "ms": 1e3}  # units since 1970, per second
+HOURS = {
+    "ns": 1 / 3.6e12,
+    "us": 1 / 3.6e9,
+    "ms": 1 / 3.6e6,
+    "s": 1 / 3600,
+    "min": 1 / 60,
+    "h": 1.0,
+    "d": 24.0,
+}
+EPOCH = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # units since 1970, per second
 EARLIEST_S, LATEST_S = 788_918_400.0, 2_208_988_800.0  # 1995 and 2040: between are the logs
 ZONE = r"^[^:]*:.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
 NO_STAMPS = ("now", "today")  # which pandas would read as this instant
