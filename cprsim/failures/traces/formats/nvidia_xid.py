@@ -54,7 +54,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         if MARK in entry:
             lines[number - FIRST_ROW] = entry
         else:
-            counted["dropped", "line(s) without an Xid left out"] += 1
+            counted["no_failure", "line(s) without an Xid left out"] += 1
     text = pd.Series(lines, dtype=str)
     code = pd.to_numeric(_groups(text, CODE)["code"])
     no_row_where(code.isna().to_numpy(), text, log, "Xid", "{value} has no number of an Xid")
