@@ -13,6 +13,7 @@ from cprsim.failures.outages import Counted, Note
 from cprsim.failures.traces.files import trace_error
 
 LOST = "nodefail"
+NUMBER = "number of the job"  # a column that is added
 OF_JOBS = {LOST, "bootfail", "outofmemory", "timeout", "preempted"}
 ALSO = {
     "completed", "failed", "cancelled", "canceled", "deadline", "running", "pending", "requeued",
@@ -40,23 +41,25 @@ def lost_jobs(table: pd.DataFrame, state: str, counted: Counted) -> pd.DataFrame
     """The jobs that a node took down."""
     lost = table[state].map(_word) == LOST
     counted["no_failure", "job(s) that no node took down"] += int((~lost).sum())
-    kept: pd.DataFrame = table[lost]
-    return kept
+    return table[lost.to_numpy(bool)].assign(**{NUMBER: np.arange(lost.sum())})
 
 
-def at_their_ends(frame: pd.DataFrame, path: PathLike[str], counted: Counted) -> pd.DataFrame:
+def at_their_ends(
+    frame: pd.DataFrame, table: pd.DataFrame, path: PathLike[str], counted: Counted
+) -> pd.DataFrame:
     """Failures at the ends of jobs; of a job on several nodes one of these, whichever it was."""
     if frame["end"].isna().any():
         message = "when the jobs ended is not said: --column end=NAME, or duration=NAME"
         raise trace_error(path, None, message, "end")
-    job = frame.groupby(level=0)["end"]
-    turn, n_nodes = pd.factorize(frame.index)[0], job.transform("size").to_numpy()
-    one = frame[job.cumcount().to_numpy() == turn % n_nodes]
-    n_nodes = n_nodes[job.cumcount().to_numpy() == turn % n_nodes]
+    job = pd.Series(table[NUMBER].to_numpy())
+    n_nodes = job.groupby(job).transform("size").to_numpy()
+    one = job.groupby(job).cumcount().to_numpy() == job.to_numpy() % n_nodes
+    counted["merged", "node(s) of one job: one failure"] += int((~one).sum())
+    frame, n_nodes = frame[one], n_nodes[one]
     counted["assumed", "failure(s) of jobs on several nodes: the one that failed is not known"] += (
         int((n_nodes > 1).sum())
     )
-    return one.assign(start=one["end"], end=np.nan, placed=n_nodes == 1)
+    return frame.assign(start=frame["end"], end=np.nan, placed=n_nodes == 1)
 
 
 def how_jobs_are_read(state: str) -> Note:

@@ -23,13 +23,14 @@ from cprsim.failures.traces.columns import (
 )
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.job_tables import (
+    NUMBER,
     at_their_ends,
     how_jobs_are_read,
     lost_jobs,
     states_of_jobs,
 )
 from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, joined, paired
-from cprsim.failures.traces.names import one_node_each, spellings
+from cprsim.failures.traces.names import LEFT_OUT, one_node_each, spellings
 from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
 from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, LogSpec
@@ -78,8 +79,9 @@ def read_table(
         named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)  # are all there
         if jobs is not None:
             table = lost_jobs(table, jobs, counted)
+        n_read += len(piece) - len(table) - counted["dropped", LEFT_OUT]
         table = one_node_each(table, node, path, counted)
-        n_read += len(piece) + len(table) - table.index.nunique()
+        n_read += len(table) + counted["dropped", LEFT_OUT]
         rows = named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)
         if rows.empty:
             continue
@@ -99,19 +101,18 @@ def read_table(
             of_state = named_columns(table, {}, path, (state,), ())[state]
             frame = frame.assign(state=states(of_state, spec, path))
             said |= meanings(of_state, spec)
-        of_nodes = NODE_COLUMNS if spec.has_dates else ()
-        used, lengths = (
-            {
-                *(spec.names.get(ours, ours) for ours in (*COLUMNS, *of_nodes)),
-                *found.values(),
-                jobs or "node",
-            },
-            "",
-        )
+        ours = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
+        used = {
+            *(spec.names.get(one, one) for one in ours),
+            *found.values(),
+            jobs or "node",
+            NUMBER,
+        }
+        lengths = ""
         if has_end:
             frame["end"], lengths = _with_lengths(frame, table, spec, path)
         unread = [one for one in not_read(table, frame, used, spec, path) if one not in lengths]
-        read.append(frame if jobs is None else at_their_ends(frame, path, counted))
+        read.append(frame if jobs is None else at_their_ends(frame, table, path, counted))
     if times is None or found is None:
         why = "row with a node" if jobs is None else "job in the state NODE_FAIL"
         raise trace_error(path, None, f"holds no {why}")
