@@ -347,6 +347,28 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     return moved.in_order().merged()
 
 
+def spread(outages: Outages, over_h: float) -> Outages:
+    """Outages that begin at one instant, which is only known to a day or a month, spread over it.
+
+    In equal parts, and no further than until their node leaves; lengths stay.
+    """
+    _, group, n = np.unique(outages.start_h, return_inverse=True, return_counts=True)
+    place = np.arange(len(group)) - (np.cumsum(n) - n)[group]  # they are sorted by start
+    later_h = over_h * place / n[group]
+    leaves_h = outages.window_h if outages.lives is None else outages.lives[2][outages.node]
+    later_h = np.where(outages.start_h + later_h < leaves_h, later_h, 0.0)
+    moved = replace(
+        outages, start_h=outages.start_h + later_h,
+        end_h=np.where(outages.ended, outages.end_h + later_h, outages.end_h),
+    ).in_order()  # fmt: skip
+    end_h = np.minimum(moved.end_h, next_failure_h(moved.node, moved.start_h))
+    words = f"outage(s) spread over {over_h:g} h, as begins are known to that alone"
+    note = Note("assumed", int((later_h > 0).sum()), words)
+    return replace(
+        moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note)
+    ).merged()
+
+
 def _running_end(node: Ints, end_h: Floats) -> Floats:
     """Until when each node is down, outage after outage, (n,); `node` is sorted.
 

@@ -22,9 +22,11 @@ from cprsim.failures.outages import (
     n_repeats,
     notes_of,
     outages_of,
+    spread,
     with_lives,
 )
 from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.names import spellings
 from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import A_LOG, TABLE_OPTIONS, LogSpec
@@ -55,6 +57,7 @@ class Log:
     dates: pd.DataFrame | None = None  # of nodes: node, installed, entry, exit [h], NaN: unknown
     notes: tuple[Note, ...] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
+    resolution_h: float = 0.0  # what begins are only known to, if that is a day or more
     records_alone: bool = False  # what was watched is not known: no period is longer than the file
 
 
@@ -71,6 +74,10 @@ class LogFormat:
 
 def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
     """The outages that a user asks for. What is left out, closed, assumed or merged is counted."""
+    same = spellings(log.rows, log.nodes, log.counted)
+    if same:
+        log = replace(log, rows=log.rows.assign(node=log.rows["node"].astype(object).replace(same)))
+        log = replace(log, nodes=frozenset(same.get(name, name) for name in log.nodes))
     outages, from_h = _in_period(path, log, spec)
     dates, facts = log.dates, dict(outages.facts)
     if spec.nodes_file is not None or spec.has_dates:
@@ -95,6 +102,8 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         facts["n_nodes"] = "given", "--node"
     if within_h := spec.hours("together"):
         outages = brought_together(outages, within_h)
+    elif log.resolution_h:
+        outages = spread(outages, log.resolution_h)
     return replace(outages, facts=facts)
 
 

@@ -26,7 +26,7 @@ from cprsim.failures.traces.names import one_node_each, spellings
 from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
 from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, LogSpec
-from cprsim.failures.traces.times import Times, read_lengths, read_times
+from cprsim.failures.traces.times import Times, read_lengths, read_times, resolution_h
 from cprsim.records import Floats, Ints
 
 OPTIONAL = {"end", "cause"}
@@ -54,7 +54,7 @@ def read_table(
     node = names.get("node", "node")
     times: Times | None = None
     found: dict[str, str] | None = None
-    has_end, said, unread = False, dict[str, int](), list[str]()
+    has_end, said, unread, known_to_h = False, dict[str, int](), list[str](), 0.0
     for piece in pieces(path):
         table = _with_node(_without_ignored(piece, spec, path, counted), node, spec)
         if found is None:
@@ -71,6 +71,9 @@ def read_table(
         if rows.empty:
             continue
         start = _times(rows["start"], spec, path, times, counted)
+        if start.dated:
+            is_known_to = resolution_h(rows["start"], spec.date_format)
+            known_to_h = is_known_to if times is None else min(known_to_h, is_known_to)
         times = times or Times(start.hours[:0], start.since_1970, start.unit, start.zone)
         cause = rows["cause"].fillna("") if "cause" in rows else [""] * len(rows)
         frame = pd.DataFrame({
@@ -107,7 +110,9 @@ def read_table(
     lives = None
     if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
         lives = dates_of(rows, path, times, spec, "{value} has other dates in another row")
-    return Log(all_rows, counted, points, times, notes=tuple(notes), dates=lives)
+    return Log(
+        all_rows, counted, points, times, notes=tuple(notes), dates=lives, resolution_h=known_to_h
+    )
 
 
 def _without_ignored(
