@@ -28,8 +28,13 @@ EVIDENCE = {
 }
 
 
+GOOD = {"up", "kube_node_status_condition", "probe_success"}  # of which 1 is known to be good
+
+
 def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages from the samples of ``up``, or of `READY`: from the first 0 to the next 1.
+
+    Of another metric, ``--down`` names the values that are bad.
 
     Every host of a series is a node that was watched; the window is that of the samples. What is
     shorter than the query's step is not seen, and of holes in the samples nothing is known.
