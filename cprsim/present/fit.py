@@ -76,6 +76,7 @@ def answer_of_fit(
         "worst_nodes": fitted.worst_nodes,
         "trend": {**asdict(fitted.trend), "differs": fitted.trend.differs},
         "contradictions": fitted.contradictions,
+        "balance": fitted.outages.balance,
         "warnings": list(fitted.warnings),
         "fragment": None if written is None else str(written),
         "failures": sections.get("failures", {}),
@@ -224,6 +225,7 @@ def _of_failures(
         *(Picture(TITLES[subject.name], curves, partial(_drawn, subject), subject.name)
           for subject in fitted.subjects if subject.ranking is not None),
     ]  # fmt: skip
+    answer = [*filter(None, [fitted.much_left_out]), *answer]
     return Document(
         title=f"Failures of {fitted.origin}",
         question=f"How often does a job on {fitted.n_job_nodes} nodes of this log fail, and how?",

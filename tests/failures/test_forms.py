@@ -154,10 +154,10 @@ def slurm_events() -> str:
 
 
 def slurm_jobs() -> str:
-    """Three jobs of a node die within seconds; others end well, or are on several nodes."""
+    """Three jobs of a node die within seconds; others end otherwise, also on several nodes."""
     rows = [
         f"1|COMPLETED|{plain(BEGINS)}|{plain(BEGINS)}|gpu001",
-        f"2|NODE_FAIL|{plain(BEGINS)}|{plain(BEGINS)}|gpu[001-009]",
+        f"2|TIMEOUT|{plain(BEGINS)}|{plain(BEGINS)}|gpu[001-009]",
     ]
     for number, one in enumerate(OUTAGES):
         ends = [plain(one.start + timedelta(seconds=k)) for k in range(1 + number % 3)]

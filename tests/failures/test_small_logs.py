@@ -87,6 +87,7 @@ JANUARY = {"nodes": "dates", "period": ("2024-01-01", "2024-02-01")}
 DATES = ("2024-01-01", "2024-01-02", "2024-01-10", "2024-01-12")
 MERGED = "outage(s) of nodes that were down already, merged into the outage under way"
 NO_END = "outage(s) without an end,"
+TO_THE_END = "taken to last to the end of the observation: their repairs are not fitted"
 GOOD = {
     "unsorted, open and twice": Small(
         "node,start,end,cause\nb,30,31.5,disk\na,2,4,\n\nb,30,31.5,disk\nc,40,,power\na,3,3,fan\n",
@@ -95,7 +96,7 @@ GOOD = {
          "ended": [True, True, False], "cause": ["", "disk", "power"], "n_nodes": 5,
          "window_h": 38, "node_names": ["a", "b", "c"]},
         ("no whole period given: the log's own first start or last instant bounds it",
-         f"1 {NO_END} still under way at the end of the observation", f"2 {MERGED}"),
+         f"1 {NO_END} {TO_THE_END}", f"2 {MERGED}"),
     ),
     "other names of columns, and a period": Small(
         "t0,host,t1\n5,a,9\n20,b,21\n30,a,31\n50,c,51\n",
@@ -253,15 +254,21 @@ GOOD = {
          "1 event(s) left out whose state is no failure (IDLE+PLANNED)"),
     ),
     "a job on several nodes that names the failed one": Small(
-        SACCT % "gpu4", {}, {"node_names": ["gpu4"]}
+        SACCT % "gpu4", {}, {"node": [3], "placed": [True], "n_nodes": 9}
+    ),
+    "a job on several nodes that names none": Small(
+        SACCT % "" + "2|NODE_FAIL|2024-05-01T09:00:00|gpu[1-9]|\n", {},
+        {"n_outages": 2, "placed": [False, False], "n_nodes": 9, "start_h": [0, 9]},
+        ("2 failure(s) of jobs on several nodes: the one that failed is not known",),
     ),
     "events of Kubernetes without a partner": Small(
         of_kubernetes(), {},
         {"node_names": ["a", "b", "c"], "start_h": [0, 2, 3], "end_h": [1, 2, 3],
          "ended": [True, True, False], "cause": ["NodeNotReady", "Rebooted", "NodeNotReady"]},
         ("1 Ready event(s) of nodes that were ready already left out",
-         "2 NotReady event(s) of nodes that were not ready already left out",
-         "3 repetition(s) of merged events left out: their instants are not kept",
+         "1 NotReady event(s) of nodes that were not ready already left out",
+         "4 failure(s) by the number in events that Kubernetes merged; their instants are not "
+         "known",
          "1 event(s) Starting left out: the node goes on"),
     ),
     "Xids of every kind of kernel log": Small(
@@ -389,7 +396,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     ('{"kind": "List", "items": []}\n', {}, ": ", "holds no event of a node that is not ready"),
     ('{"status": "error", "error": "too many points"}\n', {}, ":1: ", "of Prometheus: too many"),
     ("2024-01-01T06:00:01+02:00 b kernel: something else\n", {}, ": ", "no Xid at all"),
-    (SACCT % "", {}, ": ", "holds no failure of a node"),
+    (SACCT.replace("gpu[1-9]", "None assigned") % "", {}, ": ", "holds no failure of a node"),
     (f"Mar  1 10:00:00 a kernel: {GONE}\n", {}, ":1: ", "names no year: --period says it"),
     *(
         (f"{first} 10:00:00 a kernel: {GONE}\n{then} 10:00:00 a kernel: {GONE}\n",

@@ -50,8 +50,10 @@ def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
     begun = events[key].merge(rows[[*key, "at_h"]], "left", key)["at_h"].to_numpy(float)
     early = events["ends"].to_numpy(bool) & ~(begun <= events["at_h"].to_numpy())
     no_row_where(early, events, log, "event_type", "a fault ends that did not begin")
+    counted = Counted({("merged", "event(s) that end a fault"): len(events) - len(rows)})
     return Log(
-        rows.rename(columns={"node_id": "node", "at_h": "start"}), Counted(), points=False,
+        rows.rename(columns={"node_id": "node", "at_h": "start"}).assign(open=True), counted,
+        points=False, n_read=len(events),
         times=Times(np.zeros(0), since_1970=False, unit="d"), records_alone=True,
         watched=(0.0, float(events["at_h"].max())),
         evidence={"begins": "the zero of the file's times"},

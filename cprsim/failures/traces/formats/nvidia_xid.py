@@ -140,7 +140,11 @@ def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[s
 
 FORMAT = LogFormat(
     options=frozenset({"--period", "--tz", "--repair"}),
-    looks_like=lambda head: "lines of a kernel's log" if any(mark in head for mark in MARKS) or BEGINS.match(head) else "",
+    looks_like=lambda head: (
+        "lines of a kernel's log"
+        if any(mark in head for mark in MARKS) or BEGINS.match(head)
+        else ""
+    ),
     read=read_nvidia_xid,
     order=25,
 )

@@ -27,12 +27,13 @@ def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
     counted = Counted()
     table = bar_table(log, NEEDED, COMMAND, "reason")
     of_nodes = table["nodename"] != ""
-    counted["dropped", "event(s) of the whole cluster left out"] = int((~of_nodes).sum())
+    n_read = len(table)
+    counted["read_as", "event(s) of the whole cluster left out"] = int((~of_nodes).sum())
     table = table[of_nodes].assign(state=table["state"].str.upper())
     failed = table["state"].str.contains(FAILED)
     for name, n in table["state"][~failed].value_counts().items():
         counted[
-            "dropped", f"event(s) left out whose state is no failure ({str(name) or 'none'})"
+            "read_as", f"event(s) left out whose state is no failure ({str(name) or 'none'})"
         ] = int(n)
     table = table[failed]
     if table.empty:
@@ -45,10 +46,11 @@ def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
         "node": node_lists(table["nodename"], log),
         "start": local_hours(table["timestart"], log, spec, required=True),
         "end": local_hours(table["timeend"], log, spec),
-        "cause": cause,
+        "cause": cause, "open": True,
     }).explode("node")  # fmt: skip
+    n_read += len(rows) - len(table)
     rows = joined(rows, 0, "event(s) go on from the one before, part of its outage", counted)
-    return Log(rows, counted, points=False)
+    return Log(rows, counted, points=False, n_read=n_read)
 
 
 FORMAT = LogFormat(
