@@ -446,9 +446,7 @@ def spread(outages: Outages, over_h: float) -> Outages:
     end_h = np.minimum(moved.end_h, next_failure_h(moved.node, moved.start_h))
     words = f"outage(s) spread over {over_h:g} h, as begins are known to that alone"
     note = Note("assumed", int((later_h > 0).sum()), words)
-    return replace(
-        moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note)
-    ).merged()
+    return replace(moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note))
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:

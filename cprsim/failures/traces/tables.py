@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from shlex import quote
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -96,7 +97,9 @@ def read_table(
     if times is None or found is None:
         raise trace_error(path, None, "holds no row with a node")
     all_rows, points = _joined(read), not has_end and not found
+    looks = dict[str, Any]()
     if "state" in all_rows:
+        looks = _looks(all_rows, known_to_h)
         all_rows = _of_states(all_rows, found["state"], path, counted)
     notes = [Note("read_as", None, how_read(spec.names, found, has_end, said))]
     if unread:
@@ -107,11 +110,10 @@ def read_table(
     if times.unit and spec.time_unit is None:
         words = f"times taken as {times.unit} since 1970, as no unit was given"
         notes.insert(0, Note("inferred", None, words))
-    lives = None
     if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
-        lives = dates_of(rows, path, times, spec, "{value} has other dates in another row")
+        looks["dates"] = dates_of(rows, path, times, spec, "{value} has other dates in another row")
     return Log(
-        all_rows, counted, points, times, notes=tuple(notes), dates=lives, resolution_h=known_to_h
+        all_rows, counted, points, times, notes=tuple(notes), resolution_h=known_to_h, **looks
     )
 
 
@@ -127,7 +129,7 @@ def _without_ignored(
             table = table.drop(columns=name)
             continue
         out = table[name].map(plain).isin([plain(word) for word in words.split(",")])
-        counted["dropped", f"row(s) left out by --ignore {one_line(text)}"] += int(out.sum())
+        counted["read_as", f"row(s) left out by --ignore {one_line(text)}"] += int(out.sum())
         table = table[~out]
     return table
 
@@ -154,6 +156,27 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     joined_rows = pd.concat(frames)
     frames.clear()  # so that each column is in memory once
     return joined_rows.assign(**texts)
+
+
+def _looks(rows: pd.DataFrame, known_to_h: float) -> dict[str, Any]:
+    """Who was watched, and when, by a log that says again and again that nodes are up."""
+    rows = rows[["node", "start", "state"]].sort_values(["node", "start"], kind="stable")
+    before = rows.shift()
+    again = (rows["node"].astype(object) == before["node"].astype(object)).to_numpy()
+    still_up = again & (rows["state"] == END).to_numpy() & (before["state"] == END).to_numpy()
+    changes = again & (rows["state"] != before["state"]).to_numpy()
+    if still_up.sum() <= changes.sum():
+        return {}
+    stays = rows.groupby("node", observed=True)["start"].agg(entry="min", exit="max").reset_index()
+    stays = stays.assign(node=stays["node"].astype(object), installed=np.nan)
+    step_h = float((rows["start"] - before["start"])[again].median())
+    stays["exit"] += known_to_h  # a day is looked at until its end
+    return {
+        "nodes": frozenset(stays["node"]), "dates": stays, "step_h": step_h,
+        "watched": (float(stays["entry"].min()), float(stays["exit"].max())),
+        "evidence": {"n_nodes": "the nodes that it has rows of", "begins": "its first row",
+                     "ends": "its last row"},
+    }  # fmt: skip
 
 
 def _of_states(
@@ -183,7 +206,7 @@ def _of_states(
     if not has_end:
         n_more = len(rows) - n_other - len(begin)
         counted["read_as", "row(s) that say that a node is up, or down still"] += n_more
-        return rows.iloc[begin].assign(end=until_h)
+        return rows.iloc[begin].assign(end=until_h, open=True)
     next_h = np.full(len(rows), np.nan)
     next_h[begin] = until_h
     down = rows.assign(end=np.where(np.isnan(end_h), next_h, end_h))[is_down]
@@ -223,13 +246,13 @@ def _ends_h(
     if "end" not in rows:
         return np.full(len(rows), np.nan)
     none = rows["end"].str.strip().str.lower().isin(NO_END)
-    counted["read_as", "end(s) such as NULL or - taken for none"] += int(none.sum())
+    counted["assumed", "end(s) such as NULL or - taken for none"] += int(none.sum())
     ends = _times(rows["end"].mask(none), spec, path, like, counted)
     end_h = ends.hours
     never = like.dated & (end_h >= NEVER_H)
-    counted["read_as", "end(s) in the year 9999 taken for none"] += int(never.sum())
+    counted["assumed", "end(s) in the year 9999 taken for none"] += int(never.sum())
     zero = like.since_1970 & (end_h <= ZERO_H)
-    counted["read_as", "end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(
+    counted["assumed", "end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(
         zero.sum()
     )
     if ends.later_h is not None:  # an end in the second of two hours, as its start is later
