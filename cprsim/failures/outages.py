@@ -19,11 +19,7 @@ ROUNDING_H = 1e-9  # 4 us: what a start and a length since 1970, added up, may b
 Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]
 Counted = Counter[tuple[Kind, str]]
 """How often a reader had to decide something: by kind and words."""
-OF_ROWS = (
-    "dropped",
-    "merged",
-    "no_failure",
-)  # kinds of notes whose number is one of rows of the log
+OF_ROWS = ("dropped", "merged", "no_failure")  # kinds of notes that count rows of the log
 
 
 class Note(NamedTuple):
@@ -427,6 +423,26 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     n_merged = moved.n_outages - together.n_outages
     same = Note("merged", n_merged, "of these on a node that failed already: one failure of it")
     return replace(together, notes=(*moved.notes, *([same] if n_merged else [])))
+
+
+def spread(outages: Outages, over_h: float) -> Outages:
+    """Outages that begin at one instant, which is only known to a day or a month, spread over it.
+
+    In equal parts, and no further than until their node leaves; lengths stay.
+    """
+    _, group, n = np.unique(outages.start_h, return_inverse=True, return_counts=True)
+    place = np.arange(len(group)) - (np.cumsum(n) - n)[group]  # they are sorted by start
+    later_h = over_h * place / n[group]
+    leaves_h = outages.window_h if outages.lives is None else outages.lives[2][outages.node]
+    later_h = np.where(outages.start_h + later_h < leaves_h, later_h, 0.0)
+    moved = replace(
+        outages, start_h=outages.start_h + later_h,
+        end_h=np.where(outages.ended, outages.end_h + later_h, outages.end_h),
+    ).in_order()  # fmt: skip
+    end_h = np.minimum(moved.end_h, next_failure_h(moved.node, moved.start_h))
+    words = f"outage(s) spread over {over_h:g} h, as begins are known to that alone"
+    note = Note("assumed", int((later_h > 0).sum()), words)
+    return replace(moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note))
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:

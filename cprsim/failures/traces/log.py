@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -24,9 +24,11 @@ from cprsim.failures.outages import (
     n_rows,
     notes_of,
     outages_of,
+    spread,
     with_lives,
 )
 from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.names import spellings
 from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import A_LOG, TABLE_OPTIONS, LogSpec
@@ -63,6 +65,7 @@ class Log:
     undated: tuple[Undated, ...] = ()  # [h of the file's clock]; not among the rows
     step_h: float = 0.0  # between looks at the nodes
     evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
+    resolution_h: float = 0.0  # what begins are only known to, if that is a day or more
     records_alone: bool = False  # what was watched is not known: no period is longer than the file
 
 
@@ -83,6 +86,10 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
     if spec.nodes_file is not None:
         dates, notes = read_nodes(spec.nodes_file, log.times, spec)
         log = replace(log, notes=(*log.notes, *notes))
+    log, same = _of_one_name_each(log, () if dates is None else dates["node"])
+    if dates is not None and same:
+        of_each = dates.assign(node=dates["node"].replace(same)).groupby("node", as_index=False)
+        dates = of_each.agg({"installed": "min", "entry": "min", "exit": "max"})
     if spec.has_dates and dates is None:
         raise ParameterError("--nodes dates: the log has no column installed, entry or exit")
     of = f"the nodes' own dates ({spec.nodes_file or '--nodes dates'})"
@@ -106,11 +113,23 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
     if spec.cause is not None or spec.not_cause is not None:
         outages = outages.choosing(spec.cause or "", spec.not_cause)
     if spec.node is not None:
-        outages = outages.of_node(spec.node)
+        outages = outages.of_node(same.get(spec.node, spec.node))
         facts["n_nodes"] = "given", "--node"
     if within_h := spec.hours("together"):
         outages = brought_together(outages, within_h)
+    elif log.resolution_h:
+        outages = spread(outages, log.resolution_h)
     return replace(outages, facts=facts)
+
+
+def _of_one_name_each(log: Log, more: Iterable[str]) -> tuple[Log, dict[str, str]]:
+    """The log with one name for each node, and this by each other spelling, also of `more`."""
+    same = spellings(log.rows, {*log.nodes, *more}, log.counted)
+    if not same:
+        return log, same
+    rows = log.rows.assign(node=log.rows["node"].astype(object).replace(same))
+    names = frozenset(same.get(name, name) for name in log.nodes)
+    return replace(log, rows=rows, nodes=names), same
 
 
 def _watched_by(dates: pd.DataFrame, log: Log, of: str) -> Log:

@@ -51,7 +51,7 @@ def one_node_each(
     several = cells.isin([cell for cell, nodes in lists.items() if nodes != [cell]])
     if not several.any():
         return table
-    counted["read_as", "row(s) that name several nodes, an outage of each"] += int(several.sum())
+    counted["assumed", "row(s) that name several nodes, an outage of each"] += int(several.sum())
     return table.assign(
         **{column: cells.where(~several, cells.map(lists))}  # a list where there are several
     ).explode(column)
@@ -130,7 +130,7 @@ def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict
             shown.append(text)
             result |= dict.fromkeys(forms[1:], forms[0])
     ways = {
-        ("read_as", "node(s) of several spellings taken as one each"): shown,
+        ("assumed", "node(s) of several spellings taken as one each"): shown,
         ("assumed", "name(s) of several spellings taken as different nodes, as they are down at "
          "one time for different reasons"): apart,
     }  # fmt: skip

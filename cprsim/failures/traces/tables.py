@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from shlex import quote
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ from cprsim.failures.traces.names import LEFT_OUT, one_node_each, spellings
 from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
 from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, LogSpec
-from cprsim.failures.traces.times import Times, read_lengths, read_times
+from cprsim.failures.traces.times import Times, read_lengths, read_times, resolution_h
 from cprsim.records import Floats, Ints
 
 OPTIONAL = {"end", "cause"}
@@ -62,7 +63,8 @@ def read_table(
     node = names.get("node", "node")
     times: Times | None = None
     found: dict[str, str] | None = None
-    has_end, said, unread, jobs, n_read = False, dict[str, int](), list[str](), None, 0
+    has_end, said, unread, jobs = False, dict[str, int](), list[str](), None
+    known_to_h, n_read = 0.0, 0
     for piece in pieces(path):
         table = _with_node(_without_ignored(piece, spec, path, counted), node, spec)
         if found is None:
@@ -86,6 +88,9 @@ def read_table(
         if rows.empty:
             continue
         start = _times(rows["start"], spec, path, times, counted)
+        if start.dated:
+            is_known_to = resolution_h(rows["start"], spec.date_format)
+            known_to_h = is_known_to if times is None else min(known_to_h, is_known_to)
         times = times or Times(start.hours[:0], start.since_1970, start.unit, start.zone)
         cause = rows["cause"].fillna("") if "cause" in rows else [""] * len(rows)
         frame = pd.DataFrame({
@@ -117,7 +122,9 @@ def read_table(
         why = "row with a node" if jobs is None else "job in the state NODE_FAIL"
         raise trace_error(path, None, f"holds no {why}")
     all_rows, points = _joined(read), jobs is not None or (not has_end and not found)
+    looks = dict[str, Any]()
     if "state" in all_rows:
+        looks = _looks(all_rows, known_to_h)
         all_rows = _of_states(all_rows, found["state"], path, counted)
     notes = [
         how_jobs_are_read(jobs)
@@ -132,10 +139,12 @@ def read_table(
     if times.unit and spec.time_unit is None:
         words = f"times taken as {times.unit} since 1970, as no unit was given"
         notes.insert(0, Note("inferred", None, words))
-    lives = None
     if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
-        lives = dates_of(rows, path, times, spec, "{value} has other dates in another row")
-    return Log(all_rows, counted, points, times, notes=tuple(notes), n_read=n_read, dates=lives)
+        looks["dates"] = dates_of(rows, path, times, spec, "{value} has other dates in another row")
+    return Log(
+        all_rows, counted, points, times, notes=tuple(notes), n_read=n_read,
+        resolution_h=known_to_h, **looks,
+    )  # fmt: skip
 
 
 def _with_lengths(
@@ -163,7 +172,7 @@ def _without_ignored(
             table = table.drop(columns=name)
             continue
         out = table[name].map(plain).isin([plain(word) for word in words.split(",")])
-        counted["dropped", f"row(s) left out by --ignore {one_line(text)}"] += int(out.sum())
+        counted["no_failure", f"row(s) left out by --ignore {one_line(text)}"] += int(out.sum())
         table = table[~out]
     return table
 
@@ -190,6 +199,27 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     joined_rows = pd.concat(frames)
     frames.clear()  # so that each column is in memory once
     return joined_rows.assign(**texts)
+
+
+def _looks(rows: pd.DataFrame, known_to_h: float) -> dict[str, Any]:
+    """Who was watched, and when, by a log that says again and again that nodes are up."""
+    rows = rows[["node", "start", "state"]].sort_values(["node", "start"], kind="stable")
+    before = rows.shift()
+    again = (rows["node"].astype(object) == before["node"].astype(object)).to_numpy()
+    still_up = again & (rows["state"] == END).to_numpy() & (before["state"] == END).to_numpy()
+    changes = again & (rows["state"] != before["state"]).to_numpy()
+    if still_up.sum() <= changes.sum():
+        return {}
+    stays = rows.groupby("node", observed=True)["start"].agg(entry="min", exit="max").reset_index()
+    stays = stays.assign(node=stays["node"].astype(object), installed=np.nan)
+    step_h = float((rows["start"] - before["start"])[again].median())
+    stays["exit"] += known_to_h  # a day is looked at until its end
+    return {
+        "nodes": frozenset(stays["node"]), "dates": stays, "step_h": step_h,
+        "watched": (float(stays["entry"].min()), float(stays["exit"].max())),
+        "evidence": {"n_nodes": "the nodes that it has rows of", "begins": "its first row",
+                     "ends": "its last row"},
+    }  # fmt: skip
 
 
 def _of_states(
@@ -259,13 +289,13 @@ def _ends_h(
     if "end" not in rows:
         return np.full(len(rows), np.nan)
     none = rows["end"].str.strip().str.lower().isin(NO_END)
-    counted["read_as", "end(s) such as NULL or - taken for none"] += int(none.sum())
+    counted["assumed", "end(s) such as NULL or - taken for none"] += int(none.sum())
     ends = _times(rows["end"].mask(none), spec, path, like, counted)
     end_h = ends.hours
     never = like.dated & (end_h >= NEVER_H)
-    counted["read_as", "end(s) in the year 9999 taken for none"] += int(never.sum())
+    counted["assumed", "end(s) in the year 9999 taken for none"] += int(never.sum())
     zero = like.since_1970 & (end_h <= ZERO_H)
-    counted["read_as", "end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(
+    counted["assumed", "end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(
         zero.sum()
     )
     if ends.later_h is not None:  # an end in the second of two hours, as its start is later

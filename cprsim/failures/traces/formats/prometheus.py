@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC
 from os import PathLike
 from typing import Any
@@ -20,6 +21,7 @@ from cprsim.failures.traces.times import EARLIEST_S, LATEST_S, Times
 
 LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
 PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 READY = 'kube_node_status_condition{condition="Ready",status="true"}'
 NO_NUMBER = "sample(s) that are no number left out"
 EVIDENCE = {
@@ -29,21 +31,33 @@ EVIDENCE = {
 }
 
 
+GOOD = re.compile("(?:.*[_:])?up|kube_node_status_condition|probe_success")  # 1 is good
+ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
+
+
 def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages from the samples of ``up``, or of `READY`: from the first 0 to the next 1.
+
+    Of another metric, ``--down`` names the values that are bad.
 
     Every host of a series is a node, watched from its first sample to its last. What is shorter
     than the query's step is not seen, and of holes in the samples nothing is known.
     """
     counted = Counted()
+    if wrong := [word for word in spec.down_words if not NUMBER.fullmatch(word)]:
+        raise trace_error(log, None, f"{wrong[0]!r} is no value of a metric", "down")
     series = [
-        _samples(entry, f"data.result[{number}]", log)
+        _samples(entry, f"data.result[{number}]", log, spec.down_words)
         for _, answer in items(log)
         for number, entry in enumerate(_result(answer, log))
     ]
     samples = pd.concat(series) if series else pd.DataFrame()
     if samples.empty:
         message = "the query's answer has no series with a sample"
+        raise trace_error(log, None, message, "data.result")
+    is_open = samples.pop("nameless") & (samples["up"] == 0)
+    if 2 * is_open.sum() > len(samples) and not spec.down:
+        message = f"the metric has no name, and most samples are 0: {ASK}"
         raise trace_error(log, None, message, "data.result")
     counted["dropped", NO_NUMBER] = int(samples["up"].isna().sum())
     samples = samples.dropna(subset="up").sort_values(["node", "start"], kind="stable")
@@ -102,33 +116,44 @@ def _result(answer: Any, log: PathLike[str]) -> list[Any]:
     raise trace_error(log, 1, message, "data.resultType")
 
 
-def _samples(entry: Any, where: str, log: PathLike[str]) -> pd.DataFrame:
+def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) -> pd.DataFrame:
     """The samples of one series: node, start [h], up (1, 0, or NaN for no number)."""
     match entry:
         case {"metric": dict(labels), "values": list(values)}:
             pass
         case _:
             raise trace_error(log, None, "is no series with `metric` and `values`", where)
-    if labels.get("condition", "Ready") != "Ready" or labels.get("status", "true") != "true":
+    is_ready = (labels.get("condition", "Ready"), labels.get("status", "true")) == ("Ready", "true")
+    if not (down or is_ready):
         message = f"is 1 where a node is down, or says something else: query {READY}"
         raise trace_error(log, None, message, f"{where}.metric")
+    metric = str(labels.get("__name__", "up"))
+    if not (down or GOOD.fullmatch(metric)):
+        message = f"it is not known which values of `{one_line(metric)}` are bad: {ASK}"
+        raise trace_error(log, None, f"{message}, or query `up`", f"{where}.metric")
     label = next((str(labels[key]) for key in LABELS if key in labels), None)
     if label is None:
         message = f"the series names no node; known labels are {', '.join(LABELS)}"
         raise trace_error(log, None, message, f"{where}.metric")
     for number, sample in enumerate(values):
         match sample:
-            case [int() | float() as at_s, "0" | "1" | "NaN"] if EARLIEST_S <= at_s <= LATEST_S:
+            case [int() | float() as at_s, str() as value] if EARLIEST_S <= at_s <= LATEST_S and (
+                value in ("0", "1", "NaN") or (down and NUMBER.fullmatch(value))
+            ):
                 continue
         message = f'`{one_line(str(sample))}` is no sample of `up` such as [1714570200, "1"]'
         raise trace_error(log, None, message, f"{where}.values[{number}]")
     node = PORT.sub(r"\1", label) if PORT.fullmatch(label) else label
     samples = pd.DataFrame(values, columns=["start", "up"])
-    return samples.assign(node=node, start=samples["start"] / 3600, up=samples["up"].astype(float))
+    up = samples["up"].astype(float)
+    if down:
+        up = (~up.isin([float(word) for word in down])).astype(float).where(up.notna())
+    nameless = not labels.keys() & {"__name__", "condition"}
+    return samples.assign(node=node, start=samples["start"] / 3600, up=up, nameless=nameless)
 
 
 FORMAT = LogFormat(
-    options=frozenset({"--period", "--repair"}),
+    options=frozenset({"--period", "--repair", "--down"}),
     looks_like=lambda head: (
         "the answer of Prometheus to a query"
         if re.match(r'\{.*"status".*"(?:resultType|error)"', head, re.DOTALL)
