@@ -82,10 +82,10 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     idle = (state == BEGIN) & ~np.isin(np.arange(len(state)), begins)
     again = idle & (changes["n"] > 1).to_numpy(bool)
     n_ends = int(np.isfinite(end_h).sum())
-    counted["merged", "NotReady event(s) of nodes that were not ready already left out"] = int(
+    counted["merged", "event(s) of nodes that were not ready, or removed, already"] = int(
         (idle & ~again).sum()
     )
-    counted["no_failure", "Ready event(s) of nodes that were ready already left out"] = (
+    counted["no_failure", "Ready event(s) of nodes that were ready already"] = (
         int((state == END).sum()) - n_ends
     )
     counted["merged", "Ready event(s) that end an outage"] = n_ends
@@ -101,7 +101,7 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     undated = _undated(changes[(state != END) & ~removed], rows, n_more)
     n_undated = sum(failures.n for failures in undated)
     counted["assumed", UNDATED] = n_undated
-    counted["merged", "repetition(s) of merged events: ends, or of failures that count already"] = (
+    counted["merged", "repetition(s) of merged events that are no failures of their own"] = (
         n_more - n_undated
     )
     return Log(rows, counted, points=False, times=times, n_read=n_read - n_undated, undated=undated)
