@@ -115,7 +115,8 @@ def _occurrences(events: pd.DataFrame, log: PathLike[str]) -> tuple[pd.DataFrame
     node, line = _first(events, NAME), np.arange(len(events)).astype(str).astype(object)
     no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
     events = events.assign(
-        node=node, key=_first(events.assign(line=line), ("metadata.uid", "metadata.name", "line")),
+        node=node, key=_first(events.assign(line=line), ("metadata.uid", "metadata.name", "line"))
+        + "|" + node + "|" + events["cause"],
         source=_first(events.assign(none=""), (*SOURCES, "none")), line=line, n=1.0,
     )  # fmt: skip
     for name in COUNTS:
@@ -161,8 +162,8 @@ def _undated(failures: pd.DataFrame, rows: pd.DataFrame, most: int) -> tuple[Und
         n_dated = int(((rows["node"] == node) & (rows["n"] > 1) & ~rows["planned"]).sum())
         n = min(int(told.max()) - n_dated, most)
         if n > 0:
-            start_h, cause = changes["start"], str(told.index[int(told.argmax())][0])
-            found.append(Undated(str(node), cause, float(start_h.min()), float(start_h.max()), n))
+            start_h = changes["start"]
+            found.append(Undated(str(node), float(start_h.min()), float(start_h.max()), n))
             most -= n
     return tuple(found)
 
