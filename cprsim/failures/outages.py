@@ -16,10 +16,14 @@ from cprsim.records import Bools, Floats, Ints
 
 ROUNDING_H = 1e-9  # 4 us: what a start and a length since 1970, added up, may be off
 
-Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as"]
+Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]
 Counted = Counter[tuple[Kind, str]]
 """How often a reader had to decide something: by kind and words."""
-OF_ROWS = ("dropped", "merged", "read_as")  # kinds of notes whose number is one of rows of the log
+OF_ROWS = (
+    "dropped",
+    "merged",
+    "no_failure",
+)  # kinds of notes whose number is one of rows of the log
 
 
 class Note(NamedTuple):
@@ -176,12 +180,7 @@ class Outages:
     @property
     def dropped(self) -> list[str]:
         """The notes that say what of the log does not count: left out, not read, or merged."""
-        kinds = ("dropped", "merged")
-        return [
-            str(note)
-            for note in self.notes
-            if note.kind in kinds or (note.kind == "read_as" and note.n is not None)
-        ]
+        return [str(note) for note in self.notes if note.kind in OF_ROWS]
 
     @property
     def balance(self) -> dict[str, int]:
@@ -192,7 +191,8 @@ class Outages:
         became = {
             "outages": self.n_outages + self.n_undated,
             "merged": n_rows(self.notes, "merged"),
-            "left_out": n_rows(self.notes, "dropped", "read_as"),
+            "no_failures": n_rows(self.notes, "no_failure"),
+            "left_out": n_rows(self.notes, "dropped"),
         }
         if sum(became.values()) != self.n_read:
             raise RuntimeError(f"{self.n_read} rows were read, which became {became}")
@@ -243,7 +243,7 @@ class Outages:
             undated=undated,
             notes=(
                 *self.notes,
-                *([Note("read_as", n_others, "of other nodes")] if n_others else []),
+                *([Note("no_failure", n_others, "of other nodes")] if n_others else []),
             ),
         )
 
@@ -264,7 +264,7 @@ class Outages:
         )
         notes = self.notes
         if n_others := self.n_undated - sum(failures.n for failures in undated):
-            notes = (*notes, Note("read_as", n_others, "of other causes, without instants"))
+            notes = (*notes, Note("no_failure", n_others, "of other causes, without instants"))
         codes = np.unique(self.cause_code).tolist()
         causes = ", ".join(sorted({self.cause_names[code] for code in codes} - {""})[:12]) or "none"
         if but is not None and not any(out[code] for code in codes):

@@ -95,8 +95,10 @@ class Fitted:
     @property
     def worst_nodes(self) -> dict[str, int]:
         """The nodes that fail most, with their failures; nothing where the log names no two."""
-        names, worst = self.outages.node_names, Counter(self._node).most_common(N_WORST)
-        return {names[node]: n for node, n in worst} if len(names) > 1 else {}
+        names = self.outages.node_names
+        n_each = Counter(names[node] for node in self._node if node < len(names))
+        n_each.update({failures.node: failures.n for failures in self.outages.undated})
+        return dict(n_each.most_common(N_WORST)) if len(names) > 1 else {}
 
     @property
     def differ(self) -> bool:
@@ -157,10 +159,15 @@ class Fitted:
     def balance(self) -> str:
         """Rows read, and what they became, by reason."""
         n_read, *became = self.outages.balance.values()
-        reasons = "", _reasons(self.outages, "merged"), _reasons(self.outages, "dropped", "read_as")
+        kinds = {
+            "outages": "",
+            "merged": "merged",
+            "no failures": "no_failure",
+            "left out": "dropped",
+        }
         parts = [
-            f"{n:,} {name}" + (f" ({why})" if why else "")
-            for n, name, why in zip(became, ("outages", "merged", "left out"), reasons, strict=True)
+            f"{n:,} {name}" + (f" ({why})" if (why := _reasons(self.outages, kind)) else "")
+            for n, (name, kind) in zip(became, kinds.items(), strict=True)
             if n
         ]
         return f"{n_read:,} rows read = {' + '.join(parts)}."
@@ -191,14 +198,27 @@ class Fitted:
         if guessed:
             listed = " and ".join(filter(None, (", ".join(guessed[:-1]), guessed[-1])))
             verdict += f" The log does not say {listed}: that is inferred from its failures alone."
+        unfitted = [
+            f"{of.name} are not fitted: {of.why_not}"
+            for of in self.subjects
+            if of.why_not and of.why_not == _why_not_fitted(of.name, self.outages)
+        ]
+        verdict = " ".join([verdict, *sentences(unfitted)])
         worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())
         most = (
             [f"The worst nodes by count: {worst} of {self.n_failures} failures."] if worst else []
         )
         said = self.outages.dropped
         unread = [str(note) for note in self.outages.notes if note.kind == "dropped" and not note.n]
-        further_warnings = [warning for warning in self.warnings if warning not in said]
-        return [verdict, self.balance, *sentences(unread), *most, *sentences(further_warnings)]
+        how = [str(note) for note in self.outages.notes if note.kind == "read_as"][-1:]
+        further_warnings = [one for one in self.warnings if one not in (*said, *how)]
+        return [
+            verdict,
+            " ".join([*sentences(how), self.balance]),
+            *sentences(unread),
+            *most,
+            *sentences(further_warnings),
+        ]
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -283,9 +303,9 @@ def fit_failures(
     )  # fmt: skip
 
 
-def _reasons(outages: Outages, *kinds: str) -> str:
+def _reasons(outages: Outages, kind: str) -> str:
     """Notes that count rows, the largest first."""
-    notes = [note for note in outages.notes if note.kind in kinds and note.n]
+    notes = [note for note in outages.notes if note.kind == kind and note.n]
     notes.sort(key=lambda note: -(note.n or 0))
     more = len(notes) - MOST_REASONS
     return "; ".join(map(str, notes[:MOST_REASONS])) + (
@@ -326,7 +346,7 @@ def _no_longer_than(window_h: float, ranking: Ranking) -> Ranking:
 
 def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages) -> Subject:
     ranking, why_not = None, _why_not_fitted(name, outages)
-    if why_not:
+    if why_not and lifetimes.n_observed > 0:
         return Subject(name=name, lifetimes=lifetimes, ranking=None, why_not=why_not)
     try:
         ranking = rank(lifetimes, n_bootstrap=n_bootstrap)

@@ -385,6 +385,7 @@ def test_each_form_of_the_log_holds_the_known_outages(tmp_path: Path, name: str)
         end_h, within_h = log.start_h[order], 1 / 60
     np.testing.assert_allclose(log.end_h[order], end_h, rtol=0, atol=within_h)
     assert (log.ended == (not form.points)).all()
+    assert log.balance["outages"] == len(known)  # which raises where rows are unaccounted for
     for note in form.notes:
         assert note in "\n".join(map(str, log.notes))
 

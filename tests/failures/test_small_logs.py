@@ -309,6 +309,7 @@ def test_a_small_log_holds_what_it_says(tmp_path: Path, name: str) -> None:
             assert found == right, attribute
         else:
             np.testing.assert_allclose(found, right, rtol=0, atol=1e-7, err_msg=attribute)
+    assert log.balance["outages"] == log.n_outages + log.n_undated
     assert set(small.notes) <= set(map(str, log.notes))
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from cprsim.errors import one_line
 from cprsim.failures.outages import ROUNDING_H, Counted, Note
 from cprsim.failures.traces.columns import (
+    LENGTH,
     ends_of,
     how_read,
     meanings,
@@ -22,8 +23,15 @@ from cprsim.failures.traces.columns import (
     unit_of,
 )
 from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.job_tables import (
+    NUMBER,
+    at_their_ends,
+    how_jobs_are_read,
+    lost_jobs,
+    states_of_jobs,
+)
 from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, joined, paired
-from cprsim.failures.traces.names import one_node_each, spellings
+from cprsim.failures.traces.names import LEFT_OUT, one_node_each, spellings
 from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
 from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, LogSpec
@@ -56,18 +64,26 @@ def read_table(
     times: Times | None = None
     found: dict[str, str] | None = None
     has_end, said, unread, known_to_h = False, dict[str, int](), list[str](), 0.0
+    jobs, n_read = None, 0
     for piece in pieces(path):
         table = _with_node(_without_ignored(piece, spec, path, counted), node, spec)
         if found is None:
-            found = ends_of(table, names, spec)
+            found, jobs = ends_of(table, names, spec), states_of_jobs(table)
+            found = {ours: one for ours, one in found.items() if one != jobs}
             has_end = names.get("end", "end") in table and "duration" not in found
         columns = {**names, **found}
+        if columns.get("state") == jobs:
+            columns.pop("state", None)
         state = columns.pop("state", None)  # which may be the column of causes too
         if spec.has_dates:
             dates.append(node_columns(table, spec, path))
         duration = ("duration",) if "duration" in columns else ()
         named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)  # are all there
+        if jobs is not None:
+            table = lost_jobs(table, jobs, counted)
+        n_read += len(piece) - len(table) - counted["dropped", LEFT_OUT]
         table = one_node_each(table, node, path, counted)
+        n_read += len(table) + counted["dropped", LEFT_OUT]
         rows = named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)
         if rows.empty:
             continue
@@ -90,18 +106,31 @@ def read_table(
             of_state = named_columns(table, {}, path, (state,), ())[state]
             frame = frame.assign(state=states(of_state, spec, path))
             said |= meanings(of_state, spec)
-        of_nodes = NODE_COLUMNS if spec.has_dates else ()
-        used = {*(spec.names.get(ours, ours) for ours in (*COLUMNS, *of_nodes)), *found.values()}
-        unread = not_read(table, frame, used, spec, path)
-        read.append(frame)
+        ours = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
+        used = {
+            *(spec.names.get(one, one) for one in ours),
+            *found.values(),
+            jobs or "node",
+            NUMBER,
+        }
+        lengths = ""
+        if has_end:
+            frame["end"], lengths = _with_lengths(frame, table, spec, path)
+        unread = [one for one in not_read(table, frame, used, spec, path) if one not in lengths]
+        read.append(frame if jobs is None else at_their_ends(frame, table, path, counted))
     if times is None or found is None:
-        raise trace_error(path, None, "holds no row with a node")
-    all_rows, points = _joined(read), not has_end and not found
+        why = "row with a node" if jobs is None else "job in the state NODE_FAIL"
+        raise trace_error(path, None, f"holds no {why}")
+    all_rows, points = _joined(read), jobs is not None or (not has_end and not found)
     looks = dict[str, Any]()
     if "state" in all_rows:
         looks = _looks(all_rows, known_to_h)
         all_rows = _of_states(all_rows, found["state"], path, counted)
-    notes = [Note("read_as", None, how_read(spec.names, found, has_end, said))]
+    notes = [
+        how_jobs_are_read(jobs)
+        if jobs is not None
+        else Note("read_as", None, how_read(spec.names, found, has_end, said))
+    ]
     if unread:
         more = f" and {len(unread) - MOST_SHOWN} more" if len(unread) > MOST_SHOWN else ""
         listed = ", ".join(unread[:MOST_SHOWN])
@@ -113,8 +142,22 @@ def read_table(
     if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
         looks["dates"] = dates_of(rows, path, times, spec, "{value} has other dates in another row")
     return Log(
-        all_rows, counted, points, times, notes=tuple(notes), resolution_h=known_to_h, **looks
-    )
+        all_rows, counted, points, times, notes=tuple(notes), n_read=n_read,
+        resolution_h=known_to_h, **looks,
+    )  # fmt: skip
+
+
+def _with_lengths(
+    frame: pd.DataFrame, table: pd.DataFrame, spec: LogSpec, path: PathLike[str]
+) -> tuple[Floats, str]:
+    """Ends [h], missing ones by a column of lengths; and that column, empty where none is read."""
+    end_h = frame["end"].to_numpy()
+    none, names = np.isnan(end_h), [str(one) for one in table if LENGTH.fullmatch(str(one).lower())]
+    if len(names) != 1 or not none.any() or table[names[0]][none].isna().all():
+        return end_h, ""
+    unit = unit_of(names[0]) or spec.time_unit
+    lasted_h = read_lengths(table[names[0]].where(none), unit, path)
+    return np.where(none, frame["start"].to_numpy() + lasted_h, end_h), one_line(names[0])
 
 
 def _without_ignored(
@@ -129,7 +172,7 @@ def _without_ignored(
             table = table.drop(columns=name)
             continue
         out = table[name].map(plain).isin([plain(word) for word in words.split(",")])
-        counted["read_as", f"row(s) left out by --ignore {one_line(text)}"] += int(out.sum())
+        counted["no_failure", f"row(s) left out by --ignore {one_line(text)}"] += int(out.sum())
         table = table[~out]
     return table
 
@@ -205,12 +248,12 @@ def _of_states(
     counted["dropped", "row(s) left out that say neither that a node is down nor up"] += n_other
     if not has_end:
         n_more = len(rows) - n_other - len(begin)
-        counted["read_as", "row(s) that say that a node is up, or down still"] += n_more
+        counted["merged", "row(s) that say that a node is up, or down still"] += n_more
         return rows.iloc[begin].assign(end=until_h, open=True)
     next_h = np.full(len(rows), np.nan)
     next_h[begin] = until_h
-    down = rows.assign(end=np.where(np.isnan(end_h), next_h, end_h))[is_down]
-    counted["read_as", "row(s) of nodes that are up"] += int((state == END).sum())
+    down = rows.assign(end=np.where(np.isnan(end_h), next_h, end_h), open=True)[is_down]
+    counted["no_failure", "row(s) of nodes that are up"] += int((state == END).sum())
     return joined(down, ROUNDING_H, "span(s) go on from the one before of their node", counted)
 
 

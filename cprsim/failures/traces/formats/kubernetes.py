@@ -59,12 +59,14 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     )
     reason, kind = _first(events, ("reason",)), _first(events, KIND)
     no_row_where(reason.isna().to_numpy(), reason, log, "reason", "is missing in this event")
-    counted["read_as", "event(s) left out that are not about a node"] = int((kind != "Node").sum())
+    counted["no_failure", "event(s) left out that are not about a node"] = int(
+        (kind != "Node").sum()
+    )
     text = reason.astype(str).str
     announces = text.contains(ANNOUNCES) & ~text.contains(GOES_ON)
     is_change = (kind == "Node") & (reason.isin(list(STATES)) | announces)
     for name, n in reason[(kind == "Node") & ~is_change].value_counts().items():
-        counted["read_as", f"event(s) {one_line(str(name))} left out: the node goes on"] = int(n)
+        counted["no_failure", f"event(s) {one_line(str(name))} left out: the node goes on"] = int(n)
     if not (is_change & reason.isin(FAILS)).any():
         raise trace_error(
             log, None,
@@ -83,14 +85,14 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     counted["merged", "NotReady event(s) of nodes that were not ready already left out"] = int(
         (idle & ~again).sum()
     )
-    counted["read_as", "Ready event(s) of nodes that were ready already left out"] = (
+    counted["no_failure", "Ready event(s) of nodes that were ready already left out"] = (
         int((state == END).sum()) - n_ends
     )
     counted["merged", "Ready event(s) that end an outage"] = n_ends
     down = _with_removals(changes.iloc[begins].assign(end=end_h), changes[removed])
     counted["assumed", PLANNED] = int(down["planned"].sum())
     instants = changes[(state == NEITHER) & ~removed]
-    counted["read_as", "event(s) that announce a removal"] = int((removed & ~removes).sum())
+    counted["no_failure", "event(s) that announce a removal"] = int((removed & ~removes).sum())
     rows = pd.concat([down, instants.assign(end=instants["start"], planned=False, open=False)])
     note = "outage(s) begin within a minute of the end of another of the same node: one failure"
     rows = joined(rows, REBOOT_H, note, counted)

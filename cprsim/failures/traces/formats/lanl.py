@@ -60,7 +60,7 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
     if table.empty:
         message = f"there is no system {spec.system}; there are {', '.join(map(str, systems))}"
         raise trace_error(log, None, message, "system")
-    counted["read_as", "record(s) of other systems"] = n_read - len(table)
+    counted["no_failure", "record(s) of other systems"] = n_read - len(table)
     keys = np.asarray(table["System"] * SYSTEM_FACTOR + table["nodenumz"], dtype=np.int64)
     unique, node = np.unique(keys, return_inverse=True)
     names = pd.Index([f"{key // SYSTEM_FACTOR}/{key % SYSTEM_FACTOR}" for key in unique.tolist()])

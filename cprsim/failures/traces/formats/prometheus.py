@@ -84,7 +84,7 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
         raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")
     step_s = round(step_h * 3600) if np.isfinite(step_h) else 0
     counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
-    counted["read_as", "sample(s) that begin no outage"] = len(samples) - len(begins)
+    counted["merged", "sample(s) that begin no outage"] = len(samples) - len(begins)
     rows = samples.iloc[begins].assign(end=end_h, cause="", open=True)
     rows = rows.set_axis([-1] * len(begins))
     watched, nodes = (float(start_h.min()), float(start_h.max())), frozenset(samples["node"])

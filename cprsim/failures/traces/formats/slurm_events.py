@@ -28,12 +28,12 @@ def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
     table = bar_table(log, NEEDED, COMMAND, "reason")
     of_nodes = table["nodename"] != ""
     n_read = len(table)
-    counted["read_as", "event(s) of the whole cluster left out"] = int((~of_nodes).sum())
+    counted["no_failure", "event(s) of the whole cluster left out"] = int((~of_nodes).sum())
     table = table[of_nodes].assign(state=table["state"].str.upper())
     failed = table["state"].str.contains(FAILED)
     for name, n in table["state"][~failed].value_counts().items():
         counted[
-            "read_as", f"event(s) left out whose state is no failure ({str(name) or 'none'})"
+            "no_failure", f"event(s) left out whose state is no failure ({str(name) or 'none'})"
         ] = int(n)
     table = table[failed]
     if table.empty:

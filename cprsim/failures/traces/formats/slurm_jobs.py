@@ -31,9 +31,9 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     counted = Counted()
     table = bar_table(log, NEEDED, COMMAND)
     jobs = table[~table["jobid"].str.contains(".", regex=False)]  # steps fail with their jobs
-    counted["read_as", "step(s) of jobs"] = len(table) - len(jobs)
+    counted["no_failure", "step(s) of jobs"] = len(table) - len(jobs)
     lost = jobs[jobs["state"].str.upper().str.startswith(LOST)]
-    counted["read_as", "job(s) that no node took down left out"] = len(jobs) - len(lost)
+    counted["no_failure", "job(s) that no node took down left out"] = len(jobs) - len(lost)
     if lost.empty:
         raise trace_error(log, None, f"has no job in the state {LOST}")
     failed_node = lost.get("failednode", pd.Series("", lost.index))
