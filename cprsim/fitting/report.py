@@ -210,8 +210,15 @@ class Fitted:
         )
         said = self.outages.dropped
         unread = [str(note) for note in self.outages.notes if note.kind == "dropped" and not note.n]
-        further_warnings = [warning for warning in self.warnings if warning not in said]
-        return [verdict, self.balance, *sentences(unread), *most, *sentences(further_warnings)]
+        how = [str(note) for note in self.outages.notes if note.kind == "read_as"][-1:]
+        further_warnings = [one for one in self.warnings if one not in (*said, *how)]
+        return [
+            verdict,
+            " ".join([*sentences(how), self.balance]),
+            *sentences(unread),
+            *most,
+            *sentences(further_warnings),
+        ]
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -327,15 +334,21 @@ def _why_not_fitted(name: str, outages: Outages) -> str:
     return f"{n_unknown} of {n} failures {how}" if n_unknown > MUCH * n else ""
 
 
-def _within(most_h: float, of: str, ranking: Ranking) -> Ranking:
-    """The families whose mean is no longer than that. Raises ParameterError where none is."""
+def _within(most_h: float, ranking: Ranking) -> Ranking:
+    """With the families first whose mean is no longer than all hours watched."""
+    order = sorted(ranking.judged, key=lambda fit: fit.mean.mean > 1.001 * most_h)
+    return replace(ranking, judged=tuple(order))
+
+
+def _no_longer_than(most_h: float, ranking: Ranking) -> Ranking:
+    """The families whose mean is no longer than the log. Raises ParameterError where none is."""
     judged = tuple(fit for fit in ranking.judged if fit.mean.mean <= 1.001 * most_h)
-    why = f"its mean is longer than the {of} {most_h:,.5g} h"
+    why = f"its mean is longer than the log of {most_h:,.5g} h"
     longer = tuple(
         (fit.family, f"{fit.family}: {why}") for fit in ranking.judged if fit not in judged
     )
     if not judged:
-        raise ParameterError(f"each family's mean is longer than the {of} {most_h:,.5g} h")
+        raise ParameterError(f"each family's mean is longer than the log of {most_h:,.5g} h")
     return replace(ranking, judged=judged, failed=(*ranking.failed, *longer))
 
 
@@ -346,9 +359,8 @@ def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages
     try:
         ranking = rank(lifetimes, n_bootstrap=n_bootstrap)
         if name == "repairs":
-            ranking = _within(outages.window_h, "log of", ranking)
-        else:  # a mean above all hours watched, in which something failed, is none
-            ranking = _within(max(lifetimes.total_h, outages.window_h), "watched", ranking)
+            ranking = _no_longer_than(outages.window_h, ranking)
+        ranking = _within(lifetimes.total_h, ranking)
     except ParameterError as error:
         ranking = None
         zeros = f" ({lifetimes.n_zero} of zero length)" if lifetimes.n_zero else ""

@@ -11,7 +11,7 @@ from shlex import quote
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import TraceError, one_line
+from cprsim.errors import ParameterError, TraceError, one_line
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.log import BEGIN, END, NEITHER
 from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, OTHERS, LogSpec
@@ -161,6 +161,9 @@ def ends_of(table: pd.DataFrame, names: Mapping[str, str], spec: LogSpec) -> dic
         of = [one for one in free if _is_state(table[one], spec)]
         if len(of) == 1 and (not has_end or spec.down_words or _tiles(table, names)):
             found["state"] = of[0]
+    if spec.down_words and "state" not in found:
+        message = f"no column has {spec.down!r} alone: --column state=NAME says which it is"
+        raise ParameterError(f"--down: {message}")
     return found
 
 
@@ -191,6 +194,12 @@ def not_read(
     unread = [str(name) for name in table if name not in read]
     unread = [name for name in unread if not re.fullmatch(r"Unnamed: \d+|", name)]
     found = {name: why for name in unread if (why := _could_count(table[name], rows, spec))}
+    if unread and not found and "state" not in rows and _is_grid(rows):
+        message = (
+            "each node has a row at each instant: samples are no failures. --column state=NAME"
+        )
+        which = f"is the column that says which are, of {', '.join(unread[:MOST_SHOWN])}"
+        raise trace_error(path, 1, f"{message} {which}", "state")
     if found:
         listed = "; ".join(f"{one_line(name)!r} ({why})" for name, why in found.items())
         message = (
@@ -199,6 +208,13 @@ def not_read(
         )
         raise trace_error(path, 1, message, "columns")
     return [one_line(name) for name in unread]
+
+
+def _is_grid(rows: pd.DataFrame) -> bool:
+    """Whether each of some nodes has a row at each of some instants, and none an end."""
+    n_nodes, n_starts = rows["node"].nunique(), rows["start"].nunique()
+    is_grid = min(n_nodes, n_starts) >= FEW and n_nodes * n_starts == len(rows)
+    return bool(is_grid and rows.index.is_unique and rows["end"].isna().all())
 
 
 def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> str:
@@ -222,10 +238,12 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     if COUNT.fullmatch(low) and filled.str.fullmatch(r"\d+").all() and (filled != "1").any():
         return "a number: a row may stand for several failures"
     if (at_h := _instants_h(filled, of_filled, spec)) is not None:
+        is_open = bool(rows["end"].isna().all())
+        if not is_open and filled.nunique() == 1:
+            return ""  # it is of the file
         if is_attribute:
             return f"a date of each node: --column installed={name} --nodes dates"
         last_h = of_filled["end"].fillna(of_filled["start"]).to_numpy()
-        is_open = bool(rows["end"].isna().all())
         return f"instants: --column end={name}" if is_open or (at_h > last_h + SAME_H).any() else ""
     if LENGTH.fullmatch(low) or filled.str.fullmatch(LASTING).all():
         lasted_h = (of_filled["end"] - of_filled["start"]).to_numpy()
@@ -275,7 +293,8 @@ def _could_be_states(
     """Whether the cells could be states of nodes, or say which rows are failures."""
     says = meanings(column, spec)
     words = set(map(plain, says)) - {""}
-    if not says or (rows["end"].notna().any() and words <= OF_OUTAGES):
+    has_end = bool(rows["end"].notna().any())
+    if not says or (has_end and words <= OF_OUTAGES):
         return False
     if (
         "state" in rows
@@ -283,7 +302,8 @@ def _could_be_states(
     ):
         return False  # it says no more than the column of states
     known = {said for word, said in says.items() if plain(word)}
-    if END in known or {BEGIN, NEITHER} <= known or (len(words) == 2 and BEGIN in known):
+    is_change = len(words) == 2 and BEGIN in known and len(differs) > 0 and differs.all()
+    if END in known or {BEGIN, NEITHER} <= known or is_change:
         return 2 * column.notna().sum() >= len(column)
     if len(says) == 1 or (len(differs) >= FEW and not differs.any()):
         return False
@@ -292,7 +312,7 @@ def _could_be_states(
     return bool(
         (OF_STATE.fullmatch(str(column.name).lower()) and UNKNOWN in known)
         or words <= FLAGS.keys()
-        or (differs.all() and by_chance < BY_CHANCE)
+        or (differs.all() and by_chance < BY_CHANCE and (not has_end or _tiles(rows, {})))
     )
 
 

@@ -46,6 +46,7 @@ NO_END = {
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 MOST_SHOWN = 6
 NEVER_H = 70_380_768.0  # the year 9999: the same
+NO_STATE = "row(s) left out whose state is empty"
 TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
 SKIPPED = "local time(s) that summer time skips, taken as when it did"
 
@@ -109,6 +110,7 @@ def read_table(
             of_state = named_columns(table, {}, path, (state,), ())[state]
             frame = frame.assign(state=states(of_state, spec, path))
             said |= meanings(of_state, spec)
+            counted["dropped", NO_STATE] += int(of_state.isna().sum())
         ours = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
         used = {
             *(spec.names.get(one, one) for one in ours),
@@ -126,6 +128,9 @@ def read_table(
     if times is None or found is None:
         why = "row with a node" if jobs is None else "job in the state NODE_FAIL"
         raise trace_error(path, None, f"holds no {why}")
+    if said and (wrong := {*map(plain, spec.down_words)} - {*map(plain, said)}):
+        message = f"no row has {', '.join(sorted(wrong))!r}; there are: {', '.join(said)}"
+        raise trace_error(path, None, message, "down")
     all_rows, points = _joined(read), jobs is not None or (not has_end and not found)
     looks = dict[str, Any]()
     if nodes > set(all_rows["node"].cat.categories):
@@ -252,7 +257,8 @@ def _of_states(
         rows = rows.assign(node=pd.Categorical(rows["node"].astype(object).replace(same)))
         begin, until_h = changes()
     n_other = int((state == NEITHER).sum())
-    counted["dropped", "row(s) left out that say neither that a node is down nor up"] += n_other
+    n_empty = counted["dropped", NO_STATE]
+    counted["no_failure", "row(s) of planned work"] += n_other - n_empty
     if not has_end:
         n_more = len(rows) - n_other - len(begin)
         counted["merged", "row(s) that say that a node is up, or down still"] += n_more
