@@ -19,11 +19,7 @@ ROUNDING_H = 1e-9  # 4 us: what a start and a length since 1970, added up, may b
 Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]
 Counted = Counter[tuple[Kind, str]]
 """How often a reader had to decide something: by kind and words."""
-OF_ROWS = (
-    "dropped",
-    "merged",
-    "no_failure",
-)  # kinds of notes whose number is one of rows of the log
+OF_ROWS = ("dropped", "merged", "no_failure")  # kinds of notes that count rows of the log
 
 
 class Note(NamedTuple):
@@ -41,7 +37,6 @@ class Undated(NamedTuple):
     """Failures that a log counts, without their instants."""
 
     node: str
-    cause: str
     from_h: float  # they came between these
     to_h: float
     n: int
@@ -256,15 +251,9 @@ class Outages:
             dtype=bool,
         )
         chosen = matching[self.cause_code] & self.chosen
-        undated = tuple(
-            failures
-            for failures in self.undated
-            if text.lower() in failures.cause.lower()
-            and (but is None or but.lower() not in failures.cause.lower())
-        )
-        notes = self.notes
-        if n_others := self.n_undated - sum(failures.n for failures in undated):
-            notes = (*notes, Note("no_failure", n_others, "of other causes, without instants"))
+        if self.undated:
+            n = self.n_undated
+            raise ParameterError(f"{n} failures are counted without instants: not by cause")
         codes = np.unique(self.cause_code).tolist()
         causes = ", ".join(sorted({self.cause_names[code] for code in codes} - {""})[:12]) or "none"
         if but is not None and not any(out[code] for code in codes):
@@ -273,11 +262,10 @@ class Outages:
             criterion = f"with {text!r}" if text else "but that"
             raise ParameterError(f"no outage has a cause {criterion}; there are: {causes}")
         if but is None:
-            return replace(self, chosen=chosen, undated=undated, notes=notes)
+            return replace(self, chosen=chosen)
         n_out = int(np.array(out)[self.cause_code].sum())
         words = f"outage(s) of a cause with {but!r} count as none, but end up-times"
-        notes = (*notes, Note("assumed", n_out, words))
-        return replace(self, chosen=chosen, undated=undated, notes=notes)
+        return replace(self, chosen=chosen, notes=(*self.notes, Note("assumed", n_out, words)))
 
     def merged(self, within_h: float | None = None) -> Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.

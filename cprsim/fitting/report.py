@@ -316,14 +316,16 @@ def _reasons(outages: Outages, kind: str) -> str:
 def _why_not_fitted(name: str, outages: Outages) -> str:
     """Why times are not fitted, as the log does not know much of them; empty: they are."""
     failures = outages.in_window & outages.chosen
+    without_end = failures & outages.guessed
+    may_last = without_end & (outages.end_h >= outages.window_h)
     unknown = {
         "gaps": (outages.n_undated, "are counted without their instants"),
         "uptimes": (
             outages.n_undated + int((failures & ~outages.placed).sum()),
             "are of a node or an instant that is not known",
         ),
-        "repairs": (
-            int((failures & outages.guessed & (outages.end_h >= outages.window_h)).sum()),
+        "repairs": (  # where other rows without an end are closed by a failure, ends are missing
+            int(may_last.sum()) if 2 * may_last.sum() > without_end.sum() else 0,
             "have no end and may last still: the repairs of the others are too short",
         ),
     }
@@ -332,15 +334,21 @@ def _why_not_fitted(name: str, outages: Outages) -> str:
     return f"{n_unknown} of {n} failures {how}" if n_unknown > MUCH * n else ""
 
 
-def _no_longer_than(window_h: float, ranking: Ranking) -> Ranking:
+def _within(most_h: float, ranking: Ranking) -> Ranking:
+    """With the families first whose mean is no longer than all hours watched."""
+    order = sorted(ranking.judged, key=lambda fit: fit.mean.mean > 1.001 * most_h)
+    return replace(ranking, judged=tuple(order))
+
+
+def _no_longer_than(most_h: float, ranking: Ranking) -> Ranking:
     """The families whose mean is no longer than the log. Raises ParameterError where none is."""
-    judged = tuple(fit for fit in ranking.judged if fit.mean.mean <= window_h)
-    why = f"its mean is longer than the log of {window_h:,.5g} h"
+    judged = tuple(fit for fit in ranking.judged if fit.mean.mean <= 1.001 * most_h)
+    why = f"its mean is longer than the log of {most_h:,.5g} h"
     longer = tuple(
         (fit.family, f"{fit.family}: {why}") for fit in ranking.judged if fit not in judged
     )
     if not judged:
-        raise ParameterError(f"each family's mean is longer than the log of {window_h:,.5g} h")
+        raise ParameterError(f"each family's mean is longer than the log of {most_h:,.5g} h")
     return replace(ranking, judged=judged, failed=(*ranking.failed, *longer))
 
 
@@ -352,6 +360,7 @@ def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages
         ranking = rank(lifetimes, n_bootstrap=n_bootstrap)
         if name == "repairs":
             ranking = _no_longer_than(outages.window_h, ranking)
+        ranking = _within(lifetimes.total_h, ranking)
     except ParameterError as error:
         ranking = None
         zeros = f" ({lifetimes.n_zero} of zero length)" if lifetimes.n_zero else ""

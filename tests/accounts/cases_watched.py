@@ -241,6 +241,15 @@ CASES: list[Case] = [
         {"values.n_failures": 6, "values.mtbf_h.mean": 112},
     ),
     Case(
+        "a table of jobs: the nodes are those of all jobs",
+        {"log.csv": table("State,node,start,end", [
+            ("NODE_FAIL", "h1", at(10), at(20)), ("NODE_FAIL", '"h[3-4]"', at(50), at(60)),
+            ("COMPLETED", '"h[1-30]"', at(5), at(6)), ("PENDING", "None assigned", at(5), "")
+        ])},
+        f"fit log.csv {FEBRUARY} {ZERO}",
+        {"values.n_failures": 2, "values.n_job_nodes": 30, "values.balance.read": 34},
+    ),
+    Case(
         "a table of jobs that no node took down",
         {"log.csv": table("node,start,elapsed,state", [
             ("h1", at(1), "01:00:00", "FAILED"), ("h2", at(2), "01:00:00", "TIMEOUT")

@@ -265,8 +265,8 @@ GOOD = {
         of_kubernetes(), {},
         {"node_names": ["a", "b", "c"], "start_h": [0, 2, 3], "end_h": [1, 2, 3],
          "ended": [True, True, False], "cause": ["NodeNotReady", "Rebooted", "NodeNotReady"]},
-        ("1 Ready event(s) of nodes that were ready already left out",
-         "1 NotReady event(s) of nodes that were not ready already left out",
+        ("1 Ready event(s) of nodes that were ready already",
+         "1 event(s) of nodes that were not ready, or removed, already",
          "4 failure(s) by the number in events that Kubernetes merged; their instants are not "
          "known",
          "1 event(s) Starting left out: the node goes on"),
@@ -284,7 +284,7 @@ GOOD = {
         ("1 Xid(s) 13 left out, of those that lose no node",),
     ),
     "samples that are no number": Small(
-        of_prometheus("1N01"), {},
+        of_prometheus("1N01" + 9 * "1"), {},
         {"start_h": [2 / 60], "n_nodes": 1, "window_given": [True, True]},
         ("1 sample(s) that are no number left out",),
     ),

@@ -11,6 +11,8 @@ import pandas as pd
 from cprsim.errors import one_line
 from cprsim.failures.outages import Counted, Note
 from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.slurm import UNKNOWN_NODE, any_of
+from cprsim.records import Ints
 
 LOST = "nodefail"
 NUMBER = "number of the job"  # a column that is added
@@ -39,27 +41,25 @@ def states_of_jobs(table: pd.DataFrame) -> str | None:
 
 def lost_jobs(table: pd.DataFrame, state: str, counted: Counted) -> pd.DataFrame:
     """The jobs that a node took down."""
-    lost = table[state].map(_word) == LOST
-    counted["no_failure", "job(s) that no node took down"] += int((~lost).sum())
-    return table[lost.to_numpy(bool)].assign(**{NUMBER: np.arange(lost.sum())})
+    lost = (table[state].map(_word) == LOST).to_numpy(bool)
+    counted["no_failure", "job(s) that no node took down, for each node"] += int((~lost).sum())
+    return table[lost]
 
 
 def at_their_ends(
-    frame: pd.DataFrame, table: pd.DataFrame, path: PathLike[str], counted: Counted
+    frame: pd.DataFrame, number: Ints, path: PathLike[str], counted: Counted
 ) -> pd.DataFrame:
-    """Failures at the ends of jobs; of a job on several nodes one of these, whichever it was."""
+    """Failures at the ends of jobs (n,); of a job on several nodes one of these, whichever."""
     if frame["end"].isna().any():
         message = "when the jobs ended is not said: --column end=NAME, or duration=NAME"
         raise trace_error(path, None, message, "end")
-    job = pd.Series(table[NUMBER].to_numpy())
-    n_nodes = job.groupby(job).transform("size").to_numpy()
-    one = job.groupby(job).cumcount().to_numpy() == job.to_numpy() % n_nodes
-    counted["merged", "node(s) of one job: one failure"] += int((~one).sum())
-    frame, n_nodes = frame[one], n_nodes[one]
-    counted["assumed", "failure(s) of jobs on several nodes: the one that failed is not known"] += (
-        int((n_nodes > 1).sum())
-    )
-    return frame.assign(start=frame["end"], end=np.nan, placed=n_nodes == 1)
+    lists = pd.Series(frame["node"].astype(object).to_numpy()).groupby(number).agg(list)
+    frame = frame[~pd.Series(number).duplicated().to_numpy()]
+    placed = lists.map(len).to_numpy() == 1
+    counted["merged", "further node(s) of jobs that one failure ended"] += len(number) - len(frame)
+    counted["assumed", UNKNOWN_NODE] += int((~placed).sum())
+    node = pd.Categorical(any_of(lists, frame["end"]))
+    return frame.assign(node=node, start=frame["end"], end=np.nan, placed=placed)
 
 
 def how_jobs_are_read(state: str) -> Note:

@@ -18,7 +18,7 @@ from cprsim.failures.traces.slurm import MOST_NODES, expanded
 
 NO_NODE = {
     "unknown", "null", "none", "nan", "nat", "n/a", "na", "-", "--", "?", "(null)", "<unknown>",
-    "<none>", "undefined", "unspecified", "tbd", "<na>", "<null>", "[]", "{}",
+    "none assigned", "<none>", "undefined", "unspecified", "tbd", "<na>", "<null>", "[]", "{}",
 }  # fmt: skip
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]\D"  # what a list of nodes has

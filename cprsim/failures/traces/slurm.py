@@ -17,6 +17,7 @@ from cprsim.failures.traces.times import read_times
 
 NO_TIME = ("", "unknown", "none")
 NO_NODES = ("", "none assigned", "unknown", "none", "(null)")
+UNKNOWN_NODE = "failure(s) of jobs on several nodes: the one that failed is not known"
 MINUTE_H = 1 / 60
 MOST_NODES = 100_000  # of one list
 _LIST = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")

@@ -64,8 +64,8 @@ def read_table(
     node = names.get("node", "node")
     times: Times | None = None
     found: dict[str, str] | None = None
-    has_end, said, unread, known_to_h = False, dict[str, int](), list[str](), 0.0
-    jobs, n_read = None, 0
+    has_end, said, unread, jobs = False, dict[str, int](), list[str](), None
+    known_to_h, n_read, nodes = 0.0, 0, set[str]()
     for piece in pieces(path):
         table = _with_node(_without_ignored(piece, spec, path, counted), node, spec)
         if found is None:
@@ -81,10 +81,13 @@ def read_table(
         duration = ("duration",) if "duration" in columns else ()
         named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)  # are all there
         if jobs is not None:
-            table = lost_jobs(table, jobs, counted)
+            table = table.assign(**{NUMBER: np.arange(len(table))})
         n_read += len(piece) - len(table) - counted["dropped", LEFT_OUT]
         table = one_node_each(table, node, path, counted)
         n_read += len(table) + counted["dropped", LEFT_OUT]
+        if jobs is not None:
+            nodes.update(table[node].dropna())
+            table = lost_jobs(table, jobs, counted)
         rows = named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)
         if rows.empty:
             continue
@@ -119,7 +122,9 @@ def read_table(
         if has_end:
             frame["end"], lengths = _with_lengths(frame, table, spec, path)
         unread = [one for one in not_read(table, frame, used, spec, path) if one not in lengths]
-        read.append(frame if jobs is None else at_their_ends(frame, table, path, counted))
+        read.append(
+            frame if jobs is None else at_their_ends(frame, table[NUMBER].to_numpy(), path, counted)
+        )
     if times is None or found is None:
         why = "row with a node" if jobs is None else "job in the state NODE_FAIL"
         raise trace_error(path, None, f"holds no {why}")
@@ -128,6 +133,8 @@ def read_table(
         raise trace_error(path, None, message, "down")
     all_rows, points = _joined(read), jobs is not None or (not has_end and not found)
     looks = dict[str, Any]()
+    if nodes > set(all_rows["node"].cat.categories):
+        looks = {"nodes": frozenset(nodes), "evidence": {"n_nodes": "the nodes of all jobs"}}
     if "state" in all_rows:
         looks = _looks(all_rows, known_to_h)
         all_rows = _of_states(all_rows, found["state"], path, counted)

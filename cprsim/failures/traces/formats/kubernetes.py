@@ -82,10 +82,10 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     idle = (state == BEGIN) & ~np.isin(np.arange(len(state)), begins)
     again = idle & (changes["n"] > 1).to_numpy(bool)
     n_ends = int(np.isfinite(end_h).sum())
-    counted["merged", "NotReady event(s) of nodes that were not ready already left out"] = int(
+    counted["merged", "event(s) of nodes that were not ready, or removed, already"] = int(
         (idle & ~again).sum()
     )
-    counted["no_failure", "Ready event(s) of nodes that were ready already left out"] = (
+    counted["no_failure", "Ready event(s) of nodes that were ready already"] = (
         int((state == END).sum()) - n_ends
     )
     counted["merged", "Ready event(s) that end an outage"] = n_ends
@@ -101,7 +101,7 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     undated = _undated(changes[(state != END) & ~removed], rows, n_more)
     n_undated = sum(failures.n for failures in undated)
     counted["assumed", UNDATED] = n_undated
-    counted["merged", "repetition(s) of merged events: ends, or of failures that count already"] = (
+    counted["merged", "repetition(s) of merged events that are no failures of their own"] = (
         n_more - n_undated
     )
     return Log(rows, counted, points=False, times=times, n_read=n_read - n_undated, undated=undated)
@@ -115,7 +115,8 @@ def _occurrences(events: pd.DataFrame, log: PathLike[str]) -> tuple[pd.DataFrame
     node, line = _first(events, NAME), np.arange(len(events)).astype(str).astype(object)
     no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
     events = events.assign(
-        node=node, key=_first(events.assign(line=line), ("metadata.uid", "metadata.name", "line")),
+        node=node, key=_first(events.assign(line=line), ("metadata.uid", "metadata.name", "line"))
+        + "|" + node + "|" + events["cause"],
         source=_first(events.assign(none=""), (*SOURCES, "none")), line=line, n=1.0,
     )  # fmt: skip
     for name in COUNTS:
@@ -161,8 +162,8 @@ def _undated(failures: pd.DataFrame, rows: pd.DataFrame, most: int) -> tuple[Und
         n_dated = int(((rows["node"] == node) & (rows["n"] > 1) & ~rows["planned"]).sum())
         n = min(int(told.max()) - n_dated, most)
         if n > 0:
-            start_h, cause = changes["start"], str(told.index[int(told.argmax())][0])
-            found.append(Undated(str(node), cause, float(start_h.min()), float(start_h.max()), n))
+            start_h = changes["start"]
+            found.append(Undated(str(node), float(start_h.min()), float(start_h.max()), n))
             most -= n
     return tuple(found)
 

@@ -59,7 +59,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         if any(mark in entry for mark in MARKS):
             lines[number - FIRST_ROW] = entry
         else:
-            counted["no_failure", "line(s) without an Xid left out"] += 1
+            counted["no_failure", "line(s) without an Xid"] += 1
     text = pd.Series(lines, dtype=str)
     code = pd.to_numeric(_groups(text, CODE)["code"])
     code = code.mask(code.isna() & text.str.contains(LOST), OFF_THE_BUS)

@@ -23,6 +23,7 @@ LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", 
 PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 READY = 'kube_node_status_condition{condition="Ready",status="true"}'
+MOST_UNSEEN = 0.1  # share of the time
 NO_NUMBER = "sample(s) that are no number left out"
 EVIDENCE = {
     "n_nodes": "a series for each node",
@@ -77,8 +78,15 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     start_h, node = samples["start"].to_numpy(), pd.factorize(samples["node"])[0]
     apart_h = np.where(np.diff(node, prepend=-1) == 0, np.diff(start_h, prepend=0), np.nan)
     step_h = float(np.min(apart_h, where=apart_h > 0, initial=np.inf))
-    n_holes = int((apart_h > BETWEEN_LOOKS * step_h).sum())
-    counted["assumed", "hole(s) in the samples: nothing is known of the node there"] = n_holes
+    holes_h = apart_h[apart_h > BETWEEN_LOOKS * step_h] - step_h
+    share = float(holes_h.sum() / np.nansum(apart_h)) if len(holes_h) else 0.0
+    if share > MOST_UNSEEN and spec.period is None:
+        message = (
+            f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
+            "the nodes there; --period FROM..TO names a time in which there are none"
+        )
+        raise trace_error(log, None, message, "data.result")
+    counted["assumed", "hole(s) in the samples: nothing is known of the node there"] = len(holes_h)
     begins, end_h = paired(node, start_h, np.where(samples["up"] == 0, BEGIN, END))
     if not len(begins):
         raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")

@@ -10,7 +10,14 @@ import pandas as pd
 from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import Log, LogFormat
-from cprsim.failures.traces.slurm import NO_NODES, any_of, bar_table, local_hours, node_lists
+from cprsim.failures.traces.slurm import (
+    NO_NODES,
+    UNKNOWN_NODE,
+    any_of,
+    bar_table,
+    local_hours,
+    node_lists,
+)
 from cprsim.failures.traces.spec import LogSpec
 
 NEEDED = ("jobid", "state", "end", "nodelist")
@@ -19,7 +26,6 @@ COMMAND = (
     "-o JobID,State,Start,End,NodeList"
 )
 LOST = "NODE_FAIL"
-UNKNOWN_NODE = "failure(s) of jobs on several nodes: the one that failed is not known"
 
 
 def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
