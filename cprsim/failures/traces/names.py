@@ -106,7 +106,7 @@ def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict
     `rows` are outages: node, start, end [h]. Spellings that are down at one time, but neither
     begin nor end it together, are different nodes.
     """
-    n_rows = rows["node"].value_counts().to_dict()
+    n_rows = {str(name): int(n) for name, n in rows["node"].value_counts().items()}
     groups = defaultdict[str, list[str]](list)
     for name in {*n_rows, *more}:
         groups[_bare(name)].append(name)
