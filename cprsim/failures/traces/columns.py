@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from shlex import quote
@@ -35,7 +36,7 @@ DOWN = {
 UP = {
     "up", "ready", "nodeready", "recovered", "recovery", "online", "reachable", "alive", "ok",
     "resolved", "repaired", "healthy", "available", "idle", "alloc", "allocated", "mix", "mixed",
-    "comp", "completing", "resv", "reserved", "running", "normal", "pass", "passed", "cleared",
+    "comp", "completing", "resv", "reserved", "running", "pass", "passed", "cleared",
 }  # fmt: skip
 PLANNED = {
     "", "maint", "maintenance", "planned", "scheduled", "poweredoff", "powereddown", "poweroff",
@@ -50,25 +51,19 @@ FLAGS = {
     "0": False, "false": False, "no": False, "n": False, "f": False, "off": False, "": False,
 }  # fmt: skip
 OF_STATE = re.compile(
-    r"(?:.*[._ ])?(?:state|status|health|condition|alert_?state|transition|availability|zustand|"
-    r"etat|estado|stato)"
+    r"(?:.*[._ ])?(?:state|status|health|condition|alert_?state|availability|zustand|etat|estado)"
 )
-COUNT = re.compile(
-    r"(?:.*[._ ])?(?:count|occurrences|repeats?|times|num|quantity|qty|anzahl)|"
-    r"(?:n|num|no|number)[_ ](?:of[_ ])?(?:failures|events|outages|nodes|hosts|errors)|"
-    r"failures|events|outages|incidents"
+PLACE = re.compile(  # in which nodes are
+    r"(?:.*[._ ])?(?:rack|enclosure|chassis|cabinet|shelf|room|site|region|zone|"
+    r"data ?center|dc|cluster|building)(?:[._ ]?(?:id|name|no|nr|number))?"
 )
-PLACE = re.compile(
-    r"(?:.*[._ ])?(?:rack|enclosure|chassis|cabinet|shelf|room|row|pod|site|region|zone|"
-    r"data ?center|dc|cluster|building|hall)(?:[._ ]?(?:id|name|no|nr|number))?"
-)
-NODES = re.compile(r"(?:.*[._ ])?(?:affected[_ ])?(?:nodes|hosts|machines|node_?list|host_?list)")
-DATE = r"\d{4}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d.*)?|\d\d?[./]\d\d?[./]\d{2,4}(?:[T ,]+\d\d?:\d\d.*)?"
-LASTING = (
-    r"(?i)\d+(?:[.,]\d+)? ?(?:ms|s|secs?|seconds?|min|minutes?|h|hours?|d|days?)|"
-    r"(?:\d+[-:])?\d+:\d\d(?::\d\d)?"
-)
-AGE = re.compile(r"(?:.*[._ ])?(?:age|up_?time|lifetime)(?:[ _(\[].*)?")
+BY_NAME = {  # what no option reads
+    r"(?:.*[._ ])?(?:count|occurrences|repeats?|times|num|quantity|qty|anzahl)|failures|events|"
+    r"(?:n|num|no|number)[_ ](?:of[_ ])?\w+|outages|incidents": "a row may stand for several",
+    r"(?:.*[._ ])?(?:nodes|hosts|machines|node_?list|host_?list)": "--column node={} reads nodes",
+    r"(?:.*[._ ])?(?:age|up_?time|lifetime)(?:[ _(\[].*)?": "ages of the nodes",
+    "|".join(NODE_COLUMNS): "--nodes dates reads dates of the nodes",
+}
 MOST_STATES = 30
 FEW = 3
 SAME_H = 1 / 60
@@ -119,14 +114,11 @@ def meanings(column: pd.Series[str], spec: LogSpec) -> dict[str, int]:
     return {str(cell): meaning(cell, str(column.name), down) for cell in few}
 
 
-def words_in(column: pd.Series[str], words: list[str] | None = None) -> str:
+def words_in(column: pd.Series[str]) -> str:
     """Distinct cells and how often each occurs."""
-    n = column.fillna("").value_counts()
-    shown = [
-        f"{one_line(str(w)) or 'empty'} {n[w]}" for w in n.index if words is None or w in words
-    ]
-    more = f" and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""
-    return ", ".join(shown[:MOST_SHOWN]) + more
+    n = column.fillna("empty").value_counts()
+    more = f" and {len(n) - MOST_SHOWN} more" if len(n) > MOST_SHOWN else ""
+    return ", ".join(f"{one_line(word)} {n[word]}" for word in n.index[:MOST_SHOWN]) + more
 
 
 def states(column: pd.Series[str], spec: LogSpec, path: PathLike[str]) -> Ints:
@@ -134,11 +126,11 @@ def states(column: pd.Series[str], spec: LogSpec, path: PathLike[str]) -> Ints:
     place, distinct = pd.factorize(column.fillna(""))
     name, down = str(column.name), frozenset(map(plain, spec.down_words))
     says = np.array([meaning(cell, name, down) for cell in distinct], dtype=np.int64)
-    if unknown := [str(cell) for cell, one in zip(distinct, says, strict=True) if one == UNKNOWN]:
+    if (is_unknown := (says == UNKNOWN)[place]).any():
         message = (
-            f"it is not known whether these words say that a node is down: "
-            f"{words_in(column, unknown)}. --down WORDS names those of the column that do (a,b), "
-            f"all others then say that it is up; --ignore {name}=WORDS leaves their rows out"
+            "it is not known whether these words say that a node is down: "
+            f"{words_in(column[is_unknown])}. --down WORDS names those of the column that do "
+            f"(a,b), all others then say that it is up; --ignore {name}=WORDS leaves rows out"
         )
         raise trace_error(path, None, message, name)
     return np.asarray(says[place], dtype=np.int64)
@@ -224,30 +216,26 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     filled, of_filled = column[is_filled].astype(str).str.strip(), rows[is_filled]
     if filled.empty:
         return ""
-    if low in NODE_COLUMNS:
-        return "dates of the nodes: --nodes dates"
     differs = _changes(column, rows)
-    is_attribute = len(differs) >= FEW and not differs.any()  # of the node
     if PLACE.fullmatch(low) and differs.any():
         node = spec.names.get("node", "node")
         return f"differs within one node: --column {quote(f'node={column.name}+{node}')}"
-    if NODES.fullmatch(low) or filled.str.contains(r"\[\d+[-,\d]*\]").any():
-        return f"nodes: --column node={name}"
-    if AGE.fullmatch(low):
-        return "ages of the nodes, which no option reads"
-    if COUNT.fullmatch(low) and filled.str.fullmatch(r"\d+").all() and (filled != "1").any():
-        return "a number: a row may stand for several failures"
+    for pattern, why in BY_NAME.items():
+        if re.fullmatch(pattern, low) and (filled != "1").any():
+            return why.format(name)
+    if filled.str.contains(r"\w\[\d+[-,\d]*\]").any():
+        return f"--column node={name} reads nodes"
+    is_open = bool(rows["end"].isna().all())
+    is_of_file = not is_open and filled.nunique() == 1
     if (at_h := _instants_h(filled, of_filled, spec)) is not None:
-        is_open = bool(rows["end"].isna().all())
-        if not is_open and filled.nunique() == 1:
-            return ""  # it is of the file
-        if is_attribute:
+        if len(differs) >= FEW and not (differs.any() or is_of_file):
             return f"a date of each node: --column installed={name} --nodes dates"
-        last_h = of_filled["end"].fillna(of_filled["start"]).to_numpy()
-        return f"instants: --column end={name}" if is_open or (at_h > last_h + SAME_H).any() else ""
-    if LENGTH.fullmatch(low) or filled.str.fullmatch(LASTING).all():
-        lasted_h = (of_filled["end"] - of_filled["start"]).to_numpy()
-        return "" if _are_lengths(filled, lasted_h, spec) else f"lengths: --column duration={name}"
+        late = at_h > of_filled["end"].fillna(of_filled["start"]).to_numpy() + SAME_H
+        is_end = is_open or (late.any() and not is_of_file)
+        return f"instants: --column end={name}" if is_end else ""
+    lasted_h = (of_filled["end"] - of_filled["start"]).to_numpy()
+    if (are_right := _are_lengths(filled, lasted_h, spec)) is not None:
+        return "" if are_right else f"lengths: --column duration={name}"
     if _could_be_states(column, rows, differs, spec):
         return f"{words_in(column)}: --column state={name}"
     return ""
@@ -261,30 +249,29 @@ def _changes(column: pd.Series[str], rows: pd.DataFrame) -> Bools:
 
 
 def _instants_h(filled: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> Floats | None:
-    """The cells as instants, NaN where they are in another form; None where they are none."""
-    is_date = bool(filled.str.fullmatch(DATE).all())
-    if not is_date and not filled.str.fullmatch(r"\d{10,19}(?:\.\d+)?").all():
-        return None
+    """The cells as instants; None where they are none."""
     try:
-        at_h = read_times(filled, None, Path(), None, spec.date_format, spec.tz).hours
+        read_times(filled.iloc[:FEW], None, Path(), None, spec.date_format, spec.tz)
+        times = read_times(filled, None, Path(), None, spec.date_format, spec.tz)
     except TraceError:
-        return np.full(len(filled), np.inf) if is_date else None
-    near = np.abs(at_h - rows["start"].to_numpy()).max() < YEAR_H  # else it is a number of an item
-    return at_h if is_date or near else None
+        return None
+    is_near = np.abs(times.hours - rows["start"].to_numpy()).max() < YEAR_H
+    return times.hours if times.dated or is_near else None  # else it is a number of an item
 
 
-def _are_lengths(filled: pd.Series[str], lasted_h: Floats, spec: LogSpec) -> bool:
-    """Whether the cells say how long the outages last that have ends."""
-    unit = unit_of(str(filled.name)) or spec.time_unit
-    for name in [unit] if unit else HOURS:
-        try:
-            length_h = read_lengths(filled, name, Path())
-        except TraceError:
-            return False
-        off_h = np.abs(length_h - lasted_h)[~np.isnan(lasted_h)]
-        if len(off_h) and (off_h <= 1 / 60 + 0.01 * length_h[~np.isnan(lasted_h)]).all():
-            return True
-    return False
+def _are_lengths(filled: pd.Series[str], lasted_h: Floats, spec: LogSpec) -> bool | None:
+    """Whether the cells are how long the outages last that have ends; None: they are no lengths."""
+    is_named, known = LENGTH.fullmatch(str(filled.name).lower()), ~np.isnan(lasted_h)
+    units = [unit_of(str(filled.name)) or spec.time_unit] if is_named else []
+    result = False if is_named else None
+    for unit in units if any(units) else [None, *(HOURS if is_named else ())]:
+        with suppress(TraceError):
+            read_lengths(filled.iloc[:FEW], unit, Path())
+            off_h = np.abs(read_lengths(filled, unit, Path()) - lasted_h)[known]
+            if len(off_h) and (off_h <= 1 / 60 + 0.01 * lasted_h[known]).all():
+                return True
+            result = False
+    return result
 
 
 def _could_be_states(
@@ -296,10 +283,8 @@ def _could_be_states(
     has_end = bool(rows["end"].notna().any())
     if not says or (has_end and words <= OF_OUTAGES):
         return False
-    if (
-        "state" in rows
-        and (rows["state"].groupby(column.fillna("").to_numpy()).nunique() == 1).all()
-    ):
+    of_word = rows.get("state", rows["start"]).groupby(column.fillna("").to_numpy()).nunique()
+    if "state" in rows and (of_word == 1).all():
         return False  # it says no more than the column of states
     known = {said for word, said in says.items() if plain(word)}
     is_change = len(words) == 2 and BEGIN in known and len(differs) > 0 and differs.all()
@@ -325,11 +310,11 @@ def how_read(
     if "duration" in found:
         until = f", lasting {found['duration']!r}"
     if "state" in found:
-        ways = {BEGIN: "down", END: "up", NEITHER: "left out"}
-        words = "; ".join(
-            f"{way}: {', '.join(sorted(one_line(word) for word in said if said[word] == says))}"
-            for says, way in ways.items() if says in said.values()
-        )  # fmt: skip
+        of = {
+            way: [one_line(word) for word in sorted(said) if said[word] == says]
+            for says, way in ((BEGIN, "down"), (END, "up"), (NEITHER, "left out"))
+        }
+        words = "; ".join(f"{way}: {', '.join(of[way])}" for way in of if of[way])
         what = f"a state of {column['node']!r} from {column['start']!r}{until or ' on'}"
         return f"each row: {what}, by {found['state']!r} ({words})"
     what = f"an outage of {column['node']!r} from {column['start']!r}{until}"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from os import PathLike
 
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW
@@ -21,7 +21,7 @@ NO_NODE = {
     "none assigned", "<none>", "undefined", "unspecified", "tbd", "<na>", "<null>", "[]", "{}",
 }  # fmt: skip
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
-SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\w-\w"  # what a list of nodes has
+SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]\D"  # what a list of nodes has
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_H = 5 / 60  # two sources report one outage within this
@@ -106,38 +106,33 @@ def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict
     `rows` are outages: node, start, end [h]. Spellings that are down at one time, but neither
     begin nor end it together, are different nodes.
     """
-    n_rows = rows["node"].value_counts()
-    names = sorted({*n_rows.index, *more}, key=lambda name: (-n_rows.get(name, 0), len(name), name))
+    n_rows = {str(name): int(n) for name, n in rows["node"].value_counts().items()}
     groups = defaultdict[str, list[str]](list)
-    for name in names:
+    for name in {*n_rows, *more}:
         groups[_bare(name)].append(name)
-    for key in sorted(groups, key=len, reverse=True):  # n1.site, where n1 is there, and one n1.*
+    hosts = Counter(key.partition(".")[0] for key in groups)
+    for key in list(groups):  # n1.site is n1, where that is there, and no other n1.*
         host, dot, _ = key.partition(".")
-        with_domain = [other for other in groups if other.startswith(f"{host}.")]
-        if dot and re.search("[a-z]", host) and host in groups and len(with_domain) == 1:
+        if dot and host in groups and hosts[host] == 2 and re.search("[a-z]", host):
             groups[host] += groups.pop(key)
-    of_several = {key: forms for key, forms in groups.items() if len(forms) > 1}
-    if not of_several:
+    several = [forms for forms in groups.values() if len(forms) > 1]
+    if not several:
         return {}
-    several = rows[rows["node"].isin([form for forms in of_several.values() for form in forms])]
-    several = several.assign(node=several["node"].astype(object))
-    result, apart, shown = dict[str, str](), list[str](), list[str]()
-    for forms in of_several.values():
-        text = " = ".join(forms[:MOST_SHOWN])
-        if _are_different(several[several["node"].isin(forms)]):
-            apart.append(text)
+    rows = rows[rows["node"].isin([form for forms in several for form in forms])]
+    by_name = dict(list(rows.groupby(rows["node"].astype(object))))
+    same, one, apart = dict[str, str](), list[str](), list[str]()
+    for forms in several:
+        forms.sort(key=lambda name: (-n_rows.get(name, 0), len(name), name))
+        of_each = [by_name[name] for name in forms if name in by_name]
+        if len(of_each) > 1 and _are_different(pd.concat(of_each)):
+            apart.append(" = ".join(forms))
         else:
-            shown.append(text)
-            result |= dict.fromkeys(forms[1:], forms[0])
-    ways = {
-        ("assumed", "node(s) of several spellings taken as one each"): shown,
-        ("assumed", "name(s) of several spellings taken as different nodes, as they are down at "
-         "one time for different reasons"): apart,
-    }  # fmt: skip
-    for (kind, words), texts in ways.items():
-        more_of = f" and {len(texts) - MOST_SHOWN} more" if len(texts) > MOST_SHOWN else ""
-        counted[kind, f"{words}: {', '.join(texts[:MOST_SHOWN])}{more_of}"] += len(texts)
-    return result
+            one.append(" = ".join(forms))
+            same |= dict.fromkeys(forms[1:], forms[0])
+    for words, texts in (("as one", one), ("as different nodes, as outages overlap", apart)):
+        shown = ", ".join(map(one_line, texts[:MOST_SHOWN]))
+        counted["assumed", f"node(s) of several spellings taken {words}: {shown}"] += len(texts)
+    return same
 
 
 def _bare(name: str) -> str:

@@ -235,10 +235,10 @@ def resolution_h(column: pd.Series[str], form: str | None) -> float:
     text = column.dropna().str.strip()
     if form is not None:
         of = set(re.findall(r"%-?(.)", form))
-        has_time, has_day = of & set("HIScsXfTR"), of & set("djxDUWuw")
+        has_time, has_day = bool(of & set("HIScsXfTR")), bool(of & set("djxDUWuw"))
     else:
-        has_time = not text.str.fullmatch(DAY).all()
-        has_day = not text.str.fullmatch(r"\d{4}-\d\d").all()
+        has_time = not bool(text.str.fullmatch(DAY).all())
+        has_day = not bool(text.str.fullmatch(r"\d{4}-\d\d").all())
     return 0.0 if has_time else DAY_H if has_day else MONTH_H
 
 
