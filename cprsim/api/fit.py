@@ -52,9 +52,9 @@ def fit(
         The log; it may be packed.
     **said : options of the command
         How the log is read, and what of it counts: ``format``, ``nodes``, ``period``, ``columns``,
-        ``time_unit``, ``date_format``, ``tz``, ``system``, ``repair``, ``coalesce``, ``together``,
-        ``cause``, ``not_cause``, ``node``, as ``cprsim fit --help`` and ``help(cprsim.fit)``
-        describe them.
+        ``ignore``, ``down``, ``time_unit``, ``date_format``, ``tz``, ``system``, ``repair``,
+        ``coalesce``, ``together``, ``cause``, ``not_cause``, ``node``, as ``cprsim fit --help``
+        and ``help(cprsim.fit)`` describe them.
     causes : bool, default False
         A fit for each cause, and which to fix first.
     age : {"new", "unknown"}, optional
@@ -104,14 +104,10 @@ def fit(
     outages, observed = _read(file, spec, age)
     watch.doing("fitting")
     first = FirstUptime(age or "new")
-    try:
-        fitted = fit_failures(
-            outages, observed, one_line(file.name), n_job_nodes=job_nodes, first=first,
-            n_bootstrap=bootstrap, cause=spec.cause,
-        )  # fmt: skip
-    except ParameterError as error:
-        left = [note for note in outages.notes if "left out" in note or "merged" in note]
-        raise ParameterError("; ".join([str(error), *left])) from None
+    fitted = fit_failures(
+        outages, observed, one_line(file.name), n_job_nodes=job_nodes, first=first,
+        n_bootstrap=bootstrap, cause=spec.cause,
+    )  # fmt: skip
     of_causes = list["OfCause"]()
     if causes:
         from cprsim.fitting.causes import by_cause, fragment_of_all

@@ -145,6 +145,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     chosen (competing risks: independent, and each renews the node). The first up-time counts from
     the installation, where that is known, seen from the entry on (left truncation).
     """
+    outages = outages.where(outages.placed)  # where the node is unknown, no node's age is known
     order = by_node(outages)
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
     n_each = np.bincount(outages.node, minlength=outages.n_nodes) + 1

@@ -125,7 +125,11 @@ def job_rate_per_h(outages: Outages, n_job: int) -> float:
     """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
     groups = togetherness(outages)
     watched_h = node_hours(outages) / outages.n_nodes
-    return len(groups.sizes) * groups.share_of_job(n_job, outages.n_nodes) / watched_h
+    return (
+        (len(groups.sizes) + outages.n_undated)
+        * groups.share_of_job(n_job, outages.n_nodes)
+        / watched_h
+    )
 
 
 def begins_instant(at_h: Floats) -> Bools:
@@ -153,6 +157,8 @@ def dispersion(counts: Ints) -> float:
 
 
 def concentration(node: ArrayLike, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
-    """Share of the failures that the worst nodes hold."""
-    counts = np.sort(np.bincount(np.asarray(node), minlength=n_nodes))[::-1]
+    """Share of the failures that the worst nodes hold; NaN where there are none."""
+    counts = np.sort(np.bincount(np.asarray(node, dtype=np.int64), minlength=n_nodes))[::-1]
+    if not counts.any():
+        return float("nan")
     return float(counts[: int(np.ceil(fraction * n_nodes))].sum() / counts.sum())

@@ -13,7 +13,7 @@ from math import nan, sqrt
 
 import numpy as np
 
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import ROUNDING_H, Outages
 from cprsim.failures.sources import stream
 from cprsim.records import Floats, Ints
 
@@ -67,7 +67,7 @@ def trend(outages: Outages) -> Trend:
         return Trend(*halves)
     # a log that begins or ends with a failure, or with a silence, has no gap there to shuffle
     ends_h = gaps_h[[0, -1]]
-    left_out = (ends_h <= 0) | (ends_h > SILENT * inner_h.max())
+    left_out = (ends_h <= ROUNDING_H) | (ends_h > SILENT * inner_h.max())
     first_h, last_h = left_out * ends_h * (1, -1) + (0.0, window_h)
     tested_h = gaps_h[int(left_out[0]) : len(gaps_h) - int(left_out[1])]
     begins_h, n_before = _shuffled_blocks(tested_h)

@@ -76,6 +76,7 @@ def answer_of_fit(
         "worst_nodes": fitted.worst_nodes,
         "trend": {**asdict(fitted.trend), "differs": fitted.trend.differs},
         "contradictions": fitted.contradictions,
+        "balance": fitted.outages.balance,
         "warnings": list(fitted.warnings),
         "fragment": None if written is None else str(written),
         "failures": sections.get("failures", {}),
@@ -224,6 +225,7 @@ def _of_failures(
         *(Picture(TITLES[subject.name], curves, partial(_drawn, subject), subject.name)
           for subject in fitted.subjects if subject.ranking is not None),
     ]  # fmt: skip
+    answer = [*filter(None, [fitted.much_left_out]), *answer]
     return Document(
         title=f"Failures of {fitted.origin}",
         question=f"How often does a job on {fitted.n_job_nodes} nodes of this log fail, and how?",
@@ -269,8 +271,14 @@ def _correlation(fitted: Fitted) -> list[str]:
     lines = [
         f"{count(len(groups.larger), 'group')} of nodes failed together, the largest of "
         f"{max(groups.sizes)}: {groups.share_of_zero_gaps:.1%} of the gaps are zero.",
-        f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
-        "the failures.",
+        *(
+            []
+            if isnan(fitted.share_of_worst)
+            else [
+                f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
+                "the failures."
+            ]
+        ),
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
         f"no trend: {p_value}.",
     ]

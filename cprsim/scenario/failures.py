@@ -365,6 +365,7 @@ OWN: dict[str, Any] = {  # what a scenario writes otherwise than the command lin
     "columns": dict.__class_getitem__(
         (Literal.__getitem__((*COLUMNS, *NODE_COLUMNS, *OTHERS)), Text)
     ),
+    "ignore": tuple.__class_getitem__((Text, ...)),
     "time_unit": Literal.__getitem__(UNITS),
     "system": PositiveCount,
     **dict.fromkeys(TIMES, Time),

@@ -71,7 +71,7 @@ def test_up_times_of_nodes_that_join_and_leave_by_hand() -> None:
     ]
     assert told.node_names == ("b", "a", "c")
     assert told.n_nodes == 3
-    assert [note.split(" ", 1)[0] for note in told.notes] == ["2", "1", "1"]
+    assert [str(note).split(" ", 1)[0] for note in told.notes] == ["2", "1", "1"]
     assert told.of_node("c").lives == (50.0, 50.0, 80.0)
     assert uptimes(told, FirstUptime.UNKNOWN).n == 2
 

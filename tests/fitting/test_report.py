@@ -143,7 +143,7 @@ def test_what_befalls_a_node_that_is_down_changes_nothing() -> None:
         said.append((fitted.mtbf_h, str(failures_fragment(fitted)), Replay(log).notes[0]))
     assert said[0] == said[1]
     merged = f"{len(inside)} outage(s) of nodes that were down already"
-    assert log.notes[-1] == f"{merged}, merged into the outage under way"
+    assert str(log.notes[-1]) == f"{merged}, merged into the outage under way"
 
 
 def test_none_fits_is_said_wherever_the_best_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
