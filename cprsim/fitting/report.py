@@ -334,22 +334,17 @@ def _why_not_fitted(name: str, outages: Outages) -> str:
     return f"{n_unknown} of {n} failures {how}" if n_unknown > MUCH * n else ""
 
 
-def _within(most_h: float, ranking: Ranking) -> Ranking:
-    """With the families first whose mean is no longer than all hours watched."""
-    order = sorted(ranking.judged, key=lambda fit: fit.mean.mean > 1.001 * most_h)
-    return replace(ranking, judged=tuple(order))
-
-
-def _no_longer_than(most_h: float, ranking: Ranking) -> Ranking:
-    """The families whose mean is no longer than the log. Raises ParameterError where none is."""
-    judged = tuple(fit for fit in ranking.judged if fit.mean.mean <= 1.001 * most_h)
-    why = f"its mean is longer than the log of {most_h:,.5g} h"
-    longer = tuple(
-        (fit.family, f"{fit.family}: {why}") for fit in ranking.judged if fit not in judged
-    )
-    if not judged:
-        raise ParameterError(f"each family's mean is longer than the log of {most_h:,.5g} h")
-    return replace(ranking, judged=judged, failed=(*ranking.failed, *longer))
+def _within(most_h: float, ranking: Ranking, *, alone: bool) -> Ranking:
+    """With the families first whose mean is no longer; with these `alone`, or ParameterError."""
+    within = tuple(fit for fit in ranking.judged if fit.mean.mean <= 1.001 * most_h)
+    longer = tuple(fit for fit in ranking.judged if fit not in within)
+    if not alone:
+        return replace(ranking, judged=(*within, *longer))
+    why = f"mean is longer than the log of {most_h:,.5g} h"
+    if not within:
+        raise ParameterError(f"each family's {why}")
+    failed = [(fit.family, f"{fit.family}: its {why}") for fit in longer]
+    return replace(ranking, judged=within, failed=(*ranking.failed, *failed))
 
 
 def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages) -> Subject:
@@ -358,9 +353,9 @@ def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages
         return Subject(name=name, lifetimes=lifetimes, ranking=None, why_not=why_not)
     try:
         ranking = rank(lifetimes, n_bootstrap=n_bootstrap)
-        if name == "repairs":
-            ranking = _no_longer_than(outages.window_h, ranking)
-        ranking = _within(lifetimes.total_h, ranking)
+        is_repair = name == "repairs"
+        most_h = outages.window_h if is_repair else lifetimes.total_h
+        ranking = _within(most_h, ranking, alone=is_repair)
     except ParameterError as error:
         ranking = None
         zeros = f" ({lifetimes.n_zero} of zero length)" if lifetimes.n_zero else ""
