@@ -9,6 +9,8 @@ from functools import cached_property
 from math import exp, inf, isfinite, log, nan, sqrt
 from typing import Any
 
+import numpy as np
+
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages, n_rows
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
@@ -29,7 +31,7 @@ from cprsim.fitting.observation import (
     weekly_counts,
 )
 from cprsim.fitting.trend import Trend, silences, trend
-from cprsim.records import ROUNDED_Z_95, Estimate
+from cprsim.records import ROUNDED_Z_95, Estimate, Ints
 
 MUCH = 0.1  # of the rows or failures: without them the answer is another
 MOST_REASONS = 4
@@ -82,10 +84,10 @@ class Fitted:
         return dispersion(weekly_counts(self.outages.failed_at_h, self.outages.window_h))
 
     @property
-    def _node(self) -> list[int]:
+    def _node(self) -> Ints:
         """The node of each failure, where it is known."""
         chosen = self.outages.in_window & self.outages.chosen & self.outages.placed
-        return list(map(int, self.outages.node[chosen]))
+        return self.outages.node[chosen]
 
     @property
     def share_of_worst(self) -> float:
@@ -96,7 +98,9 @@ class Fitted:
     def worst_nodes(self) -> dict[str, int]:
         """The nodes that fail most, with their failures; nothing where the log names no two."""
         names = self.outages.node_names
-        n_each = Counter(names[node] for node in self._node if node < len(names))
+        node, first, n = np.unique(self._node, return_index=True, return_counts=True)
+        order = np.lexsort((first, -n))
+        n_each = Counter({names[node[k]]: int(n[k]) for k in order if node[k] < len(names)})
         n_each.update({failures.node: failures.n for failures in self.outages.undated})
         return dict(n_each.most_common(N_WORST)) if len(names) > 1 else {}
 
