@@ -238,7 +238,7 @@ class Outages:
             undated=undated,
             notes=(
                 *self.notes,
-                *([Note("no_failure", n_others, "of other nodes")] if n_others else []),
+                *([Note("no_failure", n_others, "outage(s) of other nodes")] if n_others else []),
             ),
         )
 

@@ -157,6 +157,8 @@ def dispersion(counts: Ints) -> float:
 
 
 def concentration(node: ArrayLike, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
-    """Share of the failures that the worst nodes hold."""
-    counts = np.sort(np.bincount(np.asarray(node), minlength=n_nodes))[::-1]
+    """Share of the failures that the worst nodes hold; NaN where there are none."""
+    counts = np.sort(np.bincount(np.asarray(node, dtype=np.int64), minlength=n_nodes))[::-1]
+    if not counts.any():
+        return float("nan")
     return float(counts[: int(np.ceil(fraction * n_nodes))].sum() / counts.sum())

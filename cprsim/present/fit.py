@@ -271,8 +271,14 @@ def _correlation(fitted: Fitted) -> list[str]:
     lines = [
         f"{count(len(groups.larger), 'group')} of nodes failed together, the largest of "
         f"{max(groups.sizes)}: {groups.share_of_zero_gaps:.1%} of the gaps are zero.",
-        f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
-        "the failures.",
+        *(
+            []
+            if isnan(fitted.share_of_worst)
+            else [
+                f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
+                "the failures."
+            ]
+        ),
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
         f"no trend: {p_value}.",
     ]

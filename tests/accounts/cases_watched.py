@@ -191,6 +191,12 @@ CASES: list[Case] = [
          "values.balance.no_failures": 2},
     ),
     Case(
+        "sacct: each job is on several nodes",
+        {"log": "\n".join(line for line in SACCT.splitlines() if "c[" in line or "|End" in line)},
+        f"fit log {FEBRUARY} {ZERO} -v",
+        {"values.n_failures": 6, "values.n_job_nodes": 16, "frames.times.1.n_observed": 0},
+    ),
+    Case(
         "an outage without an end is no repair",
         {"log.csv": table("node,start,end", ONE_OPEN)},
         f"fit log.csv --nodes 10 {FEBRUARY} {ZERO}",
