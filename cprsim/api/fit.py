@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -44,7 +46,7 @@ def fit(
 
     A log of failures names nodes and when they were down: gaps, up-times and repairs are fitted,
     for the section `failures` of a scenario. A CSV with the columns kind (save, load, detect,
-    reschedule), start, end, and bytes if known is fitted for the section `costs`.
+    reschedule), start, end or duration, and bytes if known is fitted for the section `costs`.
 
     Parameters
     ----------
@@ -174,11 +176,19 @@ def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...
 
 
 def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
-    """Whether the columns are those of a log of saves and loads."""
+    """Whether its columns or keys, or its words, are those of a log of saves and loads."""
     from cprsim.failures.traces.files import has_columns, head_of
+    from cprsim.failures.traces.reading import separator_of
+    from cprsim.fitting.cost_fit import KINDS
 
     head = head_of(log)
-    columns = [names.get(column, column) for column in ("kind", "start", "end")]
-    return has_columns(head, *columns, separator=",") and not (
-        "node" in names or has_columns(head, "node", separator=",")
-    )
+    kind, words = names.get("kind", "kind"), "|".join(KINDS)
+    if head[:1] in ("{", "["):
+        return re.search(rf'"{re.escape(kind)}"\s*:\s*"(?:{words})"', head, re.I) is not None
+    header, _, rows = head.partition("\n")
+    separator = separator_of(header)
+    has = partial(has_columns, head, separator=separator)
+    ends = [names.get(column, column) for column in ("start", "end")]
+    word = re.search(rf'(?:^|{re.escape(separator)})[ "]*(?:{words})\b', rows, re.I | re.M)
+    is_costs = has(kind) and (has(*ends) or word is not None)
+    return is_costs and not ("node" in names or has("node"))

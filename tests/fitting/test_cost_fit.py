@@ -225,8 +225,9 @@ def test_bytes_other_columns_repeats_and_rows_without_an_end(tmp_path: Path) -> 
     path = log(tmp_path, rows, "what,begin,end,rank,note")
     found, notes = read_transfers(path, columns={"kind": "what", "start": "begin"}, time_unit="h")
     assert found["kind"].tolist() == ["save", "save", "load"]
-    twice, endless = notes
+    twice, unread, endless = notes
     assert twice == "1 row said twice, counted once"
+    assert unread == "column(s) not read: rank, note; does one say which rows count?"
     assert "1 save without an end left out" in endless
 
 
