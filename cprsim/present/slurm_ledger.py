@@ -1,0 +1,173 @@
+"""What failed jobs cost a cluster, by Slurm's accounting: months, nodes, jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from cprsim.history.slurm_jobs import BY_JOB, BY_NODE, NEAR_H, REQUEUED
+from cprsim.present.answer import Answer
+from cprsim.present.document import Document, Section, Table, row_columns
+from cprsim.results.metrics import records_of
+from cprsim.results.words import count, percent, significant
+from cprsim.scenario.prices import Money, shown
+
+WORST_NODES, MOST_ROWS = 10, 100  # in the answer; on the page, where JSON has all
+AT_MOST = (
+    "A failed attempt lost at most what it ran since its start: sacct tells of no saves, and "
+    "therefore not how much less."
+)
+HOW = (
+    "A failure on n nodes counts 1/n for each of them, as sacct does not say which failed (newer "
+    "versions do: column FailedNode); the node-hours of a failed attempt are shared alike."
+)
+
+
+def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], price: Money | None) -> Answer:
+    """The node-hours of attempts, of which those of failed ones were lost in part or whole."""
+    table = attempts.assign(
+        node_h=attempts["hours"] * attempts["n_nodes"],
+        failed=attempts["kind"].isin((BY_NODE, BY_JOB)),
+        by_node=attempts["kind"] == BY_NODE,
+    )
+    ended = pd.to_datetime(table["end_h"], unit="h")
+    frames = {
+        "months": _summed(table, ended.dt.strftime("%Y-%m").rename("month"), price),
+        "quarters": _summed(table, ended.dt.to_period("Q").astype(str).rename("quarter"), price),
+        "nodes": _nodes(table, price),
+        "states": _summed(table, [table["kind"], table["state"]], price),
+        "jobs": _summed(table, table["job"], price).sort_values(
+            "failed_node_h", ascending=False, kind="stable"
+        ),
+    }
+    total = records_of(_summed(table, table["job"].notna().rename("all"), price))[0]
+    values = {
+        **{key: value for key, value in total.items() if key != "all"},
+        "n_jobs": int(table["job"].nunique()),
+        "node_failed_node_h": float(table["node_h"][table["by_node"]].sum()),
+        "unknown_node_h": float(table["node_h"][table["kind"] == REQUEUED].sum()),
+        "node_hour_price": None if price is None else str(price),
+        "worst_nodes": list(frames["nodes"]["node"][:WORST_NODES]),
+        "notes": list(notes),
+    }
+    if n_shared := _n_shared(attempts):
+        values["notes"].append(
+            f"{count(n_shared, 'attempt')} began on a node that another one held: each counts "
+            "whole nodes, so that shared ones count more than once"
+        )
+    name = count(values["n_jobs"], "job")
+    return Answer(
+        "ledger", name, lambda: _document(frames, values, price), frames, values,
+        rows={"attempts": attempts},
+    )  # fmt: skip
+
+
+def _n_shared(attempts: pd.DataFrame) -> int:
+    """Attempts that began on a node before the one before on it had ended."""
+    of_node = attempts[attempts["hours"] > 0].explode("nodes").dropna(subset="nodes")
+    of_node = of_node.sort_values(["nodes", "start_h"], kind="stable")
+    until_h = of_node.groupby("nodes")["end_h"].transform(lambda ends: ends.cummax().shift())
+    return int(of_node.index[of_node["start_h"] < until_h - NEAR_H].nunique())
+
+
+def _summed(table: pd.DataFrame, by: Any, price: Money | None) -> pd.DataFrame:
+    """Attempts and node-hours of each group, and of those that failed."""
+    of_failed = table[["by_node", "failed"]].astype(int)
+    sums = table.assign(
+        n_attempts=1, n_failed=of_failed["failed"], n_node_failures=of_failed["by_node"],
+        failed_node_h=table["node_h"].where(table["failed"], 0.0),
+    )  # fmt: skip
+    columns = ["n_attempts", "n_failed", "n_node_failures", "node_h", "failed_node_h"]
+    frame = sums.groupby(by, sort=True)[columns].sum().reset_index()
+    return (
+        frame if price is None else frame.assign(failed_cost=frame["failed_node_h"] * float(price))
+    )
+
+
+def _nodes(table: pd.DataFrame, price: Money | None) -> pd.DataFrame:
+    """Each node by name, the worst first: its share of the failures, and of what they held."""
+    of_all = table.explode("nodes").groupby("nodes")["hours"].sum().rename("hours")
+    failed = table[table["failed"]]
+    share = 1 / failed["blamed"].map(len).clip(lower=1)
+    parts = failed.assign(
+        node_failures=share * failed["by_node"], failures=share, n_failed=1,
+        failed_node_h=failed["node_h"] * share,
+    ).explode("blamed")  # fmt: skip
+    columns = ["node_failures", "failures", "n_failed", "failed_node_h"]
+    frame = parts.groupby("blamed")[columns].sum().join(of_all, how="outer").fillna(0.0)
+    frame = frame.rename_axis("node").reset_index()
+    frame = frame.sort_values(columns[:1] + columns[1:2], ascending=False, kind="stable")
+    return (
+        frame if price is None else frame.assign(failed_cost=frame["failed_node_h"] * float(price))
+    )
+
+
+# ------------------------------------------------------------------------------ the document
+
+
+def _document(
+    frames: dict[str, pd.DataFrame], values: dict[str, Any], price: Money | None
+) -> Document:
+    def money(node_h: float) -> str:
+        return "" if price is None else f", {shown(100 * node_h * float(price), price.label)}"
+
+    total_h, failed_h = values["node_h"], values["failed_node_h"]
+    share = failed_h / total_h if total_h else 0.0
+    by_node_h, unknown_h = values["node_failed_node_h"], values["unknown_node_h"]
+    nodes = frames["nodes"]
+    worst = [
+        f"{row['node']} {significant(row['failures'])}"
+        for row in records_of(nodes[nodes["failures"] > 0][:WORST_NODES])
+    ]
+    answer = [
+        f"Failed jobs held {significant(failed_h)} of {significant(total_h)} node-hours "
+        f"({percent(share)}{money(failed_h)}): at most that was lost.",
+        f"{count(values['n_jobs'], 'job')}, {count(values['n_attempts'], 'attempt')}; "
+        f"{count(values['n_failed'], 'attempt')} failed, {values['n_node_failures']} of them by a "
+        f"node ({significant(by_node_h)} node-hours{money(by_node_h)}).",
+    ]
+    requeued = f"Requeued without a cause: {significant(unknown_h)} node-hours, not in these."
+    return Document(
+        title="What failed jobs cost",
+        question="How many node-hours did failed jobs hold, and where?",
+        answer=answer,
+        table=_table("By the month in which attempts ended", frames["months"], ["month"], price),
+        remarks=[
+            f"Worst nodes, by their share of the failures: {', '.join(worst)}." if worst
+            else "No node is named by a failed attempt: print the column NodeList.",
+            AT_MOST,
+            *([requeued] if unknown_h else []),
+            *values["notes"],
+        ],
+        sections=[
+            Section("Quarters", [_table("By quarter", frames["quarters"], ["quarter"], price)]),
+            Section("Nodes", [_table(HOW, nodes, ["node"], price)]),
+            Section("Ends", [_table("All node-hours", frames["states"], ["kind", "state"], price)]),
+            Section("Jobs", [_table("Those that failed most", frames["jobs"], ["job"], price)]),
+        ],
+    )  # fmt: skip
+
+
+HEADINGS = {
+    "n_attempts": "attempts", "hours": "hours", "node_h": "node-hours", "node_failures":
+    "node failures", "failures": "failures", "n_failed": "failed", "n_node_failures": "by a node",
+    "failed_node_h": "failed node-hours",
+}  # fmt: skip
+
+
+def _table(caption: str, frame: pd.DataFrame, names: Sequence[str], price: Money | None) -> Table:
+    """A row per group, as many as a page shows."""
+    headings = {key: text for key, text in HEADINGS.items() if key in frame}
+    rows = [
+        [" / ".join(str(row[name]) for name in names),
+         *(str(row[key]) if isinstance(row[key], int) else significant(row[key])
+           for key in headings),
+         *([] if price is None else [shown(100 * row["failed_cost"], price.label)])]
+        for row in records_of(frame[:MOST_ROWS])
+    ]  # fmt: skip
+    money = [] if price is None else ["cost of failed"]
+    left = len(frame) - MOST_ROWS
+    caption += f"; {left} more are in the JSON" if left > 0 else ""
+    return Table(caption, row_columns(names[0], *headings.values(), *money), rows)
