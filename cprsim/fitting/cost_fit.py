@@ -94,9 +94,6 @@ class Drift(NamedTuple):
     last_h: float
 
 
-NO_DRIFT = Drift(nan, nan, nan)
-
-
 @dataclass(frozen=True, kw_only=True)
 class CostFit(Subject):
     """The duration of one kind, fixed or a distribution."""
@@ -145,7 +142,8 @@ class CostFit(Subject):
             row |= {"n_with_bytes": bandwidth.n, **bandwidth.rate.columns("bytes_per_h")}
             row |= {"mean_bytes": bandwidth.mean_bytes, "duration_cv": bandwidth.duration_cv}
             row["per_byte_cv"] = bandwidth.per_byte_cv
-        return row | {f"drift_{key}": x for key, x in (self.drift or NO_DRIFT)._asdict().items()}
+        drift = {} if self.drift is None else self.drift._asdict()
+        return row | {f"drift_{name}": number for name, number in drift.items()}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -352,22 +350,26 @@ def read_transfers(
     columns = columns or {}
     pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
     table = pd.concat(pieces(path))
-    length = _length_column(table, columns)
-    columns = {**columns, "duration": length} if length else columns
-    optional = {"bytes", "duration", "end" if length else "bytes"}
+    lengths = [str(name) for name in table if LENGTH.fullmatch(str(name).lower())]
+    if columns.get("end", "end") not in table and (lengths or "duration" in columns):
+        columns = {"duration": lengths[0] if lengths else "", **columns}
+    optional = {"bytes", "end"} if "duration" in columns else {"bytes", "duration"}
     rows = named_columns(table.drop_duplicates(), columns, path, COLUMNS, optional)
     kind = rows["kind"].fillna("").str.strip().str.lower()
     unknown = ~kind.isin(KINDS).to_numpy(dtype=bool)
     no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(KINDS))
     start = read_times(rows["start"], time_unit, path)
-    no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
-    took_h, resolution_h = np.full(len(rows), np.nan), _resolution_h(rows, start)
     if "end" in rows:
+        key, resolution_h = "end", _resolution_h(rows, start)
         took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours
+    else:
+        key, unit = "duration", unit_in_name(columns["duration"]) or time_unit
+        took_h = read_lengths(rows[key].rename(columns[key]), unit, path)
+        decimals = rows[key].str.extract(r"[.](\d+)")[0].str.len().fillna(0).to_numpy()
+        resolution_h = HOURS[unit or "s"] * 10.0**-decimals
+    no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
     zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
-    no_row_where(took_h < 0, rows, path, "end", "{value} lies before the start" + zone)
-    if length:
-        took_h, resolution_h = _by_length(rows, length, time_unit, path, took_h, resolution_h)
+    no_row_where(took_h < 0, rows, path, key, "{value} lies before the start" + zone)
     ended = ~np.isnan(took_h)
     read = pd.DataFrame({
         "kind": kind, "duration_h": took_h, "n_bytes": _bytes(rows, took_h, path),
@@ -375,31 +377,6 @@ def read_transfers(
     })  # fmt: skip
     unread = [name for name in table if name not in {columns.get(n, n) for n in COLUMNS}]
     return read[ended], _notes_on_rows(len(table) - len(rows), ended, kind, unread)
-
-
-def _length_column(table: pd.DataFrame, columns: Mapping[str, str]) -> str:
-    """The column of durations, if one is named, or needed as ends are missing; else empty."""
-    end = columns.get("end", "end")
-    if "duration" in columns or (end in table and table[end].notna().all()):
-        return columns.get("duration", "")
-    return next((str(name) for name in table if LENGTH.fullmatch(str(name).lower())), "")
-
-
-def _by_length(
-    rows: pd.DataFrame, length: str, time_unit: str | None, path: PathLike[str],
-    took_h: Floats, resolution_h: Floats,
-) -> tuple[Floats, Floats]:  # fmt: skip
-    """Durations and their resolution [h]; of a column of lengths where there are no ends."""
-    unit = unit_in_name(length) or time_unit
-    lasted_h = read_lengths(rows["duration"].rename(length), unit, path)
-    no_row_where(lasted_h < 0, rows, path, "duration", "{value} lies below 0")
-    other = np.abs(lasted_h - took_h) > 2 * resolution_h
-    no_row_where(other, rows, path, "duration", "{value} is not what start and end say")
-    decimals = rows["duration"].fillna("").str.extract(r"[.](\d+)")[0].str.len().fillna(0)
-    is_number = rows["duration"].str.fullmatch(r"[\d.]+").to_numpy(dtype=bool, na_value=False)
-    step_h = np.where(is_number, HOURS[unit or "s"], HOURS["s"]) * 10.0 ** -decimals.to_numpy()
-    has_end = np.isfinite(took_h)
-    return np.where(has_end, took_h, lasted_h), np.where(has_end, resolution_h, step_h)
 
 
 def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
@@ -433,11 +410,10 @@ def _resolution_h(rows: pd.DataFrame, times: Times) -> Floats:
     """How finely each row writes its times [h]: the finer of start and end."""
     unit_h = HOURS.get(times.unit or "", 1.0)
     step = _step_of_stamp_h if times.dated else lambda cell: unit_h * 10.0 ** -_decimals(cell)
-    steps_h = [
-        [step(cell.strip()) for cell in rows[key].fillna("")]
-        for key in ("start", "end") if key in rows
-    ]  # fmt: skip
-    return np.asarray(np.maximum(np.min(steps_h, axis=0), FINEST_H), dtype=np.float64)
+    steps_h = (
+        np.array([step(cell.strip()) for cell in rows[key].fillna("")]) for key in ("start", "end")
+    )
+    return np.asarray(np.maximum(np.minimum(*steps_h), FINEST_H), dtype=np.float64)
 
 
 def _decimals(cell: str) -> int:

@@ -20,30 +20,28 @@ COMMAND = (
     "`sacct -a -X --duplicates -S 2024-01-01 -E now -P -o "
     "JobID,State,Start,End,Elapsed,NNodes,NodeList`"
 )
-COMPLETED, BY_NODE, BY_JOB, PLANNED = "completed", "failed: node", "failed: job", "planned end"
-REQUEUED, RUNS = "requeued: cause unknown", "runs"
+BY_NODE, BY_JOB, REQUEUED, RUNS = "failed: node", "failed: job", "requeued: cause unknown", "runs"
 STATES = {
-    COMPLETED: "COMPLETED",
+    "completed": "COMPLETED",
     BY_NODE: "NODE_FAIL BOOT_FAIL",
     BY_JOB: "FAILED OUT_OF_MEMORY LAUNCH_FAILED RECONFIG_FAIL",
-    PLANNED: "TIMEOUT PREEMPTED CANCELLED DEADLINE REVOKED RESIZING",
+    "planned end": "TIMEOUT PREEMPTED CANCELLED DEADLINE REVOKED RESIZING",
     REQUEUED: "REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT",
     RUNS: "RUNNING PENDING SUSPENDED COMPLETING CONFIGURING SIGNALING STAGE_OUT STOPPED",
 }
 KINDS = {state: kind for kind, states in STATES.items() for state in states.split()}
 NEAR_H = 1 / 60
-NO_NAME, NO_NODES = "-", ("", "none assigned", "none", "(null)")
+NO_NODES = ("", "none assigned", "none", "(null)")
+OPTIONAL = ("nodelist", "failednode", "elapsed", "nnodes", "allocnodes", "cluster")
 
 
 def no_events(head: str) -> str:
     """Why a table of sacct is no log of events; empty for what is no such table."""
     if re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE) is None:
         return ""
-    if not has_columns(head, "jobid", "state"):
-        return f"is a table of sacct in a form that can't be read: write it with {COMMAND}"
     return (
         "is a table of sacct, which tells of no steps and no saves: `cprsim ledger` books its "
-        "node-hours, `cprsim fit` its failures"
+        f"node-hours, `cprsim fit` its failures, if it is written with {COMMAND}"
     )
 
 
@@ -67,7 +65,7 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
     rows = rows.sort_values(["job", "start_h", "end_h"], na_position="first", kind="stable")
     for why, is_left_out in LEFT_OUT.items():
         which = is_left_out(rows)
-        notes += [f"{which.sum()} row(s) left out {why}"] * bool(which.any())
+        notes.append(f"{which.sum()} row(s) left out {why}")
         rows = rows[~which]
     if rows.empty:
         raise trace_error(tables[0], None, f"has no job that started; write it with {COMMAND}")
@@ -76,29 +74,27 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
         right = "if these are two clusters, write the column Cluster, too"
         raise ParameterError(f"job {rows['job'][twice].iloc[0]} runs twice at one time: {right}")
     open_, last_h = rows["end_h"].isna(), rows[["start_h", "end_h"]].max(axis=None)
-    end_h = rows["end_h"].fillna(next_h).fillna(last_h)
-    hours = rows["elapsed_h"].fillna(end_h - rows["start_h"])
-    for n, note in (
-        (open_.sum(), "attempt(s) without an end run to the log's last instant, or by Elapsed"),
-        (((end_h - rows["start_h"] - hours).abs() > NEAR_H)[~open_].sum(),
-         "attempt(s) ran by Elapsed another time than from Start to End: Elapsed counts"),
-    ):  # fmt: skip
-        notes += [f"{n} {note}"] * bool(n)
-    return rows.assign(hours=hours, end_h=end_h).sort_values("end_h", kind="stable"), notes
+    rows["end_h"] = rows["end_h"].fillna(next_h).fillna(last_h)
+    from_start_h = rows["end_h"] - rows["start_h"]
+    hours = rows["elapsed_h"].fillna(from_start_h)
+    n_other = int(((hours - from_start_h).abs() > NEAR_H)[~open_].sum())
+    notes += [f"{open_.sum()} attempt(s) without an end counted to Elapsed, or to the last instant"]
+    notes += [f"{n_other} attempt(s) ran by Elapsed another time than from Start to End"]
+    notes = [note for note in notes if not note.startswith("0 ")]
+    return rows.assign(hours=hours).sort_values("end_h", kind="stable"), notes
 
 
 LEFT_OUT = {
     "of steps, which are part of their job": lambda rows: rows["job"].str.contains(r"\d\."),
     "of jobs that never started": lambda rows: rows["start_h"].isna(),
-    "of attempts that another row tells": lambda rows: rows.duplicated(
-        ["job", "start_h"], keep="last"
-    ),
+    "that a later row says again": lambda rows: rows.duplicated(["job", "start_h"], keep="last"),
 }
 
 
 def _attempts(log: Path) -> pd.DataFrame:
     """All rows of a table, NaN for what it does not say."""
     table = bar_table(log, ("jobid", "state", "start", "end"), COMMAND)
+    table = table.assign(**dict.fromkeys(set(OPTIONAL) - set(table), ""))
     state = table["state"].str.upper().str.extract(r"^(\w*)")[0]
     kind, right = state.map(KINDS), ", ".join(KINDS)
     no_row_where(kind.isna().to_numpy(), table, log, "state", "{value} is none of " + right)
@@ -106,25 +102,21 @@ def _attempts(log: Path) -> pd.DataFrame:
     no_row_where((end < start).to_numpy(), table, log, "end", "{value} lies before the start")
     endless = (end.isna() & start.notna() & (kind != RUNS)).to_numpy()
     no_row_where(endless, table, log, "end", "{value}: a job that has ended has an end")
-    elapsed_h = nan
-    if "elapsed" in table:
-        cells = table["elapsed"].mask(table["elapsed"].str.lower().isin(NO_TIME), None)
-        elapsed_h = read_lengths(cells, "s", log)
-    texts = table.assign(**{name: "" for name in ("nodelist", "failednode") if name not in table})
-    names = {
-        name: texts[name].mask(texts[name].str.lower().isin(NO_NODES), NO_NAME).pipe(
-            node_lists, log).map(lambda nodes: [] if nodes == [NO_NAME] else nodes)
-        for name in ("nodelist", "failednode")
-    }  # fmt: skip
-    n_nodes = names["nodelist"].map(len).replace(0, nan)
-    for name in ("nnodes", "allocnodes"):
-        numbers = pd.to_numeric(table.get(name, pd.Series(nan, table.index)), errors="coerce")
-        n_nodes = n_nodes.fillna(numbers)
+    elapsed = table["elapsed"].mask(table["elapsed"].str.lower().isin(NO_TIME), "")
+    nodes, failed = (_names(table[name], log) for name in ("nodelist", "failednode"))
+    counts = table["nnodes"].where(table["nnodes"] != "", table["allocnodes"])
+    n_nodes = nodes.map(len).replace(0, nan).fillna(pd.to_numeric(counts, errors="coerce"))
     unknown = (n_nodes.isna() & start.notna() & (end != start)).to_numpy()
-    no_row_where(unknown, texts, log, "nodelist", f"on how many nodes? Write it with {COMMAND}")
-    blamed = names["failednode"].where(names["failednode"].map(len) > 0, names["nodelist"])
+    no_row_where(unknown, table, log, "nodelist", f"on how many nodes? Write it with {COMMAND}")
     return pd.DataFrame({
-        "job": (table["cluster"] + "/" if "cluster" in table else "") + table["jobid"],
-        "kind": kind, "state": state, "start_h": start, "end_h": end, "elapsed_h": elapsed_h,
-        "n_nodes": n_nodes.fillna(0.0), "nodes": names["nodelist"], "blamed": blamed,
+        "job": (table["cluster"] + "/" + table["jobid"]).str.removeprefix("/"), "kind": kind,
+        "state": state, "start_h": start, "end_h": end,
+        "elapsed_h": read_lengths(elapsed, "s", log), "n_nodes": n_nodes.fillna(0.0),
+        "nodes": nodes, "blamed": failed.where(failed.map(len) > 0, nodes),
     })  # fmt: skip
+
+
+def _names(cells: pd.Series[str], log: Path) -> pd.Series:
+    """The nodes of each list, none where Slurm writes none."""
+    lists = node_lists(cells.mask(cells.str.lower().isin(NO_NODES), "-"), log)
+    return lists.map(lambda names: [] if names == ["-"] else names)

@@ -117,10 +117,16 @@ def _document(
     share = failed_h / total_h if total_h else 0.0
     by_node_h, unknown_h = values["node_failed_node_h"], values["unknown_node_h"]
     nodes = frames["nodes"]
+    share_of = "node_failures" if nodes["node_failures"].any() else "failures"
     worst = [
-        f"{row['node']} {significant(row['failures'])}"
-        for row in records_of(nodes[nodes["failures"] > 0][:WORST_NODES])
+        f"{row['node']} {significant(row[share_of])}"
+        for row in records_of(nodes[nodes[share_of] > 0][:WORST_NODES])
     ]
+    blamed = f"Worst nodes, by their share of the {share_of.replace('_', ' ')}: {', '.join(worst)}."
+    nameless = "No node is named by a failed attempt: print the column NodeList."
+    single = (
+        "No job has two attempts: without --duplicates, sacct leaves out those before a requeue."
+    )
     answer = [
         f"Failed jobs held {significant(failed_h)} of {significant(total_h)} node-hours "
         f"({percent(share)}{money(failed_h)}): at most that was lost.",
@@ -135,9 +141,8 @@ def _document(
         answer=answer,
         table=_table("By the month in which attempts ended", frames["months"], ["month"], price),
         remarks=[
-            f"Worst nodes, by their share of the failures: {', '.join(worst)}." if worst
-            else "No node is named by a failed attempt: print the column NodeList.",
-            AT_MOST,
+            *([blamed if worst else nameless, AT_MOST] if values["n_failed"] else []),
+            *([single] if values["n_attempts"] == values["n_jobs"] else []),
             *([requeued] if unknown_h else []),
             *values["notes"],
         ],
