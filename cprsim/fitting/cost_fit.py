@@ -366,7 +366,7 @@ def read_transfers(
         key, unit = "duration", unit_in_name(columns["duration"]) or time_unit
         took_h = read_lengths(rows[key].rename(columns[key]), unit, path)
         decimals = rows[key].str.extract(r"[.](\d+)")[0].str.len().fillna(0).to_numpy()
-        resolution_h = HOURS[unit or "s"] * 10.0**-decimals
+        resolution_h = np.asarray(HOURS[unit or "s"] * 10.0**-decimals, dtype=np.float64)
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
     zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
     no_row_where(took_h < 0, rows, path, key, "{value} lies before the start" + zone)
@@ -375,7 +375,7 @@ def read_transfers(
         "kind": kind, "duration_h": took_h, "n_bytes": _bytes(rows, took_h, path),
         "start_h": start.hours, "resolution_h": resolution_h,
     })  # fmt: skip
-    unread = [name for name in table if name not in {columns.get(n, n) for n in COLUMNS}]
+    unread = [str(name) for name in table if name not in {columns.get(n, n) for n in COLUMNS}]
     return read[ended], _notes_on_rows(len(table) - len(rows), ended, kind, unread)
 
 

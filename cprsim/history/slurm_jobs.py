@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import nan
 from pathlib import Path
 
@@ -84,7 +84,7 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
     return rows.assign(hours=hours).sort_values("end_h", kind="stable"), notes
 
 
-LEFT_OUT = {
+LEFT_OUT: dict[str, Callable[[pd.DataFrame], pd.Series[bool]]] = {
     "of steps, which are part of their job": lambda rows: rows["job"].str.contains(r"\d\."),
     "of jobs that never started": lambda rows: rows["start_h"].isna(),
     "that a later row says again": lambda rows: rows.duplicated(["job", "start_h"], keep="last"),

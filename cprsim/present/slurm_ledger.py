@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cprsim.history.slurm_jobs import BY_JOB, BY_NODE, NEAR_H, REQUEUED
@@ -14,11 +15,14 @@ from cprsim.results.metrics import records_of
 from cprsim.results.words import count, percent, significant
 from cprsim.scenario.prices import Money, shown
 
-WORST_NODES, MOST_ROWS = 10, 100  # in the answer; on the page, where JSON has all
+WORST_NODES, MOST_ROWS, MOST_JOBS = 10, 10_000, 100  # in the answer; on the page
 AT_MOST = (
     "A failed attempt lost at most what it ran since its start: sacct tells of no saves, and "
     "therefore not how much less."
 )
+SUMS = (
+    "n_attempts", "n_failed", "n_node_failures", "node_h", "failed_node_h", "failed_cost"
+)  # fmt: skip
 HOW = (
     "A failure on n nodes counts 1/n for each of them, as sacct does not say which failed (newer "
     "versions do: column FailedNode); the node-hours of a failed attempt are shared alike."
@@ -27,26 +31,26 @@ HOW = (
 
 def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], price: Money | None) -> Answer:
     """The node-hours of attempts, of which those of failed ones were lost in part or whole."""
+    failed = attempts["kind"].isin((BY_NODE, BY_JOB))
     table = attempts.assign(
+        n_attempts=1, n_failed=1 * failed, n_node_failures=1 * (attempts["kind"] == BY_NODE),
         node_h=attempts["hours"] * attempts["n_nodes"],
-        failed=attempts["kind"].isin((BY_NODE, BY_JOB)),
-        by_node=attempts["kind"] == BY_NODE,
-    )
-    ended = pd.to_datetime(table["end_h"], unit="h")
+    )  # fmt: skip
+    table["failed_node_h"] = table["node_h"] * failed
+    if price is not None:
+        table["failed_cost"] = table["failed_node_h"] * float(price)
+    ended = pd.to_datetime(table["end_h"].to_numpy(dtype=np.float64), unit="h")
     frames = {
-        "months": _summed(table, ended.dt.strftime("%Y-%m").rename("month"), price),
-        "quarters": _summed(table, ended.dt.to_period("Q").astype(str).rename("quarter"), price),
-        "nodes": _nodes(table, price),
-        "states": _summed(table, [table["kind"], table["state"]], price),
-        "jobs": _summed(table, table["job"], price).sort_values(
-            "failed_node_h", ascending=False, kind="stable"
-        ),
+        "months": _summed(table, ended.strftime("%Y-%m").rename("month")),
+        "quarters": _summed(table, ended.to_period("Q").astype(str).rename("quarter")),
+        "nodes": _nodes(table),
+        "states": _summed(table, ["kind", "state"]),
+        "jobs": _summed(table, "job").sort_values("failed_node_h", ascending=False, kind="stable"),
     }
-    total = records_of(_summed(table, table["job"].notna().rename("all"), price))[0]
-    values = {
-        **{key: value for key, value in total.items() if key != "all"},
+    values: dict[str, Any] = {
+        **{name: table[name].sum() for name in SUMS if name in table},
         "n_jobs": int(table["job"].nunique()),
-        "node_failed_node_h": float(table["node_h"][table["by_node"]].sum()),
+        "node_failed_node_h": float(table["node_h"][table["kind"] == BY_NODE].sum()),
         "unknown_node_h": float(table["node_h"][table["kind"] == REQUEUED].sum()),
         "node_hour_price": None if price is None else str(price),
         "worst_nodes": list(frames["nodes"]["node"][:WORST_NODES]),
@@ -68,40 +72,26 @@ def _n_shared(attempts: pd.DataFrame) -> int:
     """Attempts that began on a node before the one before on it had ended."""
     of_node = attempts[attempts["hours"] > 0].explode("nodes").dropna(subset="nodes")
     of_node = of_node.sort_values(["nodes", "start_h"], kind="stable")
-    until_h = of_node.groupby("nodes")["end_h"].transform(lambda ends: ends.cummax().shift())
+    until_h = of_node.groupby("nodes")["end_h"].cummax().groupby(of_node["nodes"]).shift()
     return int(of_node.index[of_node["start_h"] < until_h - NEAR_H].nunique())
 
 
-def _summed(table: pd.DataFrame, by: Any, price: Money | None) -> pd.DataFrame:
+def _summed(table: pd.DataFrame, by: Any) -> pd.DataFrame:
     """Attempts and node-hours of each group, and of those that failed."""
-    of_failed = table[["by_node", "failed"]].astype(int)
-    sums = table.assign(
-        n_attempts=1, n_failed=of_failed["failed"], n_node_failures=of_failed["by_node"],
-        failed_node_h=table["node_h"].where(table["failed"], 0.0),
-    )  # fmt: skip
-    columns = ["n_attempts", "n_failed", "n_node_failures", "node_h", "failed_node_h"]
-    frame = sums.groupby(by, sort=True)[columns].sum().reset_index()
-    return (
-        frame if price is None else frame.assign(failed_cost=frame["failed_node_h"] * float(price))
-    )
+    return table.groupby(by)[[name for name in SUMS if name in table]].sum().reset_index()
 
 
-def _nodes(table: pd.DataFrame, price: Money | None) -> pd.DataFrame:
+def _nodes(table: pd.DataFrame) -> pd.DataFrame:
     """Each node by name, the worst first: its share of the failures, and of what they held."""
-    of_all = table.explode("nodes").groupby("nodes")["hours"].sum().rename("hours")
-    failed = table[table["failed"]]
+    hours = table.explode("nodes").groupby("nodes")["hours"].sum()
+    failed = table[table["n_failed"] > 0]
     share = 1 / failed["blamed"].map(len).clip(lower=1)
-    parts = failed.assign(
-        node_failures=share * failed["by_node"], failures=share, n_failed=1,
-        failed_node_h=failed["node_h"] * share,
-    ).explode("blamed")  # fmt: skip
-    columns = ["node_failures", "failures", "n_failed", "failed_node_h"]
-    frame = parts.groupby("blamed")[columns].sum().join(of_all, how="outer").fillna(0.0)
-    frame = frame.rename_axis("node").reset_index()
-    frame = frame.sort_values(columns[:1] + columns[1:2], ascending=False, kind="stable")
-    return (
-        frame if price is None else frame.assign(failed_cost=frame["failed_node_h"] * float(price))
-    )
+    parts = failed.assign(node_failures=failed["n_node_failures"], failures=1)
+    columns = ["node_failures", "failures", *[name for name in SUMS[-2:] if name in table]]
+    parts[columns] = parts[columns].mul(share, axis=0)
+    of_node = parts.explode("blamed").groupby("blamed")[["n_failed", *columns]].sum()
+    frame = of_node.join(hours, how="outer").fillna(0.0).rename_axis("node").reset_index()
+    return frame.sort_values(columns[:2], ascending=False, kind="stable")
 
 
 # ------------------------------------------------------------------------------ the document
@@ -131,8 +121,8 @@ def _document(
         f"Failed jobs held {significant(failed_h)} of {significant(total_h)} node-hours "
         f"({percent(share)}{money(failed_h)}): at most that was lost.",
         f"{count(values['n_jobs'], 'job')}, {count(values['n_attempts'], 'attempt')}; "
-        f"{count(values['n_failed'], 'attempt')} failed, {values['n_node_failures']} of them by a "
-        f"node ({significant(by_node_h)} node-hours{money(by_node_h)}).",
+        f"{count(values['n_failed'], 'attempt')} failed, {values['n_node_failures']:,} of them by "
+        f"a node ({significant(by_node_h)} node-hours{money(by_node_h)}).",
     ]
     requeued = f"Requeued without a cause: {significant(unknown_h)} node-hours, not in these."
     return Document(
@@ -142,15 +132,15 @@ def _document(
         table=_table("By the month in which attempts ended", frames["months"], ["month"], price),
         remarks=[
             *([blamed if worst else nameless, AT_MOST] if values["n_failed"] else []),
-            *([single] if values["n_attempts"] == values["n_jobs"] else []),
             *([requeued] if unknown_h else []),
             *values["notes"],
+            *([single] if values["n_attempts"] == values["n_jobs"] else []),
         ],
         sections=[
             Section("Quarters", [_table("By quarter", frames["quarters"], ["quarter"], price)]),
             Section("Nodes", [_table(HOW, nodes, ["node"], price)]),
-            Section("Ends", [_table("All node-hours", frames["states"], ["kind", "state"], price)]),
-            Section("Jobs", [_table("Those that failed most", frames["jobs"], ["job"], price)]),
+            Section("Ends", [_table("By end", frames["states"], ["kind", "state"], price)]),
+            Section("Jobs", [_table("By what failed", frames["jobs"], ["job"], price, MOST_JOBS)]),
         ],
     )  # fmt: skip
 
@@ -162,7 +152,10 @@ HEADINGS = {
 }  # fmt: skip
 
 
-def _table(caption: str, frame: pd.DataFrame, names: Sequence[str], price: Money | None) -> Table:
+def _table(
+    caption: str, frame: pd.DataFrame, names: Sequence[str], price: Money | None,
+    most: int = MOST_ROWS,
+) -> Table:  # fmt: skip
     """A row per group, as many as a page shows."""
     headings = {key: text for key, text in HEADINGS.items() if key in frame}
     rows = [
@@ -170,9 +163,9 @@ def _table(caption: str, frame: pd.DataFrame, names: Sequence[str], price: Money
          *(str(row[key]) if isinstance(row[key], int) else significant(row[key])
            for key in headings),
          *([] if price is None else [shown(100 * row["failed_cost"], price.label)])]
-        for row in records_of(frame[:MOST_ROWS])
+        for row in records_of(frame[:most])
     ]  # fmt: skip
     money = [] if price is None else ["cost of failed"]
-    left = len(frame) - MOST_ROWS
+    left = len(frame) - most
     caption += f"; {left} more are in the JSON" if left > 0 else ""
     return Table(caption, row_columns(names[0], *headings.values(), *money), rows)

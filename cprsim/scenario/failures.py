@@ -340,7 +340,8 @@ class Trace(Model):
         for option, message in not_taken(spec, spec.format) if spec.format else ():
             key = "columns" if option == "--column" else option[2:].replace("-", "_")
             yield key, message
-        ends, order = given["period"].given if "period" in given else {}, {}
+        order = dict[str, Any]()
+        ends = given["period"].given if "period" in given else {}
         for key, instant in ends.items():
             try:
                 order[key] = _order(instant, spec.date_format)
