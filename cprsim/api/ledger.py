@@ -29,7 +29,8 @@ def ledger(
     Parameters
     ----------
     *logs : str or Path
-        Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them.
+        Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them; or
+        tables of ``sacct``, whose answer is node-hours.
     time_unit : str, optional
         Unit of times that are numbers, in CSVs of attempts: ms, s, min, h, d.
     node_hour : str, optional
@@ -41,7 +42,8 @@ def ledger(
     -------
     Answer
         ``frames["hours"]`` (part, hours [h] of all jobs), ``["jobs"]``, ``["incidents"]`` (the
-        costliest first).
+        costliest first). Of ``sacct``: ``["months"]``, ``["quarters"]``, ``["nodes"]`` (the worst
+        first), ``["states"]``, ``["jobs"]``.
 
     Raises
     ------

@@ -310,6 +310,8 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
             remark[1] = f"{bounds if fit.best is None else f'mean {interval(in_unit)}'} {unit}"
         if fit.best is not None and (spread := fit.best.spread) is not None:
             remark.append(f"{spread.name} {interval(spread)}")
+        if fit.drift is not None:
+            remark.append(f"of the last tenth {fit.drift.last_h * per_hour:.4g} {unit}")
         remarks[fit.name] = "; ".join(remark)
         if fit.bandwidth is not None and fit.name in ("save", "load"):
             bandwidths.append((fit.name, fit.bandwidth))

@@ -39,7 +39,7 @@ def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], price: Money |
     table["failed_node_h"] = table["node_h"] * failed
     if price is not None:
         table["failed_cost"] = table["failed_node_h"] * float(price)
-    ended = pd.to_datetime(table["end_h"].to_numpy(dtype=np.float64), unit="h")
+    ended = pd.to_datetime(3600 * table["end_h"].to_numpy(dtype=np.float64), unit="s")
     frames = {
         "months": _summed(table, ended.strftime("%Y-%m").rename("month")),
         "quarters": _summed(table, ended.to_period("Q").astype(str).rename("quarter")),
