@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -176,19 +175,19 @@ def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...
 
 
 def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
-    """Whether its columns or keys, or its words, are those of a log of saves and loads."""
-    from cprsim.failures.traces.files import has_columns, head_of
+    """Whether its columns, or its words, are those of a log of saves and loads."""
+    from cprsim.failures.traces.files import head_of
     from cprsim.failures.traces.reading import separator_of
     from cprsim.fitting.cost_fit import KINDS
 
-    head = head_of(log)
-    kind, words = names.get("kind", "kind"), "|".join(KINDS)
-    if head[:1] in ("{", "["):
-        return re.search(rf'"{re.escape(kind)}"\s*:\s*"(?:{words})"', head, re.I) is not None
-    header, _, rows = head.partition("\n")
-    separator = separator_of(header)
-    has = partial(has_columns, head, separator=separator)
-    ends = [names.get(column, column) for column in ("start", "end")]
-    word = re.search(rf'(?:^|{re.escape(separator)})[ "]*(?:{words})\b', rows, re.I | re.M)
-    is_costs = has(kind) and (has(*ends) or word is not None)
-    return is_costs and not ("node" in names or has("node"))
+    header, *rows = head_of(log).splitlines()[:6] or [""]
+    if "node" in names or re.search(r"(?:^|[\W_])node(?:$|[\W_])", header, re.I):
+        return False
+    separator, words = separator_of(header), "|".join(KINDS)
+    if header[:1] in ("{", "["):
+        return re.search(rf':\s*"(?:{words})"', "".join([header, *rows]), re.I) is not None
+    cell = rf'(?:^|{re.escape(separator)}) *"?(?:{words})"? *(?:{re.escape(separator)}|$)'
+    cells = {cell.strip(' "').lower() for cell in header.split(separator)}
+    columns = {names.get(column, column).lower() for column in ("kind", "start", "end")}
+    all_say = all(re.search(cell, row, re.I) for row in rows if row.strip())
+    return columns <= cells or (bool(rows) and all_say)

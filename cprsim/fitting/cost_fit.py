@@ -353,24 +353,29 @@ def read_transfers(
     pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
     table = pd.concat(pieces(path))
     lengths = [str(name) for name in table if LENGTH.fullmatch(str(name).lower())]
-    if columns.get("end", "end") not in table and (lengths or "duration" in columns):
-        columns = {"duration": lengths[0] if lengths else "", **columns}
-    optional = {"bytes", "end"} if "duration" in columns else {"bytes", "duration"}
+    end = columns.get("end", "end")
+    if lengths and (end not in table or table[end].isna().any()):
+        columns = {"duration": lengths[0], **columns}
+    optional = {"bytes", "end" if "duration" in columns else "duration"}
     rows = named_columns(table.drop_duplicates(), columns, path, COLUMNS, optional)
     kind = rows["kind"].fillna("").str.strip().str.lower()
     unknown = ~kind.isin(KINDS).to_numpy(dtype=bool)
     no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(KINDS))
     start = read_times(rows["start"], time_unit, path)
+    took_h, resolution_h = np.full((2, len(rows)), nan)
     if "end" in rows:
-        key, resolution_h = "end", _resolution_h(rows, start)
         took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours
-    else:
-        key, unit = "duration", unit_in_name(columns["duration"]) or time_unit
-        took_h = read_lengths(rows[key].rename(columns[key]), unit, path)
-        decimals = rows[key].str.extract(r"[.](\d+)")[0].str.len().fillna(0).to_numpy()
-        resolution_h = np.asarray(HOURS[unit or "s"] * 10.0**-decimals, dtype=np.float64)
+        resolution_h = _resolution_h(rows, start)
+    if "duration" in columns:  # where there is no end
+        unit = unit_in_name(columns["duration"]) or time_unit
+        lasted_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
+        decimals = rows["duration"].str.extract(r"[.](\d+)")[0].str.len().fillna(0).to_numpy()
+        step_h = HOURS[unit or "s"] * 10.0**-decimals
+        resolution_h = np.where(np.isnan(took_h), step_h, resolution_h)
+        took_h = np.where(np.isnan(took_h), lasted_h, took_h)
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
     zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
+    key = "end" if "end" in rows else "duration"
     no_row_where(took_h < 0, rows, path, key, "{value} lies before the start" + zone)
     ended = ~np.isnan(took_h)
     read = pd.DataFrame({
