@@ -33,7 +33,14 @@ def resiliency_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]
             if not 0 <= step < MOST_STEPS:
                 raise ValueError
             rows.append((str(said.get("job_name") or ""), at.as_unit("ns").value, name, step))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+        ):
             damaged.append(f"{path.name}:{number}")
     rows.sort(key=lambda row: row[:2])
     for before, row, after in zip([NOTHING, *rows], rows, [*rows[1:], NOTHING], strict=False):

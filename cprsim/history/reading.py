@@ -22,7 +22,7 @@ from cprsim.events import EVENTS, FIELDS
 from cprsim.failures.traces.files import opened, trace_error
 from cprsim.history import google
 from cprsim.history.attempts import attempt_events, is_header
-from cprsim.history.slurm_jobs import no_events
+from cprsim.history.slurm_jobs import NO_EVENTS
 from cprsim.history.torchrun import HINTS, torch_events
 
 HEAD_BYTES = 1 << 18
@@ -164,8 +164,8 @@ def _tables(
             yield from _of_json_lines(file, path, damaged)
     elif google.HINT.search(head):
         yield from _of_rows(google.resiliency_events(path, damaged))
-    elif why_not := no_events(head):
-        raise trace_error(path, None, why_not)
+    elif re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE):
+        raise trace_error(path, None, NO_EVENTS)
     else:
         raise trace_error(
             path,

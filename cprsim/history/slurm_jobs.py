@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from math import nan
 from pathlib import Path
@@ -20,6 +19,10 @@ COMMAND = (
     "`sacct -a -X --duplicates -S 2024-01-01 -E now -P -o "
     "JobID,State,Start,End,Elapsed,NNodes,NodeList`"
 )
+NO_EVENTS = (
+    "is a table of sacct, which tells of no steps and no saves: `cprsim ledger` books its "
+    f"node-hours, `cprsim fit` its failures, if it is written with {COMMAND}"
+)
 BY_NODE, BY_JOB, REQUEUED, RUNS = "failed: node", "failed: job", "requeued: cause unknown", "runs"
 STATES = {
     "completed": "COMPLETED",
@@ -33,16 +36,6 @@ KINDS = {state: kind for kind, states in STATES.items() for state in states.spli
 NEAR_H = 1 / 60
 NO_NODES = ("", "none assigned", "none", "(null)")
 OPTIONAL = ("nodelist", "failednode", "elapsed", "nnodes", "allocnodes", "cluster")
-
-
-def no_events(head: str) -> str:
-    """Why a table of sacct is no log of events; empty for what is no such table."""
-    if re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE) is None:
-        return ""
-    return (
-        "is a table of sacct, which tells of no steps and no saves: `cprsim ledger` books its "
-        f"node-hours, `cprsim fit` its failures, if it is written with {COMMAND}"
-    )
 
 
 def tables_of(logs: Sequence[Path]) -> list[Path]:

@@ -53,7 +53,7 @@ def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], price: Money |
         "node_failed_node_h": float(table["node_h"][table["kind"] == BY_NODE].sum()),
         "unknown_node_h": float(table["node_h"][table["kind"] == REQUEUED].sum()),
         "node_hour_price": None if price is None else str(price),
-        "worst_nodes": list(frames["nodes"]["node"][:WORST_NODES]),
+        "worst_nodes": list(frames["nodes"].query("failures > 0")["node"][:WORST_NODES]),
         "notes": list(notes),
     }
     if n_shared := _n_shared(attempts):
@@ -104,7 +104,9 @@ def _document(
         return "" if price is None else f", {shown(100 * node_h * float(price), price.label)}"
 
     total_h, failed_h = values["node_h"], values["failed_node_h"]
-    share = failed_h / total_h if total_h else 0.0
+    share = percent(failed_h / total_h if total_h else 0.0)
+    if all_failed := values["n_failed"] == values["n_attempts"]:
+        share = "all of the table"
     by_node_h, unknown_h = values["node_failed_node_h"], values["unknown_node_h"]
     nodes = frames["nodes"]
     share_of = "node_failures" if nodes["node_failures"].any() else "failures"
@@ -119,11 +121,15 @@ def _document(
     )
     answer = [
         f"Failed jobs held {significant(failed_h)} of {significant(total_h)} node-hours "
-        f"({percent(share)}{money(failed_h)}): at most that was lost.",
+        f"({share}{money(failed_h)}): at most that was lost.",
         f"{count(values['n_jobs'], 'job')}, {count(values['n_attempts'], 'attempt')}; "
         f"{count(values['n_failed'], 'attempt')} failed, {values['n_node_failures']:,} of them by "
         f"a node ({significant(by_node_h)} node-hours{money(by_node_h)}).",
     ]
+    filtered = (
+        "Every attempt of the table failed: which share of all node-hours that is, it does not say "
+        "(sacct without -s has all)."
+    )
     requeued = f"Requeued without a cause: {significant(unknown_h)} node-hours, not in these."
     return Document(
         title="What failed jobs cost",
@@ -132,6 +138,7 @@ def _document(
         table=_table("By the month in which attempts ended", frames["months"], ["month"], price),
         remarks=[
             *([blamed if worst else nameless, AT_MOST] if values["n_failed"] else []),
+            *([filtered] if all_failed else []),
             *([requeued] if unknown_h else []),
             *values["notes"],
             *([single] if values["n_attempts"] == values["n_jobs"] else []),

@@ -73,6 +73,21 @@ COSTS = [
          f"{FIT} --column duration=took --time-unit min", MEAN_30),
     Case("lengths without a unit", {"saves.csv": _lasting("duration", 1, STEADY)}, FIT,
          refused=("saves.csv:2: duration: '28.0': in which unit? Say --time-unit",)),
+    Case("lengths beside empty ends",
+         {"saves.csv": "kind,start,end,duration_s\n" + "".join(
+             f"save,{row['start']},{row['end'] if number % 3 else ''},{seconds}\n"
+             for number, (row, seconds) in enumerate(zip(_saves(STEADY), STEADY, strict=True)))},
+         FIT, MEAN_30),
+    Case("a log of saves in other words",
+         {"saves.csv": _table(_saves(STEADY)).replace("kind,start,end", "what,from,to")}, FIT,
+         refused=("saves.csv:1: kind: there is no column 'kind'", "--column kind=NAME")),
+    Case("the same with its columns named",
+         {"saves.csv": _table(_saves(STEADY)).replace("kind,start,end", "what,from,to")},
+         f"{FIT} --column kind=what --column start=from --column end=to", MEAN_30),
+    Case("JSON with keys within keys",
+         {"saves.csv": "\n".join(json.dumps({"save": row, "type": "save"})
+                                 for row in _saves(STEADY))},
+         f"{FIT} --column kind=type --column start=save.start --column end=save.end", MEAN_30),
     Case("a column that says which rows count",
          {"saves.csv": _table(_saves(STEADY, status=["ok", "failed"] * 6))}, FIT, MEAN_30,
          says=("Column(s) not read: status; does one say which rows count?",)),
@@ -164,10 +179,16 @@ SLURM = [
                        "8|COMPLETED|2025-01-01T00:00:00|2025-01-03T00:00:00|1|c3\n"},
          LEDGER, {"values.node_h": 144, "values.failed_node_h": 0},
          says=("1 attempt(s) without an end counted to Elapsed, or to the last instant",)),
+    Case("failed jobs alone",
+         {"sacct.txt": HEAD + "".join(line for line in SACCT.splitlines(keepends=True)
+                                      if "NODE_FAIL" in line)},
+         LEDGER, {"values.failed_node_h": 452, "values.node_h": 452},
+         says=("452 node-hours (all of the table)", "which share of all node-hours that is")),
     Case("summer time: what Slurm counts is right",
          {"sacct.txt": "JobID|State|Start|End|Elapsed|NNodes\n"
-                       "7|FAILED|2025-03-29T20:00:00|2025-03-30T06:00:00|09:00:00|2\n"},
-         LEDGER, {"values.failed_node_h": 18},
+                       "7|FAILED|2025-03-29T20:00:00|2025-03-30T06:00:00|09:00:00|2\n"
+                       "8|TIMEOUT|2025-03-28T20:00:00|2025-03-29T20:00:00|1-00:00:00|1\n"},
+         LEDGER, {"values.failed_node_h": 18, "values.node_h": 42},
          says=("No node is named by a failed attempt", "by Elapsed another time")),
     Case("jobs that share nodes",
          {"sacct.txt": f"{HEAD}7|COMPLETED|2025-01-01T00:00:00|2025-01-03T00:00:00|1|c3\n"
