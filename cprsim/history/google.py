@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from cprsim.failures.traces.files import numbered_lines
+from cprsim.history.torchrun import NO_EVENT
 
 HINT = re.compile(r'"event_type": ?"(?:job_started|checkpoint_loaded|checkpoint_saved)"')
 START, LOAD, SAVE, STOP = "job_started", "checkpoint_loaded", "checkpoint_saved", "job_terminated"
@@ -28,19 +29,13 @@ def resiliency_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]
     for number, line in numbered_lines(path):
         try:
             said = json.loads(line)
-            name, at = str(said["event_type"]), pd.Timestamp(said["timestamp"])  # UTC, unless said
+            name, at = str(said["event_type"]), str(said["timestamp"])
+            at_ns = pd.Timestamp(at).as_unit("ns").value  # UTC, unless said
             step = float(said["step"]) if name in (LOAD, SAVE) else 0.0
-            if not 0 <= step < MOST_STEPS:
+            if not (0 <= step < MOST_STEPS and at_ns > 0):
                 raise ValueError
-            rows.append((str(said.get("job_name") or ""), at.as_unit("ns").value, name, step))
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            AttributeError,
-            ArithmeticError,
-            RecursionError,
-        ):
+            rows.append((str(said.get("job_name") or ""), at_ns, name, step))
+        except NO_EVENT:
             damaged.append(f"{path.name}:{number}")
     rows.sort(key=lambda row: row[:2])
     for before, row, after in zip([NOTHING, *rows], rows, [*rows[1:], NOTHING], strict=False):
@@ -54,11 +49,11 @@ def resiliency_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]
             yield {**about, "event": "job.start"}
         elif name == LOAD:
             yield {**about, "event": "rollback", "step": step}
-        elif name == SAVE:
+        elif name == SAVE and before[2:] != row[2:]:  # else by another rank
             for event in ("progress", "save.start", "save.commit"):  # its stall is not logged
                 yield {**about, "event": event, "step": step}
             saved = step
         elif name == STOP and after[0] != job:
             yield {**about, "event": "job.end", "outcome": "stopped", "step": saved}
-        elif name not in (START, STOP):
+        elif name not in (START, SAVE, STOP):
             yield {**about, "event": name}
