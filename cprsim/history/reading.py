@@ -20,9 +20,8 @@ from pyarrow import json as arrow_json
 from cprsim.errors import one_line
 from cprsim.events import EVENTS, FIELDS
 from cprsim.failures.traces.files import opened, trace_error
-from cprsim.history import google
+from cprsim.history import google, slurm_jobs
 from cprsim.history.attempts import attempt_events, is_header
-from cprsim.history.slurm_jobs import NO_EVENTS
 from cprsim.history.torchrun import HINTS, torch_events
 
 HEAD_BYTES = 1 << 18
@@ -165,7 +164,7 @@ def _tables(
     elif google.HINT.search(head):
         yield from _of_rows(google.resiliency_events(path, damaged))
     elif re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE):
-        raise trace_error(path, None, NO_EVENTS)
+        raise trace_error(path, None, slurm_jobs.NO_EVENTS)
     else:
         raise trace_error(
             path,
