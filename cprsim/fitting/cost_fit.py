@@ -25,7 +25,7 @@ from cprsim.failures.traces.formats.jsonl import json_pieces
 from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where
 from cprsim.failures.traces.tables import LENGTH
 from cprsim.failures.traces.tables import unit_of as unit_in_name
-from cprsim.failures.traces.times import HOURS, Times, read_lengths, read_times, require_decimals
+from cprsim.failures.traces.times import GROUPED, HOURS, PLAIN, Times, read_lengths, read_times
 from cprsim.files.units import SIZE
 from cprsim.fitting.families import FAMILIES
 from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
@@ -395,7 +395,11 @@ def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
     bad = (text != "").to_numpy() & ~(np.isfinite(numbers) & (numbers > 0))
     right = "is no number of bytes above 0, such as 53687091200 or 50 GB (no points in thousands)"
     no_row_where(bad, rows, path, "bytes", "{value} " + right)
-    require_decimals(text.str.replace(r"\s*[A-Za-z]+$", "", regex=True), path)
+    digits = text.str.replace(r"\s*[A-Za-z]+$", "", regex=True)
+    grouped, plain = (digits.str.fullmatch(form).to_numpy(dtype=bool) for form in (GROUPED, PLAIN))
+    if plain.any() and (grouped | plain | (text == "").to_numpy(dtype=bool)).all():  # 950, 1.050
+        right = "{value}: a decimal point, or one between thousands? Write 1050 MB, or 1.05 GB"
+        no_row_where(grouped, rows, path, "bytes", right)
     bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool) & (took_h > 0)
     if numbers[bare].sum() < SLOWEST * took_h[bare].sum():
         took_s = 3600 * float(took_h[bare].mean())

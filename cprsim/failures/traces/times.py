@@ -101,7 +101,7 @@ def _rounded(text: pd.Series[str]) -> Bools:
     return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:9|1\d)").to_numpy(dtype=bool)
 
 
-def require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
+def _require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
     """Raise TraceError where the points of a column may stand between thousands: 950, 1.050."""
     grouped = text.str.fullmatch(GROUPED).to_numpy(dtype=bool)
     is_whole = text.str.fullmatch(PLAIN).to_numpy(dtype=bool) | (text == "").to_numpy(dtype=bool)
@@ -254,7 +254,7 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: PathLike[str]) 
     key = str(column.name)
     numbers = _numbers(text)
     number = np.isfinite(numbers)
-    require_decimals(text, path)
+    _require_decimals(text, path)
     if unit is None:
         message = "{value}: in which unit? Say --time-unit, or name the column so: "
         no_row_where(number, text, path, key, f"{message}{key}_min, _h, _s")
