@@ -67,7 +67,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     # fit
     *((("fit", "log.csv", "--time-unit", "h", *options), said) for options, said in (
         (["--column", "start=end"], "end: the column 'end' stands for 'start' already"),
-        (["--period", "2262-04-12.."], "period: '2262-04-12' is no finite number"),
+        (["--period", "2262-04-12.."], "period: 2262-04-12 is no number: write one as the file"),
         (["--nodes", "1000000000000"], "1,000,000,000,000 nodes can't be observed"),
         (["--nodes", "0"], "0 nodes can't be observed"),
         (["--repair", "soon"], "--repair: 'soon' is not a time"),
