@@ -52,7 +52,7 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
 
     Columns: job, kind (of `STATES`), state, start_h and end_h (since 1970, of the log's clock),
     hours, n_nodes, nodes (names, if known), and blamed: those that failed, as far as is known.
-    Raises TraceError for a table that can't be read, or a job that runs twice at one time.
+    Raises TraceError for a table that can't be read, ParameterError for a job that runs twice.
     """
     rows, notes = pd.concat(map(_attempts, tables), ignore_index=True), list[str]()
     rows = rows.sort_values(["job", "start_h", "end_h"], na_position="first", kind="stable")
@@ -80,7 +80,10 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
 LEFT_OUT: dict[str, Callable[[pd.DataFrame], pd.Series[bool]]] = {
     "of steps, which are part of their job": lambda rows: rows["job"].str.contains(r"\d\."),
     "of jobs that never started": lambda rows: rows["start_h"].isna(),
-    "that a later row says again": lambda rows: rows.duplicated(["job", "start_h"], keep="last"),
+    "that another row says, too": lambda rows: (
+        rows.duplicated(["job", "start_h", "end_h"], keep="last")
+        | (rows["end_h"].isna() & rows.duplicated(["job", "start_h"], keep="last"))
+    ),
 }
 
 

@@ -208,6 +208,10 @@ SLURM = [
          LEDGER, refused=("sacct.txt:2: nodelist: on how many nodes?", "NNodes,NodeList")),
     Case("two clusters", {"sacct.txt": SACCT + SACCT.replace("-30T00", "-31T00")}, LEDGER,
          refused=("job 501 runs twice at one time", "the column Cluster")),
+    Case("two rows of one start that end otherwise",
+         {"sacct.txt": f"{HEAD}7|FAILED|2025-01-01T00:00:00|2025-01-03T00:00:00|1|c3\n"
+                       "7|COMPLETED|2025-01-01T00:00:00|2025-01-02T00:00:00|1|c4\n"}, LEDGER,
+         refused=("job 7 runs twice at one time",)),
     Case("an end before the start",
          {"sacct.txt": f"{HEAD}7|FAILED|2025-01-04T00:00:00|2025-01-03T00:00:00|1|c3\n"}, LEDGER,
          refused=("sacct.txt:2: end: '2025-01-03T00:00:00' lies before the start",)),
