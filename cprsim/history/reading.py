@@ -20,6 +20,7 @@ from pyarrow import json as arrow_json
 from cprsim.errors import one_line
 from cprsim.events import EVENTS, FIELDS
 from cprsim.failures.traces.files import opened, trace_error
+from cprsim.history import google, slurm_jobs
 from cprsim.history.attempts import attempt_events, is_header
 from cprsim.history.torchrun import HINTS, torch_events
 
@@ -160,6 +161,10 @@ def _tables(
     elif any(event_of(line) is not None for line in lines):
         with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:
             yield from _of_json_lines(file, path, damaged)
+    elif google.HINT.search(head):
+        yield from _of_rows(google.resiliency_events(path, damaged))
+    elif re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE):
+        raise trace_error(path, None, slurm_jobs.NO_EVENTS)
     else:
         raise trace_error(
             path,
