@@ -13,15 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from cprsim.errors import ParameterError
 from cprsim.events import STAGES
+from cprsim.history.causes import FINISHED, is_planned, word_of
 from cprsim.history.reading import NS_PER_S
 from cprsim.records import Bools, Floats, Ints
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
 NOTICED = "noticed"  # a stage of which the next event tells what it was
 BACK = 1e-6  # steps: less is no step back
+NEAR_S = 1.0  # between reports of one death
+LATE_S = 60.0  # after the start or end of an attempt, events of its other processes come
 WORKS = ("work", "useful", "lost")
 RECOVERING = ("detect", "degraded", *STAGES.values())
+SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
 
 
 @dataclass(slots=True)
@@ -130,6 +135,7 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
+    course.says_work = len(steps) > 0 or bool(other_events["event"].isin(SHOWS_WORK).any())
     for at_s, event in heapq.merge(progress, events, key=lambda pair: pair[0]):
         if isinstance(event, float):
             course.progress(at_s, event)
@@ -158,13 +164,16 @@ class JobCourse:
         self.ended = self.finished = False
         self.n_failures = self.n_saves = 0
         self.step_s = nan  # as the log itself says
+        self.says_work = True  # any event does
+        self.n_beside = 0  # failures that nobody waited for
+        self.n_late = 0  # events after the end of the job
         self.background = False  # saves go on beside the training
         self.reloads = False  # some shards went back while the others kept their state
         self._state, self._number = START, 0  # of the attempt, as the log counts
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
         self._last_failure_s = nan
-        self._has_failed_beside = False
+        self._has_failed_beside = self._reopened = False
 
     @property
     def runs(self) -> list[LoggedAttempt]:
@@ -178,6 +187,11 @@ class JobCourse:
     def take(self, at_s: float, event: Any) -> None:
         """An event that is no plain `progress`."""
         name, step, part = event.event, event.step, event.part
+        if self._state is OVER and at_s >= self.wall_s:
+            if name in ("job.start", "train.resume") or name in STAGES:
+                self._reopen(at_s, event)
+            else:
+                self._too_late(at_s, name)
         if part in WORKS and self._state in (STANDS, START) and name == "progress":
             self._go_on(at_s, step, is_shown=True)
         elif name == "job.start":
@@ -216,6 +230,8 @@ class JobCourse:
     def progress(self, at_s: float, step: float) -> None:
         """So many steps are in the state: the job is at work, or was."""
         if self._state is OVER:
+            if step > self._run.last_step + BACK:
+                self._too_late(at_s, "progress")
             return
         if self._state is WORK and step < self._run.last_step - BACK:
             self._stop_unseen()  # the job went back without any event that says so
@@ -277,9 +293,14 @@ class JobCourse:
 
     def _notice(self, at_s: float) -> None:
         """A failure is noticed; in the middle of a recovery a further one, not logged."""
-        if self._state is STANDS and self._now.stage not in ("", "detect", NOTICED):
+        if self._state is not STANDS:
+            return
+        if self._now.stage not in ("", "detect", NOTICED):
+            if at_s - self._last_failure_s <= NEAR_S:  # noticed by another process
+                return
             self._now.stages.append(("detect", nan))
             self._fail_again()
+        self._last_failure_s = at_s
         self._enter(NOTICED, at_s)
 
     def _fail_again(self) -> None:
@@ -287,16 +308,21 @@ class JobCourse:
         self.n_failures += 1
 
     def _failure(self, at_s: float, event: Any) -> None:
-        if self._state is OVER or event.outcome == "missed":
-            return
+        if self._state is OVER or event.outcome == "missed" or 0 <= event.attempt < self._number:
+            return  # an older attempt's: another attempt has followed it
+        if self._state is START and not (self.says_work or self._now.works):
+            self._go_on()
         if event.part in WORKS and self._state is WORK:  # nobody waits for it
             self._has_failed_beside = True
-            self.n_failures += self._last_failure_s != at_s
+            if not at_s - self._last_failure_s <= NEAR_S:
+                self.n_beside += 1
+                self.n_failures += 1
             self._last_failure_s = at_s
             self._run.see(at_s, event.step)
             return
         if self._state in (WORK, STANDS):
-            self._fail(at_s, event.step)
+            self._fail(at_s, event.step, event.attempt)
+            self._planned(event.cause)
         self._last_failure_s = at_s
         self._now.node = self._now.node or event.node
         self._now.cause = self._now.cause or event.cause
@@ -310,7 +336,13 @@ class JobCourse:
         if self._state is STANDS and self._now.failed_s == at_s:
             self._run.end_step = step
 
-    def _fail(self, at_s: float, step: float) -> None:
+    def _planned(self, cause: str) -> None:
+        """An attempt that ended by plan did not fail."""
+        if is_planned(cause) and self._now.n_failures == 1:
+            self.n_failures -= 1
+            self._now.n_failures = 0
+
+    def _fail(self, at_s: float, step: float, attempt: int = -1) -> None:
         """A failure that the job waits for: the first of an attempt, or a further one."""
         if self._state is STANDS and self._worked_since(step):
             self._go_on()
@@ -318,7 +350,11 @@ class JobCourse:
         if self._state is WORK:
             self._stop(at_s)
             self._run.end_step = step
-        elif at_s not in (self._now.failed_s, self._last_failure_s):  # else of several nodes
+        elif not (  # else of several nodes, or of several processes of one attempt
+            at_s - self._last_failure_s <= NEAR_S
+            or at_s == self._now.failed_s
+            or (attempt >= 0 and self._now.stage == "detect")
+        ):
             is_further = True
             self._fail_again()
         if is_further and self._now.stage == "detect":
@@ -335,13 +371,17 @@ class JobCourse:
     def _start(self, at_s: float, event: Any) -> None:
         if isfinite(event.step_seconds):
             self.step_s = event.step_seconds
-        if event.attempt <= self._number:
-            return  # the first start, or another process of the same
-        self._number = event.attempt
-        if self._state is WORK:
-            self._stop()
-        if self._state is STANDS and self._now.stage != "load":
-            self._enter("load", at_s)
+        run, is_new = self._run, event.attempt > self._number
+        if self._state is WORK and run.last_step > run.begin_step + BACK:  # counted from 0 again
+            is_new |= at_s > run.begin_s + LATE_S
+        if is_new or self._reopened:
+            self._number, self._reopened = event.attempt, False
+            if self._state is WORK:
+                self._stop()
+            if self._state is STANDS and self._now.stage != "load":
+                self._enter("load", at_s)
+        if not self.says_work and self._state in (START, STANDS):
+            self._go_on()
 
     # ------------------------------------------------------------------ saves, parts, the end
 
@@ -404,12 +444,50 @@ class JobCourse:
             self._enter(part, at_s)
 
     def _end(self, at_s: float, event: Any) -> None:
-        self.ended, self.wall_s = True, at_s
-        self.finished = event.outcome in ("", "finished")
+        if self._state is OVER:
+            return
+        outcome = word_of(event.outcome)
+        self.ended, self.wall_s, self.finished = True, at_s, outcome in FINISHED
+        if at_s == 0 and self._run.last_s != 0:
+            raise self._contradiction(at_s, "job.end lies before all other events of the job")
+        if self.finished and self._state is not WORK and not self._now.works:
+            self._go_on()  # the work is not told
         if self._state is WORK:
-            self._run.end_s, self._run.end_step = at_s, event.step
-            self._run.see(at_s, event.step)
+            self._run.end_s = at_s
+            self._run.end_step = event.step if not event.step < self._run.last_step else nan
+            self._run.see(at_s, self._run.end_step)
+            if outcome not in FINISHED:
+                end_step = self._run.end_step
+                self._stop(at_s)
+                self._run.end_step, self._last_failure_s = end_step, at_s
+                self._now.cause = event.cause or event.outcome
+                self._planned(event.outcome)
+        if self._state is STANDS:
+            self._enter(NOTICED, at_s)
         self._state = OVER
+
+    def _reopen(self, at_s: float, event: Any) -> None:
+        """Another attempt follows the end of one."""
+        if event.event != "job.start" and 0 <= event.attempt <= self._number and self.finished:
+            raise self._contradiction(at_s, f"{event.event} follows job.end of the same attempt")
+        if self._now.works:
+            self.attempts.append(LoggedAttempt(self._run, self.wall_s, self.wall_s, n_failures=0))
+            self._now.enter(NOTICED, self.wall_s)
+        self._state, self._reopened, self.ended, self.finished = STANDS, True, False, False
+
+    def _too_late(self, at_s: float, name: str) -> None:
+        """Events of other processes come late; work that goes on for long has not ended."""
+        if name not in SHOWS_WORK or at_s <= self.wall_s + LATE_S:
+            self.n_late += name == "job.end" and at_s > self.wall_s + NEAR_S
+            return
+        raise self._contradiction(at_s, f"{name} follows job.end without a job.start between them")
+
+    def _contradiction(self, at_s: float, message: str) -> ParameterError:
+        at = pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S))
+        return ParameterError(
+            f"job {self.job!r}: at {at:%Y-%m-%d %H:%M:%S} UTC {message}; are these two jobs? Then "
+            "give each its own name in the field `job`, else leave the wrong line out"
+        )
 
     def finish(self, last_s: float) -> None:
         """Cut the course at its last event where no end is there."""
