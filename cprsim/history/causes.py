@@ -12,14 +12,16 @@ PLANNED = re.compile(
     r"(scheduled |planned )?(maintenance|stop|end|shutdown|restart)( window)?|deadline"
 )
 FAILURES = re.compile(
-    r"(node |boot |launch )?fail(ed|ure)?( .*)?|out of memory|.*\b(oom|error|crash(ed)?|ecc|xid|nccl|"
-    r"killed|signal|hang|hung|hardware|gpu|node|nic|network|disk|power)\b.*"
+    r"(node |boot |launch )?fail(ed|ure)?( .*)?|out of memory|"
+    r".*\b(oom|error|crash(ed)?|ecc|xid|nccl|killed|signal|hang|hung|hardware|gpu|node|nic|network|disk|power)\b.*"
 )
 
 
 def word_of(text: str) -> str:
     """A cause without case, underscores, and who or what stands after it: `CANCELLED by 7`."""
-    return re.sub(r"( by | \(|:|\+$).*", "", " ".join(re.split(r"[\s_-]+", text.casefold()))).strip()
+    return re.sub(
+        r"( by | \(|:|\+$).*", "", " ".join(re.split(r"[\s_-]+", text.casefold()))
+    ).strip()
 
 
 def is_planned(text: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,15 @@ NEAR_S = 1.0  # between reports of one death
 LATE_S = 60.0  # after the start or end of an attempt, events of its other processes come
 WORKS = ("work", "useful", "lost")
 RECOVERING = ("detect", "degraded", *STAGES.values())
+ORDER = {
+    name: place
+    for place, name in enumerate(
+        ("failure", "failure.detected", *list(STAGES)[:2], "rollback", "job.start",
+         *list(STAGES)[2:], "train.resume", "job.end")
+    )
+}  # fmt: skip
+TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
+FEWEST_BACK, BACK_SHARE = 3, 0.3  # steps back that nothing tells: of two jobs, for each progress
 SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
 
 
@@ -125,7 +134,8 @@ class LoggedAttempt:
 
 
 def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobCourse:
-    """Read the events of one job, in order of time."""
+    """Read the events of one job, in order of time. Raises ParameterError for contradictions."""
+    other_events = _in_order(other_events)
     time_ns = [table["time_ns"].to_numpy() for table in (steps, other_events)]
     begins_ns = min(int(column_ns[0]) for column_ns in time_ns if len(column_ns))
     ends_ns = max(int(column_ns[-1]) for column_ns in time_ns if len(column_ns))
@@ -135,6 +145,7 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
+    _check_attempts(course, steps, other_events)
     course.says_work = len(steps) > 0 or bool(other_events["event"].isin(SHOWS_WORK).any())
     for at_s, event in heapq.merge(progress, events, key=lambda pair: pair[0]):
         if isinstance(event, float):
@@ -142,7 +153,45 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
         else:
             course.take(at_s, event)
     course.finish((ends_ns - begins_ns) / NS_PER_S)
+    back = [attempt for attempt in course.attempts if not attempt.is_shown]
+    if len(back) >= FEWEST_BACK and len(back) > BACK_SHARE * len(steps):
+        at_s = course.wall_s if isnan(back[0].alive_s) else back[0].alive_s
+        raise course.contradiction(at_s, f"and {len(back) - 1} times later the steps go back")
     return course
+
+
+def _in_order(events: pd.DataFrame) -> pd.DataFrame:
+    """Each event once; a recovery and the end in their order where they are of one instant."""
+    again = events.duplicated(["time_ns", "event", "attempt", "step", "node", "save_id"])
+    if again.mean() < TWICE_SHARE:  # equal saves without a name may be several
+        again &= ~(events["event"].str.startswith("save.") & (events["save_id"] == ""))
+    events = events[~again]
+    attempt, time_ns = events["attempt"].to_numpy(), events["time_ns"].to_numpy()
+    if (attempt < 0).any():
+        attempt = 0 * attempt
+    order = np.lexsort((attempt, time_ns))
+    rank = events["event"].map(ORDER).to_numpy(np.float64)[order]
+    places = np.flatnonzero(np.isfinite(rank))
+    chosen = order[places]
+    order[places] = chosen[np.lexsort((rank[places], attempt[chosen], time_ns[chosen]))]
+    return events.iloc[order]
+
+
+def _check_attempts(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Raise ParameterError where an attempt works on after a later one began, or ends first."""
+    columns = ["time_ns", "event", "attempt"]
+    told = events.loc[events["event"].isin((*SHOWS_WORK[:4], "job.start", "job.end")), columns]
+    every = pd.concat([told, steps.assign(event="progress")[columns]])
+    every = every[every["attempt"] >= 0].sort_values("time_ns", kind="stable")
+    attempt, event = every["attempt"].to_numpy(), every["event"].to_numpy()
+    at_s = (every["time_ns"].to_numpy() - course.begins_ns) / NS_PER_S
+    if len(event) and event[0] == "job.end" and at_s[0] < at_s[-1]:
+        raise course.contradiction(at_s[0], "job.end lies before all else")
+    for place in np.flatnonzero(np.diff(attempt) < 0) + 1:
+        begun_s = at_s[np.flatnonzero(attempt[:place] == attempt[place - 1])[0]]
+        if event[place] not in ("job.start", "job.end") and at_s[place] > begun_s + LATE_S:
+            message = f"attempt {attempt[place]} works, after attempt {attempt[place - 1]} began"
+            raise course.contradiction(at_s[place], message)
 
 
 def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -> np.ndarray:
@@ -448,8 +497,6 @@ class JobCourse:
             return
         outcome = word_of(event.outcome)
         self.ended, self.wall_s, self.finished = True, at_s, outcome in FINISHED
-        if at_s == 0 and self._run.last_s != 0:
-            raise self._contradiction(at_s, "job.end lies before all other events of the job")
         if self.finished and self._state is not WORK and not self._now.works:
             self._go_on()  # the work is not told
         if self._state is WORK:
@@ -469,7 +516,7 @@ class JobCourse:
     def _reopen(self, at_s: float, event: Any) -> None:
         """Another attempt follows the end of one."""
         if event.event != "job.start" and 0 <= event.attempt <= self._number and self.finished:
-            raise self._contradiction(at_s, f"{event.event} follows job.end of the same attempt")
+            raise self.contradiction(at_s, f"{event.event} follows job.end of the same attempt")
         if self._now.works:
             self.attempts.append(LoggedAttempt(self._run, self.wall_s, self.wall_s, n_failures=0))
             self._now.enter(NOTICED, self.wall_s)
@@ -480,9 +527,9 @@ class JobCourse:
         if name not in SHOWS_WORK or at_s <= self.wall_s + LATE_S:
             self.n_late += name == "job.end" and at_s > self.wall_s + NEAR_S
             return
-        raise self._contradiction(at_s, f"{name} follows job.end without a job.start between them")
+        raise self.contradiction(at_s, f"{name} follows job.end without a job.start between them")
 
-    def _contradiction(self, at_s: float, message: str) -> ParameterError:
+    def contradiction(self, at_s: float, message: str) -> ParameterError:
         at = pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S))
         return ParameterError(
             f"job {self.job!r}: at {at:%Y-%m-%d %H:%M:%S} UTC {message}; are these two jobs? Then "

@@ -21,11 +21,14 @@ from cprsim.errors import one_line
 from cprsim.events import EVENTS, FIELDS
 from cprsim.failures.traces.files import opened, trace_error
 from cprsim.history.attempts import attempt_events, is_header
+from cprsim.history.causes import FINISHED, is_known, is_planned, word_of
 from cprsim.history.torchrun import HINTS, torch_events
 
 HEAD_BYTES = 1 << 18
 PIECE_BYTES = 1 << 24
 ROWS_AT_ONCE = 1 << 16
+MOST_MISFITS = 0.1  # of the events may have a value of another type
+MOST_CAUSES = 8
 SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
 NS_PER_S = 1e9
 TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
@@ -44,10 +47,12 @@ MISSING: dict[str, Any] = {
     "attempt": -1, "last_seen_unix_nano": 0, "step": float("nan"), "step_seconds": float("nan"),
     **dict.fromkeys(TEXTS, ""),
 }  # fmt: skip
-INSTANT = (0, 2**62, "an instant in ns since 1970")
+INSTANT = (946_684_800 * 10**9, 2**62, "an instant in ns since 1970, of the year 2000 or later")
+UNITS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
 BOUNDS = {  # least, most, and what would be right
     "time_unix_nano": INSTANT,
     "last_seen_unix_nano": INSTANT,
+    "attempt": (-1, 10**9, "the number of an attempt, from 0 on"),
     "step": (0, 1e15, "a number of steps from 0 on"),
     "step_seconds": (1e-9, 1e9, "a time above 0 s"),
     "fraction": (0, 1, "a share from 0 to 1"),
@@ -111,7 +116,25 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
         pa.concat_tables(tables).unify_dictionaries().to_pandas()
         for tables in (steps, other_tables)
     )
+    notes |= dict.fromkeys(_ends(of_others))
     return Events(tuple(jobs), of_steps, of_others, tuple(notes))
+
+
+def _ends(events: pd.DataFrame) -> Iterator[str]:
+    """Which ends were taken as planned, and which causes nobody knows as failures."""
+    ends = events[events["event"].isin(("failure", "job.end"))]
+    failed = (ends["event"] == "failure").to_numpy()
+    causes = Counter(ends["cause"].where(failed, ends["outcome"]))
+    causes = Counter(
+        {one_line(cause): n for cause, n in causes.items() if word_of(cause) not in FINISHED}
+    )
+    for what, chosen in (
+        ("planned, no failures", [cause for cause in causes if is_planned(cause)]),
+        ("taken as failures", [cause for cause in causes if not is_known(cause)]),
+    ):
+        if chosen:
+            counted = ", ".join(f"{cause} ({causes[cause]})" for cause in chosen[:MOST_CAUSES])
+            yield f"ends of attempts {what}: {counted}" + ", ..." * (len(chosen) > MOST_CAUSES)
 
 
 def _with_job(table: pa.Table, default_job: str) -> pa.Table:
@@ -161,6 +184,7 @@ def _tables(
         with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:
             yield from _of_json_lines(file, path, damaged)
     else:
+        _refuse_misfits(path, lines, 1, 0)
         raise trace_error(
             path,
             None,
@@ -190,7 +214,9 @@ def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[
         if table is None:
             table = _at_once(NUMBER_AS_NAME.sub(rb'\1"\2"', piece))
         if table is None:
-            rows = list(_line_by_line(piece.split(b"\n"), path, first, damaged))
+            lines = piece.split(b"\n")
+            rows = list(_line_by_line(lines, path, first, damaged))
+            _refuse_misfits(path, lines, first, len(rows))
             table = pa.Table.from_pylist(rows, SCHEMA)
         yield table
         first += piece.count(b"\n")
@@ -224,13 +250,28 @@ def _line_by_line(
             continue
         for name, (least, most, right) in BOUNDS.items():
             if name in event and not least <= event[name] <= most:
-                message = f"{event[name]!r} is not {right}"
+                message = f"{event[name]!r} is not {right}{_perhaps(name, event[name])}"
                 raise trace_error(path, number, message, name)
         yield event
 
 
+def _perhaps(name: str, value: float) -> str:
+    """The unit that an instant seems to have."""
+    least, most, _ = INSTANT
+    units = [unit for n_ns, unit in UNITS.items() if least <= value * n_ns <= most]
+    return f": it looks like {units[0]}, write ns" if name in ("time_unix_nano",) and units else ""
+
+
 def event_of(line: bytes | str) -> dict[str, Any] | None:
     """What a line says, in the types of its columns; None where it is no event."""
+    event = _fields_of(line)
+    if event is None or _misfit(event):
+        return None
+    return {name: str(fact) if name in TEXTS else fact for name, fact in event.items()}
+
+
+def _fields_of(line: bytes | str) -> dict[str, Any] | None:
+    """What a line with an instant and the name of an event says."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -238,10 +279,24 @@ def event_of(line: bytes | str) -> dict[str, Any] | None:
     if not isinstance(fields, dict):
         return None
     event = {name: fields[name] for name in SCHEMA.names if fields.get(name) is not None}
-    if "event" not in event or "time_unix_nano" not in event:
-        return None
-    for name, value in event.items():
-        if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
-            return None
-        event[name] = str(value) if name in TEXTS else value
-    return event
+    return event if "event" in event and "time_unix_nano" in event else None
+
+
+def _misfit(event: dict[str, Any]) -> str:
+    """The first field of an event that has another type; nothing where there is none."""
+    return next(
+        (name for name, value in event.items()
+         if isinstance(value, bool) or not isinstance(value, FIELDS[name])), ""
+    )  # fmt: skip
+
+
+def _refuse_misfits(path: Path, lines: Iterable[bytes | str], first: int, n_good: int) -> None:
+    """Raise TraceError where too many lines are events but for a value of another type."""
+    fields = [(number, event) for number, line in enumerate(lines, first)
+              if (event := _fields_of(line)) is not None and _misfit(event)]  # fmt: skip
+    if fields and len(fields) > min(1, n_good) * max(1, MOST_MISFITS * (len(fields) + n_good)):
+        number, event = fields[0]
+        name = _misfit(event)
+        right = "a text" if FIELDS[name] is str else "a number, without quotes"
+        message = f"{event[name]!r} is not {right}; so in {len(fields)} events"
+        raise trace_error(path, number, message, name)

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.interval_coverage import ledger, rows_of
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.ledger import LEDGER_PARTS
-from tests.history.making import damaged, exported, ledger_of, told
+from tests.history.making import BEGINS_NS, damaged, exported, ledger_of, told
 from tests.making import maker, small_scenario
 
 MS = 1e-3 / 3600
@@ -111,7 +111,7 @@ def test_a_death_that_nobody_saw_lies_after_the_last_sign_of_life(tmp_path) -> N
     assert found.inferred["deaths"] == 1
     np.testing.assert_allclose(sum(found.draws.values()), found.wall_h, rtol=1e-12)
     at = next(place for place, event in enumerate(events) if event[1] == "failure.detected")
-    events[at] = (260, "failure.detected", {"last_seen_unix_nano": 255 * 10**9})
+    events[at] = (260, "failure.detected", {"last_seen_unix_nano": BEGINS_NS + 255 * 10**9})
     found = ledger_of(tmp_path, told(*events))
     assert found.parts["detect"].high <= 5 / 3600 + 1e-12
 
