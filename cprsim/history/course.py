@@ -215,6 +215,7 @@ class JobCourse:
         self.step_s = nan  # as the log itself says
         self.says_work = True  # any event does
         self.n_beside = 0  # failures that nobody waited for
+        self.contradicts_pace = False  # steps take another time than the log says
         self.n_late = 0  # events after the end of the job
         self.background = False  # saves go on beside the training
         self.reloads = False  # some shards went back while the others kept their state
@@ -465,6 +466,8 @@ class JobCourse:
                 save.stalled_until_s = at_s
                 run.see(at_s)
         if save is not None and ends:
+            if isnan(save.step) and save.stalled_until_s == at_s:
+                save.step = step  # the job stood still meanwhile
             save.open, save.committed = False, name == "save.commit"
             self.n_saves += save.committed and save.counts
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, log, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,8 @@ SILVERMAN = (
 )
 LEAST_WIDTH = 1e-3  # of a kernel over logarithms of times, for stages that always take the same
 FEWEST_TO_SPREAD = 3  # failures of which the spread says anything
+N_SIGNS, N_MEANS, N_SPREADS = 16, 40, 16  # of what a log without deaths leaves open
+TINY = 1e-12
 TRIES = 20  # instants of death that are drawn until one is possible
 
 
@@ -87,11 +89,15 @@ class Filling:
     """Draws what is not known; from other failures in each draw, as far as few leave open."""
 
     def __init__(
-        self, usual: Usual, n_draws: int, gaps_s: Floats, rng: np.random.Generator
-    ) -> None:
+        self, usual: Usual, n_draws: int, gaps_s: Floats, rng: np.random.Generator,
+        attempts: Sequence[LoggedAttempt] = (),
+    ) -> None:  # fmt: skip
         """`gaps_s`: how long a job at work may leave its log without a sign of it [s]."""
         self._stages, self._took_s = usual
         self._n, self._gaps_s, self._rng = n_draws, np.sort(gaps_s), rng
+        told_s = [one.first_s - one.alive_s for one in attempts if isnan(one.failed_s)]
+        self._silent_s = np.array([gap_s for gap_s in told_s if gap_s > 0], dtype=np.float64)
+        self._noticing: tuple[Floats, Floats] | None = None
         self._kept: dict[tuple[str, ...], tuple[Floats, Ints]] = {}
         self._densities: dict[str, tuple[Floats, Floats]] = {}
 
@@ -175,7 +181,52 @@ class Filling:
                 fits = ~possible & (drawn_s >= low_s) & (self._rng.random(self._n) < silent)
                 failed_s[fits] = drawn_s[fits]
                 possible |= fits
+        elif len(self._silent_s) >= FEWEST_TO_SPREAD and len(self._gaps_s):
+            failed_s = self._common_death(next_s, low_s)
         return self._split(names, failed_s, next_s)
+
+    def _common_death(self, next_s: Floats, low_s: float) -> Floats:
+        """When a job died, in a log that tells of no death: (n_draws,).
+
+        From a death to the next event it takes a lognormal time, the same one for all deaths of a
+        draw; the last sign of work is as old as deaths that know nothing of it find it.
+        """
+        if self._noticing is None:
+            self._noticing = self._lognormals()
+        mu, sigma = self._noticing
+        gap_s = np.maximum(next_s - low_s, LEAST_S)
+        signs_s = np.quantile(self._gaps_s, (np.arange(N_SIGNS) + 0.5) / N_SIGNS)
+        most, least = (
+            special.ndtr((np.log(np.maximum(took_s, LEAST_S)) - mu[:, None]) / sigma[:, None])
+            for took_s in (gap_s[:, None], gap_s[:, None] - signs_s)
+        )
+        weight = np.cumsum(most - least + TINY, axis=1)
+        chosen = (weight < self._rng.random(self._n)[:, None] * weight[:, -1:]).sum(axis=1)
+        low = least[np.arange(self._n), chosen]
+        p = low + self._rng.random(self._n) * (most[:, 0] - low)
+        took_s = np.exp(mu + sigma * special.ndtri(np.clip(p, TINY, 1 - TINY)))
+        least_s = np.maximum(gap_s - signs_s[chosen], 0.0)
+        return np.asarray(next_s - np.clip(took_s, least_s, gap_s))
+
+    def _lognormals(self) -> tuple[Floats, Floats]:
+        """Means and spreads of log times from a death to the next event, one a draw."""
+        gap_s = self._silent_s[:: 1 + len(self._silent_s) // MOST_KEPT]
+        signs_s = np.quantile(self._gaps_s, (np.arange(N_SIGNS) + 0.5) / N_SIGNS)
+        mu, sigma = (
+            grid.ravel()
+            for grid in np.meshgrid(
+                np.linspace(log(gap_s.min() / 30.0), log(gap_s.max()), N_MEANS),
+                np.geomspace(0.03, 2.0, N_SPREADS),
+            )
+        )
+        edges_s = np.maximum(gap_s[:, None] - np.append(0.0, signs_s), LEAST_S)
+        likely = np.zeros(len(mu))
+        for edge_s in edges_s:  # the deaths are independent
+            below = special.ndtr((np.log(edge_s)[:, None] - mu) / sigma)
+            likely += np.log((below[0] - below[1:]).mean(axis=0) + TINY)
+        p = np.exp(likely - likely.max())
+        chosen = self._rng.choice(len(mu), self._n, p=p / p.sum())
+        return mu[chosen], sigma[chosen]
 
     def _p_silent(self, time_s: Floats) -> Floats:
         """How likely the log has no sign of work for so long while the job works."""

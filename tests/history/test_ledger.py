@@ -47,8 +47,15 @@ def test_a_log_of_the_simulator_folds_to_its_accounts(
         found = ledger_of(tmp_path, log, n_draws=3)
         for part in costs.parts:
             true_h = costs.hours_of(part)[replication]
+            if part == "lost" and not costs.finished[replication]:
+                # stopped while it made work again: the simulator books the furthest it ever was
+                # as useful, the ledger what was in the state at the end
+                never_h = costs.useful_h[replication] - found.useful_h.mean
+                assert never_h >= 0
+                true_h += never_h
             assert found.parts[part].mean == pytest.approx(true_h, abs=MS), (name, part)
-        assert found.useful_h.mean == pytest.approx(costs.useful_h[replication], abs=MS)
+        if costs.finished[replication]:
+            assert found.useful_h.mean == pytest.approx(costs.useful_h[replication], abs=MS)
         assert found.n_failures == costs.n_failures[replication]
         assert found.n_saves == costs.n_saves[replication]
 
