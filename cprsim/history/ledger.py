@@ -213,12 +213,16 @@ class _Booking:
         if isfinite(attempt.begin_s):
             return np.full(self._n, attempt.begin_s)
         points, made_s = attempt.points, np.zeros(self._n)
-        first_s = points.at_s[0] if len(points.at_s) else attempt.last_s
         if len(points.at_s) and self._pace.is_known:
             step = self._begin_step(attempt, self._reached(attempt, failed_s))
             made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.step_s
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
-        return np.clip(first_s - made_s, max(low_s, 0.0) if isfinite(low_s) else 0.0, first_s)
+        low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
+        if len(points.at_s) == 0:  # of its work the log tells a last sign at most
+            ends_s = (attempt.last_s, attempt.end_s, self._course.wall_s)
+            last_s = next(at_s for at_s in ends_s if isfinite(at_s))
+            return np.asarray(low_s + self._shared * np.maximum(last_s - low_s, 0.0))
+        return np.clip(points.at_s[0] - made_s, low_s, points.at_s[0])
 
     # ------------------------------------------------------------------ steps
 

@@ -48,13 +48,20 @@ class JobPace:
         return np.asarray(work_s / self.step_s if self.is_known else 0.0 * work_s)
 
 
+def _rows_of(run: LoggedAttempt, at_s: Floats) -> tuple[int, int]:
+    """The `progress` of a run: after its first mark, where the one before may have ended."""
+    begin = int(np.searchsorted(at_s, run.marks[0][0], "right") if run.marks else len(at_s))
+    end = int(np.searchsorted(at_s, run.last_s))
+    return begin, max(begin, end + (end < len(at_s) and at_s[end] == run.last_s))
+
+
 def step_saves(run: LoggedAttempt, course: JobCourse) -> None:
     """Give saves whose step is not told the one between the marks around them, at their pace."""
     saves = [save for save in run.saves if isnan(save.step) and isfinite(save.start_s)]
     if not saves:
         return
     at_s, step = course.reached
-    mine = slice(*np.searchsorted(at_s, [run.after_s, run.last_s + ROUNDING]))
+    mine = slice(*_rows_of(run, at_s))
     marks = np.array([*run.marks, *zip(at_s[mine], step[mine], strict=True)]).reshape(-1, 2)
     if isfinite(run.end_s) and isfinite(run.end_step):
         marks = np.vstack([marks, (run.end_s, run.end_step)])
@@ -81,9 +88,7 @@ def step_saves(run: LoggedAttempt, course: JobCourse) -> None:
 def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
     """All that the log says of one run."""
     at_s, step = course.reached
-    first = run.marks[0][0] if run.marks else run.last_s
-    begin, end = np.searchsorted(at_s, [first, run.last_s])
-    end += end < len(at_s) and at_s[end] == run.last_s
+    begin, end = _rows_of(run, at_s)
     points = [*run.marks, (run.end_s, run.end_step)]
     for save in run.saves:
         points.append((save.start_s, save.step))
