@@ -118,7 +118,7 @@ class LoggedAttempt:
         """It is at work, with so many steps in the state."""
         self.last_s = at_s
         if isfinite(step):
-            self.last_step = step
+            self.last_step = step if not step < self.last_step else self.last_step
             self.marks.append((at_s, step))
 
     def enter(self, stage: str, at_s: float) -> None:
@@ -208,7 +208,7 @@ class JobCourse:
     def __init__(self, job: str, begins_ns: int, reached: tuple[Floats, Floats]) -> None:
         self.job, self.begins_ns = job, begins_ns
         self.reached = reached  # `progress`: s, step
-        self.attempts = [LoggedAttempt(stages=[("start", 0.0)], failed_s=0.0)]
+        self.attempts = [LoggedAttempt(stages=[("start", 0.0)], failed_s=0.0, n_failures=0)]
         self.wall_s = nan
         self.ended = self.finished = False
         self.n_failures = self.n_saves = 0
@@ -307,7 +307,8 @@ class JobCourse:
     def _go_on(self, at_s: float = nan, step: float = nan, *, is_shown: bool = False) -> None:
         """Work begins, at an instant that is known or not."""
         self._run, self._state = self._now, WORK
-        self._run.works, self._run.after_s = True, self._at_s
+        began_s = [start_s for _, start_s in self._now.stages if isfinite(start_s)]
+        self._run.works, self._run.after_s = True, max(self._at_s, *began_s[-1:], 0.0)
         self._run.begin_s, self._run.begin_step = at_s, step
         if is_shown:
             self._run.see(at_s, step)
@@ -399,7 +400,7 @@ class JobCourse:
         is_further = False
         if self._state is WORK:
             self._stop(at_s)
-            self._run.end_step = step
+            self._run.end_step = nan if step < self._run.last_step - BACK else step
         elif not (  # else of several nodes, or of several processes of one attempt
             at_s - self._last_failure_s <= NEAR_S
             or at_s == self._now.failed_s
@@ -492,6 +493,7 @@ class JobCourse:
         elif part == "save" and self._state is WORK:  # whose start may be told at this instant
             if not saves or isfinite(saves[-1].stalled_until_s) or not saves[-1].open:
                 saves.append(LoggedSave(at_s, step, waits=True))
+                self._run.see(at_s, step)
         elif part in RECOVERING and self._state is STANDS:
             self._enter(part, at_s)
 
@@ -504,7 +506,8 @@ class JobCourse:
             self._go_on()  # the work is not told
         if self._state is WORK:
             self._run.end_s = at_s
-            self._run.end_step = event.step if not event.step < self._run.last_step else nan
+            behind = event.step < self._run.last_step - BACK
+            self._run.end_step = nan if behind else event.step
             self._run.see(at_s, self._run.end_step)
             if outcome not in FINISHED:
                 end_step = self._run.end_step

@@ -206,7 +206,7 @@ class Filling:
         p = low + self._rng.random(self._n) * (most[:, 0] - low)
         took_s = np.exp(mu + sigma * special.ndtri(np.clip(p, TINY, 1 - TINY)))
         least_s = np.maximum(gap_s - signs_s[chosen], 0.0)
-        return np.asarray(next_s - np.clip(took_s, least_s, gap_s))
+        return np.asarray(np.maximum(next_s - np.maximum(took_s, least_s), low_s))
 
     def _lognormals(self) -> tuple[Floats, Floats]:
         """Means and spreads of log times from a death to the next event, one a draw."""

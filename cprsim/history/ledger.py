@@ -28,7 +28,7 @@ from cprsim.records import PARTS, Estimate, Floats
 
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
-MOST_OFF_H = 1e-9  # of the wall time, by which the parts of a job may miss it
+MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 ON_GRID = 1e-6  # of an interval: a step that is a multiple of it
 S_PER_H = 3600.0
 LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
@@ -219,7 +219,7 @@ class _Booking:
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
         low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
-            ends_s = (attempt.last_s, attempt.end_s, self._course.wall_s)
+            ends_s = (attempt.last_s, attempt.end_s, low_s)
             last_s = next(at_s for at_s in ends_s if isfinite(at_s))
             return np.asarray(low_s + self._shared * np.maximum(last_s - low_s, 0.0))
         return np.clip(points.at_s[0] - made_s, low_s, points.at_s[0])
@@ -232,7 +232,8 @@ class _Booking:
         if run is None:
             return np.zeros(self._n)
         if len(run.points.at_s) == 0:
-            return np.full(self._n, run.end_step if isfinite(run.end_step) else run.last_step)
+            told = (run.end_step, run.last_step, np.inf)
+            return np.full(self._n, next(step for step in told if not isnan(step)))
         return at_end(run, self._pace, failed_s)[1]
 
     def _begin_step(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
@@ -256,7 +257,8 @@ class _Booking:
         most = np.minimum(end_step, points.step[0] if len(points.step) else np.inf)
         least = np.minimum(self._began, most)
         if len(points.step) and self._pace.is_known:
-            worked_s = points.at_s[0] - (begin_s if isfinite(begin_s) else attempt.first_s)
+            instants_s = (begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
+            worked_s = points.at_s[0] - next(at_s for at_s in instants_s if isfinite(at_s))
             made = self._pace.steps_in(worked_s * (1.0 + PACE_SPREAD * self._normal))
             least = np.clip(points.step[0] - made, least, most)
             if isfinite(begin_s):
@@ -365,10 +367,9 @@ class _Booking:
         if self._charged:
             hours = self._charged[-1][2]
             hours["lost"] = hours["lost"] + gone_h
-        off_h = np.abs(sum(self._draws.values()) - self._course.wall_s / S_PER_H).max()
-        n_failures = self._course.n_beside + sum(
-            one.n_failures for one in self._course.attempts if not one.is_start
-        )
-        if off_h > MOST_OFF_H * (1 + self._course.wall_s) or n_failures != self._course.n_failures:
+        course = self._course
+        off_h = np.abs(sum(self._draws.values()) - course.wall_s / S_PER_H).max()
+        n_failures = course.n_beside + sum(attempt.n_failures for attempt in course.attempts)
+        if off_h > MOST_OFF * (1 + course.wall_s) or n_failures != course.n_failures:
             raise RuntimeError(f"the ledger of {self._course.job!r} does not close: {off_h} h")
         return tuple(useful_at_h)

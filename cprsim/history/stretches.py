@@ -80,9 +80,11 @@ def step_saves(run: LoggedAttempt, course: JobCourse) -> None:
         *(column[np.diff(step) > 0] for column in map(np.diff, (marked_s, step)))
     )
     start_s = worked_s(np.array([save.start_s for save in saves]))
-    beyond = np.maximum(start_s - marked_s[-1], 0.0) / (course.step_s if isnan(rate) else rate)
+    beyond = np.maximum(start_s - marked_s[-1], 0.0) / (
+        rate if rate > 0 else course.step_s
+    )
     for save, found in zip(saves, np.interp(start_s, marked_s, step) + beyond, strict=True):
-        save.step = float(found)
+        save.step = min(float(found), run.end_step) if isfinite(run.end_step) else float(found)
 
 
 def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
@@ -259,7 +261,7 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
     if under_way and isfinite(under_way[-1].stalled_until_s):
         return np.zeros(len(tail_s))
     if isfinite(run.end_step) and pace.step_s > 0:
-        held_s = np.maximum(tail_s - (run.end_step - last_step) * pace.step_s, 0.0)
+        held_s = np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
         return held_s if under_way else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
     if under_way:
         return _drawn_stalls_s(tail_s, pace) if len(pace.stalls_s) else tail_s
