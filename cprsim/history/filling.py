@@ -29,7 +29,9 @@ SILVERMAN = (
 )
 LEAST_WIDTH = 1e-3  # of a kernel over logarithms of times, for stages that always take the same
 FEWEST_TO_SPREAD = 3  # failures of which the spread says anything
-N_SIGNS, N_MEANS, N_SPREADS = 16, 40, 16  # of what a log without deaths leaves open
+NONE = np.empty(0)
+QUANTILES = (np.arange(16) + 0.5) / 16  # of times without a sign
+N_MEANS, N_SPREADS = 120, 16  # of what a log without deaths leaves open
 TINY = 1e-12
 TRIES = 20  # instants of death that are drawn until one is possible
 
@@ -90,13 +92,20 @@ class Filling:
 
     def __init__(
         self, usual: Usual, n_draws: int, gaps_s: Floats, rng: np.random.Generator,
-        attempts: Sequence[LoggedAttempt] = (),
+        attempts: Sequence[LoggedAttempt] = (), stalls_s: Floats = NONE,
     ) -> None:  # fmt: skip
-        """`gaps_s`: how long a job at work may leave its log without a sign of it [s]."""
+        """`gaps_s`: how long a job at work may leave its log without a sign of it [s].
+
+        `stalls_s`: how long a save does.
+        """
+        self._stalls_s = stalls_s
         self._stages, self._took_s = usual
         self._n, self._gaps_s, self._rng = n_draws, np.sort(gaps_s), rng
-        told_s = [one.first_s - one.alive_s for one in attempts if isnan(one.failed_s)]
-        self._silent_s = np.array([gap_s for gap_s in told_s if gap_s > 0], dtype=np.float64)
+        self._silences = [
+            (one.first_s - one.alive_s, self._signs_s(one))
+            for one in attempts
+            if isnan(one.failed_s) and one.first_s > one.alive_s
+        ]
         self._noticing: tuple[Floats, Floats] | None = None
         self._kept: dict[tuple[str, ...], tuple[Floats, Ints]] = {}
         self._densities: dict[str, tuple[Floats, Floats]] = {}
@@ -111,7 +120,7 @@ class Filling:
         if first > 0:
             low_s = attempt.alive_s if isfinite(attempt.alive_s) else 0.0
             next_s = np.full(self._n, known_s[0]) if known_s else resumes(np.full(self._n, low_s))
-            edges[:first] = self._before(names[:first], next_s, low_s)
+            edges[:first] = self._before(names[:first], next_s, low_s, self._signs_s(attempt))
         resumed_s = np.maximum(resumes(edges[0]), known_s[-1] if known_s else edges[0])
         edges.append(resumed_s)
         sure = [place for place in range(first, len(starts)) if isfinite(starts[place])]
@@ -163,7 +172,17 @@ class Filling:
             if name in starts or (name in self._stages and place <= last)
         ]
 
-    def _before(self, names: list[str], next_s: Floats, low_s: float) -> list[Floats]:
+    def _signs_s(self, attempt: LoggedAttempt) -> Floats:
+        """How long the log may be without a sign as the run before an attempt ended."""
+        run = attempt.before
+        saves = [] if run is None else run.saves
+        stalls = bool(saves) and saves[-1].open and isnan(saves[-1].stalled_until_s)
+        signs_s = self._stalls_s if stalls and len(self._stalls_s) else self._gaps_s
+        return np.quantile(signs_s, QUANTILES) if len(signs_s) else NONE
+
+    def _before(
+        self, names: list[str], next_s: Floats, low_s: float, signs_s: Floats
+    ) -> list[Floats]:
         """When the first stages began, of which the log gives none: (n_draws,) each.
 
         The job died after the last sign of its work, and no later than the silence since then
@@ -181,11 +200,11 @@ class Filling:
                 fits = ~possible & (drawn_s >= low_s) & (self._rng.random(self._n) < silent)
                 failed_s[fits] = drawn_s[fits]
                 possible |= fits
-        elif len(self._silent_s) >= FEWEST_TO_SPREAD and len(self._gaps_s):
-            failed_s = self._common_death(next_s, low_s)
+        elif len(self._silences) >= FEWEST_TO_SPREAD and len(self._gaps_s):
+            failed_s = self._common_death(next_s, low_s, signs_s)
         return self._split(names, failed_s, next_s)
 
-    def _common_death(self, next_s: Floats, low_s: float) -> Floats:
+    def _common_death(self, next_s: Floats, low_s: float, signs_s: Floats) -> Floats:
         """When a job died, in a log that tells of no death: (n_draws,).
 
         From a death to the next event it takes a lognormal time, the same one for all deaths of a
@@ -195,7 +214,6 @@ class Filling:
             self._noticing = self._lognormals()
         mu, sigma = self._noticing
         gap_s = np.maximum(next_s - low_s, LEAST_S)
-        signs_s = np.quantile(self._gaps_s, (np.arange(N_SIGNS) + 0.5) / N_SIGNS)
         most, least = (
             special.ndtr((np.log(np.maximum(took_s, LEAST_S)) - mu[:, None]) / sigma[:, None])
             for took_s in (gap_s[:, None], gap_s[:, None] - signs_s)
@@ -210,8 +228,8 @@ class Filling:
 
     def _lognormals(self) -> tuple[Floats, Floats]:
         """Means and spreads of log times from a death to the next event, one a draw."""
-        gap_s = self._silent_s[:: 1 + len(self._silent_s) // MOST_KEPT]
-        signs_s = np.quantile(self._gaps_s, (np.arange(N_SIGNS) + 0.5) / N_SIGNS)
+        silences = self._silences[:: 1 + len(self._silences) // MOST_KEPT]
+        gap_s = np.array([silence_s for silence_s, _ in silences])
         mu, sigma = (
             grid.ravel()
             for grid in np.meshgrid(
@@ -219,11 +237,11 @@ class Filling:
                 np.geomspace(0.03, 2.0, N_SPREADS),
             )
         )
-        edges_s = np.maximum(gap_s[:, None] - np.append(0.0, signs_s), LEAST_S)
         likely = np.zeros(len(mu))
-        for edge_s in edges_s:  # the deaths are independent
+        for silence_s, signs_s in silences:  # the deaths are independent
+            edge_s = np.maximum(silence_s - np.append(0.0, signs_s), LEAST_S)
             below = special.ndtr((np.log(edge_s)[:, None] - mu) / sigma)
-            likely += np.log((below[0] - below[1:]).mean(axis=0) + TINY)
+            likely += np.log((below[0] - below[1:]).mean(axis=0) / signs_s.mean() + TINY)
         p = np.exp(likely - likely.max())
         chosen = self._rng.choice(len(mu), self._n, p=p / p.sum())
         return mu[chosen], sigma[chosen]

@@ -29,6 +29,9 @@ from cprsim.records import PARTS, Estimate, Floats
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
+LOOP_S = 1800.0  # of work, at most, between two failures of a crash loop
+LOOP_STEPS = 0.5  # of the steps made: two failures less apart are at one step
+FEWEST_AGAIN = 1  # times more, at least, that it comes back
 ON_GRID = 1e-6  # of an interval: a step that is a multiple of it
 S_PER_H = 3600.0
 LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
@@ -59,6 +62,7 @@ class Charged:
     node: str
     cause: str
     n_failures: int
+    repeats: bool  # the one before, of a crash loop
     failed_h: Floats  # (n_draws,)
     stages: tuple[tuple[str, Floats], ...]  # in order, and the hours that each took, (n_draws,)
 
@@ -131,7 +135,9 @@ class _Booking:
         self._pace = self._said_pace = pace = pace_of(course)
         if isnan(pace.step_s) and not any(len(run.points.at_s) for run in course.runs):
             self._pace = replace(pace, step_s=1.0)  # no step at all: seconds of work are steps
-        self._filling = Filling(usual, n_draws, pace.silences_s, rng, course.attempts)
+        self._filling = Filling(
+            usual, n_draws, pace.silences_s, rng, course.attempts, pace.stalls_s
+        )
         self._shared, self._normal = rng.random(n_draws), rng.standard_normal(n_draws)
         self._filled: dict[LoggedAttempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
@@ -141,6 +147,9 @@ class _Booking:
         self._content = 0.0 if any(isfinite(save.step) for save in saves) else nan
         self._began = np.zeros(n_draws)  # the step of the last run's begin
         self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
+        self._ran: dict[LoggedAttempt, tuple[float, float, float]] = {}  # steps; begin [s]
+        self._loop: list[LoggedAttempt] = []  # failures at one step so far
+        self._repeats: set[LoggedAttempt] = set()
         self._charged: list[tuple[LoggedAttempt, Filled, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
@@ -154,8 +163,10 @@ class _Booking:
                 begin_step, been = self._begun(attempt, end_step), self._frontier
                 account = self._account(attempt, after, filled.resumed_s, begin_step)
                 end_step, lost_h = account.end_step, account.lost_s / S_PER_H
+                self._ran[attempt] = begin_step.mean(), end_step.mean(), filled.resumed_s.mean()
                 self._book_run(filled.resumed_s, account, np.maximum(been, begin_step))
             self._book(attempt, filled, lost_h)
+            self._see_loop(attempt)
         useful_at_h = self._close(end_step)
         save_every = save_interval_of(course, pace.every_steps)
         self._inferred["ends"] += not course.ended
@@ -183,6 +194,26 @@ class _Booking:
             inferred=self._inferred,
             draws=self._draws,
         )
+
+    def _see_loop(self, attempt: LoggedAttempt) -> None:
+        """Failures of a crash loop: within minutes, nothing saved, and where the one before was.
+
+        The first of them may have struck elsewhere: it left the state that fails again and again.
+        """
+        run, before = attempt.before, attempt.before and attempt.before.before
+        if run is None or before is None or attempt.n_failures == 0:
+            self._loop = []
+            return
+        (begin, end, begin_s), last = self._ran[run], self._ran[before][1]
+        soon = float(self._fill(attempt).failed_s.mean()) - begin_s < LOOP_S
+        if not soon or any(save.committed for save in run.saves):
+            self._loop = []
+        elif self._loop and abs(end - last) <= max(1.0, LOOP_STEPS * (end - begin)):
+            self._loop.append(attempt)
+            if len(self._loop) > FEWEST_AGAIN:
+                self._repeats.update(self._loop)
+        else:
+            self._loop = [attempt]
 
     # ------------------------------------------------------------------ instants
 
@@ -336,6 +367,7 @@ class _Booking:
             attempt.node,
             attempt.cause,
             attempt.n_failures,
+            attempt in self._repeats,
             filled.failed_s / S_PER_H,
             tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
         )

@@ -80,9 +80,7 @@ def step_saves(run: LoggedAttempt, course: JobCourse) -> None:
         *(column[np.diff(step) > 0] for column in map(np.diff, (marked_s, step)))
     )
     start_s = worked_s(np.array([save.start_s for save in saves]))
-    beyond = np.maximum(start_s - marked_s[-1], 0.0) / (
-        rate if rate > 0 else course.step_s
-    )
+    beyond = np.maximum(start_s - marked_s[-1], 0.0) / (rate if rate > 0 else course.step_s)
     for save, found in zip(saves, np.interp(start_s, marked_s, step) + beyond, strict=True):
         save.step = min(float(found), run.end_step) if isfinite(run.end_step) else float(found)
 
