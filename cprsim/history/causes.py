@@ -13,7 +13,8 @@ PLANNED = re.compile(
 )
 FAILURES = re.compile(
     r"(node |boot |launch )?fail(ed|ure)?( .*)?|out of memory|"
-    r".*\b(oom|error|crash(ed)?|ecc|xid|nccl|killed|signal|hang|hung|hardware|gpu|node|nic|network|disk|power)\b.*"
+    r".*\b(oom|error|crash(ed)?|ecc|xid|nccl|killed|signal|hang|hung|hardware|gpu|"
+    r"node|nic|net|network|link|disk|power|memory|cuda|driver|nan|exception|panic|lost)\b.*"
 )
 
 

@@ -180,7 +180,8 @@ def _in_order(events: pd.DataFrame) -> pd.DataFrame:
 def _check_attempts(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -> None:
     """Raise ParameterError where an attempt works on after a later one began, or ends first."""
     columns = ["time_ns", "event", "attempt"]
-    told = events.loc[events["event"].isin((*SHOWS_WORK[:4], "job.start", "job.end")), columns]
+    about = (*SHOWS_WORK[:4], "failure", "job.start", "job.end")
+    told = events.loc[events["event"].isin(about), columns]
     every = pd.concat([told, steps.assign(event="progress")[columns]])
     every = every[every["attempt"] >= 0].sort_values("time_ns", kind="stable")
     attempt, event = every["attempt"].to_numpy(), every["event"].to_numpy()
@@ -190,7 +191,7 @@ def _check_attempts(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame
     for place in np.flatnonzero(np.diff(attempt) < 0) + 1:
         begun_s = at_s[np.flatnonzero(attempt[:place] == attempt[place - 1])[0]]
         if event[place] not in ("job.start", "job.end") and at_s[place] > begun_s + LATE_S:
-            message = f"attempt {attempt[place]} works, after attempt {attempt[place - 1]} began"
+            message = f"attempt {attempt[place]} works or fails after attempt {attempt[place - 1]} began"
             raise course.contradiction(at_s[place], message)
 
 
@@ -223,6 +224,7 @@ class JobCourse:
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
         self._last_failure_s = nan
+        self._done = nan  # the step at which it had finished
         self._has_failed_beside = self._reopened = False
 
     @property
@@ -306,6 +308,10 @@ class JobCourse:
 
     def _go_on(self, at_s: float = nan, step: float = nan, *, is_shown: bool = False) -> None:
         """Work begins, at an instant that is known or not."""
+        if step <= 0.0 < self._done:
+            message = f"the job begins at step 0, after it had finished at step {self._done:g}"
+            raise self.contradiction(at_s, message)
+        self._done = nan
         self._run, self._state = self._now, WORK
         began_s = [start_s for _, start_s in self._now.stages if isfinite(start_s)]
         self._run.works, self._run.after_s = True, max(self._at_s, *began_s[-1:], 0.0)
@@ -523,6 +529,7 @@ class JobCourse:
         """Another attempt follows the end of one."""
         if event.event != "job.start" and 0 <= event.attempt <= self._number and self.finished:
             raise self.contradiction(at_s, f"{event.event} follows job.end of the same attempt")
+        self._done = self._run.last_step if self.finished else nan
         if self._now.works:
             self.attempts.append(LoggedAttempt(self._run, self.wall_s, self.wall_s, n_failures=0))
             self._now.enter(NOTICED, self.wall_s)
