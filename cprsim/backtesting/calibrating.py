@@ -268,7 +268,7 @@ def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, floa
             shares["other"][late] -= h / hours_h[late]
     shares.pop("useful", None)
     part = max(shares, key=lambda name: abs(shares[name][1] - shares[name][0]))
-    return part, *shares[part]
+    return part, shares[part][0], shares[part][1]
 
 
 def _cut_ns(jobs: Sequence[JobLedger]) -> int:

@@ -191,7 +191,9 @@ def _check_attempts(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame
     for place in np.flatnonzero(np.diff(attempt) < 0) + 1:
         begun_s = at_s[np.flatnonzero(attempt[:place] == attempt[place - 1])[0]]
         if event[place] not in ("job.start", "job.end") and at_s[place] > begun_s + LATE_S:
-            message = f"attempt {attempt[place]} works or fails after attempt {attempt[place - 1]} began"
+            message = (
+                f"attempt {attempt[place]} works or fails after attempt {attempt[place - 1]} began"
+            )
             raise course.contradiction(at_s[place], message)
 
 

@@ -241,7 +241,9 @@ class Filling:
         for silence_s, signs_s in silences:  # the deaths are independent
             edge_s = np.maximum(silence_s - np.append(0.0, signs_s), LEAST_S)
             below = special.ndtr((np.log(edge_s)[:, None] - mu) / sigma)
-            likely += np.log((below[0] - below[1:]).mean(axis=0) / max(signs_s.mean(), LEAST_S) + TINY)
+            likely += np.log(
+                (below[0] - below[1:]).mean(axis=0) / max(signs_s.mean(), LEAST_S) + TINY
+            )
         p = np.exp(likely - likely.max())
         chosen = self._rng.choice(len(mu), self._n, p=p / p.sum())
         return mu[chosen], sigma[chosen]

@@ -253,7 +253,7 @@ class _Booking:
             ends_s = (attempt.last_s, attempt.end_s, low_s)
             last_s = next(at_s for at_s in ends_s if isfinite(at_s))
             return np.asarray(low_s + self._shared * np.maximum(last_s - low_s, 0.0))
-        return np.clip(points.at_s[0] - made_s, low_s, points.at_s[0])
+        return np.asarray(np.clip(points.at_s[0] - made_s, low_s, points.at_s[0]))
 
     # ------------------------------------------------------------------ steps
 
@@ -293,7 +293,7 @@ class _Booking:
             made = self._pace.steps_in(worked_s * (1.0 + PACE_SPREAD * self._normal))
             least = np.clip(points.step[0] - made, least, most)
             if isfinite(begin_s):
-                return least
+                most = least
         return np.asarray(least + self._shared * (most - least))
 
     def _begun(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:

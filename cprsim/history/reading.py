@@ -47,8 +47,9 @@ MISSING: dict[str, Any] = {
     "attempt": -1, "last_seen_unix_nano": 0, "step": float("nan"), "step_seconds": float("nan"),
     **dict.fromkeys(TEXTS, ""),
 }  # fmt: skip
-INSTANT = (946_684_800 * 10**9, 2**62, "an instant in ns since 1970, of the year 2000 or later")
+INSTANT = (0, 2**62, "an instant in ns since 1970")
 UNITS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
+DATED_NS = (1_262_304_000 * 10**9, 4_102_444_800 * 10**9)  # the years 2010 to 2100
 BOUNDS = {  # least, most, and what would be right
     "time_unix_nano": INSTANT,
     "last_seen_unix_nano": INSTANT,
@@ -181,6 +182,7 @@ def _tables(
     elif is_header(lines[0] if lines else ""):
         yield from _of_rows(attempt_events(path, time_unit, notes))
     elif any(event_of(line) is not None for line in lines):
+        _check_unit(path, lines)
         with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:
             yield from _of_json_lines(file, path, damaged)
     else:
@@ -250,16 +252,23 @@ def _line_by_line(
             continue
         for name, (least, most, right) in BOUNDS.items():
             if name in event and not least <= event[name] <= most:
-                message = f"{event[name]!r} is not {right}{_perhaps(name, event[name])}"
+                message = f"{event[name]!r} is not {right}"
                 raise trace_error(path, number, message, name)
         yield event
 
 
-def _perhaps(name: str, value: float) -> str:
-    """The unit that an instant seems to have."""
-    least, most, _ = INSTANT
-    units = [unit for n_ns, unit in UNITS.items() if least <= value * n_ns <= most]
-    return f": it looks like {units[0]}, write ns" if name in ("time_unix_nano",) and units else ""
+def _check_unit(path: Path, lines: Sequence[str]) -> None:
+    """Raise TraceError where the first instant is of 1970, and of our days in another unit."""
+    number, event = next(
+        (number, event) for number, line in enumerate(lines, 1) if (event := event_of(line))
+    )
+    at = event["time_unix_nano"]
+    for n_ns, unit in UNITS.items():
+        if DATED_NS[0] <= at * n_ns <= DATED_NS[1]:
+            message = (
+                f"{at} ns lies in 1970: it looks like {unit}; write ns, {n_ns:,} times as many"
+            )
+            raise trace_error(path, number, message, "time_unix_nano")
 
 
 def event_of(line: bytes | str) -> dict[str, Any] | None:

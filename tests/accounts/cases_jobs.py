@@ -126,7 +126,7 @@ CASES: list[Case] = [
         "ledger e.jsonl", {"values.n_failures": 1, "values.inferred.begins": 1},
         says=("Inferred: 1 steps at which attempts began",)),
     Case("instants-in-s", {"e.jsonl": lines(*job()).replace("000000000, ", ", ")},
-        "ledger e.jsonl", refused=("e.jsonl:1: time_unix_nano: 1741000000 is not", "like s, wr")),
+        "ledger e.jsonl", refused=("e.jsonl:1: time_unix_nano: 1741000000 ns lies", "like s; ")),
     Case("lines-of-one-instant-in-another-order", {"e.jsonl": lines(
         *job()[:6], job()[7], job()[6], *job()[8:])}, "ledger e.jsonl", BY_EVENTS),
     Case("a-death-by-the-words-of-its-ranks-and-its-agent", {"e.jsonl": lines(*job(), *[
@@ -136,9 +136,9 @@ CASES: list[Case] = [
     Case("a-log-that-stands-there-twice", {"e.jsonl": 2 * lines(*job())}, "ledger e.jsonl",
         BY_EVENTS | {"values.n_saves": 1, "frames.hours.2.hours": 40 / 3600}),
     Case("two-jobs-without-names", {"e.jsonl": lines(*job(), *job(700.0))}, "ledger e.jsonl",
-        refused=("job 'e': at 2025-03-03", "attempt 0 works or fails after attempt 1 began", "`job`")),
+        refused=("job 'e': at 2025-03-03", "attempt 0 works or fails after", "`job`")),
     Case("two-jobs-one-after-the-other", {"e.jsonl": lines(*job(), *job(9000.0))},
-        "ledger e.jsonl", refused=("begins at step 0, after it had finished at step 250", "`job`")),
+        "ledger e.jsonl", refused=("begins at step 0, after it had finished at", "`job`")),
     Case("two-ends", {"e.jsonl": lines(*job(), (9000, "job.end", {"attempt": 1, "step": 250}))},
         "ledger e.jsonl", BY_EVENTS | {"values.wall_h": WALL_H},
         says=("1 ends of a job after its end: the first counts",)),
@@ -204,7 +204,8 @@ CASES: list[Case] = [
         "m,2025-02-01T00:00,2025-02-02T00:00,14400,NODE_FAIL\n"
         "m,2025-02-02T00:10,2025-02-03T12:10,35700,NODE_FAIL\n"
         "m,2025-02-03T12:20,2025-02-05T00:20,56900,\n"}, "ledger a.csv",
-        {"frames.hours.0.hours": 56900 / 600, "values.n_failures": 2, "values.inferred.begins": 2}, rel=0.02),
+        {"frames.hours.0.hours": 56900 / 600, "values.n_failures": 2, "values.inferred.begins": 2},
+        rel=0.02),
     Case("a-crash-loop", {"e.jsonl": crash_loop()}, "ledger e.jsonl", {"values.n_failures": 33}),
     Case("a-crash-loop-calibrated", {"e.jsonl": crash_loop()}, "calibrate e.jsonl --nodes 4",
         says=("3 gaps between failures", "a crash loop is one failure: 30 of 33")),
