@@ -183,11 +183,12 @@ def _check_attempts(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame
     about = (*SHOWS_WORK[:4], "failure", "job.start", "job.end")
     told = events.loc[events["event"].isin(about), columns]
     every = pd.concat([told, steps.assign(event="progress")[columns]])
-    every = every[every["attempt"] >= 0].sort_values("time_ns", kind="stable")
+    every = every.sort_values("time_ns", kind="stable")
+    if len(every) and every["event"].iloc[0] == "job.end" and every["time_ns"].nunique() > 1:
+        raise course.contradiction(0.0, "job.end lies before all else")
+    every = every[every["attempt"] >= 0]
     attempt, event = every["attempt"].to_numpy(), every["event"].to_numpy()
     at_s = (every["time_ns"].to_numpy() - course.begins_ns) / NS_PER_S
-    if len(event) and event[0] == "job.end" and at_s[0] < at_s[-1]:
-        raise course.contradiction(at_s[0], "job.end lies before all else")
     for place in np.flatnonzero(np.diff(attempt) < 0) + 1:
         begun_s = at_s[np.flatnonzero(attempt[:place] == attempt[place - 1])[0]]
         if event[place] not in ("job.start", "job.end") and at_s[place] > begun_s + LATE_S:
@@ -241,6 +242,8 @@ class JobCourse:
     def take(self, at_s: float, event: Any) -> None:
         """An event that is no plain `progress`."""
         name, step, part = event.event, event.step, event.part
+        if name.startswith("failure") and 0 <= event.attempt < self._number:
+            return  # another attempt has followed: it was counted
         if self._state is OVER and at_s >= self.wall_s:
             if name in ("job.start", "train.resume") or name in STAGES:
                 self._reopen(at_s, event)
@@ -367,8 +370,8 @@ class JobCourse:
         self.n_failures += 1
 
     def _failure(self, at_s: float, event: Any) -> None:
-        if self._state is OVER or event.outcome == "missed" or 0 <= event.attempt < self._number:
-            return  # an older attempt's: another attempt has followed it
+        if self._state is OVER or event.outcome == "missed":
+            return
         if self._state is START and not (self.says_work or self._now.works):
             self._go_on()
         if event.part in WORKS and self._state is WORK:  # nobody waits for it
