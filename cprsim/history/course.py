@@ -29,7 +29,7 @@ RECOVERING = ("detect", "degraded", *STAGES.values())
 ORDER = {
     name: place
     for place, name in enumerate(
-        ("failure", "failure.detected", *list(STAGES)[:2], "rollback", "job.start",
+        ("failure", "revert", "failure.detected", *list(STAGES)[:2], "rollback", "job.start",
          *list(STAGES)[2:], "train.resume", "job.end")
     )
 }  # fmt: skip
