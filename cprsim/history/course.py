@@ -146,6 +146,7 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
     _check_attempts(course, steps, other_events)
+    course.background = bool((other_events["event"] == "save.resume").any())
     course.says_work = len(steps) > 0 or bool(other_events["event"].isin(SHOWS_WORK).any())
     for at_s, event in heapq.merge(progress, events, key=lambda pair: pair[0]):
         if isinstance(event, float):
@@ -473,9 +474,9 @@ class JobCourse:
                 if works:
                     run.see(at_s)
         else:
-            self.background |= name == "save.resume"
             if works and not isfinite(save.stalled_until_s):
-                save.stalled_until_s = at_s
+                if not (ends and self.background):  # else the end of the stall is missing
+                    save.stalled_until_s = at_s
                 run.see(at_s)
         if save is not None and ends:
             if isnan(save.step) and save.stalled_until_s == at_s:
