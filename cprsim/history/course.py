@@ -157,7 +157,9 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     back = [attempt for attempt in course.attempts if not attempt.is_shown]
     if len(back) >= FEWEST_BACK and len(back) > BACK_SHARE * len(steps):
         at_s = course.wall_s if isnan(back[0].alive_s) else back[0].alive_s
-        raise course.contradiction(at_s, f"and {len(back) - 1} times later the steps go back")
+        raise course.contradiction(
+            at_s, f"the steps go back, and no event tells why; {len(back)} times in all"
+        )
     return course
 
 
