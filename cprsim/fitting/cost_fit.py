@@ -20,11 +20,11 @@ import pandas as pd
 from scipy import special
 
 from cprsim.errors import ParameterError, one_line
+from cprsim.failures.traces.columns import LENGTH
+from cprsim.failures.traces.columns import unit_of as unit_in_name
 from cprsim.failures.traces.files import head_of
 from cprsim.failures.traces.formats.jsonl import json_pieces
 from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where
-from cprsim.failures.traces.tables import LENGTH
-from cprsim.failures.traces.tables import unit_of as unit_in_name
 from cprsim.failures.traces.times import GROUPED, HOURS, PLAIN, Times, read_lengths, read_times
 from cprsim.files.units import SIZE
 from cprsim.fitting.families import FAMILIES
