@@ -33,5 +33,8 @@ def test_trainers_in_step_learn_what_one_learns_of_the_whole_batch(new_trainer, 
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     for name in ("table", "dense"):
         ours, theirs = (getattr(trainer.model, name) for trainer in (alone, in_step))
-        np.testing.assert_allclose(ours, theirs, atol=4e-5)  # sums of other orders, by processor
+        off = np.abs(ours - theirs)  # sums of other orders, by processor
+        # where a gradient is rounding alone, Adam moves by its whole rate: one number in 10,000
+        assert off.mean() < 2e-7
+        assert np.quantile(off, 0.999) < 4e-6
         assert ours.tobytes() != theirs.tobytes()
