@@ -7,17 +7,15 @@ times the resolution. So the two can be compared by AIC.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from math import exp, isfinite, log, nan, sqrt
 from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special
+from scipy import special, stats
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.traces.columns import LENGTH
@@ -25,14 +23,13 @@ from cprsim.failures.traces.columns import unit_of as unit_in_name
 from cprsim.failures.traces.files import head_of
 from cprsim.failures.traces.formats.jsonl import json_pieces
 from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where
-from cprsim.failures.traces.times import GROUPED, HOURS, PLAIN, Times, read_lengths, read_times
+from cprsim.failures.traces.times import HOURS, read_lengths, read_times, require_decimals
 from cprsim.files.units import SIZE
 from cprsim.fitting.families import FAMILIES
 from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
 from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.likelihood import Fit
-from cprsim.fitting.trend import p_of_order
 from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")
@@ -92,6 +89,19 @@ class Drift(NamedTuple):
     p: float
     first_h: float
     last_h: float
+
+    def in_words(self, kind: str, mean_h: float) -> str:
+        """From where to where they rise or fall, and what to take."""
+        first, last, mean = (
+            f"{hours * per_hour:.3g} {unit}"
+            for hours in (self.first_h, self.last_h, mean_h)
+            for per_hour, unit in [unit_of(hours)]
+        )
+        return (
+            f"the {kind}s {'grew' if self.last_h > self.first_h else 'fell'} from {first} (first "
+            f"tenth of them) to {last} (last tenth), p {self.p:.2g}: for a job that follows take "
+            f"{last}, not the mean of {mean}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +183,8 @@ class CostFit(Subject):
             f"be one {kind} of the whole job, from the first server's start to the last one's end":
                 self.n_overlapping > 0,
         }  # fmt: skip
-        return tuple(note for note, holds in notes.items() if holds)
+        drift = [] if self.drift is None else [self.drift.in_words(kind, self.mean.mean)]
+        return (*drift, *(note for note, holds in notes.items() if holds))
 
 
 def fit_costs(
@@ -220,13 +231,13 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
 
 
 def _drift(duration_h: Floats, resolution_h: float) -> Drift | None:
-    """A trend or a step of durations in order of time (n,); None where none is seen, or matters."""
+    """A trend or a step of durations in order of time (n,), if it matters (Mann & Kendall)."""
     if len(duration_h) < FEWEST_IN_ORDER:
         return None
     tenths_h = np.array_split(duration_h, 10)
     ends_h = float(tenths_h[0].mean()), float(tenths_h[-1].mean())
     is_small = max(ends_h) < min(ends_h) * DRIFTS or abs(ends_h[1] - ends_h[0]) <= resolution_h
-    p = nan if is_small else p_of_order(duration_h)
+    p = nan if is_small else float(stats.kendalltau(np.arange(len(duration_h)), duration_h).pvalue)
     return Drift(p, *ends_h) if p < P_DRIFT else None
 
 
@@ -334,7 +345,8 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
 
 COLUMNS = ("kind", "start", "end", "duration", "bytes")
 FINEST_H = 1e-6 / 3600  # hours since 1970 are no finer as floats
-_TIME_OF_DAY = re.compile(r"[T ]\d\d(?P<minute>:?\d\d(?P<second>:?\d\d(?P<fraction>[.,]\d+)?)?)?")
+_TIME_OF_DAY = r"[T ](?P<h>\d\d)(?P<min>:?\d\d)?(?P<s>:?\d\d)?(?:[.,](?P<fraction>\d+))?"
+_NUMBER = r"\.(?P<fraction>\d+)(?![\deE])"
 
 
 def read_transfers(
@@ -352,30 +364,25 @@ def read_transfers(
     columns = columns or {}
     pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
     table = pd.concat(pieces(path))
-    lengths = [str(name) for name in table if LENGTH.fullmatch(str(name).lower())]
-    end = columns.get("end", "end")
-    if lengths and (end not in table or table[end].isna().any()):
+    n_filled, end = table.count(), columns.get("end", "end")
+    lengths = [name for name in table if LENGTH.fullmatch(name.lower())]
+    if lengths and n_filled.get(end, 0) < n_filled[lengths[0]]:
         columns = {"duration": lengths[0], **columns}
-    optional = {"bytes", "end" if "duration" in columns else "duration"}
-    rows = named_columns(table.drop_duplicates(), columns, path, COLUMNS, optional)
+    key, other = ("duration", "end") if "duration" in columns else ("end", "duration")
+    rows = named_columns(table.drop_duplicates(), columns, path, COLUMNS, {"bytes", other})
     kind = rows["kind"].fillna("").str.strip().str.lower()
     unknown = ~kind.isin(KINDS).to_numpy(dtype=bool)
     no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(KINDS))
     start = read_times(rows["start"], time_unit, path)
-    took_h, resolution_h = np.full((2, len(rows)), nan)
-    if "end" in rows:
+    if key == "end":
         took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours
-        resolution_h = _resolution_h(rows, start)
-    if "duration" in columns:  # where there is no end
+        resolution_h = np.minimum(*(_resolution_h(rows[c], start.unit) for c in ("start", "end")))
+    else:
         unit = unit_in_name(columns["duration"]) or time_unit
-        lasted_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
-        decimals = rows["duration"].str.extract(r"[.](\d+)")[0].str.len().fillna(0).to_numpy()
-        step_h = HOURS[unit or "s"] * 10.0**-decimals
-        resolution_h = np.where(np.isnan(took_h), step_h, resolution_h)
-        took_h = np.where(np.isnan(took_h), lasted_h, took_h)
+        took_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
+        resolution_h = _resolution_h(rows["duration"], unit or "s")
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
     zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
-    key = "end" if "end" in rows else "duration"
     no_row_where(took_h < 0, rows, path, key, "{value} lies before the start" + zone)
     ended = ~np.isnan(took_h)
     read = pd.DataFrame({
@@ -395,11 +402,7 @@ def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
     bad = (text != "").to_numpy() & ~(np.isfinite(numbers) & (numbers > 0))
     right = "is no number of bytes above 0, such as 53687091200 or 50 GB (no points in thousands)"
     no_row_where(bad, rows, path, "bytes", "{value} " + right)
-    digits = text.str.replace(r"\s*[A-Za-z]+$", "", regex=True)
-    grouped, plain = (digits.str.fullmatch(form).to_numpy(dtype=bool) for form in (GROUPED, PLAIN))
-    if plain.any() and (grouped | plain | (text == "").to_numpy(dtype=bool)).all():  # 950, 1.050
-        right = "{value}: a decimal point, or one between thousands? Write 1050 MB, or 1.05 GB"
-        no_row_where(grouped, rows, path, "bytes", right)
+    require_decimals(text.str.replace(r"\s*[A-Za-z]+$", "", regex=True), path)
     bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool) & (took_h > 0)
     if numbers[bare].sum() < SLOWEST * took_h[bare].sum():
         took_s = 3600 * float(took_h[bare].mean())
@@ -417,29 +420,15 @@ def _size(cell: str) -> float:
     return nan
 
 
-def _resolution_h(rows: pd.DataFrame, times: Times) -> Floats:
-    """How finely each row writes its times [h]: the finer of start and end."""
-    unit_h = HOURS.get(times.unit or "", 1.0)
-    step = _step_of_stamp_h if times.dated else lambda cell: unit_h * 10.0 ** -_decimals(cell)
-    steps_h = (
-        np.array([step(cell.strip()) for cell in rows[key].fillna("")]) for key in ("start", "end")
-    )
-    return np.asarray(np.maximum(np.minimum(*steps_h), FINEST_H), dtype=np.float64)
-
-
-def _decimals(cell: str) -> int:
-    """Digits behind the point of a number."""
-    exponent = Decimal(cell).as_tuple().exponent if cell else 0
-    return max(-exponent, 0) if isinstance(exponent, int) else 0
-
-
-def _step_of_stamp_h(cell: str) -> float:
-    time_of_day = _TIME_OF_DAY.search(cell)
-    if time_of_day is None:
-        return 24.0  # a day alone
-    if time_of_day["fraction"]:
-        return 10.0 ** (1 - len(time_of_day["fraction"])) / 3600
-    return 1 / (3600 if time_of_day["second"] else 60 if time_of_day["minute"] else 1)
+def _resolution_h(cells: pd.Series[str], unit: str | None) -> Floats:
+    """The step in which each cell is written [h]; cells without a unit are time stamps."""
+    found = cells.str.extract(_TIME_OF_DAY if unit is None else _NUMBER)
+    step_h = np.full(len(cells), HOURS[unit or "d"])
+    for part in ("h", "min", "s"):
+        if part in found:
+            step_h[found[part].notna()] = HOURS[part]
+    n_decimals = found["fraction"].str.len().fillna(0).to_numpy(np.float64)
+    return np.asarray(np.maximum(step_h * 10**-n_decimals, FINEST_H), dtype=np.float64)
 
 
 def _notes_on_rows(

@@ -16,12 +16,12 @@ from cprsim.errors import ParameterError, TraceError
 from cprsim.fitting.cost_fit import (
     P_DRIFT,
     CostFit,
+    _drift,
     bandwidth_of,
     costs_fragment,
     fit_costs,
     read_transfers,
 )
-from cprsim.fitting.trend import p_of_order
 from tests.fitting.logs import assembled
 
 HEADER = "kind,start,end,bytes"
@@ -117,7 +117,8 @@ def test_rows_of_several_servers_are_noticed() -> None:
 @pytest.mark.parametrize("n", [10, 30, 60, 300])
 def test_a_trend_is_false_in_one_of_a_hundred_logs(n: int) -> None:
     rng, n_logs = np.random.default_rng(n), 400
-    n_false = sum(p_of_order(rng.gamma(4, 20, n)) < P_DRIFT for _ in range(n_logs))
+    drifts = [_drift(rng.gamma(4, 20, n), 0.0) for _ in range(n_logs)]
+    n_false = sum(drift is not None for drift in drifts)
     error = math.sqrt(n_logs * P_DRIFT)
     assert n_false <= n_logs * P_DRIFT + 4 * error, f"{n_false}, error {error:.2g}"
 
