@@ -30,7 +30,7 @@ from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_o
 from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.likelihood import Fit
-from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
+from cprsim.records import HIGH, Z_95, Estimate, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")
 FEWEST = 3  # durations, below which nothing can be said of their spread
@@ -92,15 +92,11 @@ class Drift(NamedTuple):
 
     def in_words(self, kind: str, mean_h: float) -> str:
         """From where to where they rise or fall, and what to take."""
-        first, last, mean = (
-            f"{hours * per_hour:.3g} {unit}"
-            for hours in (self.first_h, self.last_h, mean_h)
-            for per_hour, unit in [unit_of(hours)]
-        )
+        grew = "grew" if self.last_h > self.first_h else "fell"
+        first, last, mean = (f"{3600 * h:.4g} s" for h in (self.first_h, self.last_h, mean_h))
         return (
-            f"the {kind}s {'grew' if self.last_h > self.first_h else 'fell'} from {first} (first "
-            f"tenth of them) to {last} (last tenth), p {self.p:.2g}: for a job that follows take "
-            f"{last}, not the mean of {mean}"
+            f"the {kind}s {grew} from {first} (first tenth of them) to {last} (last tenth), p "
+            f"{self.p:.2g}: for a job that follows take {last}, not the mean of {mean}"
         )
 
 
@@ -390,7 +386,7 @@ def read_transfers(
         "start_h": start.hours, "resolution_h": resolution_h,
     })  # fmt: skip
     unread = [str(name) for name in table if name not in {columns.get(n, n) for n in COLUMNS}]
-    return read[ended], _notes_on_rows(len(table) - len(rows), ended, kind, unread)
+    return read[ended], _notes_on_rows(len(table) - len(rows), kind[~ended], unread)
 
 
 def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
@@ -400,13 +396,14 @@ def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
     text = rows["bytes"].fillna("").str.strip()
     numbers = np.array([_size(cell) for cell in text])
     bad = (text != "").to_numpy() & ~(np.isfinite(numbers) & (numbers > 0))
-    right = "is no number of bytes above 0, such as 53687091200 or 50 GB (no points in thousands)"
+    right = (
+        "is no number of bytes above 0, such as 53687091200 or 50 GB (no sign between thousands)"
+    )
     no_row_where(bad, rows, path, "bytes", "{value} " + right)
     require_decimals(text.str.replace(r"\s*[A-Za-z]+$", "", regex=True), path)
     bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool) & (took_h > 0)
     if numbers[bare].sum() < SLOWEST * took_h[bare].sum():
-        took_s = 3600 * float(took_h[bare].mean())
-        right = f"bytes, of rows that take {took_s:.3g} s? Write the unit: 42 GB, 9 kB, or 42 B"
+        right = "bytes, at less than 1 MB/s? Write the unit: 42 GB, 9 kB, or 42 B"
         no_row_where(bare, rows, path, "bytes", "{value} " + right)
     return numbers
 
@@ -431,18 +428,15 @@ def _resolution_h(cells: pd.Series[str], unit: str | None) -> Floats:
     return np.asarray(np.maximum(step_h * 10**-n_decimals, FINEST_H), dtype=np.float64)
 
 
-def _notes_on_rows(
-    n_twice: int, ended: Bools, kind: pd.Series[str], unread: Sequence[str]
-) -> tuple[str, ...]:
+def _notes_on_rows(n_twice: int, endless: pd.Series[str], unread: Sequence[str]) -> tuple[str, ...]:
+    """What was left out, and what was not read."""
     notes = [f"{count(n_twice, 'row')} said twice, counted once"] if n_twice else []
     if unread:
         names = ", ".join(map(one_line, unread[:6]))
         notes.append(f"column(s) not read: {names}; does one say which rows count?")
-    for name in KINDS:
-        n_endless = int((~ended & (kind == name).to_numpy()).sum())
-        if n_endless:
-            notes.append(
-                f"{count(n_endless, name)} without an end left out: if failures struck them, long "
-                "ones are missing more often and the cost comes out too low"
-            )
+    notes += [
+        f"{count(n, name)} without an end left out: if failures struck them, long ones are missing "
+        "more often and the cost comes out too low"
+        for name, n in endless.value_counts(sort=False).items()
+    ]
     return tuple(notes)
