@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, isfinite, log, nan, sqrt
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -83,23 +83,6 @@ class Bandwidth:
         return f"{self.in_words(kind)}; {kind}s vary by {spreads}: {judged}"
 
 
-class Drift(NamedTuple):
-    """Durations that rise, fall or step over the log: means of the first and the last tenth."""
-
-    p: float
-    first_h: float
-    last_h: float
-
-    def in_words(self, kind: str, mean_h: float) -> str:
-        """From where to where they rise or fall, and what to take."""
-        grew = "grew" if self.last_h > self.first_h else "fell"
-        first, last, mean = (f"{3600 * h:.4g} s" for h in (self.first_h, self.last_h, mean_h))
-        return (
-            f"the {kind}s {grew} from {first} (first tenth of them) to {last} (last tenth), p "
-            f"{self.p:.2g}: for a job that follows take {last}, not the mean of {mean}"
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class CostFit(Subject):
     """The duration of one kind, fixed or a distribution."""
@@ -109,7 +92,7 @@ class CostFit(Subject):
     fixed_aic: float  # as if it had a density; NaN where no fixed time explains the log
     bandwidth: Bandwidth | None
     n_overlapping: int = 0  # that began before an earlier one had ended
-    drift: Drift | None = None  # over the log, where there is one
+    drift_h: tuple[float, ...] = ()  # means of the first and the last tenth, if they moved
 
     @property
     def best(self) -> Fit | None:
@@ -148,8 +131,7 @@ class CostFit(Subject):
             row |= {"n_with_bytes": bandwidth.n, **bandwidth.rate.columns("bytes_per_h")}
             row |= {"mean_bytes": bandwidth.mean_bytes, "duration_cv": bandwidth.duration_cv}
             row["per_byte_cv"] = bandwidth.per_byte_cv
-        drift = {} if self.drift is None else self.drift._asdict()
-        return row | {f"drift_{name}": number for name, number in drift.items()}
+        return row | dict(zip(("drift_first_h", "drift_last_h"), self.drift_h, strict=False))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -161,7 +143,11 @@ class CostFit(Subject):
         )  # fmt: skip
         best = self.ranking.best if self.ranking else None
         passed_over = self.best is not None and self.best is not best
+        first, last = (3600 * hours for hours in self.drift_h or (nan, nan))
         notes = {
+            f"the {kind}s {'grew' if last > first else 'fell'} from {first:.4g} s (first tenth of "
+            f"them) to {last:.4g} s (last tenth): for a job that follows take {last:.4g} s, not "
+            f"the mean of {mean} s": len(self.drift_h) > 0,
             f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
             f"varies; {FEWEST} are the fewest to fit, {FEW} to trust": n < FEWEST,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
@@ -179,8 +165,7 @@ class CostFit(Subject):
             f"be one {kind} of the whole job, from the first server's start to the last one's end":
                 self.n_overlapping > 0,
         }  # fmt: skip
-        drift = [] if self.drift is None else [self.drift.in_words(kind, self.mean.mean)]
-        return (*drift, *(note for note, holds in notes.items() if holds))
+        return tuple(note for note, holds in notes.items() if holds)
 
 
 def fit_costs(
@@ -222,19 +207,20 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
         name=kind, lifetimes=durations, ranking=ranking, resolution_h=resolution_h, fixed=fixed,
         fixed_aic=fixed_aic, bandwidth=bandwidth_of(mine["n_bytes"].to_numpy(), all_h),
         n_overlapping=int((start_h[order][1:] < end_h[:-1] - 1e-9).sum()),
-        drift=_drift(all_h[order][all_h[order] > 0], resolution_h),
+        drift_h=_drift_h(all_h[order][all_h[order] > 0], resolution_h),
     )  # fmt: skip
 
 
-def _drift(duration_h: Floats, resolution_h: float) -> Drift | None:
-    """A trend or a step of durations in order of time (n,), if it matters (Mann & Kendall)."""
+def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
+    """Means of the first and the last tenth in order of time; none where no trend is seen."""
     if len(duration_h) < FEWEST_IN_ORDER:
-        return None
-    tenths_h = np.array_split(duration_h, 10)
-    ends_h = float(tenths_h[0].mean()), float(tenths_h[-1].mean())
-    is_small = max(ends_h) < min(ends_h) * DRIFTS or abs(ends_h[1] - ends_h[0]) <= resolution_h
-    p = nan if is_small else float(stats.kendalltau(np.arange(len(duration_h)), duration_h).pvalue)
-    return Drift(p, *ends_h) if p < P_DRIFT else None
+        return ()
+    first_h, *_, last_h = (float(tenth_h.mean()) for tenth_h in np.array_split(duration_h, 10))
+    low_h, high_h = sorted((first_h, last_h))
+    if high_h < low_h * DRIFTS or high_h - low_h <= resolution_h:
+        return ()
+    is_seen = stats.kendalltau(np.arange(len(duration_h)), duration_h).pvalue < P_DRIFT
+    return (first_h, last_h) if is_seen else ()
 
 
 def _simulable(ranking: Ranking | None) -> list[Fit]:
@@ -317,8 +303,9 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
             remark[1] = f"{bounds if fit.best is None else f'mean {interval(in_unit)}'} {unit}"
         if fit.best is not None and (spread := fit.best.spread) is not None:
             remark.append(f"{spread.name} {interval(spread)}")
-        if fit.drift is not None:
-            remark.append(f"of the last tenth {fit.drift.last_h * per_hour:.4g} {unit}")
+        remark += [
+            f"of the last tenth {last_h * per_hour:.4g} {unit}" for last_h in fit.drift_h[1:]
+        ]
         remarks[fit.name] = "; ".join(remark)
         if fit.bandwidth is not None and fit.name in ("save", "load"):
             bandwidths.append((fit.name, fit.bandwidth))

@@ -21,7 +21,6 @@ TOLD_AS = {
     "checkpoint_saved": ("progress", "save.start", "save.commit"),  # its stall is not logged
     STOP: ("job.end",),
 }
-MOST_STEPS = 1e15
 
 
 def resiliency_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
@@ -36,7 +35,7 @@ def resiliency_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]
             name, at = str(said["event_type"]), str(said["timestamp"])
             at_ns = pd.Timestamp(at).as_unit("ns").value  # UTC, unless said
             step = float(said["step"]) if name.startswith("checkpoint_") else 0.0
-            if not (0 <= step < MOST_STEPS and at_ns > 0):
+            if not (0 <= step < 1e15 and at_ns > 0):
                 raise ValueError
             rows.append((str(said.get("job_name") or ""), at_ns, name, step))
         except NO_EVENT:

@@ -11,14 +11,7 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.failures.traces.files import has_columns, head_of, trace_error
 from cprsim.failures.traces.reading import no_row_where
-from cprsim.failures.traces.slurm import (
-    MINUTE_H,
-    NO_NODES,
-    NO_TIME,
-    bar_table,
-    local_hours,
-    node_lists,
-)
+from cprsim.failures.traces.slurm import NO_NODES, NO_TIME, bar_table, local_hours, node_lists
 from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import read_lengths
 
@@ -27,8 +20,8 @@ COMMAND = (
     "JobID,State,Start,End,Elapsed,NNodes,NodeList`"
 )
 NO_EVENTS = (
-    "is a table of sacct, which tells of no steps and no saves: `cprsim ledger` books its "
-    f"node-hours, without other logs, `cprsim fit` its failures; write it with {COMMAND}"
+    "is a table of sacct, without steps and saves: `cprsim ledger` books the node-hours of such "
+    f"tables alone, `cprsim fit` the failures; write it with {COMMAND}"
 )
 BY_NODE, BY_JOB, REQUEUED, RUNS = "failed: node", "failed: job", "requeued: cause unknown", "runs"
 STATES = {
@@ -70,15 +63,14 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
     if (rows := rows[why == ""]).empty:
         raise trace_error(tables[0], None, f"has no job that started; write it with {COMMAND}")
     next_h = rows.groupby("job")["start_h"].shift(-1)
-    if (twice := rows["end_h"] > next_h + MINUTE_H).any():
+    if (twice := rows["end_h"] > next_h).any():
         right = "if these are two clusters, write the column Cluster, too"
         raise ParameterError(f"job {rows['job'][twice].iloc[0]} runs twice at one time: {right}")
-    last_h = rows[["start_h", "end_h"]].max(axis=None)
     if n_open := rows["end_h"].isna().sum():
         notes.append(
             f"{n_open} attempt(s) without an end counted to Elapsed, or to the last instant"
         )
-    rows["end_h"] = rows["end_h"].fillna(next_h).fillna(last_h)
+    rows["end_h"] = rows["end_h"].fillna(next_h).fillna(rows[["start_h", "end_h"]].max(axis=None))
     rows["hours"] = rows["hours"].fillna(rows["end_h"] - rows["start_h"])
     return rows.sort_values("end_h", kind="stable"), notes
 
@@ -88,9 +80,8 @@ def _attempts(log: Path) -> pd.DataFrame:
     table = bar_table(log, ("jobid", "state", "start", "end"), COMMAND)
     table = table.assign(**dict.fromkeys(set(OPTIONAL) - set(table), ""))
     state = table["state"].str.upper().str.extract(r"^(\w*)")[0]
-    kind = state.map(KINDS)
-    known = "{value} is none of " + ", ".join(KINDS)
-    no_row_where(kind.isna().to_numpy(), table, log, "state", known)
+    kind, right = state.map(KINDS), ", ".join(KINDS)
+    no_row_where(kind.isna().to_numpy(), table, log, "state", "{value} is none of " + right)
     start, end = (local_hours(table[name], log, LogSpec()) for name in ("start", "end"))
     no_row_where((end < start).to_numpy(), table, log, "end", "{value} lies before the start")
     endless = (end.isna() & start.notna() & (kind != RUNS)).to_numpy()
@@ -98,8 +89,7 @@ def _attempts(log: Path) -> pd.DataFrame:
     elapsed = table["elapsed"].mask(table["elapsed"].str.lower().isin(NO_TIME), "")
     named = {name: table[name][~table[name].str.lower().isin(NO_NODES)] for name in OPTIONAL[:2]}
     nodes, failed = (node_lists(cells, log).reindex(table.index) for cells in named.values())
-    counts = pd.to_numeric(table["nnodes"], errors="coerce")
-    n_nodes = nodes.str.len().astype(float).fillna(counts)
+    n_nodes = nodes.str.len().astype(float).fillna(pd.to_numeric(table["nnodes"], errors="coerce"))
     unknown = (n_nodes.isna() & start.notna() & (end != start)).to_numpy()
     no_row_where(unknown, table, log, "nodelist", f"on how many nodes? Write it with {COMMAND}")
     return pd.DataFrame({

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.traces.slurm import MINUTE_H
 from cprsim.history.slurm_jobs import BY_JOB, BY_NODE, REQUEUED
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, Section, Table, number_columns, word_columns
@@ -74,7 +73,7 @@ def _shared(attempts: pd.DataFrame) -> list[str]:
     """How many attempts began on a node before another one on it had ended."""
     on_node = attempts[attempts["hours"] > 0].explode("nodes").sort_values(["nodes", "start_h"])
     until_h = on_node.groupby("nodes")["end_h"].cummax().groupby(on_node["nodes"]).shift()
-    n = on_node.index[on_node["start_h"] < until_h - MINUTE_H].nunique()
+    n = on_node.index[on_node["start_h"] < until_h].nunique()
     note = f"{count(n, 'attempt')} began on a node that another one held: each counts whole nodes"
     return [f"{note}, so that shared ones count more than once"] * (n > 0)
 

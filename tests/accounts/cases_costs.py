@@ -220,7 +220,7 @@ SLURM = [
          {"sacct.txt": "JobID      State               Start\n---------- ----------\n"}, LEDGER,
          refused=("sacct.txt: is a table of sacct", "-P -o JobID,State,Start,End")),
     Case("calibrate with sacct", {"sacct.txt": SACCT}, "calibrate sacct.txt --nodes 8",
-         refused=("tells of no steps and no saves: `cprsim ledger` books its node-hours",)),
+         refused=("without steps and saves: `cprsim ledger` books the node-hours",)),
     Case("a price of other logs",
          {"a.csv": "start,end,last_step\n2025-01-01,2025-01-02,50\n"}, "ledger a.csv --node-hour 2",
          refused=("--node-hour: these logs do not say on how many nodes they ran",)),
