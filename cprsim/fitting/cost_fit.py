@@ -348,7 +348,7 @@ def read_transfers(
     pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
     table = pd.concat(pieces(path))
     n_filled, end = table.count(), columns.get("end", "end")
-    lengths = [name for name in table if LENGTH.fullmatch(name.lower())]
+    lengths = [name for name in map(str, table) if LENGTH.fullmatch(name.lower())]
     if lengths and n_filled.get(end, 0) < n_filled[lengths[0]]:
         columns = {"duration": lengths[0], **columns}
     key, other = ("duration", "end") if "duration" in columns else ("end", "duration")
@@ -381,27 +381,25 @@ def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
     if "bytes" not in rows:
         return np.full(len(rows), np.nan)
     text = rows["bytes"].fillna("").str.strip()
-    numbers = np.array([_size(cell) for cell in text])
+    bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool)
+    numbers = text.mask(bare, text + " B").map(_size).to_numpy(np.float64)
     bad = (text != "").to_numpy() & ~(np.isfinite(numbers) & (numbers > 0))
     right = (
         "is no number of bytes above 0, such as 53687091200 or 50 GB (no sign between thousands)"
     )
     no_row_where(bad, rows, path, "bytes", "{value} " + right)
     require_decimals(text.str.replace(r"\s*[A-Za-z]+$", "", regex=True), path)
-    bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool) & (took_h > 0)
-    if numbers[bare].sum() < SLOWEST * took_h[bare].sum():
+    if numbers[bare].sum() < SLOWEST * np.nansum(took_h[bare]):
         right = "bytes, at less than 1 MB/s? Write the unit: 42 GB, 9 kB, or 42 B"
         no_row_where(bare, rows, path, "bytes", "{value} " + right)
     return numbers
 
 
 def _size(cell: str) -> float:
-    for read in (float, SIZE.parse):
-        try:
-            return read(cell)
-        except (ValueError, ParameterError):
-            pass
-    return nan
+    try:
+        return SIZE.parse(cell)
+    except ParameterError:
+        return nan
 
 
 def _resolution_h(cells: pd.Series[str], unit: str | None) -> Floats:
@@ -422,8 +420,8 @@ def _notes_on_rows(n_twice: int, endless: pd.Series[str], unread: Sequence[str])
         names = ", ".join(map(one_line, unread[:6]))
         notes.append(f"column(s) not read: {names}; does one say which rows count?")
     notes += [
-        f"{count(n, name)} without an end left out: if failures struck them, long ones are missing "
-        "more often and the cost comes out too low"
+        f"{count(n, str(name))} without an end left out: if failures struck them, long ones are "
+        "missing more often and the cost comes out too low"
         for name, n in endless.value_counts(sort=False).items()
     ]
     return tuple(notes)

@@ -87,8 +87,10 @@ def _attempts(log: Path) -> pd.DataFrame:
     endless = (end.isna() & start.notna() & (kind != RUNS)).to_numpy()
     no_row_where(endless, table, log, "end", "{value}: a job that has ended has an end")
     elapsed = table["elapsed"].mask(table["elapsed"].str.lower().isin(NO_TIME), "")
-    named = {name: table[name][~table[name].str.lower().isin(NO_NODES)] for name in OPTIONAL[:2]}
-    nodes, failed = (node_lists(cells, log).reindex(table.index) for cells in named.values())
+    nodes, failed = (
+        node_lists(cells[~cells.str.lower().isin(NO_NODES)], log).reindex(table.index)
+        for cells in (table["nodelist"], table["failednode"])
+    )
     n_nodes = nodes.str.len().astype(float).fillna(pd.to_numeric(table["nnodes"], errors="coerce"))
     unknown = (n_nodes.isna() & start.notna() & (end != start)).to_numpy()
     no_row_where(unknown, table, log, "nodelist", f"on how many nodes? Write it with {COMMAND}")

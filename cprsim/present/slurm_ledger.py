@@ -47,7 +47,7 @@ def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], node_hour: str
     if price is not None:
         sums["failed_cost"] = sums["failed_node_h"] * float(price)
     ended = pd.to_datetime(3600 * attempts["end_h"].to_numpy(dtype=np.float64), unit="s")
-    groups = {
+    groups: dict[str, Any] = {
         "months": ended.strftime("%Y-%m").rename("month"),
         "quarters": ended.to_period("Q").astype(str).rename("quarter"),
         "states": [attempts["kind"], attempts["state"]],
@@ -58,7 +58,7 @@ def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], node_hour: str
     worst_first = ["n_node_failures", "n_failed"]
     frames["nodes"] = nodes.sort_values(worst_first, ascending=False, kind="stable")
     values: dict[str, Any] = {
-        **{name: sums[name].sum() for name in sums},
+        **{str(name): sums[name].sum() for name in sums},
         "n_jobs": int(attempts["job"].nunique()),
         "node_failed_node_h": float(node_h[by_node].sum()),
         "unknown_node_h": float(node_h[attempts["kind"] == REQUEUED].sum()),
@@ -129,8 +129,8 @@ def _table(caption: str, frame: pd.DataFrame, price: Money | None) -> Table:
     cells, names = frame.copy(), [*frame.select_dtypes(exclude="number")]
     if price is not None:
         cells["failed_cost"] = [shown(100 * cost, price.label) for cost in frame["failed_cost"]]
-    for name in cells.select_dtypes("floating"):
+    for name in cells.select_dtypes("float"):
         cells[name] = cells[name].map(significant)
-    numbers = [HEADINGS.get(name, name) for name in frame if name not in names]
+    numbers = [HEADINGS.get(name, name) for name in map(str, frame) if name not in names]
     columns = [*word_columns(*names), *number_columns(*numbers)]
     return Table(caption, columns, cells.astype(str).to_numpy().tolist())
