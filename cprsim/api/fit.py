@@ -171,19 +171,13 @@ def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...
 
 
 def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
-    """Whether its columns, or its words, are those of a log of saves and loads."""
+    """Whether its columns, or its first rows, are those of a log of saves and loads."""
     from cprsim.failures.traces.files import head_of
-    from cprsim.failures.traces.reading import separator_of
     from cprsim.fitting.cost_fit import KINDS
 
-    header, *rows = head_of(log).splitlines()[:6] or [""]
-    if "node" in names or re.search(r"(?:^|[\W_])node(?:$|[\W_])", header, re.I):
-        return False
-    separator, words = separator_of(header), "|".join(KINDS)
-    if header[:1] in ("{", "["):
-        return re.search(rf':\s*"(?:{words})"', "".join([header, *rows]), re.I) is not None
-    cell = rf'(?:^|{re.escape(separator)}) *"?(?:{words})"? *(?:{re.escape(separator)}|$)'
-    cells = {cell.strip(' "').lower() for cell in header.split(separator)}
-    columns = {names.get(column, column).lower() for column in ("kind", "start", "end")}
-    all_say = all(re.search(cell, row, re.I) for row in rows if row.strip())
-    return columns <= cells or (bool(rows) and all_say)
+    lines = head_of(log).lower().splitlines()[:6]
+    words = [{word.strip(" \"'") for word in re.split(r"[,;|\t:{}\[\]]", line)} for line in lines]
+    told = set[str]().union(*words)
+    has_columns = told >= {names.get(name, name).lower() for name in ("kind", "start", "end")}
+    have_kinds = len(words) > 1 and not any(row.isdisjoint(KINDS) for row in words[1:])
+    return (has_columns or have_kinds) and "node" not in {*told, *names}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cprsim.api import command
 from cprsim.api.scenario import DrawsSeed, Logs
-from cprsim.errors import ParameterError, one_line, watch
+from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,42 +43,28 @@ def ledger(
     Answer
         ``frames["hours"]`` (part, hours [h] of all jobs), ``["jobs"]``, ``["incidents"]`` (the
         costliest first). Of ``sacct``: ``["months"]``, ``["quarters"]``, ``["nodes"]`` (the worst
-        first), ``["states"]``, ``["jobs"]``.
+        first), ``["states"]``.
 
     Raises
     ------
     TraceError
         A log can't be read: file, line, value.
     """
-    if (answer := _of_slurm(logs, node_hour)) is not None:
-        return answer
-    events = read_named(logs, time_unit)
-    from cprsim.history.ledger import ledgers
-    from cprsim.present.ledger import answer_of_ledger
-
-    watch.doing("booking the hours")
-    return answer_of_ledger(ledgers(events, seed=seed), tuple(events.notes))
-
-
-def _of_slurm(logs: Sequence[str | Path], node_hour: str | None) -> Answer | None:
-    """The answer of tables of sacct; None where the logs are others."""
     from pathlib import Path
 
+    from cprsim.history.ledger import ledgers
     from cprsim.history.slurm_jobs import read_attempts, tables_of
+    from cprsim.present.ledger import answer_of_ledger
     from cprsim.present.slurm_ledger import answer_of_slurm
-    from cprsim.scenario.prices import Money
 
-    tables = tables_of([Path(log) for log in logs])
-    if not tables:
-        if node_hour is not None:
-            raise ParameterError("--node-hour: these logs do not say on how many nodes they ran")
-        return None
-    try:
-        price = None if node_hour is None else Money(node_hour)
-    except ParameterError as error:
-        raise ParameterError(f"--node-hour: {one_line(str(node_hour))!r} {error}") from None
-    watch.doing("reading the logs")
-    return answer_of_slurm(*read_attempts(tables), price)
+    if tables := tables_of([Path(log) for log in logs]):
+        watch.doing("reading the logs")
+        return answer_of_slurm(*read_attempts(tables), node_hour)
+    if node_hour is not None:
+        raise ParameterError("--node-hour: these logs do not say on how many nodes they ran")
+    events = read_named(logs, time_unit)
+    watch.doing("booking the hours")
+    return answer_of_ledger(ledgers(events, seed=seed), tuple(events.notes))
 
 
 def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:

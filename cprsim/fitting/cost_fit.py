@@ -7,17 +7,15 @@ times the resolution. So the two can be compared by AIC.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from math import exp, isfinite, log, nan, sqrt
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
+from scipy import special, stats
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.traces.columns import LENGTH
@@ -25,15 +23,14 @@ from cprsim.failures.traces.columns import unit_of as unit_in_name
 from cprsim.failures.traces.files import head_of
 from cprsim.failures.traces.formats.jsonl import json_pieces
 from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where
-from cprsim.failures.traces.times import GROUPED, HOURS, PLAIN, Times, read_lengths, read_times
+from cprsim.failures.traces.times import HOURS, read_lengths, read_times, require_decimals
 from cprsim.files.units import SIZE
 from cprsim.fitting.families import FAMILIES
 from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
 from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.likelihood import Fit
-from cprsim.fitting.trend import p_of_order
-from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
+from cprsim.records import HIGH, Z_95, Estimate, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")
 FEWEST = 3  # durations, below which nothing can be said of their spread
@@ -86,14 +83,6 @@ class Bandwidth:
         return f"{self.in_words(kind)}; {kind}s vary by {spreads}: {judged}"
 
 
-class Drift(NamedTuple):
-    """Durations that rise, fall or step over the log: means of the first and the last tenth."""
-
-    p: float
-    first_h: float
-    last_h: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class CostFit(Subject):
     """The duration of one kind, fixed or a distribution."""
@@ -103,7 +92,7 @@ class CostFit(Subject):
     fixed_aic: float  # as if it had a density; NaN where no fixed time explains the log
     bandwidth: Bandwidth | None
     n_overlapping: int = 0  # that began before an earlier one had ended
-    drift: Drift | None = None  # over the log, where there is one
+    drift_h: tuple[float, ...] = ()  # means of the first and the last tenth, if they moved
 
     @property
     def best(self) -> Fit | None:
@@ -142,8 +131,7 @@ class CostFit(Subject):
             row |= {"n_with_bytes": bandwidth.n, **bandwidth.rate.columns("bytes_per_h")}
             row |= {"mean_bytes": bandwidth.mean_bytes, "duration_cv": bandwidth.duration_cv}
             row["per_byte_cv"] = bandwidth.per_byte_cv
-        drift = {} if self.drift is None else self.drift._asdict()
-        return row | {f"drift_{name}": number for name, number in drift.items()}
+        return row | dict(zip(("drift_first_h", "drift_last_h"), self.drift_h, strict=False))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -155,7 +143,11 @@ class CostFit(Subject):
         )  # fmt: skip
         best = self.ranking.best if self.ranking else None
         passed_over = self.best is not None and self.best is not best
+        first, last = (3600 * hours for hours in self.drift_h or (nan, nan))
         notes = {
+            f"the {kind}s {'grew' if last > first else 'fell'} from {first:.4g} s (first tenth of "
+            f"them) to {last:.4g} s (last tenth): for a job that follows take {last:.4g} s, not "
+            f"the mean of {mean} s": len(self.drift_h) > 0,
             f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
             f"varies; {FEWEST} are the fewest to fit, {FEW} to trust": n < FEWEST,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
@@ -215,19 +207,20 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
         name=kind, lifetimes=durations, ranking=ranking, resolution_h=resolution_h, fixed=fixed,
         fixed_aic=fixed_aic, bandwidth=bandwidth_of(mine["n_bytes"].to_numpy(), all_h),
         n_overlapping=int((start_h[order][1:] < end_h[:-1] - 1e-9).sum()),
-        drift=_drift(all_h[order][all_h[order] > 0], resolution_h),
+        drift_h=_drift_h(all_h[order][all_h[order] > 0], resolution_h),
     )  # fmt: skip
 
 
-def _drift(duration_h: Floats, resolution_h: float) -> Drift | None:
-    """A trend or a step of durations in order of time (n,); None where none is seen, or matters."""
+def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
+    """Means of the first and the last tenth in order of time; none where no trend is seen."""
     if len(duration_h) < FEWEST_IN_ORDER:
-        return None
-    tenths_h = np.array_split(duration_h, 10)
-    ends_h = float(tenths_h[0].mean()), float(tenths_h[-1].mean())
-    is_small = max(ends_h) < min(ends_h) * DRIFTS or abs(ends_h[1] - ends_h[0]) <= resolution_h
-    p = nan if is_small else p_of_order(duration_h)
-    return Drift(p, *ends_h) if p < P_DRIFT else None
+        return ()
+    first_h, *_, last_h = (float(tenth_h.mean()) for tenth_h in np.array_split(duration_h, 10))
+    low_h, high_h = sorted((first_h, last_h))
+    if high_h < low_h * DRIFTS or high_h - low_h <= resolution_h:
+        return ()
+    is_seen = stats.kendalltau(np.arange(len(duration_h)), duration_h).pvalue < P_DRIFT
+    return (first_h, last_h) if is_seen else ()
 
 
 def _simulable(ranking: Ranking | None) -> list[Fit]:
@@ -310,8 +303,9 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
             remark[1] = f"{bounds if fit.best is None else f'mean {interval(in_unit)}'} {unit}"
         if fit.best is not None and (spread := fit.best.spread) is not None:
             remark.append(f"{spread.name} {interval(spread)}")
-        if fit.drift is not None:
-            remark.append(f"of the last tenth {fit.drift.last_h * per_hour:.4g} {unit}")
+        remark += [
+            f"of the last tenth {last_h * per_hour:.4g} {unit}" for last_h in fit.drift_h[1:]
+        ]
         remarks[fit.name] = "; ".join(remark)
         if fit.bandwidth is not None and fit.name in ("save", "load"):
             bandwidths.append((fit.name, fit.bandwidth))
@@ -334,7 +328,8 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
 
 COLUMNS = ("kind", "start", "end", "duration", "bytes")
 FINEST_H = 1e-6 / 3600  # hours since 1970 are no finer as floats
-_TIME_OF_DAY = re.compile(r"[T ]\d\d(?P<minute>:?\d\d(?P<second>:?\d\d(?P<fraction>[.,]\d+)?)?)?")
+_TIME_OF_DAY = r"[T ](?P<h>\d\d)(?P<min>:?\d\d)?(?P<s>:?\d\d)?(?:[.,](?P<fraction>\d+))?"
+_NUMBER = r"\.(?P<fraction>\d+)(?![\deE])"
 
 
 def read_transfers(
@@ -352,30 +347,25 @@ def read_transfers(
     columns = columns or {}
     pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
     table = pd.concat(pieces(path))
-    lengths = [str(name) for name in table if LENGTH.fullmatch(str(name).lower())]
-    end = columns.get("end", "end")
-    if lengths and (end not in table or table[end].isna().any()):
+    n_filled, end = table.count(), columns.get("end", "end")
+    lengths = [name for name in map(str, table) if LENGTH.fullmatch(name.lower())]
+    if lengths and n_filled.get(end, 0) < n_filled[lengths[0]]:
         columns = {"duration": lengths[0], **columns}
-    optional = {"bytes", "end" if "duration" in columns else "duration"}
-    rows = named_columns(table.drop_duplicates(), columns, path, COLUMNS, optional)
+    key, other = ("duration", "end") if "duration" in columns else ("end", "duration")
+    rows = named_columns(table.drop_duplicates(), columns, path, COLUMNS, {"bytes", other})
     kind = rows["kind"].fillna("").str.strip().str.lower()
     unknown = ~kind.isin(KINDS).to_numpy(dtype=bool)
     no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(KINDS))
     start = read_times(rows["start"], time_unit, path)
-    took_h, resolution_h = np.full((2, len(rows)), nan)
-    if "end" in rows:
+    if key == "end":
         took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours
-        resolution_h = _resolution_h(rows, start)
-    if "duration" in columns:  # where there is no end
+        resolution_h = np.minimum(*(_resolution_h(rows[c], start.unit) for c in ("start", "end")))
+    else:
         unit = unit_in_name(columns["duration"]) or time_unit
-        lasted_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
-        decimals = rows["duration"].str.extract(r"[.](\d+)")[0].str.len().fillna(0).to_numpy()
-        step_h = HOURS[unit or "s"] * 10.0**-decimals
-        resolution_h = np.where(np.isnan(took_h), step_h, resolution_h)
-        took_h = np.where(np.isnan(took_h), lasted_h, took_h)
+        took_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
+        resolution_h = _resolution_h(rows["duration"], unit or "s")
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
     zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
-    key = "end" if "end" in rows else "duration"
     no_row_where(took_h < 0, rows, path, key, "{value} lies before the start" + zone)
     ended = ~np.isnan(took_h)
     read = pd.DataFrame({
@@ -383,7 +373,7 @@ def read_transfers(
         "start_h": start.hours, "resolution_h": resolution_h,
     })  # fmt: skip
     unread = [str(name) for name in table if name not in {columns.get(n, n) for n in COLUMNS}]
-    return read[ended], _notes_on_rows(len(table) - len(rows), ended, kind, unread)
+    return read[ended], _notes_on_rows(len(table) - len(rows), kind[~ended], unread)
 
 
 def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
@@ -391,69 +381,47 @@ def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
     if "bytes" not in rows:
         return np.full(len(rows), np.nan)
     text = rows["bytes"].fillna("").str.strip()
-    numbers = np.array([_size(cell) for cell in text])
+    bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool)
+    numbers = text.mask(bare, text + " B").map(_size).to_numpy(np.float64)
     bad = (text != "").to_numpy() & ~(np.isfinite(numbers) & (numbers > 0))
-    right = "is no number of bytes above 0, such as 53687091200 or 50 GB (no points in thousands)"
+    right = (
+        "is no number of bytes above 0, such as 53687091200 or 50 GB (no sign between thousands)"
+    )
     no_row_where(bad, rows, path, "bytes", "{value} " + right)
-    digits = text.str.replace(r"\s*[A-Za-z]+$", "", regex=True)
-    grouped, plain = (digits.str.fullmatch(form).to_numpy(dtype=bool) for form in (GROUPED, PLAIN))
-    if plain.any() and (grouped | plain | (text == "").to_numpy(dtype=bool)).all():  # 950, 1.050
-        right = "{value}: a decimal point, or one between thousands? Write 1050 MB, or 1.05 GB"
-        no_row_where(grouped, rows, path, "bytes", right)
-    bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool) & (took_h > 0)
-    if numbers[bare].sum() < SLOWEST * took_h[bare].sum():
-        took_s = 3600 * float(took_h[bare].mean())
-        right = f"bytes, of rows that take {took_s:.3g} s? Write the unit: 42 GB, 9 kB, or 42 B"
+    require_decimals(text.str.replace(r"\s*[A-Za-z]+$", "", regex=True), path)
+    if numbers[bare].sum() < SLOWEST * np.nansum(took_h[bare]):
+        right = "bytes, at less than 1 MB/s? Write the unit: 42 GB, 9 kB, or 42 B"
         no_row_where(bare, rows, path, "bytes", "{value} " + right)
     return numbers
 
 
 def _size(cell: str) -> float:
-    for read in (float, SIZE.parse):
-        try:
-            return read(cell)
-        except (ValueError, ParameterError):
-            pass
-    return nan
+    try:
+        return SIZE.parse(cell)
+    except ParameterError:
+        return nan
 
 
-def _resolution_h(rows: pd.DataFrame, times: Times) -> Floats:
-    """How finely each row writes its times [h]: the finer of start and end."""
-    unit_h = HOURS.get(times.unit or "", 1.0)
-    step = _step_of_stamp_h if times.dated else lambda cell: unit_h * 10.0 ** -_decimals(cell)
-    steps_h = (
-        np.array([step(cell.strip()) for cell in rows[key].fillna("")]) for key in ("start", "end")
-    )
-    return np.asarray(np.maximum(np.minimum(*steps_h), FINEST_H), dtype=np.float64)
+def _resolution_h(cells: pd.Series[str], unit: str | None) -> Floats:
+    """The step in which each cell is written [h]; cells without a unit are time stamps."""
+    found = cells.str.extract(_TIME_OF_DAY if unit is None else _NUMBER)
+    step_h = np.full(len(cells), HOURS[unit or "d"])
+    for part in ("h", "min", "s"):
+        if part in found:
+            step_h[found[part].notna()] = HOURS[part]
+    n_decimals = found["fraction"].str.len().fillna(0).to_numpy(np.float64)
+    return np.asarray(np.maximum(step_h * 10**-n_decimals, FINEST_H), dtype=np.float64)
 
 
-def _decimals(cell: str) -> int:
-    """Digits behind the point of a number."""
-    exponent = Decimal(cell).as_tuple().exponent if cell else 0
-    return max(-exponent, 0) if isinstance(exponent, int) else 0
-
-
-def _step_of_stamp_h(cell: str) -> float:
-    time_of_day = _TIME_OF_DAY.search(cell)
-    if time_of_day is None:
-        return 24.0  # a day alone
-    if time_of_day["fraction"]:
-        return 10.0 ** (1 - len(time_of_day["fraction"])) / 3600
-    return 1 / (3600 if time_of_day["second"] else 60 if time_of_day["minute"] else 1)
-
-
-def _notes_on_rows(
-    n_twice: int, ended: Bools, kind: pd.Series[str], unread: Sequence[str]
-) -> tuple[str, ...]:
+def _notes_on_rows(n_twice: int, endless: pd.Series[str], unread: Sequence[str]) -> tuple[str, ...]:
+    """What was left out, and what was not read."""
     notes = [f"{count(n_twice, 'row')} said twice, counted once"] if n_twice else []
     if unread:
         names = ", ".join(map(one_line, unread[:6]))
         notes.append(f"column(s) not read: {names}; does one say which rows count?")
-    for name in KINDS:
-        n_endless = int((~ended & (kind == name).to_numpy()).sum())
-        if n_endless:
-            notes.append(
-                f"{count(n_endless, name)} without an end left out: if failures struck them, long "
-                "ones are missing more often and the cost comes out too low"
-            )
+    notes += [
+        f"{count(n, str(name))} without an end left out: if failures struck them, long ones are "
+        "missing more often and the cost comes out too low"
+        for name, n in endless.value_counts(sort=False).items()
+    ]
     return tuple(notes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,13 @@ from cprsim.failures.traces.files import numbered_lines
 from cprsim.history.torchrun import NO_EVENT
 
 HINT = re.compile(r'"event_type": ?"(?:job_started|checkpoint_loaded|checkpoint_saved)"')
-START, LOAD, SAVE, STOP = "job_started", "checkpoint_loaded", "checkpoint_saved", "job_terminated"
-MOST_STEPS = 1e15
-NOTHING: tuple[None, int, str, float] = (None, 0, "", 0.0)
+START, STOP = "job_started", "job_terminated"
+TOLD_AS = {
+    START: ("failure.detected", "job.start"),
+    "checkpoint_loaded": ("rollback",),
+    "checkpoint_saved": ("progress", "save.start", "save.commit"),  # its stall is not logged
+    STOP: ("job.end",),
+}
 
 
 def resiliency_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
@@ -25,35 +28,26 @@ def resiliency_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]
 
     When work begins after a load is not logged: the ledger infers it from the first save.
     """
-    rows, attempt, saved = [], -1, nan
+    rows = []
     for number, line in numbered_lines(path):
         try:
             said = json.loads(line)
             name, at = str(said["event_type"]), str(said["timestamp"])
             at_ns = pd.Timestamp(at).as_unit("ns").value  # UTC, unless said
-            step = float(said["step"]) if name in (LOAD, SAVE) else 0.0
-            if not (0 <= step < MOST_STEPS and at_ns > 0):
+            step = float(said["step"]) if name.startswith("checkpoint_") else 0.0
+            if not (0 <= step < 1e15 and at_ns > 0):
                 raise ValueError
             rows.append((str(said.get("job_name") or ""), at_ns, name, step))
         except NO_EVENT:
             damaged.append(f"{path.name}:{number}")
-    rows.sort(key=lambda row: row[:2])
-    for before, row, after in zip([NOTHING, *rows], rows, [*rows[1:], NOTHING], strict=False):
-        job, at_ns, name, step = row
-        attempt, saved = (attempt, saved) if before[0] == job else (-1, nan)
-        if is_first := name == START and before[::2] != row[::2]:  # of the nodes of an attempt
-            attempt += 1
-        about = {"time_unix_nano": at_ns, "attempt": max(attempt, 0), "job": job or None}
-        if is_first:
-            yield from [{**about, "event": "failure.detected"}][:attempt]
-            yield {**about, "event": "job.start"}
-        elif name == LOAD:
-            yield {**about, "event": "rollback", "step": step}
-        elif name == SAVE and before[2:] != row[2:]:  # else by another rank
-            for event in ("progress", "save.start", "save.commit"):  # its stall is not logged
-                yield {**about, "event": event, "step": step}
-            saved = step
-        elif name == STOP and after[0] != job:
-            yield {**about, "event": "job.end", "outcome": "stopped", "step": saved}
-        elif name not in (START, SAVE, STOP):
-            yield {**about, "event": name}
+    log = pd.DataFrame(rows, columns=["job", "at_ns", "name", "step"])
+    log = log.sort_values(["job", "at_ns"], kind="stable")
+    said = log[["job", "name", "step"]]
+    log = log[(said != said.shift()).any(axis=1)]  # all nodes of a job say it
+    attempt = (log["name"] == START).groupby(log["job"]).cumsum().clip(lower=1) - 1
+    log = log.assign(attempt=attempt)[(log["name"] != STOP) | ~log["job"].duplicated(keep="last")]
+    for job, at_ns, name, step, attempt in log.itertuples(index=False):
+        about = {"time_unix_nano": at_ns, "attempt": attempt, "job": job or None}
+        about |= {"outcome": "stopped"} if name == STOP else {"step": step}
+        for event in TOLD_AS.get(name, (name,))[name == START and attempt == 0 :]:
+            yield {**about, "event": event}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StrictBool, create_model
+from pydantic import Field, StrictBool, create_model
 
 from cprsim.failures import limits
 from cprsim.failures.frailty import GammaFrailty
@@ -265,18 +264,11 @@ class InjectedFailures(Model):
 # ---------------------------------------------------------------------- replay of a log
 
 
-def _order(instant: float | str, form: str | None) -> float | datetime:
+def _order(instant: float | str) -> Any:
     """What grows with time, of instants that are written alike; ValueError for what is none."""
     if isinstance(instant, float):
         return instant
-    try:
-        return datetime.fromisoformat(instant).replace(tzinfo=None)
-    except ValueError:
-        if form is None:
-            raise
-    with suppress(ValueError):
-        return datetime.strptime(instant, form).replace(tzinfo=None)
-    return datetime.strptime(instant, form.partition(" ")[0]).replace(tzinfo=None)
+    return datetime.fromisoformat(instant).replace(tzinfo=None)
 
 
 Instant = Annotated[float | Text, Field(examples=["2000-01-01", "2024-05-01T06:00Z", 48])]
@@ -341,10 +333,10 @@ class Trace(Model):
             key = "columns" if option == "--column" else option[2:].replace("-", "_")
             yield key, message
         order = dict[str, Any]()
-        ends = given["period"].given if "period" in given else {}
-        for key, instant in ends.items():
+        ends = given["period"].given if "period" in given and spec.date_format is None else {}
+        for key, instant in ends.items():  # those of another form are read with the log
             try:
-                order[key] = _order(instant, spec.date_format)
+                order[key] = _order(instant)
             except ValueError:
                 right = "write a day such as 2000-01-01, or a number as the file has them"
                 yield f"period.{key}", f"{quoted(instant)} is no instant: {right}"
@@ -354,13 +346,6 @@ class Trace(Model):
 
 
 TIMES = ("repair", "coalesce", "together")
-# names of nodes and causes may be numbers, such as Xids
-Name = Annotated[
-    Text,
-    BeforeValidator(
-        lambda value: str(value) if type(value) is int else value, json_schema_input_type=str | int
-    ),
-]
 OWN: dict[str, Any] = {  # what a scenario writes otherwise than the command line
     "format": Literal.__getitem__(tuple(names())),
     "nodes": Annotated[Text | PositiveCount, OneOf("text", "number")],
@@ -371,7 +356,6 @@ OWN: dict[str, Any] = {  # what a scenario writes otherwise than the command lin
     "ignore": tuple.__class_getitem__((Text, ...)),
     "time_unit": Literal.__getitem__(UNITS),
     "system": PositiveCount,
-    **dict.fromkeys(("cause", "not_cause", "node"), Name),
     **dict.fromkeys(TIMES, Time),
 }
 

@@ -125,7 +125,7 @@ def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any
         message = str(error["ctx"]["error"])
     elif kind != NO_KIND:
         message = f"{message[:1].lower()}{message[1:]}".removeprefix("input ")
-        message = message.replace("tuple", "list")
+        message = message.replace("tuple", "list").replace("a valid string", "a text, in quotes")
     return loc, f"{quoted(value)} {message}", value
 
 

@@ -139,9 +139,9 @@ SAME = {  # by what is tried: the log, the options of `fit`, the keys of a scena
                {"date_format": "%d.%m.%YT%H:%M", "repair": "120 min"}),
     "coalesce": (LOG, {"coalesce": "5 days"}, {"coalesce": "120 h"}),
     "together": (LOG, {"together": "1 min"}, {"together": "60 s"}),
-    "cause": (LOG, {**CAUSE, "cause": "79"}, {**CAUSE, "cause": 79}),
+    "cause": (LOG, {**CAUSE, "cause": "79"}, {**CAUSE, "cause": "79"}),
     "not_cause": (LOG, {**CAUSE, "not_cause": "fan"}, {**CAUSE, "not_cause": "fan"}),
-    "node": (LOG, {"node": "12"}, {"node": 12}),
+    "node": (LOG, {"node": "12"}, {"node": "12"}),
     "ignore": (FLAGS, {"ignore": ["flag"]}, {"ignore": ["flag"]}),
     "down": (STATES, {"down": "broken"}, {"down": "broken"}),
 }  # fmt: skip

@@ -71,11 +71,11 @@ def test_known_jobs_give_the_known_node_hours(
     assert values["failed_cost"] == pytest.approx(2 * failed_h)
     assert values["n_jobs"] == len(jobs)
     assert values["n_attempts"] == sum(map(len, jobs))
-    for parts in ("months", "quarters", "jobs"):
+    for parts in ("months", "quarters", "states"):
         assert answer.frames[parts]["failed_node_h"].sum() == pytest.approx(failed_h)
         assert answer.frames[parts]["n_attempts"].sum() == values["n_attempts"]
     if left_out != "NodeList":
         nodes = answer.frames["nodes"]
         assert nodes["failed_node_h"].sum() == pytest.approx(failed_h)
-        assert nodes["node_failures"].sum() == pytest.approx(values["n_node_failures"])
-        assert nodes["hours"].sum() == pytest.approx(values["node_h"])
+        assert nodes["n_node_failures"].sum() == pytest.approx(values["n_node_failures"])
+        assert nodes["node_h"].sum() == pytest.approx(values["node_h"])

@@ -76,7 +76,7 @@ def read_times(
         return _stamps(text, empty, path, None, form, tz)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     no_row_where(_rounded(text), text, path, str(column.name), ROUNDED)
-    _require_decimals(text, path, numbers)
+    require_decimals(text, path, numbers)
     looks_like = epoch_unit(numbers[numeric & (numbers > 0)])
     if like is None:
         if time_unit is not None and (numbers == 0).any() and looks_like != time_unit:
@@ -118,7 +118,7 @@ def _rounded(text: pd.Series[str]) -> Bools:
     return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:9|1\d)").to_numpy(dtype=bool)
 
 
-def _require_decimals(
+def require_decimals(
     text: pd.Series[str], path: PathLike[str], in_order: Floats | None = None
 ) -> None:
     """Raise TraceError where the points of a column may stand between thousands: 950, 1.050.
@@ -313,7 +313,7 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: PathLike[str]) 
     key = str(column.name)
     numbers = _numbers(text)
     number = np.isfinite(numbers)
-    _require_decimals(text, path)
+    require_decimals(text, path)
     if unit is None:
         message = "{value}: in which unit? Say --time-unit, or name the column so: "
         no_row_where(number, text, path, key, f"{message}{key}_min, _h, _s")
