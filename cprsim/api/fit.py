@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -44,7 +45,7 @@ def fit(
 
     A log of failures names nodes and when they were down: gaps, up-times and repairs are fitted,
     for the section `failures` of a scenario. A CSV with the columns kind (save, load, detect,
-    reschedule), start, end, and bytes if known is fitted for the section `costs`.
+    reschedule), start, end or duration, and bytes if known is fitted for the section `costs`.
 
     Parameters
     ----------
@@ -170,11 +171,19 @@ def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...
 
 
 def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
-    """Whether the columns are those of a log of saves and loads."""
-    from cprsim.failures.traces.files import has_columns, head_of
+    """Whether its columns, or its words, are those of a log of saves and loads."""
+    from cprsim.failures.traces.files import head_of
+    from cprsim.failures.traces.reading import separator_of
+    from cprsim.fitting.cost_fit import KINDS
 
-    head = head_of(log)
-    columns = [names.get(column, column) for column in ("kind", "start", "end")]
-    return has_columns(head, *columns, separator=",") and not (
-        "node" in names or has_columns(head, "node", separator=",")
-    )
+    header, *rows = head_of(log).splitlines()[:6] or [""]
+    if "node" in names or re.search(r"(?:^|[\W_])node(?:$|[\W_])", header, re.I):
+        return False
+    separator, words = separator_of(header), "|".join(KINDS)
+    if header[:1] in ("{", "["):
+        return re.search(rf':\s*"(?:{words})"', "".join([header, *rows]), re.I) is not None
+    cell = rf'(?:^|{re.escape(separator)}) *"?(?:{words})"? *(?:{re.escape(separator)}|$)'
+    cells = {cell.strip(' "').lower() for cell in header.split(separator)}
+    columns = {names.get(column, column).lower() for column in ("kind", "start", "end")}
+    all_say = all(re.search(cell, row, re.I) for row in rows if row.strip())
+    return columns <= cells or (bool(rows) and all_say)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.backtesting.experiments import EachItsOwn, experiment_of
-from cprsim.backtesting.facts import apart, failures_in, interval_h
+from cprsim.backtesting.facts import KINDS, apart, crash_loops, failures_in, interval_h
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
@@ -58,7 +58,9 @@ class HalfPrediction:
     predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
     mean_within: float  # in 9 of 10 cases: so far the MTBF leaves the predicted mean open
     observed: Estimate  # ETTR of the later half; interval of what the logs do not say
+    hours_before: float
     hours_after: float
+    moved: tuple[str, float, float]  # what differs most: its share of the hours, early and late
 
     @property
     def is_inside(self) -> bool:
@@ -90,6 +92,7 @@ def calibrate(
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"no {kind} in the logs" for kind in ("save", "load")
           if kind not in {cost.name for cost in costs}),
+        *crash_loops(jobs),
         *(note for cost in costs for note in cost.notes),
     ]  # fmt: skip
     return Calibration(
@@ -117,16 +120,22 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
             stages_h = [job.took_h[name] for name in stages if name in job.took_h]
             if stages_h:
                 took_h.setdefault(kind, []).append(np.sum(stages_h, axis=0))
+    booked = [one.took_h for job in jobs for one in failures_in(job)]
+    n_saves = max(sum(job.n_saves for job in jobs), 1)
+    booked.append({"save": np.array([sum(job.parts["save"].mean for job in jobs) / n_saves])})
+    for kind in ("save", *KINDS):  # where nothing is told in full, what the ledger booked
+        if not any(np.isfinite(hours).any() for hours in took_h.get(kind, [])):
+            took_h[kind] = [np.array([one[kind].mean() for one in booked if kind in one])]
     timed = [
         (kind, hours)
         for kind, pieces in took_h.items()
         for hours in np.concatenate(pieces).tolist()
         if 0 < hours < inf
     ]
-    if not timed:
+    if not any(kind == "save" for kind, _ in timed):
         raise ParameterError(
-            "the logs time no save, load, detection or rescheduling, so that no costs can be "
-            "fitted: event logs have them (docs/events.md), tables of attempts do not"
+            "the logs time no save, which a scenario needs: event logs do (docs/events.md), tables "
+            "of attempts do not"
         )
     apart_h = 1e6 * np.arange(len(timed), dtype=np.float64)  # they do not overlap
     transfers = pd.DataFrame(timed, columns=["kind", "duration_h"]).assign(
@@ -234,8 +243,32 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     return HalfPrediction(
         cut_ns, n, n_after, fit.mean.mean,
         Estimate(float(ettr.mean()), float(low), float(high)), abs(slope) * Z_90 / sqrt(n_even),
-        Estimate(share, share - open_, share + open_), after_h,
+        Estimate(share, share - open_, share + open_), sum(cut_h), after_h, _moved(jobs, cut_h),
     )  # fmt: skip
+
+
+def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, float, float]:
+    """Which part of the hours differs most before and after the cut, and its shares [1].
+
+    Failures by what each kind of hours of their incidents took; the rest is saves, slow work and
+    whatever no incident explains.
+    """
+    hours_h = [sum(cut_h), sum(job.wall_h for job in jobs) - sum(cut_h)]
+    shares: dict[str, list[float]] = {"other": [1.0, 1.0]}
+    for job, at_h in zip(jobs, cut_h, strict=True):
+        spent = [(one.at_h, part, h) for one in job.incidents for part, h in one.parts_h.items()]
+        useful = [
+            (at, "useful", max(0.0, min(b, until) - max(a, at)))
+            for at, until in ((0.0, at_h), (at_h, job.wall_h))
+            for a, b in job.useful_at_h
+        ]
+        for at, part, h in [*spent, *useful]:
+            late = at >= at_h
+            shares.setdefault(part, [0.0, 0.0])[late] += h / hours_h[late]
+            shares["other"][late] -= h / hours_h[late]
+    shares.pop("useful", None)
+    part = max(shares, key=lambda name: abs(shares[name][1] - shares[name][0]))
+    return part, shares[part][0], shares[part][1]
 
 
 def _cut_ns(jobs: Sequence[JobLedger]) -> int:

@@ -21,6 +21,7 @@ LONGER = 1.01  # times what a recovery had taken when the next failure cut it of
 LEAST_LAST = 0.25  # of a log's hours, by which failures go on after its end
 BEYOND = 2.0  # times the log's hours, for which they do
 MOST_FAILURES = 100_000
+LOOPS_BEYOND = 3  # failures in one recovery
 APART_H = 1e-6  # hours between failures, at least: engines tell such instants apart
 
 
@@ -115,22 +116,44 @@ class LoggedFailure:
 
 
 def failures_in(job: JobLedger) -> list[LoggedFailure]:
-    """All failures, those that struck a recovery too: each begins with a detection of its own."""
-    all_failures = []
+    """All failures, those that struck a recovery too: each begins with a detection of its own.
+
+    A crash loop is one.
+    """
+    all_failures: list[LoggedFailure] = []
+    until_h: Floats | float = 0.0
     for incident in job.incidents:
         if incident.n_failures == 0:  # nodes came back
             continue
-        at_h = incident.failed_h
+        at_h, loops = incident.failed_h, incident.n_failures > LOOPS_BEYOND
         failures: list[LoggedFailure] = []
         for name, took_h in incident.stages or (("detect", 0.0 * at_h),):
-            if not failures or (name == "detect" and failures[-1].took_h):
+            if not failures or (name == "detect" and failures[-1].took_h and not loops):
                 failures.append(LoggedFailure(at_h, {}))
             kind, took = name if name in KINDS else "reschedule", failures[-1].took_h
             took[kind] = took.get(kind, 0.0) + took_h
             at_h = at_h + took_h
         failures[-1].is_last = True
-        all_failures += failures
+        if incident.repeats and all_failures:  # the loop is part of the first one's recovery
+            took, later_h = all_failures[-1].took_h, at_h - until_h
+            took["reschedule"] = took.get("reschedule", 0.0) + later_h
+        else:
+            all_failures += failures
+        until_h = at_h
     return all_failures
+
+
+def crash_loops(jobs: Sequence[JobLedger]) -> list[str]:
+    """A sentence for each job of whose failures some came again and again."""
+    notes = []
+    for job in jobs:
+        looped = sum(one.n_failures for one in job.incidents) - len(failures_in(job))
+        if looped > 0:
+            notes.append(
+                f"{job.job}: a crash loop is one failure: {looped} of {job.n_failures} failures "
+                "came again within minutes, at the same step"
+            )
+    return notes
 
 
 def _own_h(kind: str, failures: Sequence[LoggedFailure], rng: np.random.Generator) -> Floats:
@@ -156,7 +179,9 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
 
     Unless that is likely (5 %) on the wall clock, whose failures strike recoveries, too.
     """
-    n, n_within = len(job.incidents), job.n_failures - len(job.incidents)
+    n = sum(one.n_failures > 0 and not one.repeats for one in job.incidents)
+    n_beside = job.n_failures - sum(one.n_failures for one in job.incidents)
+    n_within = len(failures_in(job)) - n + n_beside
     share = sum(job.parts[name].mean for name in STALLS) / job.wall_h
     p_none = (1.0 - share) ** (n + n_within)
     if n_within == 0 and p_none < P_REJECTED:

@@ -101,9 +101,12 @@ class Backtest:
         return self.facts.ledger.job
 
     def saved_h(self, system: str) -> Floats:
-        """Hours that a system saves beside the one that ran, both simulated: (n_draws,)."""
+        """Hours that a system saves beside the one that ran, both simulated: (n_draws,).
+
+        No more than were lost, where the replay of what ran loses more.
+        """
         by_name = {replayed.system: replayed.overhead_h for replayed in self.systems}
-        return by_name[AS_IT_RAN] - by_name[system]
+        return np.minimum(by_name[AS_IT_RAN] - by_name[system], self.facts.observed_h.mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +254,7 @@ def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
         for place, replayed in enumerate(jobs[0].systems)
     }
     best, second, *_ = sorted(totals, key=lambda name: float(totals[name].mean()))
-    saved = totals[AS_IT_RAN] - totals[best]
+    saved = np.sum([job.saved_h(best) for job in jobs], axis=0)
     return Advice(
         best,
         Estimate.of_draws(saved) if np.isfinite(saved).all() else Estimate(inf, inf, inf),

@@ -9,6 +9,8 @@ from functools import cached_property
 from math import exp, inf, isfinite, log, nan, sqrt
 from typing import Any
 
+import numpy as np
+
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages, n_rows
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
@@ -29,7 +31,7 @@ from cprsim.fitting.observation import (
     weekly_counts,
 )
 from cprsim.fitting.trend import Trend, silences, trend
-from cprsim.records import ROUNDED_Z_95, Estimate
+from cprsim.records import ROUNDED_Z_95, Estimate, Ints
 
 MUCH = 0.1  # of the rows or failures: without them the answer is another
 MOST_REASONS = 4
@@ -82,10 +84,10 @@ class Fitted:
         return dispersion(weekly_counts(self.outages.failed_at_h, self.outages.window_h))
 
     @property
-    def _node(self) -> list[int]:
+    def _node(self) -> Ints:
         """The node of each failure, where it is known."""
         chosen = self.outages.in_window & self.outages.chosen & self.outages.placed
-        return list(map(int, self.outages.node[chosen]))
+        return self.outages.node[chosen]
 
     @property
     def share_of_worst(self) -> float:
@@ -96,7 +98,9 @@ class Fitted:
     def worst_nodes(self) -> dict[str, int]:
         """The nodes that fail most, with their failures; nothing where the log names no two."""
         names = self.outages.node_names
-        n_each = Counter(names[node] for node in self._node if node < len(names))
+        node, first, n = np.unique(self._node, return_index=True, return_counts=True)
+        order = np.lexsort((first, -n))
+        n_each = Counter({names[node[k]]: int(n[k]) for k in order if node[k] < len(names)})
         n_each.update({failures.node: failures.n for failures in self.outages.undated})
         return dict(n_each.most_common(N_WORST)) if len(names) > 1 else {}
 
@@ -334,22 +338,17 @@ def _why_not_fitted(name: str, outages: Outages) -> str:
     return f"{n_unknown} of {n} failures {how}" if n_unknown > MUCH * n else ""
 
 
-def _within(most_h: float, ranking: Ranking) -> Ranking:
-    """With the families first whose mean is no longer than all hours watched."""
-    order = sorted(ranking.judged, key=lambda fit: fit.mean.mean > 1.001 * most_h)
-    return replace(ranking, judged=tuple(order))
-
-
-def _no_longer_than(most_h: float, ranking: Ranking) -> Ranking:
-    """The families whose mean is no longer than the log. Raises ParameterError where none is."""
-    judged = tuple(fit for fit in ranking.judged if fit.mean.mean <= 1.001 * most_h)
-    why = f"its mean is longer than the log of {most_h:,.5g} h"
-    longer = tuple(
-        (fit.family, f"{fit.family}: {why}") for fit in ranking.judged if fit not in judged
-    )
-    if not judged:
-        raise ParameterError(f"each family's mean is longer than the log of {most_h:,.5g} h")
-    return replace(ranking, judged=judged, failed=(*ranking.failed, *longer))
+def _within(most_h: float, ranking: Ranking, *, alone: bool) -> Ranking:
+    """With the families first whose mean is no longer; with these `alone`, or ParameterError."""
+    within = tuple(fit for fit in ranking.judged if fit.mean.mean <= 1.001 * most_h)
+    longer = tuple(fit for fit in ranking.judged if fit not in within)
+    if not alone:
+        return replace(ranking, judged=(*within, *longer))
+    why = f"mean is longer than the log of {most_h:,.5g} h"
+    if not within:
+        raise ParameterError(f"each family's {why}")
+    failed = [(fit.family, f"{fit.family}: its {why}") for fit in longer]
+    return replace(ranking, judged=within, failed=(*ranking.failed, *failed))
 
 
 def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages) -> Subject:
@@ -358,9 +357,9 @@ def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages
         return Subject(name=name, lifetimes=lifetimes, ranking=None, why_not=why_not)
     try:
         ranking = rank(lifetimes, n_bootstrap=n_bootstrap)
-        if name == "repairs":
-            ranking = _no_longer_than(outages.window_h, ranking)
-        ranking = _within(lifetimes.total_h, ranking)
+        is_repair = name == "repairs"
+        most_h = outages.window_h if is_repair else lifetimes.total_h
+        ranking = _within(most_h, ranking, alone=is_repair)
     except ParameterError as error:
         ranking = None
         zeros = f" ({lifetimes.n_zero} of zero length)" if lifetimes.n_zero else ""

@@ -17,11 +17,13 @@ from cprsim.failures.traces.reading import (
     separator_of,
 )  # fmt: skip
 from cprsim.failures.traces.times import read_times
+from cprsim.history.causes import FINISHED, word_of
 from cprsim.records import Floats
 
 NEEDED = {"start", "end", "last_step"}
 TEXTS = ("job", "node", "cause")
-OPTIONAL = {"last_saved_step", "step_seconds", *TEXTS}
+STEPS = ("first_step", "resumed_step", "last_step", "last_saved_step")
+OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TEXTS}
 NS_PER_H = 3600 * 10**9
 NOTE = (
     "a table of attempts says nothing of saves, loads and detection: what they took within an "
@@ -46,35 +48,45 @@ def attempt_events(
         for attempt, row in enumerate(rows):
             about = {"attempt": attempt, **({"job": job} if job else {})}
             first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
-            if attempt > 0:
-                yield {**first, "event": "rollback", "step": saved}
+            began = row.first_step if isfinite(row.first_step) else saved
+            at = {"step": began} if isfinite(began) else {}
+            if attempt > 0 and at:
+                yield {**first, **at, "event": "rollback"}
             pace = {"step_seconds": row.step_seconds} if isfinite(row.step_seconds) else {}
             yield {**first, "event": "job.start", **pace}
             if not pace:
-                yield {**first, "event": "train.resume", "step": saved}
+                yield {**first, **at, "event": "train.resume"}
             if isfinite(row.end_h):
                 yield from _end(about, row, is_last=attempt == n - 1)
-            saved = row.last_saved_step if isfinite(row.last_saved_step) else saved
+            saved = row.last_saved_step
 
 
 def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str, Any]]:
     instant = {"time_unix_nano": round(row.end_h * NS_PER_H), **about}
     at = {**instant, **({"step": row.last_step} if isfinite(row.last_step) else {})}
+    finished = is_last and word_of(row.cause) in FINISHED
     if "step" in at:
         yield {**at, "event": "progress"}
-    if not is_last or row.cause:
-        yield {**at, "event": "failure", "node": row.node or None, "cause": row.cause or None}
+    if not finished:
+        # what a preemption did not save was lost without notice
+        lost = row.last_saved_step < row.last_step and "preempt" in row.cause.casefold()
+        cause = f"{row.cause} without notice" if lost else row.cause or None
+        yield {**at, "event": "failure", "node": row.node or None, "cause": cause}
         yield {**instant, "event": "failure.detected"}
+        if is_last and isfinite(row.last_saved_step):
+            yield {**instant, "event": "rollback", "step": row.last_saved_step}
     if is_last:
-        yield {**at, "event": "job.end", "outcome": "failed" if row.cause else "finished"}
+        yield {**at, "event": "job.end", "outcome": "finished" if finished else "failed"}
 
 
 def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.DataFrame:
     """Attempts in order of time, checked."""
     table = pd.concat(csv_pieces(path))
-    columns = (*TEXTS, "start", "end", "last_step", "last_saved_step", "step_seconds")
+    columns = (*TEXTS, "start", "end", *STEPS, "step_seconds")
     rows = named_columns(table.drop_duplicates(), {}, path, columns, OPTIONAL)
     notes[NOTE] = None
+    if others := [str(name) for name in table if str(name).strip() not in columns]:
+        notes[f"column(s) of {path.name} that were not read: {', '.join(others)}"] = None
     if n_twice := len(table) - len(rows):
         notes[f"{n_twice} row(s) of {path.name} said twice, counted once"] = None
     start = read_times(rows["start"], time_unit, path)
@@ -83,13 +95,15 @@ def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.D
     no_row_where(end.hours < start.hours, rows, path, "end", "{value} lies before the start")
     read = pd.DataFrame(
         {"start_h": start.hours, "end_h": end.hours}
-        | {name: _steps(rows, name, path) for name in ("last_step", "last_saved_step")}
+        | {name: _steps(rows, name, path) for name in STEPS}
         | {"step_seconds": _steps(rows, "step_seconds", path, above=0.0)}
         | {name: _texts(rows, name) for name in TEXTS},
         index=rows.index,
     )
-    bad = (read["last_saved_step"] > read["last_step"]).to_numpy()
-    no_row_where(bad, rows, path, "last_saved_step", "{value} lies beyond the row's last_step")
+    read["first_step"] = read["first_step"].fillna(read["resumed_step"])
+    for name in ("first_step", "resumed_step", "last_saved_step"):
+        bad = (read[name] > read["last_step"]).to_numpy()
+        no_row_where(bad, rows, path, name, "{value} lies beyond the row's last_step")
     read = read.assign(place=np.arange(len(read))).sort_values("start_h", kind="stable")
     ended_h = read.groupby("job")["end_h"].transform(lambda ends: ends.cummax().shift())
     message = "{value} lies before the end of another attempt of the job that began before"

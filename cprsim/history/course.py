@@ -7,21 +7,35 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from cprsim.errors import ParameterError
 from cprsim.events import STAGES
+from cprsim.history.causes import FINISHED, is_planned, word_of
 from cprsim.history.reading import NS_PER_S
 from cprsim.records import Bools, Floats, Ints
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
 NOTICED = "noticed"  # a stage of which the next event tells what it was
 BACK = 1e-6  # steps: less is no step back
+NEAR_S = 1.0  # between reports of one death
+LATE_S = 60.0  # after the start or end of an attempt, events of its other processes come
 WORKS = ("work", "useful", "lost")
 RECOVERING = ("detect", "degraded", *STAGES.values())
+ORDER = {
+    name: place
+    for place, name in enumerate(
+        ("failure", "revert", "failure.detected", *list(STAGES)[:2], "rollback", "job.start",
+         *list(STAGES)[2:], "train.resume", "job.end")
+    )
+}  # fmt: skip
+TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
+FEWEST_BACK, BACK_SHARE = 3, 0.3  # steps back that nothing tells: of two jobs, for each progress
+SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
 
 
 @dataclass(slots=True)
@@ -104,7 +118,7 @@ class LoggedAttempt:
         """It is at work, with so many steps in the state."""
         self.last_s = at_s
         if isfinite(step):
-            self.last_step = step
+            self.last_step = step if not step < self.last_step else self.last_step
             self.marks.append((at_s, step))
 
     def enter(self, stage: str, at_s: float) -> None:
@@ -120,7 +134,8 @@ class LoggedAttempt:
 
 
 def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobCourse:
-    """Read the events of one job, in order of time."""
+    """Read the events of one job, in order of time. Raises ParameterError for contradictions."""
+    other_events = _in_order(other_events)
     time_ns = [table["time_ns"].to_numpy() for table in (steps, other_events)]
     begins_ns = min(int(column_ns[0]) for column_ns in time_ns if len(column_ns))
     ends_ns = max(int(column_ns[-1]) for column_ns in time_ns if len(column_ns))
@@ -130,13 +145,60 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
+    _check_attempts(course, steps, other_events)
+    course.background = bool((other_events["event"] == "save.resume").any())
+    course.says_work = len(steps) > 0 or bool(other_events["event"].isin(SHOWS_WORK).any())
     for at_s, event in heapq.merge(progress, events, key=lambda pair: pair[0]):
         if isinstance(event, float):
             course.progress(at_s, event)
         else:
             course.take(at_s, event)
     course.finish((ends_ns - begins_ns) / NS_PER_S)
+    back = [attempt for attempt in course.attempts if not attempt.is_shown]
+    if len(back) >= FEWEST_BACK and len(back) > BACK_SHARE * len(steps):
+        at_s = course.wall_s if isnan(back[0].alive_s) else back[0].alive_s
+        raise course.contradiction(
+            at_s, f"the steps go back, and no event tells why; {len(back)} times in all"
+        )
     return course
+
+
+def _in_order(events: pd.DataFrame) -> pd.DataFrame:
+    """Each event once; a recovery and the end in their order where they are of one instant."""
+    again = events.duplicated(["time_ns", "event", "attempt", "step", "node", "save_id"])
+    if again.mean() < TWICE_SHARE:  # equal saves without a name may be several
+        again &= ~(events["event"].str.startswith("save.") & (events["save_id"] == ""))
+    events = events[~again]
+    attempt, time_ns = events["attempt"].to_numpy(), events["time_ns"].to_numpy()
+    if (attempt < 0).any():
+        attempt = 0 * attempt
+    order = np.lexsort((attempt, time_ns))
+    rank = events["event"].map(ORDER).to_numpy(np.float64)[order]
+    places = np.flatnonzero(np.isfinite(rank))
+    chosen = order[places]
+    order[places] = chosen[np.lexsort((rank[places], attempt[chosen], time_ns[chosen]))]
+    return events.iloc[order]
+
+
+def _check_attempts(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Raise ParameterError where an attempt works on after a later one began, or ends first."""
+    columns = ["time_ns", "event", "attempt"]
+    about = (*SHOWS_WORK[:4], "failure", "job.start", "job.end")
+    told = events.loc[events["event"].isin(about), columns]
+    every = pd.concat([told, steps.assign(event="progress")[columns]])
+    every = every.sort_values("time_ns", kind="stable")
+    if len(every) and every["event"].iloc[0] == "job.end" and every["time_ns"].nunique() > 1:
+        raise course.contradiction(0.0, "job.end lies before all else")
+    every = every[every["attempt"] >= 0]
+    attempt, event = every["attempt"].to_numpy(), every["event"].to_numpy()
+    at_s = (every["time_ns"].to_numpy() - course.begins_ns) / NS_PER_S
+    for place in np.flatnonzero(np.diff(attempt) < 0) + 1:
+        begun_s = at_s[np.flatnonzero(attempt[:place] == attempt[place - 1])[0]]
+        if event[place] not in ("job.start", "job.end") and at_s[place] > begun_s + LATE_S:
+            message = (
+                f"attempt {attempt[place]} works or fails after attempt {attempt[place - 1]} began"
+            )
+            raise course.contradiction(at_s[place], message)
 
 
 def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -> np.ndarray:
@@ -153,18 +215,23 @@ class JobCourse:
     def __init__(self, job: str, begins_ns: int, reached: tuple[Floats, Floats]) -> None:
         self.job, self.begins_ns = job, begins_ns
         self.reached = reached  # `progress`: s, step
-        self.attempts = [LoggedAttempt(stages=[("start", 0.0)], failed_s=0.0)]
+        self.attempts = [LoggedAttempt(stages=[("start", 0.0)], failed_s=0.0, n_failures=0)]
         self.wall_s = nan
         self.ended = self.finished = False
         self.n_failures = self.n_saves = 0
         self.step_s = nan  # as the log itself says
+        self.says_work = True  # any event does
+        self.n_beside = 0  # failures that nobody waited for
+        self.contradicts_pace = False  # steps take another time than the log says
+        self.n_late = 0  # events after the end of the job
         self.background = False  # saves go on beside the training
         self.reloads = False  # some shards went back while the others kept their state
         self._state, self._number = START, 0  # of the attempt, as the log counts
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
         self._last_failure_s = nan
-        self._has_failed_beside = False
+        self._done = nan  # the step at which it had finished
+        self._has_failed_beside = self._reopened = False
 
     @property
     def runs(self) -> list[LoggedAttempt]:
@@ -178,6 +245,13 @@ class JobCourse:
     def take(self, at_s: float, event: Any) -> None:
         """An event that is no plain `progress`."""
         name, step, part = event.event, event.step, event.part
+        if name.startswith("failure") and 0 <= event.attempt < self._number:
+            return  # another attempt has followed: it was counted
+        if self._state is OVER and at_s >= self.wall_s:
+            if name in ("job.start", "train.resume") or name in STAGES:
+                self._reopen(at_s, event)
+            else:
+                self._too_late(at_s, name)
         if part in WORKS and self._state in (STANDS, START) and name == "progress":
             self._go_on(at_s, step, is_shown=True)
         elif name == "job.start":
@@ -216,6 +290,8 @@ class JobCourse:
     def progress(self, at_s: float, step: float) -> None:
         """So many steps are in the state: the job is at work, or was."""
         if self._state is OVER:
+            if step > self._run.last_step + BACK:
+                self._too_late(at_s, "progress")
             return
         if self._state is WORK and step < self._run.last_step - BACK:
             self._stop_unseen()  # the job went back without any event that says so
@@ -240,8 +316,13 @@ class JobCourse:
 
     def _go_on(self, at_s: float = nan, step: float = nan, *, is_shown: bool = False) -> None:
         """Work begins, at an instant that is known or not."""
+        if step <= 0.0 < self._done:
+            message = f"the job begins at step 0, after it had finished at step {self._done:g}"
+            raise self.contradiction(at_s, message)
+        self._done = nan
         self._run, self._state = self._now, WORK
-        self._run.works, self._run.after_s = True, self._at_s
+        began_s = [start_s for _, start_s in self._now.stages if isfinite(start_s)]
+        self._run.works, self._run.after_s = True, max(self._at_s, *began_s[-1:], 0.0)
         self._run.begin_s, self._run.begin_step = at_s, step
         if is_shown:
             self._run.see(at_s, step)
@@ -277,9 +358,14 @@ class JobCourse:
 
     def _notice(self, at_s: float) -> None:
         """A failure is noticed; in the middle of a recovery a further one, not logged."""
-        if self._state is STANDS and self._now.stage not in ("", "detect", NOTICED):
+        if self._state is not STANDS:
+            return
+        if self._now.stage not in ("", "detect", NOTICED):
+            if at_s - self._last_failure_s <= NEAR_S:  # noticed by another process
+                return
             self._now.stages.append(("detect", nan))
             self._fail_again()
+        self._last_failure_s = at_s
         self._enter(NOTICED, at_s)
 
     def _fail_again(self) -> None:
@@ -289,14 +375,19 @@ class JobCourse:
     def _failure(self, at_s: float, event: Any) -> None:
         if self._state is OVER or event.outcome == "missed":
             return
+        if self._state is START and not (self.says_work or self._now.works):
+            self._go_on()
         if event.part in WORKS and self._state is WORK:  # nobody waits for it
             self._has_failed_beside = True
-            self.n_failures += self._last_failure_s != at_s
+            if not at_s - self._last_failure_s <= NEAR_S:
+                self.n_beside += 1
+                self.n_failures += 1
             self._last_failure_s = at_s
             self._run.see(at_s, event.step)
             return
         if self._state in (WORK, STANDS):
-            self._fail(at_s, event.step)
+            self._fail(at_s, event.step, event.attempt)
+            self._planned(event.cause)
         self._last_failure_s = at_s
         self._now.node = self._now.node or event.node
         self._now.cause = self._now.cause or event.cause
@@ -310,15 +401,25 @@ class JobCourse:
         if self._state is STANDS and self._now.failed_s == at_s:
             self._run.end_step = step
 
-    def _fail(self, at_s: float, step: float) -> None:
+    def _planned(self, cause: str) -> None:
+        """An attempt that ended by plan did not fail."""
+        if is_planned(cause) and self._now.n_failures == 1:
+            self.n_failures -= 1
+            self._now.n_failures = 0
+
+    def _fail(self, at_s: float, step: float, attempt: int = -1) -> None:
         """A failure that the job waits for: the first of an attempt, or a further one."""
         if self._state is STANDS and self._worked_since(step):
             self._go_on()
         is_further = False
         if self._state is WORK:
             self._stop(at_s)
-            self._run.end_step = step
-        elif at_s not in (self._now.failed_s, self._last_failure_s):  # else of several nodes
+            self._run.end_step = nan if step < self._run.last_step - BACK else step
+        elif not (  # else of several nodes, or of several processes of one attempt
+            at_s - self._last_failure_s <= NEAR_S
+            or at_s == self._now.failed_s
+            or (attempt >= 0 and self._now.stage == "detect")
+        ):
             is_further = True
             self._fail_again()
         if is_further and self._now.stage == "detect":
@@ -335,13 +436,17 @@ class JobCourse:
     def _start(self, at_s: float, event: Any) -> None:
         if isfinite(event.step_seconds):
             self.step_s = event.step_seconds
-        if event.attempt <= self._number:
-            return  # the first start, or another process of the same
-        self._number = event.attempt
-        if self._state is WORK:
-            self._stop()
-        if self._state is STANDS and self._now.stage != "load":
-            self._enter("load", at_s)
+        run, is_new = self._run, event.attempt > self._number
+        if self._state is WORK and run.last_step > run.begin_step + BACK:  # counted from 0 again
+            is_new |= at_s > run.begin_s + LATE_S
+        if is_new or self._reopened:
+            self._number, self._reopened = event.attempt, False
+            if self._state is WORK:
+                self._stop()
+            if self._state is STANDS and self._now.stage != "load":
+                self._enter("load", at_s)
+        if not self.says_work and self._state in (START, STANDS):
+            self._go_on()
 
     # ------------------------------------------------------------------ saves, parts, the end
 
@@ -371,11 +476,13 @@ class JobCourse:
                 if works:
                     run.see(at_s)
         else:
-            self.background |= name == "save.resume"
             if works and not isfinite(save.stalled_until_s):
-                save.stalled_until_s = at_s
+                if not (ends and self.background):  # else the end of the stall is missing
+                    save.stalled_until_s = at_s
                 run.see(at_s)
         if save is not None and ends:
+            if isnan(save.step) and save.stalled_until_s == at_s:
+                save.step = step  # the job stood still meanwhile
             save.open, save.committed = False, name == "save.commit"
             self.n_saves += save.committed and save.counts
 
@@ -400,16 +507,55 @@ class JobCourse:
         elif part == "save" and self._state is WORK:  # whose start may be told at this instant
             if not saves or isfinite(saves[-1].stalled_until_s) or not saves[-1].open:
                 saves.append(LoggedSave(at_s, step, waits=True))
+                self._run.see(at_s, step)
         elif part in RECOVERING and self._state is STANDS:
             self._enter(part, at_s)
 
     def _end(self, at_s: float, event: Any) -> None:
-        self.ended, self.wall_s = True, at_s
-        self.finished = event.outcome in ("", "finished")
+        if self._state is OVER:
+            return
+        outcome = word_of(event.outcome)
+        self.ended, self.wall_s, self.finished = True, at_s, outcome in FINISHED
+        if self.finished and self._state is not WORK and not self._now.works:
+            self._go_on()  # the work is not told
         if self._state is WORK:
-            self._run.end_s, self._run.end_step = at_s, event.step
-            self._run.see(at_s, event.step)
+            self._run.end_s = at_s
+            behind = event.step < self._run.last_step - BACK
+            self._run.end_step = nan if behind else event.step
+            self._run.see(at_s, self._run.end_step)
+            if outcome not in FINISHED:
+                end_step = self._run.end_step
+                self._stop(at_s)
+                self._run.end_step, self._last_failure_s = end_step, at_s
+                self._now.cause = event.cause or event.outcome
+                self._planned(event.outcome)
+        if self._state is STANDS:
+            self._enter(NOTICED, at_s)
         self._state = OVER
+
+    def _reopen(self, at_s: float, event: Any) -> None:
+        """Another attempt follows the end of one."""
+        if event.event != "job.start" and 0 <= event.attempt <= self._number and self.finished:
+            raise self.contradiction(at_s, f"{event.event} follows job.end of the same attempt")
+        self._done = self._run.last_step if self.finished else nan
+        if self._now.works:
+            self.attempts.append(LoggedAttempt(self._run, self.wall_s, self.wall_s, n_failures=0))
+            self._now.enter(NOTICED, self.wall_s)
+        self._state, self._reopened, self.ended, self.finished = STANDS, True, False, False
+
+    def _too_late(self, at_s: float, name: str) -> None:
+        """Events of other processes come late; work that goes on for long has not ended."""
+        if name not in SHOWS_WORK or at_s <= self.wall_s + LATE_S:
+            self.n_late += name == "job.end" and at_s > self.wall_s + NEAR_S
+            return
+        raise self.contradiction(at_s, f"{name} follows job.end without a job.start between them")
+
+    def contradiction(self, at_s: float, message: str) -> ParameterError:
+        at = pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S))
+        return ParameterError(
+            f"job {self.job!r}: at {at:%Y-%m-%d %H:%M:%S} UTC {message}; are these two jobs? Then "
+            "give each its own name in the field `job`, else leave the wrong line out"
+        )
 
     def finish(self, last_s: float) -> None:
         """Cut the course at its last event where no end is there."""

@@ -11,14 +11,27 @@ from math import ceil, isfinite, isnan, nan
 import numpy as np
 
 from cprsim.failures.sources import stream
-from cprsim.history.course import JobCourse, LoggedAttempt, course_of
+from cprsim.history.course import BACK, JobCourse, LoggedAttempt, course_of
 from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events
 from cprsim.history.save_interval import save_interval_of
-from cprsim.history.stretches import Account, account_of, at_end, pace_of, points_of, stalls_s
+from cprsim.history.stretches import (
+    Account,
+    account_of,
+    at_end,
+    pace_of,
+    points_of,
+    stalls_s,
+    step_saves,
+)
 from cprsim.records import PARTS, Estimate, Floats
 
 N_DRAWS = 400
+PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
+MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
+LOOP_S = 1800.0  # of work, at most, between two failures of a crash loop
+LOOP_STEPS = 0.5  # of the steps made: two failures less apart are at one step
+FEWEST_AGAIN = 1  # times more, at least, that it comes back
 ON_GRID = 1e-6  # of an interval: a step that is a multiple of it
 S_PER_H = 3600.0
 LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
@@ -29,6 +42,10 @@ INFERRED = {
     "unseen_saves": "saves that nothing but a delay shows",
     "half_saves": "saves without their start or end",
     "intervals": "save intervals that nothing but the saved steps shows",
+    "begins": "steps at which attempts began, by the pace or unknown",
+    "leaps": "attempts that begin beyond every step that the log shows",
+    "paces": "job whose step_seconds contradicts its steps: their own time was taken",
+    "late": "ends of a job after its end: the first counts",
     "ends": "job without an end: cut at its last event",
 }
 FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
@@ -45,6 +62,7 @@ class Charged:
     node: str
     cause: str
     n_failures: int
+    repeats: bool  # the one before, of a crash loop
     failed_h: Floats  # (n_draws,)
     stages: tuple[tuple[str, Floats], ...]  # in order, and the hours that each took, (n_draws,)
 
@@ -112,30 +130,48 @@ class _Booking:
         for run in course.runs:
             self._end_where_next_begins(run)
         for run in course.runs:
+            step_saves(run, course)
             run.points = points_of(run, course)
-        self._pace = pace_of(course)
-        self._filling = Filling(usual, n_draws, self._pace.silences_s, rng)
+        self._pace = self._said_pace = pace = pace_of(course)
+        if isnan(pace.step_s) and not any(len(run.points.at_s) for run in course.runs):
+            self._pace = replace(pace, step_s=1.0)  # no step at all: seconds of work are steps
+        self._filling = Filling(
+            usual, n_draws, pace.silences_s, rng, course.attempts, pace.stalls_s
+        )
+        self._shared, self._normal = rng.random(n_draws), rng.standard_normal(n_draws)
         self._filled: dict[LoggedAttempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
-        self._content = 0.0  # of the last save that is known to have committed
-        self._useful_at_h: list[tuple[float, float]] = []
-        self._charged: list[Charged] = []
+        saves = [save for run in course.runs for save in run.saves if save.committed]
+        # steps of the last save that is known to have committed; NaN where the log tells none
+        self._content = 0.0 if any(isfinite(save.step) for save in saves) else nan
+        self._began = np.zeros(n_draws)  # the step of the last run's begin
+        self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
+        self._ran: dict[LoggedAttempt, tuple[float, float, float]] = {}  # steps; begin [s]
+        self._loop: list[LoggedAttempt] = []  # failures at one step so far
+        self._repeats: set[LoggedAttempt] = set()
+        self._charged: list[tuple[LoggedAttempt, Filled, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
     def ledger(self, usual: Usual) -> JobLedger:
         """Book all, in order of time."""
-        course, pace, end_step = self._course, self._pace, np.zeros(self._n)
+        course, end_step = self._course, np.zeros(self._n)
+        pace = self._said_pace
         for attempt, after in zip_longest(course.attempts, course.attempts[1:]):
             filled, lost_h = self._fill(attempt), np.zeros(self._n)
             if attempt.works:
-                begin_step = self._begin_step(attempt, end_step)
+                begin_step, been = self._begun(attempt, end_step), self._frontier
                 account = self._account(attempt, after, filled.resumed_s, begin_step)
                 end_step, lost_h = account.end_step, account.lost_s / S_PER_H
-                self._book_run(filled.resumed_s, account)
+                self._ran[attempt] = begin_step.mean(), end_step.mean(), filled.resumed_s.mean()
+                self._book_run(filled.resumed_s, account, np.maximum(been, begin_step))
             self._book(attempt, filled, lost_h)
+            self._see_loop(attempt)
+        useful_at_h = self._close(end_step)
         save_every = save_interval_of(course, pace.every_steps)
         self._inferred["ends"] += not course.ended
+        self._inferred["late"] += course.n_late
+        self._inferred["paces"] += course.contradicts_pace
         self._inferred["intervals"] += save_every.has_interval
         return JobLedger(
             job=course.job,
@@ -147,17 +183,37 @@ class _Booking:
             parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS},
             n_failures=course.n_failures,
             n_saves=course.n_saves,
-            n_steps=float(self._frontier.mean()),
+            n_steps=float(self._frontier.mean()) if self._pace is pace else nan,
             step_s=pace.step_s,
             save_every=save_every,
             save_stalls_h=stalls_s(course) / S_PER_H,
             reloads=course.reloads,
-            incidents=tuple(self._charged),
+            incidents=tuple(self._charge(*charged) for charged in self._charged),
             took_h=dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True)),
-            useful_at_h=tuple(self._useful_at_h),
+            useful_at_h=useful_at_h,
             inferred=self._inferred,
             draws=self._draws,
         )
+
+    def _see_loop(self, attempt: LoggedAttempt) -> None:
+        """Failures of a crash loop: within minutes, nothing saved, and where the one before was.
+
+        The first of them may have struck elsewhere: it left the state that fails again and again.
+        """
+        run, before = attempt.before, attempt.before and attempt.before.before
+        if run is None or before is None or attempt.n_failures == 0:
+            self._loop = []
+            return
+        (begin, end, begin_s), last = self._ran[run], self._ran[before][1]
+        soon = float(self._fill(attempt).failed_s.mean()) - begin_s < LOOP_S
+        if not soon or any(save.committed for save in run.saves):
+            self._loop = []
+        elif self._loop and abs(end - last) <= max(1.0, LOOP_STEPS * (end - begin)):
+            self._loop.append(attempt)
+            if len(self._loop) > FEWEST_AGAIN:
+                self._repeats.update(self._loop)
+        else:
+            self._loop = [attempt]
 
     # ------------------------------------------------------------------ instants
 
@@ -188,12 +244,16 @@ class _Booking:
         if isfinite(attempt.begin_s):
             return np.full(self._n, attempt.begin_s)
         points, made_s = attempt.points, np.zeros(self._n)
-        first_s = points.at_s[0] if len(points.at_s) else attempt.last_s
         if len(points.at_s) and self._pace.is_known:
             step = self._begin_step(attempt, self._reached(attempt, failed_s))
             made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.step_s
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
-        return np.clip(first_s - made_s, max(low_s, 0.0) if isfinite(low_s) else 0.0, first_s)
+        low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
+        if len(points.at_s) == 0:  # of its work the log tells a last sign at most
+            ends_s = (attempt.last_s, attempt.end_s, low_s)
+            last_s = next(at_s for at_s in ends_s if isfinite(at_s))
+            return np.asarray(low_s + self._shared * np.maximum(last_s - low_s, 0.0))
+        return np.asarray(np.clip(points.at_s[0] - made_s, low_s, points.at_s[0]))
 
     # ------------------------------------------------------------------ steps
 
@@ -203,7 +263,8 @@ class _Booking:
         if run is None:
             return np.zeros(self._n)
         if len(run.points.at_s) == 0:
-            return np.full(self._n, run.end_step if isfinite(run.end_step) else run.last_step)
+            told = (run.end_step, run.last_step, np.inf)
+            return np.full(self._n, next(step for step in told if not isnan(step)))
         return at_end(run, self._pace, failed_s)[1]
 
     def _begin_step(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
@@ -217,7 +278,35 @@ class _Booking:
             return np.full(self._n, min(first, 0.0))
         if self._course.reloads and first >= before.last_step:
             return np.minimum(end_step, first)
-        return np.full(self._n, min(self._content, first))
+        if isfinite(self._content):
+            return np.full(self._n, min(self._content, first))
+        return self._unsaid_begin(attempt, end_step)
+
+    def _unsaid_begin(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
+        """Where a log tells neither this step nor any save: by the pace, else anywhere."""
+        points, begin_s = attempt.points, attempt.begin_s
+        most = np.minimum(end_step, points.step[0] if len(points.step) else np.inf)
+        least = np.minimum(self._began, most)
+        if len(points.step) and self._pace.is_known:
+            instants_s = (begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
+            worked_s = points.at_s[0] - next(at_s for at_s in instants_s if isfinite(at_s))
+            made = self._pace.steps_in(worked_s * (1.0 + PACE_SPREAD * self._normal))
+            least = np.clip(points.step[0] - made, least, most)
+            if isfinite(begin_s):
+                most = least
+        return np.asarray(least + self._shared * (most - least))
+
+    def _begun(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
+        """Steps in the state as a run began, and what they say of saves."""
+        step = self._begin_step(attempt, end_step)
+        said = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
+        if attempt.before is not None and not self._course.reloads:
+            self._inferred["begins"] += isnan(said) and isnan(self._content)
+            self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
+            if isfinite(said) and isfinite(self._content):
+                self._content = said
+        self._began = step
+        return step
 
     def _end_where_next_begins(self, after: LoggedAttempt) -> None:
         """Where the state outlived a failure, the next run tells at which step it struck."""
@@ -233,7 +322,8 @@ class _Booking:
         self, run: LoggedAttempt, after: LoggedAttempt | None, begin_s: Floats, begin_step: Floats
     ) -> Account:
         committed = [save.step for save in run.saves if save.committed and isfinite(save.step)]
-        self._content = max([self._content, *committed, self._saved_by_rule(run)])
+        if isfinite(self._content):
+            self._content = max([self._content, *committed, self._saved_by_rule(run)])
         if after is None:
             wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
             end_s = np.full(self._n, wall_s)
@@ -266,27 +356,52 @@ class _Booking:
         if attempt.is_start:
             return
         self._inferred["deaths"] += isnan(attempt.failed_s)
-        self._charged.append(
-            Charged(
-                self._course.job,
-                float(filled.failed_s.mean()) / S_PER_H,
-                Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
-                {name: float(part_h.mean()) for name, part_h in hours.items() if part_h.any()},
-                attempt.node,
-                attempt.cause,
-                attempt.n_failures,
-                filled.failed_s / S_PER_H,
-                stages,
-            )
+        self._charged.append((attempt, filled, hours))
+
+    def _charge(self, attempt: LoggedAttempt, filled: Filled, hours: dict[str, Floats]) -> Charged:
+        return Charged(
+            self._course.job,
+            float(filled.failed_s.mean()) / S_PER_H,
+            Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
+            {name: float(part_h.mean()) for name, part_h in hours.items() if part_h.any()},
+            attempt.node,
+            attempt.cause,
+            attempt.n_failures,
+            attempt in self._repeats,
+            filled.failed_s / S_PER_H,
+            tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
         )
 
-    def _book_run(self, begin_s: Floats, account: Account) -> None:
+    def _book_run(self, begin_s: Floats, account: Account, from_step: Floats) -> None:
         at_h = float(begin_s.mean()) / S_PER_H
         for part, took_s in (
             ("lost", account.lost_s), ("save", account.save_s), ("degraded", account.degraded_s),
         ):  # fmt: skip
             self._draws[part] += took_s / S_PER_H
             at_h += float(took_s.mean()) / S_PER_H
-        useful_h = (account.work_s - account.lost_s) / S_PER_H
-        self._draws["useful"] += useful_h
-        self._useful_at_h.append((at_h, at_h + float(useful_h.mean())))
+        made_h = (account.work_s - account.lost_s) / S_PER_H
+        self._made.append((from_step, account.end_step, made_h, at_h))
+
+    def _close(self, end_step: Floats) -> tuple[tuple[float, float], ...]:
+        """Book as useful what is in the state at the end, as lost what is not; when it was made."""
+        last, gone_h, useful_at_h = self._course.attempts[-1], np.zeros(self._n), []
+        stands = not (last.works or last.is_start or self._course.reloads)
+        if stands and (last.n_failures or isfinite(last.to_step)):
+            self._inferred["begins"] += isnan(last.to_step) and isnan(self._content)
+            end_step = self._begin_step(last, end_step)
+        for first, until, made_h, at_h in self._made:
+            n_made = np.maximum(until - first, BACK)
+            kept_h = made_h * np.clip((end_step - first + BACK) / n_made, 0.0, 1.0)
+            gone_h += made_h - kept_h
+            self._draws["useful"] += kept_h
+            useful_at_h.append((at_h, at_h + float(kept_h.mean())))
+        self._draws["lost"] += gone_h
+        if self._charged:
+            hours = self._charged[-1][2]
+            hours["lost"] = hours["lost"] + gone_h
+        course = self._course
+        off_h = np.abs(sum(self._draws.values()) - course.wall_s / S_PER_H).max()
+        n_failures = course.n_beside + sum(attempt.n_failures for attempt in course.attempts)
+        if off_h > MOST_OFF * (1 + course.wall_s) or n_failures != course.n_failures:
+            raise RuntimeError(f"the ledger of {self._course.job!r} does not close: {off_h} h")
+        return tuple(useful_at_h)

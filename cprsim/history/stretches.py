@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf, isfinite, nan
+from math import ceil, floor, inf, isfinite, isnan, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,10 @@ SMALL = 0.2  # of a usual save: less delay is no save
 ROUNDING = 1e-6  # s, and of a save's number
 MOST_STALLS = 200
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
+MOST_OFF, MOST_SLOW = (
+    1.2,
+    3.0,
+)  # times what a step is said to take: no step takes so much less, more
 GOLDEN = 0.6180339887498949
 MAD = 1.4826
 
@@ -44,12 +48,47 @@ class JobPace:
         return np.asarray(work_s / self.step_s if self.is_known else 0.0 * work_s)
 
 
+def _rows_of(run: LoggedAttempt, at_s: Floats) -> tuple[int, int]:
+    """The `progress` of a run: after its first mark, where the one before may have ended."""
+    begin = int(np.searchsorted(at_s, run.marks[0][0], "right") if run.marks else len(at_s))
+    end = int(np.searchsorted(at_s, run.last_s))
+    return begin, max(begin, end + (end < len(at_s) and at_s[end] == run.last_s))
+
+
+def step_saves(run: LoggedAttempt, course: JobCourse) -> None:
+    """Give saves whose step is not told the one between the marks around them, at their pace."""
+    saves = [save for save in run.saves if isnan(save.step) and isfinite(save.start_s)]
+    if not saves:
+        return
+    at_s, step = course.reached
+    mine = slice(*_rows_of(run, at_s))
+    marks = np.array([*run.marks, *zip(at_s[mine], step[mine], strict=True)]).reshape(-1, 2)
+    if isfinite(run.end_s) and isfinite(run.end_step):
+        marks = np.vstack([marks, (run.end_s, run.end_step)])
+    if len(marks) == 0:
+        return
+    stalls = [(save.start_s, save.stall_s) for save in run.saves if isfinite(save.stall_s)]
+
+    def worked_s(instant_s: Floats) -> Floats:
+        """Without the stalls of saves until then."""
+        stalled = [np.clip(instant_s - begin_s, 0.0, stall_s) for begin_s, stall_s in stalls]
+        return np.asarray(instant_s - np.sum([0.0 * instant_s, *stalled], axis=0))
+
+    marks = marks[np.lexsort(marks.T[::-1])]
+    marked_s, step = worked_s(marks[:, 0]), marks[:, 1]
+    rate = _weighted_median(
+        *(column[np.diff(step) > 0] for column in map(np.diff, (marked_s, step)))
+    )
+    start_s = worked_s(np.array([save.start_s for save in saves]))
+    beyond = np.maximum(start_s - marked_s[-1], 0.0) / (rate if rate > 0 else course.step_s)
+    for save, found in zip(saves, np.interp(start_s, marked_s, step) + beyond, strict=True):
+        save.step = min(float(found), run.end_step) if isfinite(run.end_step) else float(found)
+
+
 def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
     """All that the log says of one run."""
     at_s, step = course.reached
-    first = run.marks[0][0] if run.marks else run.last_s
-    begin, end = np.searchsorted(at_s, [first, run.last_s])
-    end += end < len(at_s) and at_s[end] == run.last_s
+    begin, end = _rows_of(run, at_s)
     points = [*run.marks, (run.end_s, run.end_step)]
     for save in run.saves:
         points.append((save.start_s, save.step))
@@ -104,8 +143,11 @@ def pace_of(course: JobCourse) -> JobPace:
         return np.concatenate([np.empty(0), *pieces])
 
     took_s, steps = of_all("at_s", plain), of_all("step", plain)
-    is_said = isfinite(course.step_s)
-    step_s = course.step_s if is_said else _weighted_median(took_s, steps)
+    seen_s = _weighted_median(took_s, steps)
+    off = seen_s / course.step_s  # NaN where either is not known
+    course.contradicts_pace = off < 1 / MOST_OFF or off > MOST_SLOW
+    is_said = isfinite(course.step_s) and (isnan(seen_s) or not course.contradicts_pace)
+    step_s = course.step_s if is_said else seen_s
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
@@ -217,7 +259,7 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
     if under_way and isfinite(under_way[-1].stalled_until_s):
         return np.zeros(len(tail_s))
     if isfinite(run.end_step) and pace.step_s > 0:
-        held_s = np.maximum(tail_s - (run.end_step - last_step) * pace.step_s, 0.0)
+        held_s = np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
         return held_s if under_way else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
     if under_way:
         return _drawn_stalls_s(tail_s, pace) if len(pace.stalls_s) else tail_s

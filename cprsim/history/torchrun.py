@@ -41,7 +41,8 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
     Lines with an event that can't be read are left out, their places in `damaged`. Raises
     TraceError where an event of torchrun stands in a line without a time stamp.
     """
-    attempt, died = -1, False
+    attempt, before, died = -1, 0, False  # `before`: attempts of the launches that have ended
+    ended = False
     for number, line in _lines(path):
         stamped = STAMP.match(line)
         stamp, message = stamped.groups() if stamped else ("", line)
@@ -69,15 +70,18 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
             died = True
             yield {"time_unix_nano": at_ns, "event": "failure.detected", "attempt": max(attempt, 0)}
         for status, source, restarts, took_ns in agents:
-            if status == "START" and restarts > attempt:
-                attempt, died = restarts, False
+            if status == "START" and (ended or before + restarts < attempt):
+                before = attempt + 1  # another launch, which counts from 0 again
+            if status == "START" and before + restarts > attempt:
+                attempt, died, ended = before + restarts, False, False
                 yield {"time_unix_nano": at_ns, "event": "job.start", "attempt": attempt}
             elif status == "RENDEZVOUS" and died:
                 now = {"event": "reschedule.start", "attempt": max(attempt, 0)}
                 yield {"time_unix_nano": at_ns - took_ns, **now}
             elif status in ("SUCCEEDED", "FAILED") and source == "AGENT":
                 outcome = "finished" if status == "SUCCEEDED" else "failed"
-                yield {"time_unix_nano": at_ns, "event": "job.end", "outcome": outcome}
+                ended, now = True, {"event": "job.end", "attempt": max(attempt, 0)}
+                yield {"time_unix_nano": at_ns, **now, "outcome": outcome}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

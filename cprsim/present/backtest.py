@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from cprsim.backtesting.experiments import AS_IT_RAN
+from cprsim.backtesting.facts import crash_loops
 from cprsim.backtesting.replaying import (
     Advice,
     Backtest,
@@ -27,6 +28,7 @@ from cprsim.results.money import Bills
 from cprsim.results.words import count, hours, percent, portion, significant, with_ends
 
 MOST_JOBS = 20  # that are shown
+MUCH_MORE = 1.5  # times the hours lost: a replay that is said to lose more
 UNKNOWN = Estimate(nan)
 
 
@@ -55,7 +57,14 @@ def answer_of_backtest(
         "energy_kwh_per_month": {name: bill.energy_kwh for name, bill in costs.items()},
         "carbon_kg_per_month": {name: bill.carbon_kg for name, bill in costs.items()},
     }
-    remarks = [*(f"Left out: {why}." for why in left_out), *notes]
+    limited = [
+        f"{job.job}: the replay of what ran loses more than was lost, "
+        f"{significant(job.facts.observed_h.mean)} h, which is the most that a system can save"
+        for job in jobs
+        if float(job.systems[0].overhead_h.mean()) > MUCH_MORE * job.facts.observed_h.mean
+    ]
+    loops = crash_loops([job.facts.ledger for job in jobs])
+    remarks = [*(f"Left out: {why}." for why in left_out), *notes, *loops, *limited]
     money = [cheapest(costs, advised.system), _in_draws(drawn, unit_of(costs))] if drawn else []
     return Answer(
         "backtest",

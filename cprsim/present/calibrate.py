@@ -10,7 +10,12 @@ import pandas as pd
 from cprsim.backtesting.calibrating import FEW_TO_PREDICT, Calibration, HalfPrediction
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, ListingBlock, Section, Table, word_columns
-from cprsim.results.words import significant, suited
+from cprsim.results.words import percent, significant, suited
+
+MOVED = {
+    "lost": "the work lost at each failure", "other": "time that no failure explains (saves, slow "
+    "work after loads)",
+}  # fmt: skip
 
 
 def answer_of_calibrate(
@@ -70,7 +75,15 @@ def _verdict(half: HalfPrediction) -> list[str]:
     observed = suited(half.observed.mean, *half.predicted.triple[1:])[0]
     where = "inside the interval"
     if not half.is_inside:
-        where = "outside the interval: failures or their costs changed"
+        part, early, late = half.moved
+        rates = (half.n_failures, half.n_after)
+        hours = (half.hours_before, half.hours_after)
+        each = [24.0 * n / h for n, h in zip(rates, hours, strict=True)]
+        where = (
+            f"outside the interval: what moved most is {MOVED.get(part, part)}, "
+            f"{percent(early)} of the hours before and {percent(late)} after; "
+            f"failures a day: {significant(each[0])} before, {significant(each[1])} after"
+        )
     return [
         f"The earlier half of the hours predicts an ETTR of {predicted} ({low} to {high}, 90 %) "
         f"for the later half; {observed} was observed, {where}.",

@@ -22,7 +22,7 @@ from cprsim.results.metrics import records_of
 from cprsim.results.words import count, ends, percent, percent_number, significant, suited
 
 MOST_INCIDENTS, MOST_JOBS = 20, 200  # on a page; JSON has all
-TITLES = {"useful": "useful work", "lost": "work done again", "wait": "wait for a node"}
+TITLES = {"useful": "useful work", "lost": "lost work", "wait": "wait for a node"}
 
 
 def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
@@ -90,8 +90,8 @@ def _document(
     most = max(others, key=lambda row: float(row["hours"]))
     paceless = [job.job for job in jobs if not isfinite(job.step_s)]
     unknown = (
-        f"{count(len(paceless), 'job')} without steps to tell the pace by: work done again is not "
-        f"known ({', '.join(paceless[:3])})."
+        f"{count(len(paceless), 'job')} without steps to tell the pace by: lost work is not known "
+        f"({', '.join(paceless[:3])})."
     )
     inferred = [f"Inferred: {n:,} {INFERRED[key]}." for key, n in values["inferred"].items() if n]
     return Document(
@@ -154,7 +154,7 @@ def _incidents(incidents: pd.DataFrame, jobs: pd.DataFrame) -> Table:
              f"{row['node']} {row['cause']}".strip()]
         )  # fmt: skip
     return Table(
-        "What they cost, the work done again after them included",
+        "What they cost, the work lost with them included",
         [*word_columns("when (UTC)", "job"), *number_columns("hours", "95 %"),
          *word_columns("of which [h]", "where")],
         rows,

@@ -2,6 +2,214 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import numpy as np
+
 from tests.accounts.case import Case
 
-CASES: list[Case] = []
+T0_NS = 1_741_000_000 * 10**9
+Told = tuple[float, str, dict[str, Any]]
+
+
+def lines(*events: Told, **of_all: Any) -> str:
+    """Events as JSON lines: seconds, name, what else they say."""
+    return "".join(
+        json.dumps({"time_unix_nano": T0_NS + round(at_s * 1e9), "event": name, **of_all, **said})
+        + "\n"
+        for at_s, name, said in events
+    )
+
+
+def job(begins_s: float = 0.0, *, step_s: float = 20.0, **start: Any) -> list[Told]:
+    """Two attempts of 5,000 s: a save of 40 s at step 100, a failure at 130, the end at 250."""
+    first, second = {"attempt": 0}, {"attempt": 1}
+    events: list[Told] = [
+        (0, "job.start", {**first, **start}),
+        (60, "train.resume", {**first, "step": 0}),
+        (2060, "progress", {**first, "step": 100}),
+        (2060, "save.start", {**first, "step": 100}),
+        (2100, "save.commit", {**first, "step": 100}),
+        (2700, "failure", {**first, "step": 130}),
+        (2730, "failure.detected", first),
+        (2730, "reschedule.start", first),
+        (2900, "job.start", {**second, **start}),
+        (3000, "train.resume", {**second, "step": 100}),
+        (5000, "progress", {**second, "step": 200}),
+        (6000, "job.end", {**second, "step": 250, "outcome": "finished"}),
+    ]
+    return [(begins_s + at_s * step_s / 20.0, name, said) for at_s, name, said in events]
+
+
+def without(events: list[Told], *names: str, fields: tuple[str, ...] = ()) -> list[Told]:
+    """Events but those of some names, and what they say but some fields."""
+    return [
+        (at_s, name, {key: fact for key, fact in said.items() if key not in fields})
+        for at_s, name, said in events
+        if name not in names
+    ]
+
+
+def crash_loop() -> str:
+    """Five hours of work, a failure, 30 more within minutes at step 910, five hours more."""
+    events: list[Told] = [(0, "job.start", {"attempt": 0}), (0, "train.resume", {"step": 0})]
+    at_s, step = 0.0, 0
+
+    def fails(attempt: int) -> None:
+        nonlocal at_s
+        events.append((at_s, "failure", {"step": step, "attempt": attempt}))
+        events.append((at_s + 30, "failure.detected", {"attempt": attempt}))
+        events.append((at_s + 60, "job.start", {"attempt": attempt + 1}))
+        at_s += 120
+        events.append((at_s, "train.resume", {"step": 900, "attempt": attempt + 1}))
+
+    for _ in range(10):
+        at_s, step = at_s + 1800, step + 90
+        events.append((at_s, "save.start", {"step": step}))
+        at_s += 20
+        events.append((at_s, "save.commit", {"step": step}))
+    at_s, step = at_s + 1000, 950
+    fails(0)
+    for attempt in range(1, 31):
+        at_s, step = at_s + 200, 910
+        fails(attempt)
+    for number in range(1, 11):
+        at_s, step = at_s + 1800, 900 + 90 * number
+        events.append((at_s, "save.start", {"step": step}))
+        at_s += 20
+        events.append((at_s, "save.commit", {"step": step}))
+        if number in (3, 6):
+            fails(30 + number)
+            events[-1][2]["step"] = step
+    events.append((at_s, "job.end", {"step": step, "outcome": "finished"}))
+    return lines(*events, job="loop")
+
+
+def no_failures(n: int = 40, seed: int = 5) -> tuple[str, float]:
+    """A log of starts, steps and saves alone, and the hours that its failures lost."""
+    rng, events, at_s, lost_s, saved = np.random.default_rng(seed), [], 0.0, 0.0, 0
+    for attempt in range(n + 1):
+        events += [(at_s, "job.start", {"attempt": attempt, "step_seconds": 5.0})]
+        events += [(at_s + 45, "train.resume", {"attempt": attempt, "step": saved})]
+        at_s, left_s, step = at_s + 45, float(rng.exponential(5000.0)), saved
+        while left_s > 400:
+            at_s, left_s, step = at_s + 400, left_s - 400, step + 80
+            events += [(at_s, "progress", {"attempt": attempt, "step": step})]
+            if step % 240 == 0:
+                events += [(at_s, "save.start", {"attempt": attempt, "step": step})]
+                at_s, saved = at_s + 25, step
+                events += [(at_s, "save.commit", {"attempt": attempt, "step": step})]
+        if attempt == n:
+            events += [(at_s, "job.end", {"attempt": attempt, "step": step})]
+            break
+        lost_s += (step - saved) * 5.0 + left_s
+        at_s += left_s + float(rng.lognormal(5.0, 0.3))
+    return lines(*events), lost_s / 3600
+
+
+LOST, LOST_H = no_failures()[0], no_failures()[1]
+WALL_H = 6000 / 3600
+BY_EVENTS = {"frames.hours.0.hours": 5000 / 3600, "values.n_failures": 1}
+TABLE = "start,end,last_step,last_saved_step,cause\n"
+NAMELESS = without(job(), fields=("job",))
+CASES: list[Case] = [
+    Case("saves-say-no-step", {"e.jsonl": lines(*[
+        (at_s, name, {} if name.startswith("save") else said) for at_s, name, said in job()
+    ])}, "ledger e.jsonl", BY_EVENTS | {"frames.hours.2.hours": 40 / 3600}),
+    Case("an-attempt-fails-and-another-follows", {"e.jsonl": lines(*without(
+        job()[:5], "none"), (2700, "job.end", {"attempt": 0, "step": 130, "outcome": "failed"}),
+        *job()[8:])}, "ledger e.jsonl", BY_EVENTS | {
+            "frames.hours.1.hours": 600 / 3600, "frames.hours.5.hours": 200 / 3600}),
+    Case("no-event-says-a-step", {"e.jsonl": lines(*without(
+        job(step_seconds=20), "progress", "save.start", "save.commit", fields=("step",)))},
+        "ledger e.jsonl", {"values.n_failures": 1, "values.inferred.begins": 1},
+        says=("Inferred: 1 steps at which attempts began",)),
+    Case("instants-in-s", {"e.jsonl": lines(*job()).replace("000000000, ", ", ")},
+        "ledger e.jsonl", refused=("e.jsonl:1: time_unix_nano: 1741000000 ns lies", "like s; ")),
+    Case("lines-of-one-instant-in-another-order", {"e.jsonl": lines(
+        *job()[:6], job()[7], job()[6], *job()[8:])}, "ledger e.jsonl", BY_EVENTS),
+    Case("a-death-by-the-words-of-its-ranks-and-its-agent", {"e.jsonl": lines(*job(), *[
+        (2700 + 0.003 * rank, "failure", {"attempt": 0, "rank": rank}) for rank in range(1, 16)],
+        (2730.004, "failure", {"attempt": 0, "cause": "exitcode -9"}))}, "ledger e.jsonl",
+        BY_EVENTS),
+    Case("a-log-that-stands-there-twice", {"e.jsonl": 2 * lines(*job())}, "ledger e.jsonl",
+        BY_EVENTS | {"values.n_saves": 1, "frames.hours.2.hours": 40 / 3600}),
+    Case("two-jobs-without-names", {"e.jsonl": lines(*job(), *job(700.0))}, "ledger e.jsonl",
+        refused=("job 'e': at 2025-03-03", "attempt 0 works or fails after", "`job`")),
+    Case("two-jobs-one-after-the-other", {"e.jsonl": lines(*job(), *job(9000.0))},
+        "ledger e.jsonl", refused=("begins at step 0, after it had finished at", "`job`")),
+    Case("two-ends", {"e.jsonl": lines(*job(), (9000, "job.end", {"attempt": 1, "step": 250}))},
+        "ledger e.jsonl", BY_EVENTS | {"values.wall_h": WALL_H},
+        says=("1 ends of a job after its end: the first counts",)),
+    Case("work-after-the-end", {"e.jsonl": lines(*job(), (9000, "progress", {"step": 400}))},
+        "ledger e.jsonl", refused=("progress follows job.end without a job.start",)),
+    Case("an-end-before-the-start", {"e.jsonl": lines(
+        *job()[:-1], (-50, "job.end", {"attempt": 0, "outcome": "finished"}))}, "ledger e.jsonl",
+        refused=("2025-03-03 11:05:50 UTC job.end lies before all else",)),
+    Case("failures-of-a-job-that-tells-no-work", {"e.jsonl": lines(*without(
+        job(), "train.resume", "progress", "save.start", "save.commit", "failure.detected",
+        "reschedule.start", fields=("step",)))}, "ledger e.jsonl", {"values.n_failures": 1},
+        says=("1 job without steps to tell the pace by: lost work is not known (e).",)),
+    Case("an-attempt-of-10-to-the-21", {"e.jsonl": lines(*job(), (7000, "progress", {
+        "attempt": 10**21, "step": 300}))}, "ledger e.jsonl",
+        refused=("e.jsonl:13: attempt: 1000000000000000000000 is not the number of an attempt",)),
+    Case("step_seconds-that-no-step-takes", {"e.jsonl": lines(*job(step_seconds=0.02))},
+        "ledger e.jsonl", BY_EVENTS | {"values.inferred.paces": 1},
+        says=("1 job whose step_seconds contradicts its steps",)),
+    Case("no-event-of-a-failure", {"e.jsonl": LOST}, "ledger e.jsonl",
+        {"values.n_failures": 40, "frames.hours.1.hours": LOST_H}, rel=0.05),
+    Case("no-event-of-a-failure-calibrated", {"e.jsonl": LOST}, "calibrate e.jsonl",
+        says=("detect", "40 gaps between failures")),
+    Case("steps-that-are-texts", {"e.jsonl": lines(*[(at_s, name, {
+        key: str(fact) if key == "step" else fact for key, fact in said.items()
+    }) for at_s, name, said in job()])}, "ledger e.jsonl",
+        refused=("e.jsonl:2: step: '0' is not a number, without quotes; so in 8 events",)),
+    Case("instants-that-are-texts", {"e.jsonl": lines(*[
+        (at_s, name, {"time_unix_nano": str(T0_NS)}) for at_s, name, _ in job()])},
+        "ledger e.jsonl", refused=("e.jsonl:1: time_unix_nano: '1741000000000000000' is not a",)),
+    Case("a-chain-of-jobs-of-a-day", {"e.jsonl": lines(*[
+        event for day in range(3) for event in (
+            (90_000 * day, "job.start", {"attempt": day}),
+            (90_000 * day, "train.resume", {"attempt": day, "step": 8640 * day}),
+            (90_000 * day + 86_400, "job.end", {"attempt": day, "step": 8640 * (day + 1),
+                "outcome": "finished" if day == 2 else "stopped"}))])}, "ledger e.jsonl",
+        {"values.n_failures": 0, "frames.hours.0.hours": 72, "frames.hours.5.hours": 2}),
+    Case("ends-by-plan", {"a.csv": TABLE + (
+        "2025-02-01T00:00,2025-02-01T12:00,1200,1200,CANCELLED by 1007\n"
+        "2025-02-01T12:30,2025-02-02T00:30,2400,2400,Time limit\n"
+        "2025-02-02T01:00,2025-02-02T11:00,3400,3300,Xid 79\n"
+        "2025-02-02T11:30,2025-02-02T21:30,4300,4300,PREEMPTED\n"
+        "2025-02-02T22:00,2025-02-03T08:00,5300,5300,\n")}, "ledger a.csv",
+        {"values.n_failures": 1, "frames.hours.0.hours": 53, "frames.hours.1.hours": 1},
+        says=("planned, no failures: CANCELLED by 1007 (1), Time limit (1), PREEMPTED (1)",)),
+    Case("no-more-is-saved-than-was-lost", {"a.csv": TABLE + (
+        "2025-02-01T00:00,2025-02-02T00:00,2400,2400,TIMEOUT\n"
+        "2025-02-02T00:00,2025-02-02T09:00,3300,3250,NODE_FAIL\n"
+        "2025-02-02T09:00,2025-02-03T09:00,5650,5650,\n")},
+        "backtest a.csv --nodes 4 --recovery full --saves-every 30min --set costs.save=3min",
+        {"values.saved_h": 0.5}, says=("which is the most that a system can save",)),
+    Case("lost-and-never-made-again", {"a.csv": TABLE + (
+        "2025-02-01T00:00,2025-02-01T20:00,4000,0,disk full\n"
+        "2025-02-01T21:00,2025-02-01T23:00,400,400,\n")}, "ledger a.csv",
+        {"frames.hours.0.hours": 2, "frames.hours.1.hours": 20, "frames.incidents.0.lost_h": 20}),
+    Case("given-up-after-a-failure", {"e.jsonl": lines(*job()[:8], (
+        2800, "job.end", {"attempt": 0, "outcome": "failed"}))}, "ledger e.jsonl",
+        {"frames.hours.0.hours": 2000 / 3600, "frames.hours.1.hours": 600 / 3600}),
+    Case("from-an-older-save", {"a.csv": "start;end;resumed_step;last_step;last_saved_step;cause\n"
+        "2025-02-01T00:00;2025-02-01T08:00;0;1600;1600;nan loss\n"
+        "2025-02-01T08:00;2025-02-01T15:00;400;1800;1800;\n"}, "ledger a.csv",
+        {"frames.hours.0.hours": 9, "frames.hours.1.hours": 6}),
+    Case("saved-steps-that-nobody-wrote-down", {"a.csv": "job,start,end,last_step,cause\n"
+        "m,2025-02-01T00:00,2025-02-02T00:00,14400,NODE_FAIL\n"
+        "m,2025-02-02T00:10,2025-02-03T12:10,35700,NODE_FAIL\n"
+        "m,2025-02-03T12:20,2025-02-05T00:20,56900,\n"}, "ledger a.csv",
+        {"frames.hours.0.hours": 56900 / 600, "values.n_failures": 2, "values.inferred.begins": 2},
+        rel=0.02),
+    Case("a-crash-loop", {"e.jsonl": crash_loop()}, "ledger e.jsonl", {"values.n_failures": 33}),
+    Case("a-crash-loop-calibrated", {"e.jsonl": crash_loop()}, "calibrate e.jsonl --nodes 4",
+        says=("3 gaps between failures", "a crash loop is one failure: 30 of 33")),
+    Case("a-crash-loop-replayed", {"e.jsonl": crash_loop()},
+        "backtest e.jsonl --nodes 4 --recovery full",
+        says=("a crash loop is one failure: 30 of 33 failures",)),
+]  # fmt: skip

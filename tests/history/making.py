@@ -125,8 +125,8 @@ def ledger_of(
 
 
 def told(*events: tuple[float, str] | tuple[float, str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Events of one job: second, name, and what else they say."""
+    """Events of one job: second since `BEGINS_NS`, name, and what else they say."""
     return [
-        {"time_unix_nano": round(at_s * NS), "event": name, "job": "j", **dict(*more)}
+        {"time_unix_nano": BEGINS_NS + round(at_s * NS), "event": name, "job": "j", **dict(*more)}
         for at_s, name, *more in events
     ]

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.interval_coverage import ledger, rows_of
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.ledger import LEDGER_PARTS
-from tests.history.making import damaged, exported, ledger_of, told
+from tests.history.making import BEGINS_NS, damaged, exported, ledger_of, told
 from tests.making import maker, small_scenario
 
 MS = 1e-3 / 3600
@@ -47,8 +47,15 @@ def test_a_log_of_the_simulator_folds_to_its_accounts(
         found = ledger_of(tmp_path, log, n_draws=3)
         for part in costs.parts:
             true_h = costs.hours_of(part)[replication]
+            if part == "lost" and not costs.finished[replication]:
+                # stopped while it made work again: the simulator books the furthest it ever was
+                # as useful, the ledger what was in the state at the end
+                never_h = costs.useful_h[replication] - found.useful_h.mean
+                assert never_h >= 0
+                true_h += never_h
             assert found.parts[part].mean == pytest.approx(true_h, abs=MS), (name, part)
-        assert found.useful_h.mean == pytest.approx(costs.useful_h[replication], abs=MS)
+        if costs.finished[replication]:
+            assert found.useful_h.mean == pytest.approx(costs.useful_h[replication], abs=MS)
         assert found.n_failures == costs.n_failures[replication]
         assert found.n_saves == costs.n_saves[replication]
 
@@ -111,7 +118,7 @@ def test_a_death_that_nobody_saw_lies_after_the_last_sign_of_life(tmp_path) -> N
     assert found.inferred["deaths"] == 1
     np.testing.assert_allclose(sum(found.draws.values()), found.wall_h, rtol=1e-12)
     at = next(place for place, event in enumerate(events) if event[1] == "failure.detected")
-    events[at] = (260, "failure.detected", {"last_seen_unix_nano": 255 * 10**9})
+    events[at] = (260, "failure.detected", {"last_seen_unix_nano": BEGINS_NS + 255 * 10**9})
     found = ledger_of(tmp_path, told(*events))
     assert found.parts["detect"].high <= 5 / 3600 + 1e-12
 

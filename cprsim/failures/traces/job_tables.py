@@ -8,12 +8,12 @@ from os import PathLike
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import one_line
-from cprsim.failures.outages import Counted, Note
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.slurm import UNKNOWN_NODE, any_of
 from cprsim.records import Ints
 
+HOW = "each row: a job; where {!r} is NODE_FAIL, a node failed at its end"
 LOST = "nodefail"
 NUMBER = "number of the job"  # a column that is added
 OF_JOBS = {LOST, "bootfail", "outofmemory", "timeout", "preempted"}
@@ -60,9 +60,3 @@ def at_their_ends(
     counted["assumed", UNKNOWN_NODE] += int((~placed).sum())
     node = pd.Categorical(any_of(lists, frame["end"]))
     return frame.assign(node=node, start=frame["end"], end=np.nan, placed=placed)
-
-
-def how_jobs_are_read(state: str) -> Note:
-    """What each row is."""
-    words = f"each row: a job; where {one_line(state)!r} is NODE_FAIL, a node failed at its end"
-    return Note("read_as", None, words)

@@ -352,6 +352,9 @@ def _instant_h(text: str, log: Log, spec: LogSpec, path: PathLike[str]) -> float
     is_date = re.match(r"\d{4}-\d\d-\d\d", text) is not None
     if times.dated or (times.since_1970 and is_date):
         return date_h(text, path, spec.tz, spec.date_format)
+    if is_date:
+        message = f"{text} is no number: write one as the file has them, in {times.unit}"
+        raise trace_error(path, None, message, "period")
     cell = pd.Series([text], name="period", index=[-FIRST_ROW])
     return float(read_times(cell, spec.time_unit, path, times).hours[0])
 

@@ -62,6 +62,8 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
 
     Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2, or `known`.
     """
+    if not text.replace("\n", ",").isprintable():  # a name, whatever it is; no list
+        return [text]
     plain = text.strip().rstrip(",;").strip()
     if re.fullmatch(r"\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)", plain):  # of Python, JSON, PostgreSQL
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")

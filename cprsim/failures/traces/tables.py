@@ -24,9 +24,9 @@ from cprsim.failures.traces.columns import (
 )
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.job_tables import (
+    HOW,
     NUMBER,
     at_their_ends,
-    how_jobs_are_read,
     lost_jobs,
     states_of_jobs,
 )
@@ -138,11 +138,8 @@ def read_table(
     if "state" in all_rows:
         looks = _looks(all_rows, known_to_h)
         all_rows = _of_states(all_rows, found["state"], path, counted)
-    notes = [
-        how_jobs_are_read(jobs)
-        if jobs is not None
-        else Note("read_as", None, how_read(spec.names, found, has_end, said))
-    ]
+    how = HOW.format(jobs) if jobs else how_read(spec.names, found, has_end, said)
+    notes = [Note("read_as", None, how)]
     if unread:
         more = f" and {len(unread) - MOST_SHOWN} more" if len(unread) > MOST_SHOWN else ""
         listed = ", ".join(unread[:MOST_SHOWN])

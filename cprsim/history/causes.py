@@ -1,0 +1,35 @@
+"""Why an attempt ended: the job was finished, somebody planned it, or it failed."""
+
+from __future__ import annotations
+
+import re
+
+FINISHED = ("", "finished", "completed", "complete", "succeeded", "success", "done", "ok")
+PLANNED = re.compile(
+    r"(slurm |job |due to |reached |hit )*(the )?(time ?out|time ?limit|wall ?time( limit)?)"
+    r"( reached| exceeded| hit)?|(graceful )?preempt(ed|ion)?( with notice)?|"
+    r"(user |job )?(cancel(l?ed)?|stop(ped)?|paused?|suspended)|(re)?queued?|requeue hold|"
+    r"(scheduled |planned )?(maintenance|stop|end|shutdown|restart)( window)?|deadline"
+)
+FAILURES = re.compile(
+    r"(node |boot |launch )?fail(ed|ure)?( .*)?|out of memory|"
+    r".*\b(oom|error|crash(ed)?|ecc|xid|nccl|killed|signal|hang|hung|hardware|gpu|"
+    r"node|nic|net|network|link|disk|power|memory|cuda|driver|nan|exception|panic|lost)\b.*"
+)
+
+
+def word_of(text: str) -> str:
+    """A cause without case, underscores, and who or what stands after it: `CANCELLED by 7`."""
+    return re.sub(
+        r"( by | \(|:|\+$).*", "", " ".join(re.split(r"[\s_-]+", text.casefold()))
+    ).strip()
+
+
+def is_planned(text: str) -> bool:
+    """Whether an attempt ended by plan: no failure."""
+    return bool(PLANNED.fullmatch(word := word_of(text))) or (word in FINISHED and word != "")
+
+
+def is_known(text: str) -> bool:
+    """Whether it is known what a cause is."""
+    return is_planned(text) or bool(FAILURES.fullmatch(word_of(text)))
