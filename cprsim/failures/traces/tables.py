@@ -30,7 +30,7 @@ from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
 from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, LogSpec
 from cprsim.failures.traces.times import Times, read_lengths, read_times, resolution_h
-from cprsim.records import Floats, Ints
+from cprsim.records import Floats
 
 OPTIONAL = {"end", "cause"}
 NO_END = {
@@ -113,8 +113,15 @@ def read_table(
         raise trace_error(path, None, message, "down")
     all_rows, looks = _joined(read), dict[str, Any]()
     if "state" in all_rows:
+        if same := spellings(all_rows[all_rows["state"] != NEITHER], (), counted):
+            node_names = all_rows["node"].astype(object).replace(same)
+            all_rows = all_rows.assign(node=pd.Categorical(node_names))
+        watched = frozenset(all_rows["node"].unique())
         looks = _looks(all_rows, known_to_h)
         all_rows = _of_states(all_rows, found["state"], path, counted)
+        if watched > set(all_rows["node"]):
+            evidence = {"n_nodes": "the nodes that it has rows of"}
+            looks = {"nodes": watched, "evidence": evidence, **looks}
     notes = [Note("read_as", None, how_read(spec.names, found, has_end, said))]
     if unread:
         more = f" and {len(unread) - MOST_SHOWN} more" if len(unread) > MOST_SHOWN else ""
@@ -221,14 +228,8 @@ def _of_states(
         how = f"--ignore {quote(column)} takes each row as a failure"
         raise trace_error(path, None, f"{message}; {how}", column)
 
-    def changes() -> tuple[Ints, Floats]:
-        node = np.asarray(rows["node"].cat.codes, np.int64)
-        return paired(node, rows["start"].to_numpy(), state)
-
-    begin, until_h = changes()
-    if same := spellings(rows.iloc[begin].assign(end=until_h), (), counted):
-        rows = rows.assign(node=pd.Categorical(rows["node"].astype(object).replace(same)))
-        begin, until_h = changes()
+    node = np.asarray(rows["node"].cat.codes, np.int64)
+    begin, until_h = paired(node, rows["start"].to_numpy(), state)
     n_other = int((state == NEITHER).sum())
     n_empty = counted["dropped", NO_STATE]
     counted["no_failure", "row(s) of planned work"] += n_other - n_empty
