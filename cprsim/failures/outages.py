@@ -33,15 +33,6 @@ class Note(NamedTuple):
         return self.words if self.n is None else f"{self.n} {self.words}"
 
 
-class Undated(NamedTuple):
-    """Failures that a log counts, without their instants."""
-
-    node: str
-    from_h: float  # they came between these
-    to_h: float
-    n: int
-
-
 def n_rows(notes: Iterable[Note], *kinds: str) -> int:
     """Rows of the log that notes of these kinds count."""
     return sum(note.n or 0 for note in notes if note.kind in (kinds or OF_ROWS))
@@ -147,7 +138,6 @@ class Outages:
     node_names: tuple[str, ...] = ()  # of those that the log names
     notes: tuple[Note, ...] = ()
     n_read: int = 0  # rows of the log, which outages and notes account for
-    undated: tuple[Undated, ...] = ()
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
     lives: Lives | None = None  # of nodes that join and leave
     # n_nodes, begins, ends, ages: given, read or inferred, and how
@@ -184,7 +174,7 @@ class Outages:
         Raises RuntimeError where they do not, which is an error of a reader.
         """
         became = {
-            "outages": self.n_outages + self.n_undated,
+            "outages": self.n_outages,
             "merged": n_rows(self.notes, "merged"),
             "no_failures": n_rows(self.notes, "no_failure"),
             "left_out": n_rows(self.notes, "dropped"),
@@ -192,11 +182,6 @@ class Outages:
         if sum(became.values()) != self.n_read:
             raise RuntimeError(f"{self.n_read} rows were read, which became {became}")
         return {"read": self.n_read, **became}
-
-    @property
-    def n_undated(self) -> int:
-        """Failures that the log counts without their instants."""
-        return sum(failures.n for failures in self.undated)
 
     @property
     def failed_at_h(self) -> Floats:
@@ -227,15 +212,13 @@ class Outages:
         place = self.node_names.index(name)
         chosen = self.where(self.node == place)
         row = slice(place, place + 1)
-        undated = tuple(failures for failures in self.undated if failures.node == name)
-        n_others = self.n_outages - chosen.n_outages + self.n_undated - sum(n for *_, n in undated)
+        n_others = self.n_outages - chosen.n_outages
         return replace(
             chosen,
             node=np.zeros_like(chosen.node),
             n_nodes=1,
             node_names=(name,),
             lives=self.lives and (self.lives[0][row], self.lives[1][row], self.lives[2][row]),
-            undated=undated,
             notes=(
                 *self.notes,
                 *([Note("no_failure", n_others, "outage(s) of other nodes")] if n_others else []),
@@ -251,9 +234,6 @@ class Outages:
             dtype=bool,
         )
         chosen = matching[self.cause_code] & self.chosen
-        if self.undated:
-            n = self.n_undated
-            raise ParameterError(f"{n} failures are counted without instants: not by cause")
         codes = np.unique(self.cause_code).tolist()
         causes = ", ".join(sorted({self.cause_names[code] for code in codes} - {""})[:12]) or "none"
         if but is not None and not any(out[code] for code in codes):
@@ -315,7 +295,6 @@ def outages_of(
     node_names: tuple[str, ...] = (),
     notes: tuple[Note, ...] = (),
     n_read: int | None = None,
-    undated: tuple[Undated, ...] = (),
     window_given: tuple[bool, bool] = (False, False),
     unended_h: float | None = None,
     seen_open: Bools | None = None,
@@ -349,7 +328,6 @@ def outages_of(
         node_names=node_names,
         notes=(*notes, *ends),
         n_read=len(node) if n_read is None else n_read,
-        undated=undated,
         window_given=window_given,
     )
     inside = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))

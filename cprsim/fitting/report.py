@@ -71,7 +71,7 @@ class Fitted:
 
     @property
     def n_failures(self) -> int:
-        return len(self.outages.failed_at_h) + self.outages.n_undated
+        return len(self.outages.failed_at_h)
 
     @property
     def job_share(self) -> float:
@@ -101,7 +101,6 @@ class Fitted:
         node, first, n = np.unique(self._node, return_index=True, return_counts=True)
         order = np.lexsort((first, -n))
         n_each = Counter({names[node[k]]: int(n[k]) for k in order if node[k] < len(names)})
-        n_each.update({failures.node: failures.n for failures in self.outages.undated})
         return dict(n_each.most_common(N_WORST)) if len(names) > 1 else {}
 
     @property
@@ -130,7 +129,7 @@ class Fitted:
     def mtbf_h(self) -> Estimate:
         """Of the events that strike the job while its nodes are there, allowing for bunching."""
         rate = job_rate_per_h(self.outages, self.n_job_nodes)
-        n_events = len(self.groups.sizes) + self.outages.n_undated
+        n_events = len(self.groups.sizes)
         mtbf_h = 1 / rate if rate > 0 else inf
         error = sqrt((self.wider if isfinite(self.wider) else 1.0) / n_events)
         low_h, high_h = (mtbf_h * exp(sign * ROUNDED_Z_95 * error) for sign in (-1, 1))
@@ -279,7 +278,7 @@ def fit_failures(
             "nodes than were watched; --nodes says how many were)"
         )
     groups = togetherness(outages)
-    if len(groups.sizes) + outages.n_undated < 2:
+    if len(groups.sizes) < 2:
         raise ParameterError(
             f"{nothing}: its {int(outages.in_window.sum())} failure(s) all begin at the same "
             f"instant; two instants at least are needed"
@@ -323,18 +322,15 @@ def _why_not_fitted(name: str, outages: Outages) -> str:
     without_end = failures & outages.guessed
     may_last = without_end & (outages.end_h >= outages.window_h)
     unknown = {
-        "gaps": (outages.n_undated, "are counted without their instants"),
-        "uptimes": (
-            outages.n_undated + int((failures & ~outages.placed).sum()),
-            "are of a node or an instant that is not known",
-        ),
+        "gaps": (0, ""),
+        "uptimes": (int((failures & ~outages.placed).sum()), "are of a node that is not known"),
         "repairs": (  # where other rows without an end are closed by a failure, ends are missing
             int(may_last.sum()) if 2 * may_last.sum() > without_end.sum() else 0,
             "have no end and may last still: the repairs of the others are too short",
         ),
     }
     n_unknown, how = unknown[name]
-    n = int(failures.sum()) + outages.n_undated
+    n = int(failures.sum())
     return f"{n_unknown} of {n} failures {how}" if n_unknown > MUCH * n else ""
 
 

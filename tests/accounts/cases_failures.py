@@ -189,7 +189,7 @@ CASES: list[Case] = [
     refused(
         "dates of nodes",
         spans("node,start,end,bought", "2021-01-01 2022-01-01 2023-01-01"),
-        "--column installed=bought --nodes dates",
+        "installed=bought or exit=bought --nodes dates",
     ),
     refused(
         "a flag", spans("node,start,end,scheduled", "yes no no no"), "'scheduled' (no 9, yes 3"
