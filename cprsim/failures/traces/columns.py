@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from shlex import quote
@@ -14,9 +15,9 @@ import pandas as pd
 from cprsim.errors import ParameterError, TraceError, one_line
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.log import BEGIN, END, NEITHER
-from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, OTHERS, LogSpec
+from cprsim.failures.traces.spec import COLUMNS, OTHERS, LogSpec
 from cprsim.failures.traces.times import read_lengths, read_times
-from cprsim.records import Floats, Ints
+from cprsim.records import Ints
 
 UNKNOWN = -2  # a word of which is not known what it says
 
@@ -47,21 +48,9 @@ FLAGS = {
     "1": True, "true": True, "yes": True, "y": True, "t": True, "on": True, "x": True,
     "0": False, "false": False, "no": False, "n": False, "f": False, "off": False, "": False,
 }  # fmt: skip
-PLACE = re.compile(  # in which nodes are
-    r"(?:.*[._ ])?(?:rack|enclosure|chassis|cabinet|shelf|room|site|region|zone|"
-    r"data ?center|dc|cluster|building)(?:[._ ]?(?:id|name|no|nr|number))?"
-)
-BY_NAME = {  # what no option reads
-    r"(?:.*[._ ])?(?:count|occurrences|repeats?|times|num|quantity|qty|anzahl)|failures|events|"
-    r"(?:n|num|no|number)[_ ](?:of[_ ])?\w+|outages|incidents": "a row may stand for several",
-    r"(?:.*[._ ])?(?:nodes|hosts|machines|node_?list|host_?list)": "--column node={} reads nodes",
-    r"(?:.*[._ ])?(?:age|up_?time|lifetime)(?:[ _(\[].*)?": "ages of the nodes",
-    "|".join(NODE_COLUMNS): "--nodes dates reads dates of the nodes",
-}
 OF_SACCT = "`sacct -a -X --duplicates -S 2024-01-01 -P -o JobID,State,Start,End,NodeList`"
 MOST_STATES = 30
-SAME_H = 1 / 60
-YEAR_H = 8766.0
+NEARLY_ALL = 0.9
 MOST_SHOWN = 6
 
 
@@ -140,33 +129,23 @@ def ends_of(table: pd.DataFrame, names: Mapping[str, str], spec: LogSpec) -> dic
     if "state" not in found:
         has_end |= "duration" in found
         free = [one for one in free if one not in found.values()]
-        of = [one for one in free if _is_state(table[one], spec)]
-        if len(of) == 1 and (not has_end or spec.down_words or _tiles(table, names)):
-            found["state"] = of[0]
+        of = [one for one in free if _is_state(table[one], spec, OVER if has_end else set())]
+        found |= {"state": of[0]} if len(of) == 1 else {}
     if spec.down_words and "state" not in found:
         message = f"no column has {spec.down!r} alone: --column state=NAME says which it is"
         raise ParameterError(f"--down: {message}")
     return found
 
 
-def _is_state(column: pd.Series[str], spec: LogSpec) -> bool:
-    """Whether every word of a column is known, and some say down, others up."""
+def _is_state(column: pd.Series[str], spec: LogSpec, but: set[str]) -> bool:
+    """Whether every word of a column is known, and some say down, others up, `but` these."""
     if column.nunique() > MOST_STATES:
         return False
-    says = meanings(column, spec)
+    says = {plain(cell): says for cell, says in meanings(column, spec).items()}
     if spec.down_words:
-        return set(map(plain, spec.down_words)) <= set(map(plain, says))
-    return {BEGIN, END} <= set(says.values()) and UNKNOWN not in says.values()
-
-
-def _tiles(table: pd.DataFrame, names: Mapping[str, str]) -> bool:
-    """Whether most rows begin where the row before of their node ends: spans of every state."""
-    node, start, end = (table.get(names.get(name, name)) for name in ("node", "start", "end"))
-    if node is None or start is None or end is None:
-        return False
-    ends = set(zip(node, end, strict=True))
-    n_follow = sum(row in ends for row in zip(node, start, strict=True))
-    return bool(2 * n_follow >= len(node) - node.nunique() > 0)
+        return set(map(plain, spec.down_words)) <= says.keys()
+    known = {says[word] for word in says.keys() - but}
+    return {BEGIN, END} <= known and UNKNOWN not in known
 
 
 def require_no_jobs(table: pd.DataFrame, path: PathLike[str]) -> None:
@@ -194,82 +173,53 @@ def not_read(
     found = {name: why for name in unread if (why := _could_count(table[name], rows, spec))}
     if found:
         listed = "; ".join(f"{one_line(name)!r} ({why})" for name, why in found.items())
+        ignore = " ".join(f"--ignore {quote(name)}" for name in found)
         message = (
-            f"not read, but could change the count: {listed}. --ignore NAME leaves a column out, "
-            "--ignore NAME=WORDS the rows with these words"
+            f"not read, but could change the count: {listed}. {ignore} leaves out what does not "
+            "matter, --ignore NAME=WORDS rows with these words"
         )
         raise trace_error(path, 1, message, "columns")
     return [one_line(name) for name in unread]
 
 
 def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> str:
-    """What a column could mean for the number or the length of outages, and what reads it.
+    """What reads a column that could change the number or the length of outages; else nothing.
 
-    Nothing, if it is the same in all rows or in all of a node, or another in each; beside ends
-    also words none of which says that a node is up, and instants before these ends.
+    It can't if it is the same in all rows, or of each node, or if it is another text in nearly
+    each row, or a number that counts them; nor if it says no more than the column of states, or has
+    three or more words beside ends that say nothing of a state.
     """
-    name, low = quote(str(column.name)), str(column.name).strip().lower()
-    is_filled = column.notna().to_numpy()
-    filled, rows = column[is_filled].astype(str).str.strip(), rows[is_filled]
-    if filled.empty:
-        return ""
-    n_words, n_repeats = filled.nunique(), len(rows) - rows["node"].nunique()
-    of_each = filled.groupby(rows["node"].to_numpy(), observed=True).nunique()
-    is_of_nodes = n_repeats > 0 and bool((of_each == 1).all())
-    if PLACE.fullmatch(low) and not (of_each == 1).all():
-        node = spec.names.get("node", "node")
-        return f"differs within one node: --column {quote(f'node={column.name}+{node}')}"
-    for pattern, why in BY_NAME.items():
-        if re.fullmatch(pattern, low) and (filled != "1").any():
-            return why.format(name)
-    if filled.str.contains(r"\w\[\d+[-,\d]*\]").any():
-        return f"--column node={name} reads nodes"
-    has_end = bool(rows["end"].notna().any())
-    if (at_h := _instants_h(filled, rows, spec)) is not None:
-        late = at_h > rows["end"].fillna(rows["start"]).to_numpy() + SAME_H
-        if n_words == 1 or (has_end and not late.any() and not is_of_nodes):
-            return ""
+    name, text = quote(str(column.name)), column.fillna("").astype(str).str.strip()
+    is_up = meaning(text.iloc[0], name) == END and plain(text.iloc[0]) not in OVER
+    if text.nunique() == 1:
+        return f"{words_in(column)}: --column state={name}" if is_up else ""
+    filled = text[text != ""]
+    if _is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
         return f"instants: --column end={name}, or installed={name} or exit={name} --nodes dates"
-    if (are_right := _are_lengths(filled, rows, spec)) is not None:
-        return "" if are_right else f"lengths: --column duration={name}"
-    words = set(map(plain, filled.unique())) if n_words <= MOST_STATES else set()
-    says = {meaning(word, str(column.name)) for word in words - OVER}
-    could_count = bool({END, NEITHER} & says)
-    if "state" in rows and (rows["state"].groupby(filled.to_numpy()).nunique() == 1).all():
-        return ""  # it says no more than the column of states
-    if not could_count and not (n_words == 1 or is_of_nodes or n_words == len(filled)):
-        numbers = pd.to_numeric(filled, errors="coerce")
-        if numbers.notna().all():
-            could_count = not has_end or bool((numbers % 1 == 0).all())
-        elif has_end:
-            could_count = _tiles(rows, {}) or (bool(words) and words <= FLAGS.keys())
-        else:
-            could_count = bool(words)
-    return f"{words_in(column)}: --column state={name} or cause={name}" if could_count else ""
+    of_each = text.groupby(rows["node"].to_numpy(), observed=True).nunique()
+    if len(of_each) < len(rows) and (of_each == 1).all():
+        return ""
+    if "state" in rows and (rows["state"].groupby(text.to_numpy()).nunique() == 1).all():
+        return ""
+    is_number = _is_read(read_lengths, filled, "h", Path())  # or a length of time
+    counts_rows = pd.to_numeric(text, errors="coerce").diff().iloc[1:].gt(0).all()
+    if counts_rows if is_number else filled.nunique() >= NEARLY_ALL * len(filled):
+        return ""
+    says = {} if is_number or rows["end"].isna().all() else meanings(filled, spec)
+    if len(says) > 2 and set(says.values()) == {UNKNOWN}:
+        return ""
+    node = quote(f"node={column.name}+{spec.names.get('node', 'node')}")
+    ours = f"state={name}, cause={name}, {f'duration={name}, ' if is_number else ''}{node}"
+    return f"{words_in(column)}: --column {ours}"
 
 
-def _instants_h(filled: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> Floats | None:
-    """The cells as instants; None where they are none."""
-    try:
-        read_times(filled.iloc[:3], None, Path(), None, spec.date_format, spec.tz)
-        times = read_times(filled, None, Path(), None, spec.date_format, spec.tz)
-    except TraceError:
-        return None
-    is_near = np.abs(times.hours - rows["start"].to_numpy()).max() < YEAR_H
-    return times.hours if times.dated or is_near else None  # else it is a number of an item
-
-
-def _are_lengths(filled: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> bool | None:
-    """Whether the cells are how long the outages last; None: they are no lengths."""
-    is_named = LENGTH.fullmatch(str(filled.name).lower())
-    unit = (unit_of(str(filled.name)) or spec.time_unit) if is_named else None
-    try:
-        lengths_h = read_lengths(filled, unit, Path())
-    except TraceError:
-        return False if is_named else None
-    lasted_h = (rows["end"] - rows["start"]).to_numpy()
-    off_h = np.abs(lengths_h - lasted_h)[np.isfinite(lasted_h)]
-    return bool(len(off_h) and (off_h <= SAME_H + 0.01 * np.nanmax(lasted_h)).all())
+def _is_read(read: Callable[..., object], cells: pd.Series[str], *options: object) -> bool:
+    """Whether all cells are such times."""
+    with suppress(TraceError):
+        read(cells.iloc[:3], *options)
+        read(cells, *options)
+        return True
+    return False
 
 
 def how_read(

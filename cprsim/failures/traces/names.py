@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from os import PathLike
 
 import numpy as np
@@ -22,7 +22,7 @@ NO_NODE = {
 }  # fmt: skip
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]"  # what a list of nodes has
-UNUSUAL = r"\s|^\d+[-–]\d+$"  # in a name, unless most have it
+UNUSUAL = r"\s|^\d+[-–]\d+$"  # in a name
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_H = 5 / 60  # two sources report one outage within this
@@ -40,11 +40,13 @@ def one_node_each(
     none = cells.str.lower().isin(NO_NODE).to_numpy(dtype=bool)
     counted["dropped", LEFT_OUT] += int(none.sum())
     table, cells = table[~none], cells[~none]
-    is_usual = bool(2 * cells.str.contains(UNUSUAL).mean() > 1)
-    lists = dict[str, list[str]]()
-    for row, cell in cells[cells.str.contains(SEVERAL) == True].drop_duplicates().items():  # noqa: E712
+    has_sign, lists = cells.str.contains(SEVERAL).fillna(False).astype(bool), dict[str, list[str]]()
+    if not has_sign.any():
+        return table
+    known = set(map(_bare, cells[~has_sign].dropna().unique()))
+    for row, cell in cells[has_sign].drop_duplicates().items():
         try:
-            nodes = nodes_in(cell, may_be_name=is_usual)
+            nodes = nodes_in(cell, known)
         except ParameterError as error:
             raise trace_error(path, int(str(row)) + FIRST_ROW, str(error), column) from None
         if nodes != [cell]:
@@ -56,11 +58,11 @@ def one_node_each(
     return table.assign(**{column: cells.where(~several, cells.map(lists))}).explode(column)
 
 
-def nodes_in(text: str, *, may_be_name: bool = True) -> list[str]:
+def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
     """The nodes that a cell names: ``n[1-3,7]``, ``a;b``, ``n1 n2``, ``['a', 'b']``, ``n{1..3}``.
 
-    Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. Else what
-    has blanks is a name, if it `may_be_name`, or raises ParameterError.
+    Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. Raises
+    ParameterError for others with blanks that hold a `known` node.
     """
     if not text.replace("\n", ",").isprintable():  # a name, whatever it is; no list
         return [text]
@@ -80,9 +82,9 @@ def nodes_in(text: str, *, may_be_name: bool = True) -> list[str]:
         elif len(alike) == 1 and re.search(r"[^\W\d_].*#|#.*[^\W\d_]", alike.pop()):
             names += pieces
         elif re.search(UNUSUAL, part):
-            if may_be_name:  # "Rack 5, left"
-                return [text.strip()]
-            raise ParameterError(f"'{one_line(text)}' is no node, nor a list such as n1,n2")
+            if any(_bare(piece) in known for piece in re.split(r"[\s+/–-]+", part)):
+                raise ParameterError(f"'{one_line(text)}' is no node, nor a list such as n1,n2")
+            return [text.strip()]  # "Rack 5, left"
         else:
             names.append(part)
     return names if len(names) > 1 or "[" in text else [text.strip()]
