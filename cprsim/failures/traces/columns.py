@@ -48,6 +48,7 @@ FLAGS = {
     "1": True, "true": True, "yes": True, "y": True, "t": True, "on": True, "x": True,
     "0": False, "false": False, "no": False, "n": False, "f": False, "off": False, "": False,
 }  # fmt: skip
+OF_STATE = re.compile("state|status|health|condition")
 OF_SACCT = "`sacct -a -X --duplicates -S 2024-01-01 -P -o JobID,State,Start,End,NodeList`"
 MOST_STATES = 30
 NEARLY_ALL = 0.9
@@ -197,7 +198,8 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     if _is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
         return f"instants: --column end={name}, or installed={name} or exit={name} --nodes dates"
     of_each = text.groupby(rows["node"].to_numpy(), observed=True).nunique()
-    if len(of_each) < len(rows) and (of_each == 1).all():
+    is_flag = set(map(plain, text.unique()[:MOST_STATES])) <= FLAGS.keys()
+    if len(of_each) < len(rows) and (of_each == 1).all() and not is_flag:
         return ""
     if "state" in rows and (rows["state"].groupby(text.to_numpy()).nunique() == 1).all():
         return ""
@@ -205,7 +207,8 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     counts_rows = pd.to_numeric(text, errors="coerce").diff().iloc[1:].gt(0).all()
     if counts_rows if is_number else filled.nunique() >= NEARLY_ALL * len(filled):
         return ""
-    says = {} if is_number or rows["end"].isna().all() else meanings(filled, spec)
+    are_causes = not is_number and rows["end"].notna().any() and not OF_STATE.search(name.lower())
+    says = meanings(filled, spec) if are_causes else {}
     if len(says) > 2 and set(says.values()) == {UNKNOWN}:
         return ""
     node = quote(f"node={column.name}+{spec.names.get('node', 'node')}")

@@ -116,12 +116,8 @@ def read_table(
         if same := spellings(all_rows[all_rows["state"] != NEITHER], (), counted):
             node_names = all_rows["node"].astype(object).replace(same)
             all_rows = all_rows.assign(node=pd.Categorical(node_names))
-        watched = frozenset(all_rows["node"].unique())
-        looks = _looks(all_rows, known_to_h)
+        looks = _watch(all_rows, known_to_h)
         all_rows = _of_states(all_rows, found["state"], path, counted)
-        if watched > set(all_rows["node"]):
-            evidence = {"n_nodes": "the nodes that it has rows of"}
-            looks = {"nodes": watched, "evidence": evidence, **looks}
     notes = [Note("read_as", None, how_read(spec.names, found, has_end, said))]
     if unread:
         more = f" and {len(unread) - MOST_SHOWN} more" if len(unread) > MOST_SHOWN else ""
@@ -193,25 +189,31 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return joined_rows.assign(**texts)
 
 
-def _looks(rows: pd.DataFrame, known_to_h: float) -> dict[str, Any]:
-    """Who was watched, and when, by a log that says again and again that nodes are up."""
-    rows = rows[["node", "start", "state"]].sort_values(["node", "start"], kind="stable")
-    before = rows.shift()
-    again = (rows["node"].astype(object) == before["node"].astype(object)).to_numpy()
-    still_up = again & (rows["state"] == END).to_numpy() & (before["state"] == END).to_numpy()
-    changes = again & (rows["state"] != before["state"]).to_numpy()
-    if still_up.sum() <= changes.sum():
-        return {}
-    stays = rows.groupby("node", observed=True)["start"].agg(entry="min", exit="max").reset_index()
-    stays = stays.assign(node=stays["node"].astype(object), installed=np.nan)
-    step_h = float((rows["start"] - before["start"])[again].median())
-    stays["exit"] += known_to_h  # a day is looked at until its end
-    return {
-        "nodes": frozenset(stays["node"]), "dates": stays, "step_h": step_h,
-        "watched": (float(stays["entry"].min()), float(stays["exit"].max())),
-        "evidence": {"n_nodes": "the nodes that it has rows of", "begins": "its first row",
-                     "ends": "its last row"},
-    }  # fmt: skip
+def _watch(rows: pd.DataFrame, known_to_h: float) -> dict[str, Any]:
+    """Who was watched, and when, by rows that say when nodes were up.
+
+    Rows that are spans cover the observation; a node that is looked at again and again is watched
+    from the first look to the last. Rows that are changes name nodes alone.
+    """
+    rows = rows[rows["state"] != NEITHER].sort_values(["node", "start"], kind="stable")
+    node, is_up, before = rows["node"].astype(object), rows["state"] == END, rows.shift()
+    again = node == before["node"].astype(object)
+    n_changes = (again & (rows["state"] != before["state"])).sum()
+    is_looks = (again & is_up & (before["state"] == END)).sum() > n_changes
+    are_spans = bool(rows["end"][is_up].notna().any())
+    watch = dict[str, Any](nodes=frozenset(node), evidence={})
+    if is_looks or are_spans or len(watch["nodes"]) > node[~is_up].nunique():
+        watch["evidence"] = {"n_nodes": "the nodes that it has rows of"}
+    if is_looks or are_spans:
+        last_h = rows["end"].fillna(rows["start"] + known_to_h)  # a day is one until its end
+        watch["watched"] = float(rows["start"].min()), float(last_h.max())
+        watch["evidence"] |= {"begins": "its first row", "ends": "its last row"}
+    if is_looks and not are_spans:
+        looks = pd.DataFrame({"node": node, "entry": rows["start"], "exit": last_h})
+        dates = looks.groupby("node").agg({"entry": "min", "exit": "max"}).reset_index()
+        watch["dates"] = dates.assign(installed=np.nan)
+        watch["step_h"] = float((rows["start"] - before["start"])[again].median())
+    return watch
 
 
 def _of_states(

@@ -13,7 +13,6 @@ from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.slurm import (
     NO_NODES,
     UNKNOWN_NODE,
-    any_of,
     bar_table,
     local_hours,
     node_lists,
@@ -50,7 +49,7 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     start = local_hours(lost["end"], log, spec, required=True)[~nameless]
     placed = (lists.map(len) == 1) | (failed_node[~nameless] != "")
     counted["assumed", UNKNOWN_NODE] = int((~placed).sum())
-    node = lists.where(placed, any_of(lists, start))
+    node = lists.where(placed, lists.str[0])
     rows = pd.DataFrame({"node": node, "start": start, "end": nan, "cause": LOST})
     rows = rows.assign(placed=placed).explode("node")
     n_read = len(table) + len(rows) - len(lists)
