@@ -55,7 +55,8 @@ class Log:
         self.options: Row = {} if "no nodes" in odd else {"nodes": n_nodes}
         self.options |= {} if "no period" in odd else {"period": f"{iso(0)}..{iso(self.minutes)}"}
         self.seen, self.watched = {m for one in self.outages for m in one.nodes}, dict[int, int]()
-        self.text, self.at = "", iso
+        self.at: Callable[[int], str] = iso
+        self.text = ""
         FORMS[form](self)
 
     def of(self, node: int) -> list[Outage]:
@@ -274,7 +275,8 @@ def wrong(log: Log, answer: Any) -> str:
     mean_h = watched_h / n_nodes / values["n_instants"]
     down_h = sum((one.end - one.start) / 60 for _, one in each if one.end)
     open_h = sum((log.minutes - one.start) / 60 for _, one in each if not one.end)
-    ended, points = sum(one.end is not None for _, one in each), log.form in ("sacct", "xid")
+    points = log.form in ("sacct", "xid")  # logs without ends
+    ended = 0 if points else sum(one.end is not None for _, one in each)
     facts = [
         ("failures", n, len(each), len(each)),
         ("instants", values["n_instants"], instants, n if slack_h else instants),
@@ -285,7 +287,7 @@ def wrong(log: Log, answer: Any) -> str:
     ]  # fmt: skip
     found = (times["hours_per_end"] * times["n_observed"]).to_dict()
     if found.get("repairs", 0) > 0:
-        facts += [("ended", times.loc["repairs", "n_observed"], 0 if points else ended, ended)]
+        facts += [("ended", times.loc["repairs", "n_observed"], ended, ended)]
         high_h = down_h + open_h + total_slack_h
         facts += [("repairs", found["repairs"], down_h - total_slack_h, high_h)]
     if found.get("uptimes", 0) > 0 and fixed and not points:
