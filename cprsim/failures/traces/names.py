@@ -15,11 +15,8 @@ from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW
 from cprsim.failures.traces.slurm import expanded
+from cprsim.failures.traces.spec import NOTHING
 
-NO_NODE = {
-    "unknown", "null", "none", "nan", "nat", "n/a", "na", "-", "--", "?", "(null)", "<unknown>",
-    "none assigned", "<none>", "undefined", "unspecified", "tbd", "<na>", "<null>", "[]", "{}",
-}  # fmt: skip
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]"  # what a list of nodes has
 UNUSUAL = r"\s|^\d+[-–]\d+$"  # in a name
@@ -38,9 +35,11 @@ def one_node_each(
     """The rows whose cell in `column` names a node, those that name several once for each."""
     names = pd.Series(table[column].dropna().unique(), dtype=object)  # few, where rows are many
     plain = names.str.strip()
-    none = table[column].isin(names[plain.str.lower().isin(NO_NODE)])
+    none = table[column].isin(names[plain.str.lower().isin(NOTHING - {""})])
     counted["dropped", LEFT_OUT] += int(none.sum())
     has_sign, table = plain.str.contains(SEVERAL), table[~none]
+    if not has_sign.any():
+        return table
     known, lists = set(plain[~has_sign].map(_bare)), dict[str, list[str]]()
     for name, text in zip(names[has_sign], plain[has_sign], strict=True):
         try:
