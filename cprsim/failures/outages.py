@@ -38,7 +38,7 @@ def n_rows(notes: Iterable[Note], *kinds: str) -> int:
     return sum(note.n or 0 for note in notes if note.kind in (kinds or OF_ROWS))
 
 
-def notes_of(counted: Counted) -> tuple[Note, ...]:
+def notes_of(counted: Mapping[tuple[Kind, str], int]) -> tuple[Note, ...]:
     """What occurred, as notes."""
     return tuple(Note(kind, n, words) for (kind, words), n in counted.items() if n)
 
@@ -105,10 +105,8 @@ def with_ends(
         cut = none & (next_h < start_h + unended_h)
         notes = {how: int(none.sum()), "of these cut at the node's next failure": int(cut.sum())}
         guessed = none
-    found = Counted(
-        {("assumed", f"outage(s) without an end, {how}"): n for how, n in notes.items()}
-    )
-    return np.where(none, until_h, end_h), guessed, notes_of(found)
+    assumed = {("assumed", f"outage(s) without an end, {how}"): n for how, n in notes.items()}
+    return np.where(none, until_h, end_h), guessed, notes_of(assumed)
 
 
 # ------------------------------------------------------------------------------------------ the log
@@ -219,10 +217,7 @@ class Outages:
             n_nodes=1,
             node_names=(name,),
             lives=self.lives and (self.lives[0][row], self.lives[1][row], self.lives[2][row]),
-            notes=(
-                *self.notes,
-                *([Note("no_failure", n_others, "outage(s) of other nodes")] if n_others else []),
-            ),
+            notes=(*self.notes, *notes_of({("no_failure", "outage(s) of other nodes"): n_others})),
         )
 
     def choosing(self, text: str, but: str | None = None) -> Outages:
@@ -336,12 +331,8 @@ def outages_of(
     del rows_of_log, node, start_h, end_h, until_h, guessed, cause, code, inside  # they are long
     outages = rows.merged()
     down_already = "outage(s) of nodes that were down already, merged into the outage under way"
-    counted = Counted(
-        {
-            ("dropped", "outage(s) outside the observation left out"): n_outside,
-            ("merged", down_already): rows.n_outages - outages.n_outages,
-        }
-    )
+    counted = {("dropped", "outage(s) outside the observation left out"): n_outside,
+               ("merged", down_already): rows.n_outages - outages.n_outages}  # fmt: skip
     return replace(outages, notes=(*outages.notes, *notes_of(counted)))
 
 
@@ -390,9 +381,9 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     note = Note("assumed", n_moved, words)
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
     together = moved.in_order().merged()
-    n_merged = moved.n_outages - together.n_outages
-    same = Note("merged", n_merged, "of these on a node that failed already: one failure of it")
-    return replace(together, notes=(*moved.notes, *([same] if n_merged else [])))
+    same = "of these on a node that failed already: one failure of it"
+    merged = notes_of({("merged", same): moved.n_outages - together.n_outages})
+    return replace(together, notes=(*moved.notes, *merged))
 
 
 def spread(outages: Outages, over_h: float) -> Outages:
@@ -471,12 +462,13 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
     end_h = np.where(outages.ended, outages.end_h, np.minimum(outages.end_h, leaves_h[node]))
     inside = replace(outages, node=node, end_h=np.maximum(end_h, outages.start_h)).where(present)
     shift = np.cumsum(observed) - 1
-    n_absent = int((~observed).sum())
-    absent = f"{n_absent} node(s) left out that were not there within the observation"
-    while_absent = "outage(s) left out that began while their node was not there"
-    notes = notes_of(Counted({("dropped", while_absent): int((~present).sum())}))
     n_late = int((enters_h[observed] > 0).sum())
     n_early = int((leaves_h < outages.window_h)[observed].sum())
+    joined = f"node(s) joined after the observation began, {n_early} left before its end"
+    while_absent = "outage(s) left out that began while their node was not there"
+    absent = "node(s) left out that were not there within the observation"
+    counted = {("dropped", while_absent): int((~present).sum()),
+               ("assumed", absent): int((~observed).sum())}  # fmt: skip
     return replace(
         inside,
         node=shift[inside.node],
@@ -484,14 +476,5 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
         window_h=float(leaves_h[observed].max()),  # nothing is watched once all have left
         node_names=tuple(np.array(names, dtype=object)[observed].tolist()),
         lives=(born_h[observed], enters_h[observed], leaves_h[observed]),
-        notes=(
-            *outages.notes,
-            Note(
-                "assumed",
-                n_late,
-                f"node(s) joined after the observation began, {n_early} left before its end",
-            ),
-            *notes,
-            *([Note("dropped", None, absent)] if n_absent else []),
-        ),
+        notes=(*outages.notes, Note("assumed", n_late, joined), *notes_of(counted)),
     ).in_order()

@@ -15,11 +15,8 @@ from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW
 from cprsim.failures.traces.slurm import expanded
+from cprsim.failures.traces.spec import NOTHING
 
-NO_NODE = {
-    "unknown", "null", "none", "nan", "nat", "n/a", "na", "-", "--", "?", "(null)", "<unknown>",
-    "none assigned", "<none>", "undefined", "unspecified", "tbd", "<na>", "<null>", "[]", "{}",
-}  # fmt: skip
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]"  # what a list of nodes has
 UNUSUAL = r"\s|^\d+[-–]\d+$"  # in a name
@@ -36,23 +33,24 @@ def one_node_each(
     table: pd.DataFrame, column: str, path: PathLike[str], counted: Counted
 ) -> pd.DataFrame:
     """The rows whose cell in `column` names a node, those that name several once for each."""
-    cells = table[column].astype(object).str.strip()
-    none = cells.str.lower().isin(NO_NODE).to_numpy(dtype=bool)
+    names = pd.Series(table[column].dropna().unique(), dtype=object)  # few, where rows are many
+    plain = names.str.strip()
+    none = table[column].isin(names[plain.str.lower().isin(NOTHING - {""})])
     counted["dropped", LEFT_OUT] += int(none.sum())
-    table, cells = table[~none], cells[~none]
-    has_sign, lists = cells.str.contains(SEVERAL).fillna(False).astype(bool), dict[str, list[str]]()
+    has_sign, table = plain.str.contains(SEVERAL), table[~none]
     if not has_sign.any():
         return table
-    known = set(map(_bare, cells[~has_sign].dropna().unique()))
-    for row, cell in cells[has_sign].drop_duplicates().items():
+    known, lists = set(plain[~has_sign].map(_bare)), dict[str, list[str]]()
+    for name, text in zip(names[has_sign], plain[has_sign], strict=True):
         try:
-            nodes = nodes_in(cell, known)
+            if (nodes := nodes_in(text, known)) != [text]:
+                lists[name] = nodes
         except ParameterError as error:
-            raise trace_error(path, int(str(row)) + FIRST_ROW, str(error), column) from None
-        if nodes != [cell]:
-            lists[cell] = nodes
+            first = int(table.index[table[column] == name][0]) + FIRST_ROW
+            raise trace_error(path, first, str(error), column) from None
     if not lists:
         return table
+    cells = table[column].astype(object)
     several = cells.isin(list(lists))
     counted["assumed", "row(s) that name several nodes, an outage of each"] += int(several.sum())
     return table.assign(**{column: cells.where(~several, cells.map(lists))}).explode(column)

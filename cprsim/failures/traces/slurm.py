@@ -15,7 +15,6 @@ from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import read_times
 
 NO_TIME = ("", "unknown", "none")
-NO_NODES = ("", "none assigned", "unknown", "none", "(null)")
 UNKNOWN_NODE = "failure(s) of jobs on several nodes: the one that failed is not known"
 MOST_NODES = 100_000  # of one list
 _LIST = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")

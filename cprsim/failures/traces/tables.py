@@ -28,14 +28,13 @@ from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, joined, paired
 from cprsim.failures.traces.names import LEFT_OUT, one_node_each, spellings
 from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
-from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, LogSpec
+from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, NOTHING, LogSpec
 from cprsim.failures.traces.times import Times, read_lengths, read_times, resolution_h
 from cprsim.records import Floats
 
 OPTIONAL = {"end", "cause"}
-NO_END = {
-    "-", "--", "null", "none", "nan", "nat", "n/a", "unknown", "ongoing", "open", "tbd", "?",
-    "still down", "not yet", "present", "active", "pending", "offen",
+NO_END = NOTHING - {""} | {
+    "ongoing", "open", "still down", "not yet", "present", "active", "pending", "offen",
 }  # fmt: skip
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 MOST_SHOWN = 6
