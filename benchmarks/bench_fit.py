@@ -75,7 +75,7 @@ def write_log(path: Path, n_outages: int, n_nodes: int) -> None:
     rng = np.random.default_rng(1)
     each = n_outages // n_nodes
     repair_s = 3600 * rng.lognormal(0.0, 1.0, (n_nodes, each))
-    end_s = 1.5e9 + np.cumsum(3600 * 800 * rng.weibull(0.7, (n_nodes, each)) + repair_s, axis=1)
+    end_s = 8e8 + np.cumsum(3600 * 800 * rng.weibull(0.7, (n_nodes, each)) + repair_s, axis=1)
     start_s, end_s = (end_s - repair_s).ravel(), end_s.ravel()
     with path.open("w") as file:
         file.write("node,start,end\n")

@@ -33,21 +33,12 @@ class Note(NamedTuple):
         return self.words if self.n is None else f"{self.n} {self.words}"
 
 
-class Undated(NamedTuple):
-    """Failures that a log counts, without their instants."""
-
-    node: str
-    from_h: float  # they came between these
-    to_h: float
-    n: int
-
-
 def n_rows(notes: Iterable[Note], *kinds: str) -> int:
     """Rows of the log that notes of these kinds count."""
     return sum(note.n or 0 for note in notes if note.kind in (kinds or OF_ROWS))
 
 
-def notes_of(counted: Counted) -> tuple[Note, ...]:
+def notes_of(counted: Mapping[tuple[Kind, str], int]) -> tuple[Note, ...]:
     """What occurred, as notes."""
     return tuple(Note(kind, n, words) for (kind, words), n in counted.items() if n)
 
@@ -114,10 +105,8 @@ def with_ends(
         cut = none & (next_h < start_h + unended_h)
         notes = {how: int(none.sum()), "of these cut at the node's next failure": int(cut.sum())}
         guessed = none
-    found = Counted(
-        {("assumed", f"outage(s) without an end, {how}"): n for how, n in notes.items()}
-    )
-    return np.where(none, until_h, end_h), guessed, notes_of(found)
+    assumed = {("assumed", f"outage(s) without an end, {how}"): n for how, n in notes.items()}
+    return np.where(none, until_h, end_h), guessed, notes_of(assumed)
 
 
 # ------------------------------------------------------------------------------------------ the log
@@ -147,7 +136,6 @@ class Outages:
     node_names: tuple[str, ...] = ()  # of those that the log names
     notes: tuple[Note, ...] = ()
     n_read: int = 0  # rows of the log, which outages and notes account for
-    undated: tuple[Undated, ...] = ()
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
     lives: Lives | None = None  # of nodes that join and leave
     # n_nodes, begins, ends, ages: given, read or inferred, and how
@@ -184,7 +172,7 @@ class Outages:
         Raises RuntimeError where they do not, which is an error of a reader.
         """
         became = {
-            "outages": self.n_outages + self.n_undated,
+            "outages": self.n_outages,
             "merged": n_rows(self.notes, "merged"),
             "no_failures": n_rows(self.notes, "no_failure"),
             "left_out": n_rows(self.notes, "dropped"),
@@ -192,11 +180,6 @@ class Outages:
         if sum(became.values()) != self.n_read:
             raise RuntimeError(f"{self.n_read} rows were read, which became {became}")
         return {"read": self.n_read, **became}
-
-    @property
-    def n_undated(self) -> int:
-        """Failures that the log counts without their instants."""
-        return sum(failures.n for failures in self.undated)
 
     @property
     def failed_at_h(self) -> Floats:
@@ -227,19 +210,14 @@ class Outages:
         place = self.node_names.index(name)
         chosen = self.where(self.node == place)
         row = slice(place, place + 1)
-        undated = tuple(failures for failures in self.undated if failures.node == name)
-        n_others = self.n_outages - chosen.n_outages + self.n_undated - sum(n for *_, n in undated)
+        n_others = self.n_outages - chosen.n_outages
         return replace(
             chosen,
             node=np.zeros_like(chosen.node),
             n_nodes=1,
             node_names=(name,),
             lives=self.lives and (self.lives[0][row], self.lives[1][row], self.lives[2][row]),
-            undated=undated,
-            notes=(
-                *self.notes,
-                *([Note("no_failure", n_others, "outage(s) of other nodes")] if n_others else []),
-            ),
+            notes=(*self.notes, *notes_of({("no_failure", "outage(s) of other nodes"): n_others})),
         )
 
     def choosing(self, text: str, but: str | None = None) -> Outages:
@@ -251,9 +229,6 @@ class Outages:
             dtype=bool,
         )
         chosen = matching[self.cause_code] & self.chosen
-        if self.undated:
-            n = self.n_undated
-            raise ParameterError(f"{n} failures are counted without instants: not by cause")
         codes = np.unique(self.cause_code).tolist()
         causes = ", ".join(sorted({self.cause_names[code] for code in codes} - {""})[:12]) or "none"
         if but is not None and not any(out[code] for code in codes):
@@ -315,7 +290,6 @@ def outages_of(
     node_names: tuple[str, ...] = (),
     notes: tuple[Note, ...] = (),
     n_read: int | None = None,
-    undated: tuple[Undated, ...] = (),
     window_given: tuple[bool, bool] = (False, False),
     unended_h: float | None = None,
     seen_open: Bools | None = None,
@@ -349,7 +323,6 @@ def outages_of(
         node_names=node_names,
         notes=(*notes, *ends),
         n_read=len(node) if n_read is None else n_read,
-        undated=undated,
         window_given=window_given,
     )
     inside = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
@@ -358,12 +331,8 @@ def outages_of(
     del rows_of_log, node, start_h, end_h, until_h, guessed, cause, code, inside  # they are long
     outages = rows.merged()
     down_already = "outage(s) of nodes that were down already, merged into the outage under way"
-    counted = Counted(
-        {
-            ("dropped", "outage(s) outside the observation left out"): n_outside,
-            ("merged", down_already): rows.n_outages - outages.n_outages,
-        }
-    )
+    counted = {("dropped", "outage(s) outside the observation left out"): n_outside,
+               ("merged", down_already): rows.n_outages - outages.n_outages}  # fmt: skip
     return replace(outages, notes=(*outages.notes, *notes_of(counted)))
 
 
@@ -412,9 +381,9 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     note = Note("assumed", n_moved, words)
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
     together = moved.in_order().merged()
-    n_merged = moved.n_outages - together.n_outages
-    same = Note("merged", n_merged, "of these on a node that failed already: one failure of it")
-    return replace(together, notes=(*moved.notes, *([same] if n_merged else [])))
+    same = "of these on a node that failed already: one failure of it"
+    merged = notes_of({("merged", same): moved.n_outages - together.n_outages})
+    return replace(together, notes=(*moved.notes, *merged))
 
 
 def spread(outages: Outages, over_h: float) -> Outages:
@@ -493,12 +462,13 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
     end_h = np.where(outages.ended, outages.end_h, np.minimum(outages.end_h, leaves_h[node]))
     inside = replace(outages, node=node, end_h=np.maximum(end_h, outages.start_h)).where(present)
     shift = np.cumsum(observed) - 1
-    n_absent = int((~observed).sum())
-    absent = f"{n_absent} node(s) left out that were not there within the observation"
-    while_absent = "outage(s) left out that began while their node was not there"
-    notes = notes_of(Counted({("dropped", while_absent): int((~present).sum())}))
     n_late = int((enters_h[observed] > 0).sum())
     n_early = int((leaves_h < outages.window_h)[observed].sum())
+    joined = f"node(s) joined after the observation began, {n_early} left before its end"
+    while_absent = "outage(s) left out that began while their node was not there"
+    absent = "node(s) left out that were not there within the observation"
+    counted = {("dropped", while_absent): int((~present).sum()),
+               ("assumed", absent): int((~observed).sum())}  # fmt: skip
     return replace(
         inside,
         node=shift[inside.node],
@@ -506,14 +476,5 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
         window_h=float(leaves_h[observed].max()),  # nothing is watched once all have left
         node_names=tuple(np.array(names, dtype=object)[observed].tolist()),
         lives=(born_h[observed], enters_h[observed], leaves_h[observed]),
-        notes=(
-            *outages.notes,
-            Note(
-                "assumed",
-                n_late,
-                f"node(s) joined after the observation began, {n_early} left before its end",
-            ),
-            *notes,
-            *([Note("dropped", None, absent)] if n_absent else []),
-        ),
+        notes=(*outages.notes, Note("assumed", n_late, joined), *notes_of(counted)),
     ).in_order()

@@ -43,11 +43,6 @@ class Replay:
     def __post_init__(self) -> None:
         if not self._strikes(self.outages).any() or self.outages.window_h <= 0:
             raise ParameterError("the trace has no failure within a window of some length")
-        if self.outages.n_undated:
-            raise ParameterError(
-                f"{self.outages.n_undated} failures of the trace are counted without their "
-                "instants: they can't be replayed"
-            )
 
     @property
     def clock(self) -> Clock:

@@ -19,12 +19,8 @@ from cprsim.records import Z_95, Estimate, Floats, Ints
 STEP = 1e-4  # of derivatives in search numbers, during the search and of what follows from them
 FINE = 2.0**-7  # step of derivatives at the maximum, over the distance on which the mean bends
 FURTHEST = 8.0  # of these distances: where it hardly bends, the steps grow no further
-STENCIL = (
-    (-2, 1 / 12),
-    (-1, -8 / 12),
-    (1, 8 / 12),
-    (2, -1 / 12),
-)  # steps, weights: first derivative
+# steps and weights of the first derivative
+STENCIL = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
 BENDS = ((1, 16 / 12), (2, -1 / 12))  # steps to either side and weights: second derivative
 ROUNDED = 1e-9  # last move over that distance, at which the score is zero to rounding
 ARRIVED = 1e-6  # and that of noisy likelihoods

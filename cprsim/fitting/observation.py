@@ -125,11 +125,7 @@ def job_rate_per_h(outages: Outages, n_job: int) -> float:
     """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
     groups = togetherness(outages)
     watched_h = node_hours(outages) / outages.n_nodes
-    return (
-        (len(groups.sizes) + outages.n_undated)
-        * groups.share_of_job(n_job, outages.n_nodes)
-        / watched_h
-    )
+    return len(groups.sizes) * groups.share_of_job(n_job, outages.n_nodes) / watched_h
 
 
 def begins_instant(at_h: Floats) -> Bools:

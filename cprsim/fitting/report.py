@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,6 +34,7 @@ from cprsim.records import ROUNDED_Z_95, Estimate, Ints
 
 MUCH = 0.1  # of the rows or failures: without them the answer is another
 MOST_REASONS = 4
+KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
 FEW = 20  # gaps or failures
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 N_WORST = 3  # nodes that are named
@@ -71,7 +71,7 @@ class Fitted:
 
     @property
     def n_failures(self) -> int:
-        return len(self.outages.failed_at_h) + self.outages.n_undated
+        return len(self.outages.failed_at_h)
 
     @property
     def job_share(self) -> float:
@@ -99,10 +99,8 @@ class Fitted:
         """The nodes that fail most, with their failures; nothing where the log names no two."""
         names = self.outages.node_names
         node, first, n = np.unique(self._node, return_index=True, return_counts=True)
-        order = np.lexsort((first, -n))
-        n_each = Counter({names[node[k]]: int(n[k]) for k in order if node[k] < len(names)})
-        n_each.update({failures.node: failures.n for failures in self.outages.undated})
-        return dict(n_each.most_common(N_WORST)) if len(names) > 1 else {}
+        worst = np.lexsort((first, -n))[:N_WORST]
+        return {names[node[k]]: int(n[k]) for k in worst} if len(names) > 1 else {}
 
     @property
     def differ(self) -> bool:
@@ -129,8 +127,7 @@ class Fitted:
     @property
     def mtbf_h(self) -> Estimate:
         """Of the events that strike the job while its nodes are there, allowing for bunching."""
-        rate = job_rate_per_h(self.outages, self.n_job_nodes)
-        n_events = len(self.groups.sizes) + self.outages.n_undated
+        rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.groups.sizes)
         mtbf_h = 1 / rate if rate > 0 else inf
         error = sqrt((self.wider if isfinite(self.wider) else 1.0) / n_events)
         low_h, high_h = (mtbf_h * exp(sign * ROUNDED_Z_95 * error) for sign in (-1, 1))
@@ -163,15 +160,9 @@ class Fitted:
     def balance(self) -> str:
         """Rows read, and what they became, by reason."""
         n_read, *became = self.outages.balance.values()
-        kinds = {
-            "outages": "",
-            "merged": "merged",
-            "no failures": "no_failure",
-            "left out": "dropped",
-        }
         parts = [
             f"{n:,} {name}" + (f" ({why})" if (why := _reasons(self.outages, kind)) else "")
-            for n, (name, kind) in zip(became, kinds.items(), strict=True)
+            for n, (name, kind) in zip(became, KINDS.items(), strict=True)
             if n
         ]
         return f"{n_read:,} rows read = {' + '.join(parts)}."
@@ -279,7 +270,7 @@ def fit_failures(
             "nodes than were watched; --nodes says how many were)"
         )
     groups = togetherness(outages)
-    if len(groups.sizes) + outages.n_undated < 2:
+    if len(groups.sizes) < 2:
         raise ParameterError(
             f"{nothing}: its {int(outages.in_window.sum())} failure(s) all begin at the same "
             f"instant; two instants at least are needed"
@@ -290,8 +281,7 @@ def fit_failures(
     subjects = {
         name: _subject(name, lifetimes, n_bootstrap, outages) for name, lifetimes in times.items()
     }
-    unfitted = subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None
-    if unfitted and not _why_not_fitted("gaps", outages):
+    if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
         raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
     correlated, why_not = None, ""
     try:
@@ -311,30 +301,23 @@ def _reasons(outages: Outages, kind: str) -> str:
     """Notes that count rows, the largest first."""
     notes = [note for note in outages.notes if note.kind == kind and note.n]
     notes.sort(key=lambda note: -(note.n or 0))
-    more = len(notes) - MOST_REASONS
-    return "; ".join(map(str, notes[:MOST_REASONS])) + (
-        f"; {more} more reasons" if more > 0 else ""
-    )
+    more = [f"{len(notes) - MOST_REASONS} more reasons"] if len(notes) > MOST_REASONS else []
+    return "; ".join([*map(str, notes[:MOST_REASONS]), *more])
 
 
 def _why_not_fitted(name: str, outages: Outages) -> str:
     """Why times are not fitted, as the log does not know much of them; empty: they are."""
     failures = outages.in_window & outages.chosen
-    without_end = failures & outages.guessed
-    may_last = without_end & (outages.end_h >= outages.window_h)
-    unknown = {
-        "gaps": (outages.n_undated, "are counted without their instants"),
-        "uptimes": (
-            outages.n_undated + int((failures & ~outages.placed).sum()),
-            "are of a node or an instant that is not known",
-        ),
-        "repairs": (  # where other rows without an end are closed by a failure, ends are missing
-            int(may_last.sum()) if 2 * may_last.sum() > without_end.sum() else 0,
-            "have no end and may last still: the repairs of the others are too short",
-        ),
-    }
-    n_unknown, how = unknown[name]
-    n = int(failures.sum()) + outages.n_undated
+    unknown, how = failures & ~outages.placed, "are of a node that is not known"
+    if name == "gaps":
+        return ""
+    if name == "repairs":
+        without_end = failures & outages.guessed
+        unknown = without_end & (outages.end_h >= outages.window_h)
+        how = "have no end and may last still: the repairs of the others are too short"
+        if 2 * unknown.sum() <= without_end.sum():  # ends are missing, not open
+            return ""
+    n, n_unknown = int(failures.sum()), int(unknown.sum())
     return f"{n_unknown} of {n} failures {how}" if n_unknown > MUCH * n else ""
 
 

@@ -152,13 +152,18 @@ CASES: list[Case] = [
     of(
         "ordinary columns beside an outage",
         spans(
-            "node,start,end,severity,reason,rack,closed",
-            "major minor",
-            "disk fan ecc",
-            "r1 r1 r1",
+            "node,start,end,reason,rack,closed",
+            "disk fan ecc nic psu",
+            "r1 r2 r3",
             "closed",
         ),
         says=("Each row: an outage of 'node' from 'start' to 'end'.",),
+    ),
+    refused(
+        "two words beside an outage",
+        spans("node,start,end,severity", "major minor"),
+        "'severity' (major 6, minor 6: --column state=severity, cause=severity",
+        "--ignore severity leaves out",
     ),
     of("two known words", changes("what", "PROBLEM", "RECOVERY")),
     refused(
@@ -182,14 +187,14 @@ CASES: list[Case] = [
     refused(
         "lengths that contradict the ends",
         spans("node,start,end,elapsed", "9h 8h"),
-        "--column duration=elapsed",
+        "duration=elapsed",
     ),
     of("lengths that do not", spans("node,start,end,downtime_h", "3")),
     refused("a number of failures", spans("node,start,end,occurrences", "1 4"), "occurrences"),
     refused(
         "dates of nodes",
         spans("node,start,end,bought", "2021-01-01 2022-01-01 2023-01-01"),
-        "--column installed=bought --nodes dates",
+        "installed=bought or exit=bought --nodes dates",
     ),
     refused(
         "a flag", spans("node,start,end,scheduled", "yes no no no"), "'scheduled' (no 9, yes 3"

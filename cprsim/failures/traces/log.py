@@ -17,7 +17,6 @@ from cprsim.failures.outages import (
     Counted,
     Note,
     Outages,
-    Undated,
     brought_together,
     coalesced,
     n_repeats,
@@ -62,7 +61,6 @@ class Log:
     dates: pd.DataFrame | None = None  # of nodes: node, installed, entry, exit [h], NaN: unknown
     notes: tuple[Note, ...] = ()
     n_read: int | None = None  # rows of the file, lists of nodes once for each; None: those of it
-    undated: tuple[Undated, ...] = ()  # [h of the file's clock]; not among the rows
     step_h: float = 0.0  # between looks at the nodes
     evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
     resolution_h: float = 0.0  # what begins are only known to, if that is a day or more
@@ -171,11 +169,6 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         in_time = (rows["start"] < to_h).to_numpy(dtype=bool)
         late = "outage(s) from the end of the period on left out"
         log.counted["dropped", late] += int((~in_time).sum())
-    undated = tuple(one for one in log.undated if from_h <= one.from_h and one.to_h <= to_h)
-    n_partly = sum(one.n for one in log.undated if one not in undated)
-    log.counted["dropped", "failure(s) without instants, maybe outside the period, left out"] += (
-        n_partly
-    )
     if log.records_alone:
         rows, in_time = rows[in_time], in_time[in_time]
     node, names = numbered(rows.pop("node"), log.nodes)
@@ -209,8 +202,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         window_h=to_h - from_h,
         origin=_origin(from_h, log, spec),
         node_names=names,
-        n_read=n_read + sum(failures.n for failures in log.undated),
-        undated=undated,
+        n_read=n_read,
         window_given=(False, False) if log.records_alone else is_given,
         unended_h=none_lasts_h if repair_h is None else repair_h,
         notes=(

@@ -14,14 +14,12 @@ from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW
-from cprsim.failures.traces.slurm import MOST_NODES, expanded
+from cprsim.failures.traces.slurm import expanded
+from cprsim.failures.traces.spec import NOTHING
 
-NO_NODE = {
-    "unknown", "null", "none", "nan", "nat", "n/a", "na", "-", "--", "?", "(null)", "<unknown>",
-    "none assigned", "<none>", "undefined", "unspecified", "tbd", "<na>", "<null>", "[]", "{}",
-}  # fmt: skip
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
-SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]\D"  # what a list of nodes has
+SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]"  # what a list of nodes has
+UNUSUAL = r"\s|^\d+[-–]\d+$"  # in a name
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_H = 5 / 60  # two sources report one outage within this
@@ -35,32 +33,34 @@ def one_node_each(
     table: pd.DataFrame, column: str, path: PathLike[str], counted: Counted
 ) -> pd.DataFrame:
     """The rows whose cell in `column` names a node, those that name several once for each."""
-    cells = table[column].astype(object).str.strip()
-    none = cells.str.lower().isin(NO_NODE).to_numpy(dtype=bool)
+    names = pd.Series(table[column].dropna().unique(), dtype=object)  # few, where rows are many
+    plain = names.str.strip()
+    none = table[column].isin(names[plain.str.lower().isin(NOTHING - {""})])
     counted["dropped", LEFT_OUT] += int(none.sum())
-    table, cells = table[~none], cells[~none]
-    has_sign = cells.str.contains(SEVERAL).fillna(False).astype(bool)
+    has_sign, table = plain.str.contains(SEVERAL), table[~none]
     if not has_sign.any():
         return table
-    singles, lists = set(cells[~has_sign]), {}
-    for row, cell in cells[has_sign].drop_duplicates().items():
+    known, lists = set(plain[~has_sign].map(_bare)), dict[str, list[str]]()
+    for name, text in zip(names[has_sign], plain[has_sign], strict=True):
         try:
-            lists[cell] = nodes_in(cell, singles)
+            if (nodes := nodes_in(text, known)) != [text]:
+                lists[name] = nodes
         except ParameterError as error:
-            raise trace_error(path, int(str(row)) + FIRST_ROW, str(error), column) from None
-    several = cells.isin([cell for cell, nodes in lists.items() if nodes != [cell]])
-    if not several.any():
+            first = int(table.index[table[column] == name][0]) + FIRST_ROW
+            raise trace_error(path, first, str(error), column) from None
+    if not lists:
         return table
+    cells = table[column].astype(object)
+    several = cells.isin(list(lists))
     counted["assumed", "row(s) that name several nodes, an outage of each"] += int(several.sum())
-    return table.assign(
-        **{column: cells.where(~several, cells.map(lists))}  # a list where there are several
-    ).explode(column)
+    return table.assign(**{column: cells.where(~several, cells.map(lists))}).explode(column)
 
 
 def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
     """The nodes that a cell names: ``n[1-3,7]``, ``a;b``, ``n1 n2``, ``['a', 'b']``, ``n{1..3}``.
 
-    Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2, or `known`.
+    Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. Raises
+    ParameterError for others with blanks that hold a `known` node.
     """
     if not text.replace("\n", ",").isprintable():  # a name, whatever it is; no list
         return [text]
@@ -69,34 +69,23 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")
     plain = plain.replace("{", "[").replace("}", "]")
     plain = BRACKETS.sub(lambda found: re.sub(r"\.\.|:", "-", found[0].replace(" ", "")), plain)
-    parts = re.split(r"\s*(?:[,;|&\n]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain)
     names: list[str] = []
-    for part in parts:
-        span = SPAN.fullmatch(part)
+    for part in re.split(r"\s*(?:[,;|&\n]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain):
+        pieces = re.split(r"\s*[\s+/:]\s*", part)
+        alike = {re.sub(r"\d+", "#", piece) for piece in pieces}
         if "[" in part or "]" in part:
-            for one in re.split(r"[\s+]+", part):
-                names += expanded(one)
-        elif span and 0 < int(span[3]) - int(span[2]) < MOST_NODES:
+            names += [name for piece in re.split(r"[\s+]+", part) for name in expanded(piece)]
+        elif span := SPAN.fullmatch(part):
             names += expanded(f"{span[1]}[{span[2]}-{span[3]}]")
-        elif pieces := _apart(part, known):
+        elif len(alike) == 1 and re.search(r"[^\W\d_].*#|#.*[^\W\d_]", alike.pop()):
             names += pieces
-        elif re.search(r"\s", part):  # "Rack 5, left" is a name
-            return [text.strip()]
+        elif re.search(UNUSUAL, part):
+            if any(_bare(piece) in known for piece in re.split(r"[\s+/–-]+", part)):
+                raise ParameterError(f"'{one_line(text)}' is no node, nor a list such as n1,n2")
+            return [text.strip()]  # "Rack 5, left"
         else:
             names.append(part)
     return names if len(names) > 1 or "[" in text else [text.strip()]
-
-
-def _apart(text: str, known: Collection[str]) -> list[str]:
-    """The names between blanks, +, / or :, if they are names; else none."""
-    for sign in (r"\s+", r"\s*\+\s*", r"\s*/\s*", ":"):
-        parts = re.split(sign, text)
-        alike = {re.sub(r"\d+", "#", part) for part in parts}
-        pattern = alike.pop() if len(alike) == 1 else ""
-        are_alike = "#" in pattern and re.search("[^\\W\\d_]", pattern)
-        if len(parts) > 1 and (are_alike or all(part in known for part in parts)):
-            return parts
-    return []
 
 
 # ------------------------------------------------------------------------------- several spellings
@@ -105,36 +94,32 @@ def _apart(text: str, known: Collection[str]) -> list[str]:
 def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict[str, str]:
     """The name to use, by each of the other spellings of a node: GPU3, gpu3.site:9100, 3.0.
 
-    `rows` are outages: node, start, end [h]. Spellings that are down at one time, but neither
-    begin nor end it together, are different nodes.
+    `rows` are outages, or states from an instant on: node, start, end [h], perhaps state. Spellings
+    that are down at one time, but neither begin nor end it together, are different nodes. Raises
+    ParameterError for spellings that are in different states at one instant.
     """
     n_rows = {str(name): int(n) for name, n in rows["node"].value_counts().items()}
     groups = defaultdict[str, list[str]](list)
-    for name in {*n_rows, *more}:
+    for name in sorted({*n_rows, *more}, key=lambda one: (-n_rows.get(one, 0), len(one), one)):
         groups[_bare(name)].append(name)
     hosts = Counter(key.partition(".")[0] for key in groups)
     for key in list(groups):  # n1.site is n1, where that is there, and no other n1.*
         host, dot, _ = key.partition(".")
         if dot and host in groups and hosts[host] == 2 and re.search("[a-z]", host):
             groups[host] += groups.pop(key)
-    several = [forms for forms in groups.values() if len(forms) > 1]
-    if not several:
-        return {}
-    rows = rows[rows["node"].isin([form for forms in several for form in forms])]
-    by_name = dict(list(rows.groupby(rows["node"].astype(object))))
-    same, one, apart = dict[str, str](), list[str](), list[str]()
-    for forms in several:
-        forms.sort(key=lambda name: (-n_rows.get(name, 0), len(name), name))
-        of_each = [by_name[name] for name in forms if name in by_name]
-        if len(of_each) > 1 and _are_different(pd.concat(of_each)):
-            apart.append(" = ".join(forms))
-        else:
-            one.append(" = ".join(forms))
-            same |= dict.fromkeys(forms[1:], forms[0])
-    for words, texts in (("as one", one), ("as different nodes, as outages overlap", apart)):
-        shown = ", ".join(map(one_line, texts[:MOST_SHOWN]))
-        counted["assumed", f"node(s) of several spellings taken {words}: {shown}"] += len(texts)
-    return same
+    several = {forms[0]: forms for forms in groups.values() if len(forms) > 1}
+    first = {form: name for name, forms in several.items() for form in forms}
+    rows = rows[rows["node"].isin(list(first))]
+    name_of_row = rows["node"].astype(object).map(first).to_numpy()
+    apart = [str(name) for name, of in rows.groupby(name_of_row) if _are_different(of)]
+    for words, names in (
+        ("as one", several.keys() - set(apart)), ("as different nodes, as outages overlap", apart)
+    ):  # fmt: skip
+        shown = ", ".join(
+            one_line(" = ".join(several[name])) for name in sorted(names)[:MOST_SHOWN]
+        )
+        counted["assumed", f"node(s) of several spellings taken {words}: {shown}"] += len(names)
+    return {form: name for form, name in first.items() if form != name and name not in apart}
 
 
 def _bare(name: str) -> str:
@@ -145,6 +130,12 @@ def _bare(name: str) -> str:
 
 def _are_different(rows: pd.DataFrame) -> bool:
     """Whether some outages of two spellings overlap without being the same one."""
+    if "state" in rows:
+        if (rows.groupby("start")["state"].nunique() > 1).any():
+            names = ", ".join(map(one_line, rows["node"].astype(object).unique()))
+            message = "are in different states at one instant: give them names that differ in more"
+            raise ParameterError(f"{names} {message} than capitals, domain or port")
+        return False
     rows = rows.sort_values("start", kind="stable")
     start_h, end_h = rows["start"].to_numpy(), rows["end"].fillna(rows["start"]).to_numpy()
     name = rows["node"].to_numpy()

@@ -8,7 +8,6 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
-from itertools import pairwise
 from os import PathLike
 from shlex import quote
 from typing import IO, Any
@@ -21,7 +20,6 @@ from cprsim.failures.traces.files import HEAD_BYTES, numbered_lines, opened, tra
 from cprsim.records import Bools
 
 FIRST_ROW = 2  # line of a CSV's first row, below the header
-MOST_ABOVE = 20  # lines above a header
 ROWS_AT_ONCE = 100_000
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -60,18 +58,12 @@ def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd
 
 
 def _header(path: PathLike[str]) -> tuple[int, str]:
-    """How many lines stand above the header, which are comments or a title, and the header."""
+    """How many lines stand above the header, the first that is no comment, and the header."""
     with opened(path) as file:
         lines = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()
-    filled = [(number, line) for number, line in enumerate(lines) if line.strip()][:MOST_ABOVE]
-    for (number, line), (_, below) in pairwise(filled):
-        separator = separator_of(below)
-        n, n_below = line.count(separator), below.count(separator)
-        cells = below.split(separator)
-        is_name = line.startswith("#") and n == n_below and any(map(LIKE_A_TIME.match, cells))
-        if is_name or not (line.startswith("#") or (n == 0 and n_below)):
-            return (number if (number, line) != filled[0] else 0), line
-    return 0, filled[0][1] if filled else ""
+    header = next((k for k, line in enumerate(lines) if line.strip(" #,;") and line[0] != "#"), 0)
+    has_comment = any(line.startswith("#") for line in lines[:header])
+    return header if has_comment else 0, lines[header] if lines else ""
 
 
 def _require_whole(path: PathLike[str], separator: str, n_columns: int) -> None:

@@ -16,6 +16,11 @@ from cprsim.files.units import TIME
 DATES = "dates"  # of `LogSpec.nodes`: the log has the dates of its nodes
 COLUMNS = ("node", "start", "end", "cause")
 NODE_COLUMNS = ("installed", "entry", "exit")
+NOTHING = {  # words for what is not known, or not there
+    "", "-", "--", "?", "null", "none", "nan", "nat", "n/a", "na", "unknown", "tbd", "(null)",
+    "<none>", "<null>", "<na>", "<unknown>", "none assigned", "undefined", "unspecified", "[]",
+    "{}",
+}  # fmt: skip
 UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 OTHERS = ("duration", "state")  # columns that stand for the end
 

@@ -19,29 +19,22 @@ from cprsim.failures.traces.columns import (
     meanings,
     not_read,
     plain,
+    require_no_jobs,
     states,
     unit_of,
 )
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.job_tables import (
-    HOW,
-    NUMBER,
-    at_their_ends,
-    lost_jobs,
-    states_of_jobs,
-)
 from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, joined, paired
 from cprsim.failures.traces.names import LEFT_OUT, one_node_each, spellings
 from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
-from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, LogSpec
+from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, NOTHING, LogSpec
 from cprsim.failures.traces.times import Times, read_lengths, read_times, resolution_h
-from cprsim.records import Floats, Ints
+from cprsim.records import Floats
 
 OPTIONAL = {"end", "cause"}
-NO_END = {
-    "-", "--", "null", "none", "nan", "nat", "n/a", "unknown", "ongoing", "open", "tbd", "?",
-    "still down", "not yet", "present", "active", "pending", "offen",
+NO_END = NOTHING - {""} | {
+    "ongoing", "open", "still down", "not yet", "present", "active", "pending", "offen",
 }  # fmt: skip
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 MOST_SHOWN = 6
@@ -64,31 +57,24 @@ def read_table(
     node = names.get("node", "node")
     times: Times | None = None
     found: dict[str, str] | None = None
-    has_end, said, unread, jobs = False, dict[str, int](), list[str](), None
-    known_to_h, n_read, nodes = 0.0, 0, set[str]()
+    has_end, said, unread = False, dict[str, int](), list[str]()
+    known_to_h, n_read = 0.0, 0
     for piece in pieces(path):
         table = _with_node(_without_ignored(piece, spec, path, counted), node, spec)
         if found is None:
-            found, jobs = ends_of(table, names, spec), states_of_jobs(table)
-            found = {ours: one for ours, one in found.items() if one != jobs}
+            require_no_jobs(table, path)
+            found = ends_of(table, names, spec)
             has_end = names.get("end", "end") in table and "duration" not in found
         columns = {**names, **found}
-        if columns.get("state") == jobs:
-            columns.pop("state", None)
         state = columns.pop("state", None)  # which may be the column of causes too
         if spec.has_dates:
             dates.append(node_columns(table, spec, path))
-        duration = ("duration",) if "duration" in columns else ()
-        named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)  # are all there
-        if jobs is not None:
-            table = table.assign(**{NUMBER: np.arange(len(table))})
+        ours = (*COLUMNS, *(("duration",) if "duration" in columns else ()))
+        named_columns(table, columns, path, ours, OPTIONAL)  # are all there
         n_read += len(piece) - len(table) - counted["dropped", LEFT_OUT]
         table = one_node_each(table, node, path, counted)
         n_read += len(table) + counted["dropped", LEFT_OUT]
-        if jobs is not None:
-            nodes.update(table[node].dropna())
-            table = lost_jobs(table, jobs, counted)
-        rows = named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)
+        rows = named_columns(table, columns, path, ours, OPTIONAL)
         if rows.empty:
             continue
         start = _times(rows["start"], spec, path, times, counted)
@@ -108,38 +94,30 @@ def read_table(
         no_row_where(np.isnan(start.hours), rows, path, "start", "the outage has no start")
         if state is not None:
             of_state = named_columns(table, {}, path, (state,), ())[state]
-            frame = frame.assign(state=states(of_state, spec, path))
             said |= meanings(of_state, spec)
+            frame = frame.assign(state=states(of_state, said, path))
             counted["dropped", NO_STATE] += int(of_state.isna().sum())
-        ours = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
-        used = {
-            *(spec.names.get(one, one) for one in ours),
-            *found.values(),
-            jobs or "node",
-            NUMBER,
-        }
+        used = {spec.names.get(one, one) for one in COLUMNS} | set(found.values())
+        if spec.has_dates:
+            used |= {spec.names.get(one, one) for one in NODE_COLUMNS}
         lengths = ""
         if has_end:
             frame["end"], lengths = _with_lengths(frame, table, spec, path)
         unread = [one for one in not_read(table, frame, used, spec, path) if one not in lengths]
-        read.append(
-            frame if jobs is None else at_their_ends(frame, table[NUMBER].to_numpy(), path, counted)
-        )
+        read.append(frame)
     if times is None or found is None:
-        why = "row with a node" if jobs is None else "job in the state NODE_FAIL"
-        raise trace_error(path, None, f"holds no {why}")
+        raise trace_error(path, None, "holds no row with a node")
     if said and (wrong := {*map(plain, spec.down_words)} - {*map(plain, said)}):
         message = f"no row has {', '.join(sorted(wrong))!r}; there are: {', '.join(said)}"
         raise trace_error(path, None, message, "down")
-    all_rows, points = _joined(read), jobs is not None or (not has_end and not found)
-    looks = dict[str, Any]()
-    if nodes > set(all_rows["node"].cat.categories):
-        looks = {"nodes": frozenset(nodes), "evidence": {"n_nodes": "the nodes of all jobs"}}
+    all_rows, looks = _joined(read), dict[str, Any]()
     if "state" in all_rows:
-        looks = _looks(all_rows, known_to_h)
+        if same := spellings(all_rows[all_rows["state"] != NEITHER], (), counted):
+            node_names = all_rows["node"].astype(object).replace(same)
+            all_rows = all_rows.assign(node=pd.Categorical(node_names))
+        looks = _watch(all_rows, known_to_h)
         all_rows = _of_states(all_rows, found["state"], path, counted)
-    how = HOW.format(jobs) if jobs else how_read(spec.names, found, has_end, said)
-    notes = [Note("read_as", None, how)]
+    notes = [Note("read_as", None, how_read(spec.names, found, has_end, said))]
     if unread:
         more = f" and {len(unread) - MOST_SHOWN} more" if len(unread) > MOST_SHOWN else ""
         listed = ", ".join(unread[:MOST_SHOWN])
@@ -151,8 +129,8 @@ def read_table(
     if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
         looks["dates"] = dates_of(rows, path, times, spec, "{value} has other dates in another row")
     return Log(
-        all_rows, counted, points, times, notes=tuple(notes), n_read=n_read,
-        resolution_h=known_to_h, **looks,
+        all_rows, counted, points=not has_end and not found, times=times, notes=tuple(notes),
+        n_read=n_read, resolution_h=known_to_h, **looks,
     )  # fmt: skip
 
 
@@ -210,25 +188,31 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return joined_rows.assign(**texts)
 
 
-def _looks(rows: pd.DataFrame, known_to_h: float) -> dict[str, Any]:
-    """Who was watched, and when, by a log that says again and again that nodes are up."""
-    rows = rows[["node", "start", "state"]].sort_values(["node", "start"], kind="stable")
-    before = rows.shift()
-    again = (rows["node"].astype(object) == before["node"].astype(object)).to_numpy()
-    still_up = again & (rows["state"] == END).to_numpy() & (before["state"] == END).to_numpy()
-    changes = again & (rows["state"] != before["state"]).to_numpy()
-    if still_up.sum() <= changes.sum():
-        return {}
-    stays = rows.groupby("node", observed=True)["start"].agg(entry="min", exit="max").reset_index()
-    stays = stays.assign(node=stays["node"].astype(object), installed=np.nan)
-    step_h = float((rows["start"] - before["start"])[again].median())
-    stays["exit"] += known_to_h  # a day is looked at until its end
-    return {
-        "nodes": frozenset(stays["node"]), "dates": stays, "step_h": step_h,
-        "watched": (float(stays["entry"].min()), float(stays["exit"].max())),
-        "evidence": {"n_nodes": "the nodes that it has rows of", "begins": "its first row",
-                     "ends": "its last row"},
-    }  # fmt: skip
+def _watch(rows: pd.DataFrame, known_to_h: float) -> dict[str, Any]:
+    """Who was watched, and when, by rows that say when nodes were up.
+
+    Rows that are spans cover the observation; a node that is looked at again and again is watched
+    from the first look to the last. Rows that are changes name nodes alone.
+    """
+    rows = rows[rows["state"] != NEITHER].sort_values(["node", "start"], kind="stable")
+    node, is_up, before = rows["node"].astype(object), rows["state"] == END, rows.shift()
+    again = node == before["node"].astype(object)
+    n_changes = (again & (rows["state"] != before["state"])).sum()
+    is_looks = (again & is_up & (before["state"] == END)).sum() > n_changes
+    are_spans = bool(rows["end"][is_up].notna().any())
+    watch = dict[str, Any](nodes=frozenset(node), evidence={})
+    if is_looks or are_spans or len(watch["nodes"]) > node[~is_up].nunique():
+        watch["evidence"] = {"n_nodes": "the nodes that it has rows of"}
+    if is_looks or are_spans:
+        last_h = rows["end"].fillna(rows["start"] + known_to_h)  # a day is one until its end
+        watch["watched"] = float(rows["start"].min()), float(last_h.max())
+        watch["evidence"] |= {"begins": "its first row", "ends": "its last row"}
+    if is_looks and not are_spans:
+        looks = pd.DataFrame({"node": node, "entry": rows["start"], "exit": last_h})
+        dates = looks.groupby("node").agg({"entry": "min", "exit": "max"}).reset_index()
+        watch["dates"] = dates.assign(installed=np.nan)
+        watch["step_h"] = float((rows["start"] - before["start"])[again].median())
+    return watch
 
 
 def _of_states(
@@ -245,14 +229,8 @@ def _of_states(
         how = f"--ignore {quote(column)} takes each row as a failure"
         raise trace_error(path, None, f"{message}; {how}", column)
 
-    def changes() -> tuple[Ints, Floats]:
-        node = np.asarray(rows["node"].cat.codes, np.int64)
-        return paired(node, rows["start"].to_numpy(), state)
-
-    begin, until_h = changes()
-    if same := spellings(rows.iloc[begin].assign(end=until_h), (), counted):
-        rows = rows.assign(node=pd.Categorical(rows["node"].astype(object).replace(same)))
-        begin, until_h = changes()
+    node = np.asarray(rows["node"].cat.codes, np.int64)
+    begin, until_h = paired(node, rows["start"].to_numpy(), state)
     n_other = int((state == NEITHER).sum())
     n_empty = counted["dropped", NO_STATE]
     counted["no_failure", "row(s) of planned work"] += n_other - n_empty

@@ -18,14 +18,9 @@ from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.records import Bools, Floats
 
 HOURS = {
-    "ns": 1 / 3.6e12,
-    "us": 1 / 3.6e9,
-    "ms": 1 / 3.6e6,
-    "s": 1 / 3600,
-    "min": 1 / 60,
-    "h": 1.0,
+    "ns": 1 / 3.6e12, "us": 1 / 3.6e9, "ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0,
     "d": 24.0,
-}
+}  # fmt: skip
 EPOCH = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # units since 1970, per second
 EARLIEST_S, LATEST_S = 788_918_400.0, 2_208_988_800.0  # 1995 and 2040: between are the logs
 DAY_H, MONTH_H = 24.0, 672.0  # the shortest ones
@@ -76,7 +71,8 @@ def read_times(
         return _stamps(text, empty, path, None, form, tz)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     no_row_where(_rounded(text), text, path, str(column.name), ROUNDED)
-    require_decimals(text, path, numbers)
+    if (np.diff(numbers[numeric]) < 0).any():
+        require_decimals(text, path)
     looks_like = epoch_unit(numbers[numeric & (numbers > 0)])
     if like is None:
         if time_unit is not None and (numbers == 0).any() and looks_like != time_unit:
@@ -118,25 +114,15 @@ def _rounded(text: pd.Series[str]) -> Bools:
     return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:9|1\d)").to_numpy(dtype=bool)
 
 
-def require_decimals(
-    text: pd.Series[str], path: PathLike[str], in_order: Floats | None = None
-) -> None:
-    """Raise TraceError where the points of a column may stand between thousands: 950, 1.050.
-
-    Unless its numbers are more `in_order` with decimal points.
-    """
+def require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
+    """Raise TraceError where the points of a column may stand between thousands: 950, 1.050."""
     grouped = text.str.fullmatch(GROUPED).to_numpy(dtype=bool)
     is_whole = text.str.fullmatch(PLAIN).to_numpy(dtype=bool) | (text == "").to_numpy(dtype=bool)
-    if not grouped.any() or not (grouped | is_whole).all():
-        return
-    if not is_whole.any() and not (text.str.count(r"\.") > 1).any():
-        return
-    if in_order is not None:
-        whole = _numbers(text.str.replace(".", ""))
-        if (np.diff(in_order) < 0).sum() < (np.diff(whole) < 0).sum():
-            return
-    complaint = "{value}: a decimal point, or one between thousands? Write numbers without these"
-    no_row_where(grouped, text, path, str(text.name), complaint)
+    if (grouped | is_whole).all() and (is_whole.any() or (text.str.count(r"\.") > 1).any()):
+        complaint = (
+            "{value}: a decimal point, or one between thousands? Write numbers without these"
+        )
+        no_row_where(grouped, text, path, str(text.name), complaint)
 
 
 def epoch_unit(numbers: Floats) -> str | None:
@@ -218,14 +204,9 @@ def _stamps(
 def _wrong_form(form: str) -> str:
     """Why a form of dates loses what they say; empty if it does not."""
     of = set(re.findall(r"%-?(.)", form))
-    whole = {"c", "s", "x", "X"} & of
     if "H" in of and "p" in of:
         return "%H ignores AM and PM: write %I for hours with %p"
-    if "I" in of and "p" not in of:
-        return "%I needs %p for AM and PM: write %H for the hours of a whole day"
-    if "M" in of and not {"H", "I"} & of:
-        return "%M is the minute: write %m for the month"
-    if not whole and not {"Y", "y", "G"} & of:
+    if not {"Y", "y", "G", "c", "s", "x", "X"} & of:
         return "names no year (%Y), without which instants are of 1900"
     return ""
 

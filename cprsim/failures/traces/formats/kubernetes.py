@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
-from cprsim.failures.outages import Counted, Undated
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.formats.jsonl import flat, items, require_object
 from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, LogFormat, joined, numbered, paired
@@ -33,14 +33,16 @@ INSTANTS = (
 )
 MARKS = re.compile(r'\{.*("(?:involvedObject|regarding)"|"kind":\s*"(?:Event)?List")', re.DOTALL)
 COUNTS = ("count", "deprecatedCount", "series.count")
-SOURCES = ("source.component", "deprecatedSource.component", "reportingComponent")
 MOST_OFTEN = 1e9
 GOES_ON = r"(?i)fail|block|cancel|abort|uncordon|interrupt|preempt"  # what follows is no removal
 REMOVES = r"(?i)scale_?down|remov|delet"
 ANNOUNCES = rf"{REMOVES}|drain|cordon|notschedul|disrupt|terminat|shutdown"
 BEFORE_H, AFTER_H = 1.0, 1 / 6  # of the removal of what had not failed: it is not ready meanwhile
 PLANNED = "node(s) taken out on purpose (drained, scaled down or removed): no failures"
-UNDATED = "failure(s) by the number in events that Kubernetes merged; their instants are not known"
+MERGED = (
+    "event(s) left out that Kubernetes merged into others, as their instants are not known: nodes "
+    "fail more often than this log shows"
+)
 EXAMPLE = "an event of kubectl get events -o json"
 REBOOT_H = 1 / 60  # a reboot is reported when the node is ready again
 
@@ -79,12 +81,9 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     named = changes["cause"].map(STATES).fillna(NEITHER)
     state = np.asarray(named.mask(removes, BEGIN), dtype=np.int64)
     begins, end_h = paired(numbered(changes["node"])[0], changes["start"].to_numpy(), state)
-    idle = (state == BEGIN) & ~np.isin(np.arange(len(state)), begins)
-    again = idle & (changes["n"] > 1).to_numpy(bool)
     n_ends = int(np.isfinite(end_h).sum())
-    counted["merged", "event(s) of nodes that were not ready, or removed, already"] = int(
-        (idle & ~again).sum()
-    )
+    again = "event(s) of nodes that were not ready, or removed, already"
+    counted["merged", again] = int((state == BEGIN).sum()) - len(begins)
     counted["no_failure", "Ready event(s) of nodes that were ready already"] = (
         int((state == END).sum()) - n_ends
     )
@@ -97,28 +96,22 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     note = "outage(s) begin within a minute of the end of another of the same node: one failure"
     rows = joined(rows, REBOOT_H, note, counted)
     n_more = int(changes["n"].groupby(changes["key"]).first().sum()) - len(changes)
-    n_read, n_more = int((~is_change).sum()) + len(changes) + n_more, n_more + int(again.sum())
-    undated = _undated(changes[(state != END) & ~removed], rows, n_more)
-    n_undated = sum(failures.n for failures in undated)
-    counted["assumed", UNDATED] = n_undated
-    counted["merged", "repetition(s) of merged events that are no failures of their own"] = (
-        n_more - n_undated
-    )
-    return Log(rows, counted, points=False, times=times, n_read=n_read - n_undated, undated=undated)
+    counted["dropped", MERGED] = n_more
+    n_read = int((~is_change).sum()) + len(changes) + n_more
+    return Log(rows, counted, points=False, times=times, n_read=n_read)
 
 
 def _occurrences(events: pd.DataFrame, log: PathLike[str]) -> tuple[pd.DataFrame, Times]:
-    """The known instants of events: node, cause, start, and their event's key, source, number `n`.
+    """The known instants of events: node, cause, start, and their event's key and number `n`.
 
     A watch shows an event again whenever it occurs again: its versions are one event.
     """
-    node, line = _first(events, NAME), np.arange(len(events)).astype(str).astype(object)
+    node = _first(events, NAME)
     no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
-    events = events.assign(
-        node=node, key=_first(events.assign(line=line), ("metadata.uid", "metadata.name", "line"))
-        + "|" + node + "|" + events["cause"],
-        source=_first(events.assign(none=""), (*SOURCES, "none")), line=line, n=1.0,
-    )  # fmt: skip
+    of_first = events.assign(first=_first(events, sum(INSTANTS, ())).astype(str))
+    name = _first(of_first, ("metadata.uid", "metadata.name", "first"))
+    key = name + "|" + node + "|" + events["cause"]
+    events = events.assign(node=node, key=key, line=np.arange(len(events)), n=1.0)
     for name in COUNTS:
         cells = events.get(name, pd.Series(None, events.index, dtype=object))
         number = pd.to_numeric(cells, errors="coerce")
@@ -133,7 +126,7 @@ def _occurrences(events: pd.DataFrame, log: PathLike[str]) -> tuple[pd.DataFrame
     changes = changes.assign(start=times.hours).drop_duplicates(["key", "node", "cause", "start"])
     of_event = changes.groupby("key")
     n = np.fmax(of_event["n"].transform("max"), of_event["start"].transform("size"))
-    return changes.assign(n=n)[["node", "cause", "start", "key", "source", "n"]], times
+    return changes.assign(n=n)[["node", "cause", "start", "key", "n"]], times
 
 
 def _with_removals(down: pd.DataFrame, removals: pd.DataFrame) -> pd.DataFrame:
@@ -149,23 +142,6 @@ def _with_removals(down: pd.DataFrame, removals: pd.DataFrame) -> pd.DataFrame:
         planned.append(bool(((after_h >= -BEFORE_H) & (after_h <= AFTER_H)).any()))
         gone.append(bool((after_h >= 0).any()))
     return down.assign(planned=planned, open=~np.array(gone, dtype=bool))
-
-
-def _undated(failures: pd.DataFrame, rows: pd.DataFrame, most: int) -> tuple[Undated, ...]:
-    """Failures of merged events that are not among the rows.
-
-    Of several sources or reasons that tell of a node the one that tells most counts: at least.
-    """
-    found = list[Undated]()
-    for node, changes in failures[failures["n"] > 1].groupby("node", sort=False):
-        told = changes.drop_duplicates("key").groupby(["cause", "source"])["n"].sum()
-        n_dated = int(((rows["node"] == node) & (rows["n"] > 1) & ~rows["planned"]).sum())
-        n = min(int(told.max()) - n_dated, most)
-        if n > 0:
-            start_h = changes["start"]
-            found.append(Undated(str(node), float(start_h.min()), float(start_h.max()), n))
-            most -= n
-    return tuple(found)
 
 
 def _events(log: PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -26,12 +26,8 @@ READY = 'kube_node_status_condition{condition="Ready",status="true"}'
 MOST_UNSEEN = 0.1  # share of the time
 NO_NUMBER = "sample(s) that are no number left out"
 EVIDENCE = {
-    "n_nodes": "a series for each node",
-    "begins": "the first sample",
-    "ends": "the last sample",
-}
-
-
+    "n_nodes": "a series for each node", "begins": "the first sample", "ends": "the last sample"
+}  # fmt: skip
 GOOD = re.compile("(?:.*[_:])?up|kube_node_status_condition|probe_success")  # 1 is good
 ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
 
@@ -99,17 +95,9 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     stays = samples.groupby("node", sort=False)["start"].agg(entry="min", exit="max").reset_index()
     times = Times(np.zeros(0), zone=UTC)
     return Log(
-        rows,
-        counted,
-        points=False,
-        times=times,
-        watched=watched,
-        nodes=nodes,
-        evidence=EVIDENCE,
-        n_read=n_read,
-        dates=stays.assign(installed=np.nan),
-        step_h=step_h,
-    )
+        rows, counted, points=False, times=times, watched=watched, nodes=nodes, evidence=EVIDENCE,
+        n_read=n_read, dates=stays.assign(installed=np.nan), step_h=step_h,
+    )  # fmt: skip
 
 
 def _result(answer: Any, log: PathLike[str]) -> list[Any]:

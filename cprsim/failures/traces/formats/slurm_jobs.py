@@ -11,14 +11,12 @@ from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.slurm import (
-    NO_NODES,
     UNKNOWN_NODE,
-    any_of,
     bar_table,
     local_hours,
     node_lists,
 )
-from cprsim.failures.traces.spec import LogSpec
+from cprsim.failures.traces.spec import NOTHING, LogSpec
 
 NEEDED = ("jobid", "state", "end", "nodelist")
 COMMAND = (
@@ -44,17 +42,17 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
         raise trace_error(log, None, f"has no job in the state {LOST}")
     failed_node = lost.get("failednode", pd.Series("", lost.index))
     of_jobs = lost["nodelist"].where(failed_node == "", failed_node)
-    nameless = of_jobs.str.lower().isin(NO_NODES)
+    nameless = of_jobs.str.lower().isin(NOTHING)
     counted["dropped", "failed job(s) that name no node left out"] = int(nameless.sum())
     lists = node_lists(of_jobs[~nameless], log)
     start = local_hours(lost["end"], log, spec, required=True)[~nameless]
     placed = (lists.map(len) == 1) | (failed_node[~nameless] != "")
     counted["assumed", UNKNOWN_NODE] = int((~placed).sum())
-    node = lists.where(placed, any_of(lists, start))
+    node = lists.where(placed, lists.str[0])
     rows = pd.DataFrame({"node": node, "start": start, "end": nan, "cause": LOST})
     rows = rows.assign(placed=placed).explode("node")
     n_read = len(table) + len(rows) - len(lists)
-    others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(NO_NODES)].drop_duplicates()
+    others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(NOTHING)].drop_duplicates()
     nodes = frozenset(node_lists(others, log).explode())
     is_whole = len(lost) < len(jobs)  # jobs that ended otherwise name nodes that never failed
     return Log(
