@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def n_rows(notes: Iterable[Note], *kinds: str) -> int:
     return sum(note.n or 0 for note in notes if note.kind in (kinds or OF_ROWS))
 
 
-def notes_of(counted: Mapping[tuple[Kind, str], int]) -> tuple[Note, ...]:
+def notes_of(counted: Mapping[tuple[Any, str], int]) -> tuple[Note, ...]:
     """What occurred, as notes."""
     return tuple(Note(kind, n, words) for (kind, words), n in counted.items() if n)
 

@@ -273,6 +273,21 @@ CASES: list[Case] = [
         )
         for text in LISTS
     ),
+    *(
+        refused(
+            f"what may be a list of nodes: {text}",
+            table("node,start", [(n, f"2025-04-0{k}") for k, n in enumerate((*known, text), 1)]),
+            "is no node, nor a list such as n1,n2",
+        )
+        for known, text in (
+            (("3", "4"), "4+3"),
+            (("4", "8"), "4..8"),
+            (("4", "8"), "4-8"),
+            (("4", "8"), "4 to 8"),
+            (("n1", "n2"), "n1 N2.site"),
+            (("n1", "n2"), "n1 +3 more"),
+        )
+    ),
     refused("a broken list of nodes", spans().replace("srv01", "srv[01-02"), "is no list of nodes"),
     of(
         "rows without a node",

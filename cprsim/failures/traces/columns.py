@@ -104,7 +104,7 @@ def words_in(column: pd.Series[str]) -> str:
 
 def states(column: pd.Series[str], says: Mapping[str, int], path: PathLike[str]) -> Ints:
     """What each cell says of its node, (n_rows,); raises TraceError for unknown words."""
-    state = column.fillna("").map(says).to_numpy(dtype=np.int64)
+    state = np.asarray(column.fillna("").map(says), dtype=np.int64)
     if (is_unknown := state == UNKNOWN).any():
         name = str(column.name)
         message = (

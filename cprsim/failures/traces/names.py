@@ -19,7 +19,7 @@ from cprsim.failures.traces.spec import NOTHING
 
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]"  # what a list of nodes has
-UNUSUAL = r"\s|^\d+[-–]\d+$"  # in a name
+UNUSUAL = r"\s|^\d+(?:[-–+:/]|\.\.)\d"  # in a name
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_H = 5 / 60  # two sources report one outage within this
@@ -80,7 +80,7 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
         elif len(alike) == 1 and re.search(r"[^\W\d_].*#|#.*[^\W\d_]", alike.pop()):
             names += pieces
         elif re.search(UNUSUAL, part):
-            if any(_bare(piece) in known for piece in re.split(r"[\s+/–-]+", part)):
+            if any(_bare(piece) in known for piece in re.split(r"[\s+/:.–-]+", part)):
                 raise ParameterError(f"'{one_line(text)}' is no node, nor a list such as n1,n2")
             return [text.strip()]  # "Rack 5, left"
         else:

@@ -38,6 +38,7 @@ NO_END = NOTHING - {""} | {
 }  # fmt: skip
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 MOST_SHOWN = 6
+SAME_H = 1 / 60
 NEVER_H = 70_380_768.0  # the year 9999: the same
 NO_STATE = "row(s) left out whose state is empty"
 TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
@@ -100,10 +101,10 @@ def read_table(
         used = {spec.names.get(one, one) for one in COLUMNS} | set(found.values())
         if spec.has_dates:
             used |= {spec.names.get(one, one) for one in NODE_COLUMNS}
-        lengths = ""
         if has_end:
             frame["end"], lengths = _with_lengths(frame, table, spec, path)
-        unread = [one for one in not_read(table, frame, used, spec, path) if one not in lengths]
+            used.add(lengths)
+        unread = not_read(table, frame, used, spec, path)
         read.append(frame)
     if times is None or found is None:
         raise trace_error(path, None, "holds no row with a node")
@@ -143,8 +144,10 @@ def _with_lengths(
     if len(names) != 1 or not none.any() or table[names[0]][none].isna().all():
         return end_h, ""
     unit = unit_of(names[0]) or spec.time_unit
-    lasted_h = read_lengths(table[names[0]].where(none), unit, path)
-    return np.where(none, frame["start"].to_numpy() + lasted_h, end_h), one_line(names[0])
+    lasted_h, start_h = read_lengths(table[names[0]], unit, path), frame["start"].to_numpy()
+    contradicts = np.abs(start_h + lasted_h - end_h) > SAME_H + 0.01 * lasted_h
+    no_row_where(contradicts, table, path, names[0], "{value} is not from the start to the end")
+    return np.where(none, start_h + lasted_h, end_h), names[0]
 
 
 def _without_ignored(

@@ -109,8 +109,8 @@ def _occurrences(events: pd.DataFrame, log: PathLike[str]) -> tuple[pd.DataFrame
     node = _first(events, NAME)
     no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
     of_first = events.assign(first=_first(events, sum(INSTANTS, ())).astype(str))
-    name = _first(of_first, ("metadata.uid", "metadata.name", "first"))
-    key = name + "|" + node + "|" + events["cause"]
+    one = _first(of_first, ("metadata.uid", "metadata.name", "first"))
+    key = one + "|" + node + "|" + events["cause"]
     events = events.assign(node=node, key=key, line=np.arange(len(events)), n=1.0)
     for name in COUNTS:
         cells = events.get(name, pd.Series(None, events.index, dtype=object))
