@@ -7,10 +7,10 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
@@ -61,7 +61,7 @@ class Form:
     order: str = "time"
     repeated: str = ""
     jobs: str = "one"
-    times: str = "T"
+    times: str = "iso"
     seed: int = 0
 
 
@@ -165,7 +165,7 @@ def of_events(life: Life, form: Form, job: str, rng: random.Random) -> Iterator[
     """The events of a job's log, thinned and repeated."""
     for number, said in enumerate(life.events):
         name, last = said["event"], number == len(life.events) - 1
-        if name in form.dropped and rng.random() < form.share and 0 < number and not last:
+        if name in form.dropped and rng.random() < form.share and number > 0 and not last:
             continue
         silent = {*form.silent, "job" if form.jobs == "two unnamed" else ""}
         silent |= {"step"} if f"step of {name}" in silent else set()
@@ -176,13 +176,6 @@ def of_events(life: Life, form: Form, job: str, rng: random.Random) -> Iterator[
             yield one | {"time_unix_nano": one["time_unix_nano"] + later_ns, "rank": rank}
 
 
-def instant(ms: int, times: str) -> str:
-    """An instant as a table has it."""
-    numbers = {"s": (T0_MS + ms) / 1e3, "ms": T0_MS + ms, "h": ms / 3.6e6}
-    at = datetime.fromtimestamp((T0_MS + ms) / 1e3, UTC)
-    return repr(numbers[times]) if times in numbers else at.isoformat(times, "milliseconds")[:-6]
-
-
 def text_of(lives: list[Life], form: Form) -> str:
     """The log in its form."""
     rng, jobs = random.Random(form.seed), list(zip("ab", lives, strict=False))
@@ -191,7 +184,10 @@ def text_of(lives: list[Life], form: Form) -> str:
         header, lines = mark.join(columns) + "\n", []
         for job, row in [(job, row) for job, life in jobs for row in life.attempts]:
             said = row | {"job": job, "step_seconds": lives[0].plan.step_ms / 1000}
-            said |= {key: instant(row[key], form.times) for key in ("start", "end")}
+            for key in ("start", "end"):
+                at = pd.Timestamp(T0_MS + row[key], unit="ms")
+                numbers = {"s": at.timestamp(), "ms": T0_MS + row[key], "h": row[key] / 3.6e6}
+                said[key] = numbers.get(form.times, at)
             said |= {"last_saved_step": ""} if rng.random() >= form.share else {}
             lines.append(mark.join(str(said[column]) for column in columns))
         header = header.replace("first_step", rng.choice(("first_step", "resumed_step")))
@@ -206,6 +202,7 @@ def text_of(lives: list[Life], form: Form) -> str:
 
 def wrong_in(answer: cprsim.Answer, lives: list[Life], form: Form) -> Iterator[str]:
     """What is wrong in an answer."""
+    hours: dict[tuple[str, ...], dict[Any, Any]]
     hours = {(row["part"],): row for row in answer.frames["hours"].to_dict("records")}
     wall_h, total_h = answer.values["wall_h"], sum(row["hours"] for row in hours.values())
     true_h = sum(sum(life.ms.values()) for life in lives) / 3.6e6
@@ -279,25 +276,29 @@ def fault(plan: Plan, form: Form) -> str:
     return next((name for name, is_met in met.items() if is_met and name not in FIXED), "")
 
 
+def some(of: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(of), max_size=3, unique=True).map(tuple)
+
+
 FIXED: tuple[str, ...] = ()
-SEEDS, SOME = st.integers(0, 9999), {"max_size": 3, "unique": True}
+SEEDS = st.integers(0, 9999)
 PLANS = st.builds(
     Plan, ends=st.lists(st.sampled_from(ENDS), max_size=4).map(tuple), last=st.sampled_from(LAST),
     step_ms=st.sampled_from((2_000, 500, 20_000)), save_ms=st.sampled_from((30_000, 5_000)),
     background=st.booleans(), older=st.booleans(), first=st.sampled_from((0, 4000)), seed=SEEDS,
 )  # fmt: skip
 DRAWN: dict[str, dict[str, st.SearchStrategy[Any]]] = {
-    "dropped": {"dropped": st.lists(st.sampled_from(SPARE), **SOME).map(tuple),
+    "dropped": {"dropped": some(SPARE),
                 "share": st.sampled_from((1.0, 0.3))},
-    "silent": {"silent": st.lists(st.sampled_from(FIELDS), **SOME).map(tuple)},
+    "silent": {"silent": some(FIELDS)},
     "order": {"order": st.sampled_from(("ties", "any")), "jobs": st.sampled_from(JOBS)},
     "repeated": {"repeated": st.sampled_from(("twice", *REPORTS)),
                  "jobs": st.sampled_from(JOBS[:2])},
     "table": {"table": st.just(value=True), "share": st.sampled_from((1.0, 0.7)),
-              "silent": st.lists(st.sampled_from(COLUMNS[3:]), **SOME).map(tuple),
+              "silent": some(COLUMNS[3:]),
               "order": st.sampled_from(("time", "any")), "jobs": st.sampled_from(JOBS[:2]),
               "repeated": st.sampled_from(("", "twice")),
-              "times": st.sampled_from(("T", " ", "s", "ms", "h"))},
+              "times": st.sampled_from(("iso", "s", "ms", "h"))},
 }  # fmt: skip
 FORMS = st.one_of([st.builds(Form, seed=SEEDS, **drawn) for drawn in DRAWN.values()])
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much]
@@ -312,14 +313,18 @@ def check(plan: Plan, form: Form, folder: Path) -> None:
 
 @settings(max_examples=60, derandomize=True, suppress_health_check=QUIET)
 @given(plan=PLANS, form=FORMS)
-def test_the_ledger_of_a_known_job_is_right_or_refused(tmp_path, plan, form) -> None:
+def test_the_ledger_of_a_known_job_is_right_or_refused(
+    tmp_path: Path, plan: Plan, form: Form
+) -> None:
     check(plan, form, tmp_path)
 
 
 @pytest.mark.long
 @settings(max_examples=2_000, derandomize=True, suppress_health_check=QUIET)
 @given(plan=PLANS, form=FORMS)
-def test_the_ledgers_of_many_known_jobs_are_right_or_refused(tmp_path, plan, form) -> None:
+def test_the_ledgers_of_many_known_jobs_are_right_or_refused(
+    tmp_path: Path, plan: Plan, form: Form
+) -> None:
     check(plan, form, tmp_path)
 
 
@@ -331,7 +336,7 @@ def test_the_ledgers_of_many_known_jobs_are_right_or_refused(tmp_path, plan, for
      for column in ("", "first_step", "last_saved_step", "step_seconds")]],
     ids=str,
 )  # fmt: skip
-def test_the_ledger_of_a_usual_form_is_answered(tmp_path, form) -> None:
+def test_the_ledger_of_a_usual_form_is_answered(tmp_path: Path, form: Form) -> None:
     for seed in range(8):
         ends = (ENDS[seed % 4], ENDS[seed % 6 + 5])
         plan = Plan(ends, ("cut", "finished")[seed % 2], seed=seed)
