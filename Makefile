@@ -14,12 +14,13 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
+.PHONY: help install demo test test-long test-elsewhere test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
     site oracle torchrec wheel bench promise promise-torch held-out coverage rehearse campaign \
     reproduce clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+install: $(VENV)/.has-run  ## Make .venv with what running takes
 demo: $(VENV)/.has-run  ## Set up what running takes, then simulate the first scenario
 	@$(BIN)/cprsim run scenarios/quickstart.yaml
 # All tests of a file run in one process: what they share is made once.
@@ -27,11 +28,16 @@ test: $(VENV)/.has-test  ## Run the tests, one process per core (WORKERS=1 for o
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -q -m "not long"
 test-long: $(VENV)/.has-test  ## Run the tests that take their time: damaged inputs, kills, random scenarios
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m long --ignore=tests/rehearsal
+# What differs on another processor: OpenBLAS's kernels, glibc's and numpy's loops, numba's machine code.
+ELSEWHERE := OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA \
+    NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL AVX512_SPR" NUMBA_CPU_NAME=generic
+test-elsewhere: $(VENV)/.has-test  ## Goldens and fits as on another processor (x86 without AVX2 and FMA)
+	@$(ELSEWHERE) $(BIN)/pytest -n $(WORKERS) --dist loadfile -q -m "not long" tests/golden tests/fitting
 test-rehearsal: $(VENV)/.has-test  ## Run the long tests of rehearsals (5 minutes on an idle machine; not part of check)
 	@$(BIN)/pytest -q -m long tests/rehearsal
 check: $(VENV)/.has-check  ## Everything that has to hold before a commit
 	@printf '%s\n' style types layers site | xargs -n 1 -P $(CORES) .ci/stage
-	@printf '%s\n' test test-long docs-check notebooks-check | xargs -n 1 .ci/stage
+	@printf '%s\n' test test-elsewhere test-long docs-check notebooks-check | xargs -n 1 .ci/stage
 style: $(VENV)/.has-test
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .

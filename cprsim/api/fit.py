@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -44,7 +45,7 @@ def fit(
 
     A log of failures names nodes and when they were down: gaps, up-times and repairs are fitted,
     for the section `failures` of a scenario. A CSV with the columns kind (save, load, detect,
-    reschedule), start, end, and bytes if known is fitted for the section `costs`.
+    reschedule), start, end or duration, and bytes if known is fitted for the section `costs`.
 
     Parameters
     ----------
@@ -52,9 +53,9 @@ def fit(
         The log; it may be packed.
     **said : options of the command
         How the log is read, and what of it counts: ``format``, ``nodes``, ``period``, ``columns``,
-        ``time_unit``, ``date_format``, ``tz``, ``system``, ``repair``, ``coalesce``, ``together``,
-        ``cause``, ``not_cause``, ``node``, as ``cprsim fit --help`` and ``help(cprsim.fit)``
-        describe them.
+        ``ignore``, ``down``, ``time_unit``, ``date_format``, ``tz``, ``system``, ``repair``,
+        ``coalesce``, ``together``, ``cause``, ``not_cause``, ``node``, as ``cprsim fit --help``
+        and ``help(cprsim.fit)`` describe them.
     causes : bool, default False
         A fit for each cause, and which to fix first.
     age : {"new", "unknown"}, optional
@@ -104,14 +105,10 @@ def fit(
     outages, observed = _read(file, spec, age)
     watch.doing("fitting")
     first = FirstUptime(age or "new")
-    try:
-        fitted = fit_failures(
-            outages, observed, one_line(file.name), n_job_nodes=job_nodes, first=first,
-            n_bootstrap=bootstrap, cause=spec.cause,
-        )  # fmt: skip
-    except ParameterError as error:
-        left = [note for note in outages.notes if "left out" in note or "merged" in note]
-        raise ParameterError("; ".join([str(error), *left])) from None
+    fitted = fit_failures(
+        outages, observed, one_line(file.name), n_job_nodes=job_nodes, first=first,
+        n_bootstrap=bootstrap, cause=spec.cause,
+    )  # fmt: skip
     of_causes = list["OfCause"]()
     if causes:
         from cprsim.fitting.causes import by_cause, fragment_of_all
@@ -174,11 +171,19 @@ def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...
 
 
 def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
-    """Whether the columns are those of a log of saves and loads."""
-    from cprsim.failures.traces.files import has_columns, head_of
+    """Whether its columns, or its words, are those of a log of saves and loads."""
+    from cprsim.failures.traces.files import head_of
+    from cprsim.failures.traces.reading import separator_of
+    from cprsim.fitting.cost_fit import KINDS
 
-    head = head_of(log)
-    columns = [names.get(column, column) for column in ("kind", "start", "end")]
-    return has_columns(head, *columns, separator=",") and not (
-        "node" in names or has_columns(head, "node", separator=",")
-    )
+    header, *rows = head_of(log).splitlines()[:6] or [""]
+    if "node" in names or re.search(r"(?:^|[\W_])node(?:$|[\W_])", header, re.I):
+        return False
+    separator, words = separator_of(header), "|".join(KINDS)
+    if header[:1] in ("{", "["):
+        return re.search(rf':\s*"(?:{words})"', "".join([header, *rows]), re.I) is not None
+    cell = rf'(?:^|{re.escape(separator)}) *"?(?:{words})"? *(?:{re.escape(separator)}|$)'
+    cells = {cell.strip(' "').lower() for cell in header.split(separator)}
+    columns = {names.get(column, column).lower() for column in ("kind", "start", "end")}
+    all_say = all(re.search(cell, row, re.I) for row in rows if row.strip())
+    return columns <= cells or (bool(rows) and all_say)

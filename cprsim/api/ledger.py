@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cprsim.api import command
 from cprsim.api.scenario import DrawsSeed, Logs
-from cprsim.errors import ParameterError, watch
+from cprsim.errors import ParameterError, one_line, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 @command
-def ledger(*logs: Logs, time_unit: str | None = None, seed: DrawsSeed = 0) -> Answer:
+def ledger(
+    *logs: Logs, time_unit: str | None = None, node_hour: str | None = None, seed: DrawsSeed = 0
+) -> Answer:
     """Book the hours of jobs from their logs.
 
     Hours are useful work, saves, and failures by what they cost.
@@ -27,9 +29,12 @@ def ledger(*logs: Logs, time_unit: str | None = None, seed: DrawsSeed = 0) -> An
     Parameters
     ----------
     *logs : str or Path
-        Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them.
+        Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them; or
+        tables of ``sacct``, whose answer is node-hours.
     time_unit : str, optional
         Unit of times that are numbers, in CSVs of attempts: ms, s, min, h, d.
+    node_hour : str, optional
+        Price of a node-hour, for a table of Slurm's jobs, e.g. ``2 USD``.
     seed : int, default 0
         Seed of the draws of values missing from the logs.
 
@@ -37,19 +42,43 @@ def ledger(*logs: Logs, time_unit: str | None = None, seed: DrawsSeed = 0) -> An
     -------
     Answer
         ``frames["hours"]`` (part, hours [h] of all jobs), ``["jobs"]``, ``["incidents"]`` (the
-        costliest first).
+        costliest first). Of ``sacct``: ``["months"]``, ``["quarters"]``, ``["nodes"]`` (the worst
+        first), ``["states"]``, ``["jobs"]``.
 
     Raises
     ------
     TraceError
         A log can't be read: file, line, value.
     """
+    if (answer := _of_slurm(logs, node_hour)) is not None:
+        return answer
     events = read_named(logs, time_unit)
     from cprsim.history.ledger import ledgers
     from cprsim.present.ledger import answer_of_ledger
 
     watch.doing("booking the hours")
     return answer_of_ledger(ledgers(events, seed=seed), tuple(events.notes))
+
+
+def _of_slurm(logs: Sequence[str | Path], node_hour: str | None) -> Answer | None:
+    """The answer of tables of sacct; None where the logs are others."""
+    from pathlib import Path
+
+    from cprsim.history.slurm_jobs import read_attempts, tables_of
+    from cprsim.present.slurm_ledger import answer_of_slurm
+    from cprsim.scenario.prices import Money
+
+    tables = tables_of([Path(log) for log in logs])
+    if not tables:
+        if node_hour is not None:
+            raise ParameterError("--node-hour: these logs do not say on how many nodes they ran")
+        return None
+    try:
+        price = None if node_hour is None else Money(node_hour)
+    except ParameterError as error:
+        raise ParameterError(f"--node-hour: {one_line(str(node_hour))!r} {error}") from None
+    watch.doing("reading the logs")
+    return answer_of_slurm(*read_attempts(tables), price)
 
 
 def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:

@@ -244,7 +244,7 @@ def _failures(
     """Where failures come from, what they kill, and how many are of each scope."""
     scenario, silent = loaded.scenario, loaded.scenario.silent
     useful_h = scenario.job.useful_h
-    of_job = source_of(scenario.failures, cluster, useful_h, loaded.trace_path)
+    of_job = source_of(scenario.failures, cluster, useful_h, loaded.trace_path, loaded.nodes_path)
     of_scope: dict[str, FailureSource] = {
         section.name: source_of(section.failures, cluster, useful_h, None)
         for section in scenario.scopes
@@ -373,7 +373,11 @@ FEWEST_OUTAGES = 2  # that can be replayed
 
 
 def source_of(
-    section: Failures, cluster: Cluster, useful_h: float, trace: Path | None
+    section: Failures,
+    cluster: Cluster,
+    useful_h: float,
+    trace: Path | None,
+    nodes: Path | None = None,
 ) -> FailureSource:
     """The failures of a section in a job; `trace` is the file of one that is replayed.
 
@@ -393,7 +397,7 @@ def source_of(
         case InjectedFailures():
             return _injected(section, cluster, useful_h)
     assert trace is not None, "loading sees to it that a trace has a file"
-    return replay_of(section, trace)
+    return replay_of(section, trace, nodes)
 
 
 def _slots(cluster: Cluster, role: str) -> range:
@@ -442,13 +446,14 @@ def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> I
     )
 
 
-def replay_of(section: TraceFailures, path: Path) -> Replay:
-    """The outages of a file. Raises as `source_of` does."""
+def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> Replay:
+    """The outages of a file, and perhaps a table of its nodes. Raises as `source_of` does."""
     from cprsim.failures.replay import Replay
     from cprsim.failures.traces.formats import read_log
 
     try:
-        outages = read_log(path, section.spec)
+        spec = section.spec if nodes is None else replace(section.spec, nodes=nodes)
+        outages = read_log(path, spec)
         outages = outages.where(outages.chosen)
     except ParameterError as error:
         raise ParameterError(str(error).replace("--", "")) from None  # keys have no dashes

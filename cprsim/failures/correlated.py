@@ -101,7 +101,8 @@ class CorrelatedNodes:
             stream(seed, block, f"failures/correlated/{of}")
             for of in ("frailty", "lifetimes", "shocks", "repair")
         )
-        stretch = self.frailty.sample(factors, n_clocks) ** (-1 / self.lifetime.shape)
+        # float_power is the C library's, the same on every processor; `**` is numpy's for this one
+        stretch = np.float_power(self.frailty.sample(factors, n_clocks), -1 / self.lifetime.shape)
         stationary = self.start is Start.STATIONARY
         first_life = self.lifetime.sample_residual if stationary else self.lifetime.sample
         next_at_h = stretch * first_life(lives, n_clocks)

@@ -195,7 +195,8 @@ class Weibull(Distribution):
 
     def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
         # u = (t / scale)**shape has density u**(1 / shape) exp(-u) when t has t f(t)
-        return self.scale_h * rng.gamma(1 + 1 / self.shape, size=size) ** (1 / self.shape)
+        hazard = rng.gamma(1 + 1 / self.shape, size=size)
+        return _floats(self.scale_h * np.float_power(hazard, 1 / self.shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,8 +366,8 @@ class PiecewiseHazard(Distribution):
         share, begin_h = self._time_in_piece_h / self.mean_h, np.array(self.from_h)
         piece = rng.choice(len(share), size, p=share)
         length_h, rate_per_h = np.append(np.diff(begin_h), inf), np.array(self.rates_per_h)[piece]
-        p_within = -np.expm1(-rate_per_h * length_h[piece])
-        age_h = begin_h[piece] - np.log1p(-rng.random(size) * p_within) / rate_per_h
+        p_within = -special.expm1(-rate_per_h * length_h[piece])
+        age_h = begin_h[piece] - special.log1p(-rng.random(size) * p_within) / rate_per_h
         return self._age_of(self.cumulative_hazard(age_h) + rng.exponential(size=size))
 
 

@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import inf
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.records import Bools, Floats, Ints
 
-ROUNDING_H = 1e-9  # 4 us: what a start and a length since 1970, added up, may be off
+ROUNDING_H = 1e-8  # 36 us: what a start and a length since 1970, added up, may be off
+
+Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]
+Counted = Counter[tuple[Kind, str]]
+"""How often a reader had to decide something: by kind and words."""
+OF_ROWS = ("dropped", "merged", "no_failure")  # kinds of notes that count rows of the log
+
+
+class Note(NamedTuple):
+    """What the reader of a log had to decide."""
+
+    kind: Kind
+    n: int | None  # how often; rows of the log, where the kind is one of `OF_ROWS`
+    words: str
+
+    def __str__(self) -> str:
+        return self.words if self.n is None else f"{self.n} {self.words}"
+
+
+class Undated(NamedTuple):
+    """Failures that a log counts, without their instants."""
+
+    node: str
+    from_h: float  # they came between these
+    to_h: float
+    n: int
+
+
+def n_rows(notes: Iterable[Note], *kinds: str) -> int:
+    """Rows of the log that notes of these kinds count."""
+    return sum(note.n or 0 for note in notes if note.kind in (kinds or OF_ROWS))
+
+
+def notes_of(counted: Counted) -> tuple[Note, ...]:
+    """What occurred, as notes."""
+    return tuple(Note(kind, n, words) for (kind, words), n in counted.items() if n)
 
 
 def next_failure_h(node: Ints, start_h: Floats) -> Floats:
@@ -44,11 +80,17 @@ def ends_of_repeats(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> 
 
 
 def with_ends(
-    node: Ints, start_h: Floats, end_h: Floats, window_h: float, unended_h: float | None
-) -> tuple[Floats, Bools, tuple[str, ...]]:
+    node: Ints,
+    start_h: Floats,
+    end_h: Floats,
+    window_h: float,
+    unended_h: float | None,
+    seen_open: Bools | None = None,
+) -> tuple[Floats, Bools, tuple[Note, ...]]:
     """Give every outage an end; a node's next failure closes an outage at the latest.
 
     Returns ends [h], which of them the log does not say, (n,) each; how many are no ends of it.
+    Those `seen_open` (n,) were under way when the log ended, if no failure of the node follows.
     """
     none = np.isnan(end_h)
     if not none.any():
@@ -57,19 +99,25 @@ def with_ends(
     closed = none & (next_h <= window_h)
     if unended_h is None:
         until_h = np.where(closed, next_h, np.maximum(window_h, start_h))
+        under_way = none & ~closed & (False if seen_open is None else seen_open)
+        guessed = none & ~under_way
         notes = {
             "closed by the next failure of the node": int(closed.sum()),
-            "still under way at the end of the observation": int((none & ~closed).sum()),
+            "still under way at the end of the observation": int(under_way.sum()),
+            "taken to last to the end of the observation: their repairs are not fitted": int(
+                (guessed & ~closed).sum()
+            ),
         }
-        guessed = closed
     else:
         until_h = np.minimum(start_h + unended_h, next_h)
         how = f"taken to last {unended_h:.6g} h" if unended_h > 0 else "taken as points in time"
         cut = none & (next_h < start_h + unended_h)
         notes = {how: int(none.sum()), "of these cut at the node's next failure": int(cut.sum())}
         guessed = none
-    words = tuple(f"{n} outage(s) without an end, {how}" for how, n in notes.items() if n)
-    return np.where(none, until_h, end_h), guessed, words
+    found = Counted(
+        {("assumed", f"outage(s) without an end, {how}"): n for how, n in notes.items()}
+    )
+    return np.where(none, until_h, end_h), guessed, notes_of(found)
 
 
 # ------------------------------------------------------------------------------------------ the log
@@ -91,12 +139,15 @@ class Outages:
     guessed: Bools  # (n_outages,) True where the log has no end and `end_h` stands for it
     cause_code: Ints  # (n_outages,) place in `cause_names`
     chosen: Bools  # (n_outages,) whether it is of the cause that is asked about; the others compete
+    placed: Bools  # (n_outages,) False where one of several nodes failed: `node` is any of them
     cause_names: tuple[str, ...]
     n_nodes: int  # observed, also those that never failed
     window_h: float
     origin: str  # what time 0 is, as the log writes it
     node_names: tuple[str, ...] = ()  # of those that the log names
-    notes: tuple[str, ...] = ()  # what the reader had to decide
+    notes: tuple[Note, ...] = ()
+    n_read: int = 0  # rows of the log, which outages and notes account for
+    undated: tuple[Undated, ...] = ()
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
     lives: Lives | None = None  # of nodes that join and leave
     # n_nodes, begins, ends, ages: given, read or inferred, and how
@@ -124,7 +175,28 @@ class Outages:
     @property
     def dropped(self) -> list[str]:
         """The notes that say what of the log does not count: left out, not read, or merged."""
-        return [note for note in self.notes if re.search("left out|not read|merged", note)]
+        return [str(note) for note in self.notes if note.kind in OF_ROWS]
+
+    @property
+    def balance(self) -> dict[str, int]:
+        """Rows read, and what they became: the others sum to the first.
+
+        Raises RuntimeError where they do not, which is an error of a reader.
+        """
+        became = {
+            "outages": self.n_outages + self.n_undated,
+            "merged": n_rows(self.notes, "merged"),
+            "no_failures": n_rows(self.notes, "no_failure"),
+            "left_out": n_rows(self.notes, "dropped"),
+        }
+        if sum(became.values()) != self.n_read:
+            raise RuntimeError(f"{self.n_read} rows were read, which became {became}")
+        return {"read": self.n_read, **became}
+
+    @property
+    def n_undated(self) -> int:
+        """Failures that the log counts without their instants."""
+        return sum(failures.n for failures in self.undated)
 
     @property
     def failed_at_h(self) -> Floats:
@@ -155,12 +227,19 @@ class Outages:
         place = self.node_names.index(name)
         chosen = self.where(self.node == place)
         row = slice(place, place + 1)
+        undated = tuple(failures for failures in self.undated if failures.node == name)
+        n_others = self.n_outages - chosen.n_outages + self.n_undated - sum(n for *_, n in undated)
         return replace(
             chosen,
             node=np.zeros_like(chosen.node),
             n_nodes=1,
             node_names=(name,),
             lives=self.lives and (self.lives[0][row], self.lives[1][row], self.lives[2][row]),
+            undated=undated,
+            notes=(
+                *self.notes,
+                *([Note("no_failure", n_others, "outage(s) of other nodes")] if n_others else []),
+            ),
         )
 
     def choosing(self, text: str, but: str | None = None) -> Outages:
@@ -171,7 +250,10 @@ class Outages:
             [text.lower() in name and not not_it for name, not_it in zip(lower, out, strict=True)],
             dtype=bool,
         )
-        chosen = matching[self.cause_code]
+        chosen = matching[self.cause_code] & self.chosen
+        if self.undated:
+            n = self.n_undated
+            raise ParameterError(f"{n} failures are counted without instants: not by cause")
         codes = np.unique(self.cause_code).tolist()
         causes = ", ".join(sorted({self.cause_names[code] for code in codes} - {""})[:12]) or "none"
         if but is not None and not any(out[code] for code in codes):
@@ -182,8 +264,8 @@ class Outages:
         if but is None:
             return replace(self, chosen=chosen)
         n_out = int(np.array(out)[self.cause_code].sum())
-        note = f"{n_out} outage(s) of a cause with {but!r} count as none, but end up-times"
-        return replace(self, chosen=chosen, notes=(*self.notes, note))
+        words = f"outage(s) of a cause with {but!r} count as none, but end up-times"
+        return replace(self, chosen=chosen, notes=(*self.notes, Note("assumed", n_out, words)))
 
     def merged(self, within_h: float | None = None) -> Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.
@@ -217,7 +299,7 @@ class Outages:
         return merged._rows(np.sort(first_rows))  # by start and node, as they were
 
 
-_COLUMNS = ("node", "start_h", "end_h", "ended", "guessed", "cause_code", "chosen")
+_COLUMNS = ("node", "start_h", "end_h", "ended", "guessed", "cause_code", "chosen", "placed")
 
 
 def outages_of(
@@ -231,21 +313,26 @@ def outages_of(
     origin: str,
     cause_names: tuple[str, ...] | None = None,
     node_names: tuple[str, ...] = (),
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
+    n_read: int | None = None,
+    undated: tuple[Undated, ...] = (),
     window_given: tuple[bool, bool] = (False, False),
     unended_h: float | None = None,
+    seen_open: Bools | None = None,
+    planned: Bools | None = None,
+    placed: Bools | None = None,
 ) -> Outages:
     """Outages from columns in any order: those that touch the window ``[0, window_h]``.
 
     Rows of a node that overlap, or begin together, are one outage (`Outages.merged`). Causes are
-    texts, or places in `cause_names`.
+    texts, or places in `cause_names`. Those `planned` (n,) are no failures, but end up-times.
     """
     code = np.asarray(cause, dtype=object if cause_names is None else np.int64)
     if cause_names is None:
         names, code = np.unique(code, return_inverse=True)
         cause_names = tuple(names.tolist())
     end_h = ends_of_repeats(node, start_h, end_h, code)
-    until_h, guessed, ends = with_ends(node, start_h, end_h, window_h, unended_h)
+    until_h, guessed, ends = with_ends(node, start_h, end_h, window_h, unended_h, seen_open)
     rows_of_log = Outages(
         node=node,
         start_h=start_h,
@@ -253,13 +340,16 @@ def outages_of(
         ended=~np.isnan(end_h),
         guessed=guessed,
         cause_code=code,
-        chosen=np.ones(len(node), dtype=bool),
+        chosen=np.ones(len(node), dtype=bool) if planned is None else ~planned,
+        placed=np.ones(len(node), dtype=bool) if placed is None else placed,
         cause_names=cause_names,
         n_nodes=n_nodes,
         window_h=window_h,
         origin=origin,
         node_names=node_names,
         notes=(*notes, *ends),
+        n_read=len(node) if n_read is None else n_read,
+        undated=undated,
         window_given=window_given,
     )
     inside = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
@@ -267,14 +357,14 @@ def outages_of(
     rows = rows_of_log.where(inside).in_order()
     del rows_of_log, node, start_h, end_h, until_h, guessed, cause, code, inside  # they are long
     outages = rows.merged()
-    counted = {
-        "outage(s) outside the observation left out": n_outside,
-        "outage(s) of nodes that were down already, merged into the outage under way": (
-            rows.n_outages - outages.n_outages
-        ),
-    }
-    more = tuple(f"{n} {event}" for event, n in counted.items() if n)
-    return replace(outages, notes=(*outages.notes, *more))
+    down_already = "outage(s) of nodes that were down already, merged into the outage under way"
+    counted = Counted(
+        {
+            ("dropped", "outage(s) outside the observation left out"): n_outside,
+            ("merged", down_already): rows.n_outages - outages.n_outages,
+        }
+    )
+    return replace(outages, notes=(*outages.notes, *notes_of(counted)))
 
 
 def by_node(outages: Outages) -> Ints:
@@ -299,8 +389,8 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     """
     merged = outages.merged(within_h)
     n_merged = outages.n_outages - merged.n_outages
-    note = f"{n_merged} failure(s) within {within_h:.4g} h of one of the same node merged into it"
-    return replace(merged, notes=(*outages.notes, note))
+    words = f"failure(s) within {within_h:.4g} h of one of the same node merged into it"
+    return replace(merged, notes=(*outages.notes, Note("merged", n_merged, words)))
 
 
 def brought_together(outages: Outages, within_h: float) -> Outages:
@@ -315,12 +405,36 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     n_moved = int((start_h > start_h[first]).sum())
     n = int(outages.in_window.sum())
     by_chance = n * -np.expm1(-n * within_h / outages.window_h)
-    note = (
-        f"{n_moved} failure(s) within {within_h:.4g} h of the one before taken as one event with "
-        f"it ({by_chance:.3g} would be, came all at random)"
+    words = (
+        f"failure(s) within {within_h:.4g} h of the one before taken as one event with it "
+        f"({by_chance:.3g} would be, came all at random)"
     )
+    note = Note("assumed", n_moved, words)
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
-    return moved.in_order().merged()
+    together = moved.in_order().merged()
+    n_merged = moved.n_outages - together.n_outages
+    same = Note("merged", n_merged, "of these on a node that failed already: one failure of it")
+    return replace(together, notes=(*moved.notes, *([same] if n_merged else [])))
+
+
+def spread(outages: Outages, over_h: float) -> Outages:
+    """Outages that begin at one instant, which is only known to a day or a month, spread over it.
+
+    In equal parts, and no further than until their node leaves; lengths stay.
+    """
+    _, group, n = np.unique(outages.start_h, return_inverse=True, return_counts=True)
+    place = np.arange(len(group)) - (np.cumsum(n) - n)[group]  # they are sorted by start
+    later_h = over_h * place / n[group]
+    leaves_h = outages.window_h if outages.lives is None else outages.lives[2][outages.node]
+    later_h = np.where(outages.start_h + later_h < leaves_h, later_h, 0.0)
+    moved = replace(
+        outages, start_h=outages.start_h + later_h,
+        end_h=np.where(outages.ended, outages.end_h + later_h, outages.end_h),
+    ).in_order()  # fmt: skip
+    end_h = np.minimum(moved.end_h, next_failure_h(moved.node, moved.start_h))
+    words = f"outage(s) spread over {over_h:g} h, as begins are known to that alone"
+    note = Note("assumed", int((later_h > 0).sum()), words)
+    return replace(moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note))
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:
@@ -375,12 +489,14 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
         raise ParameterError("no node was there within the observation: are both on one clock?")
     present = observed[node] & (outages.start_h < leaves_h[node])
     present &= (outages.start_h >= enters_h[node]) | (outages.start_h < 0)
-    inside = replace(outages, node=node).where(present)
+    # a node that left while it was down was down until then, at least
+    end_h = np.where(outages.ended, outages.end_h, np.minimum(outages.end_h, leaves_h[node]))
+    inside = replace(outages, node=node, end_h=np.maximum(end_h, outages.start_h)).where(present)
     shift = np.cumsum(observed) - 1
-    counted = {
-        "outage(s) left out that began while their node was not there": int((~present).sum()),
-        "node(s) left out that were not there within the observation": int((~observed).sum()),
-    }
+    n_absent = int((~observed).sum())
+    absent = f"{n_absent} node(s) left out that were not there within the observation"
+    while_absent = "outage(s) left out that began while their node was not there"
+    notes = notes_of(Counted({("dropped", while_absent): int((~present).sum())}))
     n_late = int((enters_h[observed] > 0).sum())
     n_early = int((leaves_h < outages.window_h)[observed].sum())
     return replace(
@@ -392,7 +508,12 @@ def with_lives(outages: Outages, names: tuple[str, ...], lives: Lives) -> Outage
         lives=(born_h[observed], enters_h[observed], leaves_h[observed]),
         notes=(
             *outages.notes,
-            f"{n_late} node(s) joined after the observation began, {n_early} left before its end",
-            *(f"{n} {event}" for event, n in counted.items() if n),
+            Note(
+                "assumed",
+                n_late,
+                f"node(s) joined after the observation began, {n_early} left before its end",
+            ),
+            *notes,
+            *([Note("dropped", None, absent)] if n_absent else []),
         ),
     ).in_order()

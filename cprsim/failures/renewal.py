@@ -77,7 +77,12 @@ def _gamma_renewals(lifetime: Gamma, horizon_h: float) -> float:
 def _solved_renewals(lifetime: Distribution, horizon_h: float) -> float:
     """Two grids, extrapolated to a step of nothing."""
     coarse, fine = (_on_grid(lifetime, horizon_h, n) for n in (N_STEPS // 2, N_STEPS))
-    return fine + (fine - coarse) / 3
+    return certain(fine + (fine - coarse) / 3)
+
+
+def certain(number: float) -> float:
+    """The number without its last digits, which depend on how a processor rounds."""
+    return float(f"{number:.10g}")
 
 
 def _on_grid(lifetime: Distribution, horizon_h: float, n_steps: int) -> float:

@@ -21,6 +21,8 @@ from cprsim.failures.sources import (
 )
 from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 
+ANY_OF_SEVERAL = "failures of one of several nodes are taken to be of any of these"
+
 
 @dataclass(frozen=True, slots=True)
 class Replay:
@@ -41,6 +43,11 @@ class Replay:
     def __post_init__(self) -> None:
         if not self._strikes(self.outages).any() or self.outages.window_h <= 0:
             raise ParameterError("the trace has no failure within a window of some length")
+        if self.outages.n_undated:
+            raise ParameterError(
+                f"{self.outages.n_undated} failures of the trace are counted without their "
+                "instants: they can't be replayed"
+            )
 
     @property
     def clock(self) -> Clock:
@@ -107,7 +114,8 @@ class Replay:
         return (
             f"{n} node failure(s) of {outages.n_nodes} nodes in {outages.window_h:.6g} h from "
             f"{outages.origin} on",
-            *outages.notes,
+            *map(str, outages.notes),
+            *([ANY_OF_SEVERAL] if not outages.placed.all() else []),
             *([last] if n_last else []),
         )
 

@@ -45,7 +45,10 @@ def by_cause(fitted: Fitted, first: FirstUptime = FirstUptime.NEW) -> list[OfCau
     """
     grouped, n_job = _grouped(fitted.outages), fitted.n_job_nodes
     names = grouped.cause_names
-    chosen = [replace(grouped, chosen=grouped.cause_code == code) for code in range(len(names))]
+    chosen = [
+        replace(grouped, chosen=grouped.chosen & (grouped.cause_code == code))
+        for code in range(len(names))
+    ]
     times = [uptimes(outages, first) for outages in chosen]
     rates = [job_rate_per_h(outages, n_job) for outages in chosen]
     causes: list[OfCause] = []

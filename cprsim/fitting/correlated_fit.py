@@ -60,8 +60,8 @@ _FORMS = (
 def fit_frailty(lifetimes: Lifetimes) -> tuple[Fit, ...]:
     """Weibull lifetimes with nodes alike, gamma factors, and lemons; the best by AIC first.
 
-    Forms that don't converge, or of whose numbers the log says nothing, are left out. Raises
-    NotConvergedError where not even equal nodes can be fitted.
+    Forms whose optimum lies at a border (no frailty), or of whose numbers the log says nothing,
+    are left out. Raises NotConvergedError where not even equal nodes can be fitted.
     """
     fits = []
     if (nth := -(-lifetimes.n // MOST_FITTED)) > 1:
@@ -73,8 +73,8 @@ def fit_frailty(lifetimes: Lifetimes) -> tuple[Fit, ...]:
             if form.name == "alike":
                 raise
             continue
-        shapes = [number for number in fitted.parameters if number.name in GAMMA]
-        if all(shape.high < UNDECIDED * shape.low for shape in shapes):  # else nodes are alike
+        numbers = [number for number in fitted.parameters if number.name in form.scales]
+        if all(number.high < UNDECIDED * number.low for number in numbers):  # else nodes are alike
             fits.append(fitted)
     return tuple(sorted(fits, key=lambda fitted: fitted.aic))
 
@@ -84,7 +84,7 @@ def _fit(form: _Form, lifetimes: Lifetimes) -> Fit:
     start = np.array([0.0, log_mean(lifetimes), *form.start])
     if lifetimes.n >= 2 * FEW:  # begin at the maximum of those of every n-th node
         start = nearer(_likelihood(form, lifetimes.of_units(lifetimes.n // FEW)), start)
-    maximum = likelihood.at_maximum(likelihood.maximum(start))
+    maximum = likelihood.maximum(start)
     # nodes are the units already: both errors are the same
     maximum = replace(maximum, clustered=maximum.covariance)
     lifetime, frailty = form.unpack(maximum.point)

@@ -13,21 +13,26 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import exp, isfinite, log, nan, sqrt
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from cprsim.errors import ParameterError
-from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
-from cprsim.failures.traces.times import HOURS, Times, read_times
+from cprsim.errors import ParameterError, one_line
+from cprsim.failures.traces.columns import LENGTH
+from cprsim.failures.traces.columns import unit_of as unit_in_name
+from cprsim.failures.traces.files import head_of
+from cprsim.failures.traces.formats.jsonl import json_pieces
+from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where
+from cprsim.failures.traces.times import GROUPED, HOURS, PLAIN, Times, read_lengths, read_times
 from cprsim.files.units import SIZE
 from cprsim.fitting.families import FAMILIES
 from cprsim.fitting.fragments import Fragment, count, duration, interval, unit_of
 from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.likelihood import Fit
+from cprsim.fitting.trend import p_of_order
 from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")
@@ -38,6 +43,10 @@ COARSE = 0.1  # resolution over mean, above which it is said
 ROUNDING = 1e-3  # of the resolution, that floats may add to a difference
 LIKE_EXPONENTIAL = 0.5  # standard deviation over mean, which is 1 for exponential times
 SIMILAR = 1.3  # ratio of two spreads within which none is called the smaller one
+P_DRIFT = 0.01  # below it a trend or a step is told of: the share of false alarms
+FEWEST_IN_ORDER = 10  # durations, below which no trend is looked for
+DRIFTS = 1.1  # ratio of the last tenth to the first, or the reverse, from which it matters
+SLOWEST = 1e6 * 3600  # bytes/h, 1 MB/s: what is slower is no number of bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,14 @@ class Bandwidth:
         return f"{self.in_words(kind)}; {kind}s vary by {spreads}: {judged}"
 
 
+class Drift(NamedTuple):
+    """Durations that rise, fall or step over the log: means of the first and the last tenth."""
+
+    p: float
+    first_h: float
+    last_h: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class CostFit(Subject):
     """The duration of one kind, fixed or a distribution."""
@@ -86,6 +103,7 @@ class CostFit(Subject):
     fixed_aic: float  # as if it had a density; NaN where no fixed time explains the log
     bandwidth: Bandwidth | None
     n_overlapping: int = 0  # that began before an earlier one had ended
+    drift: Drift | None = None  # over the log, where there is one
 
     @property
     def best(self) -> Fit | None:
@@ -124,7 +142,8 @@ class CostFit(Subject):
             row |= {"n_with_bytes": bandwidth.n, **bandwidth.rate.columns("bytes_per_h")}
             row |= {"mean_bytes": bandwidth.mean_bytes, "duration_cv": bandwidth.duration_cv}
             row["per_byte_cv"] = bandwidth.per_byte_cv
-        return row
+        drift = {} if self.drift is None else self.drift._asdict()
+        return row | {f"drift_{name}": number for name, number in drift.items()}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -196,7 +215,19 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
         name=kind, lifetimes=durations, ranking=ranking, resolution_h=resolution_h, fixed=fixed,
         fixed_aic=fixed_aic, bandwidth=bandwidth_of(mine["n_bytes"].to_numpy(), all_h),
         n_overlapping=int((start_h[order][1:] < end_h[:-1] - 1e-9).sum()),
+        drift=_drift(all_h[order][all_h[order] > 0], resolution_h),
     )  # fmt: skip
+
+
+def _drift(duration_h: Floats, resolution_h: float) -> Drift | None:
+    """A trend or a step of durations in order of time (n,); None where none is seen, or matters."""
+    if len(duration_h) < FEWEST_IN_ORDER:
+        return None
+    tenths_h = np.array_split(duration_h, 10)
+    ends_h = float(tenths_h[0].mean()), float(tenths_h[-1].mean())
+    is_small = max(ends_h) < min(ends_h) * DRIFTS or abs(ends_h[1] - ends_h[0]) <= resolution_h
+    p = nan if is_small else p_of_order(duration_h)
+    return Drift(p, *ends_h) if p < P_DRIFT else None
 
 
 def _simulable(ranking: Ranking | None) -> list[Fit]:
@@ -279,6 +310,8 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
             remark[1] = f"{bounds if fit.best is None else f'mean {interval(in_unit)}'} {unit}"
         if fit.best is not None and (spread := fit.best.spread) is not None:
             remark.append(f"{spread.name} {interval(spread)}")
+        if fit.drift is not None:
+            remark.append(f"of the last tenth {fit.drift.last_h * per_hour:.4g} {unit}")
         remarks[fit.name] = "; ".join(remark)
         if fit.bandwidth is not None and fit.name in ("save", "load"):
             bandwidths.append((fit.name, fit.bandwidth))
@@ -299,7 +332,7 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
 
 # ---------------------------------------------------------------------------- the reader of the log
 
-COLUMNS = ("kind", "start", "end", "bytes")
+COLUMNS = ("kind", "start", "end", "duration", "bytes")
 FINEST_H = 1e-6 / 3600  # hours since 1970 are no finer as floats
 _TIME_OF_DAY = re.compile(r"[T ]\d\d(?P<minute>:?\d\d(?P<second>:?\d\d(?P<fraction>[.,]\d+)?)?)?")
 
@@ -310,38 +343,68 @@ def read_transfers(
     columns: Mapping[str, str] | None = None,
     time_unit: str | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Saves and loads (also detections and reschedulings) from a CSV with a row for each.
+    """Saves and loads (also detections and reschedulings) from a table or JSON with each of them.
 
     Returns what `fit_costs` takes, and what was left out.
 
     Raises TraceError with file and line, for anything that can't be read.
     """
-    table = read_csv(path)
-    rows = named_columns(table.drop_duplicates(), columns or {}, path, COLUMNS, {"bytes"})
+    columns = columns or {}
+    pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
+    table = pd.concat(pieces(path))
+    lengths = [str(name) for name in table if LENGTH.fullmatch(str(name).lower())]
+    end = columns.get("end", "end")
+    if lengths and (end not in table or table[end].isna().any()):
+        columns = {"duration": lengths[0], **columns}
+    optional = {"bytes", "end" if "duration" in columns else "duration"}
+    rows = named_columns(table.drop_duplicates(), columns, path, COLUMNS, optional)
     kind = rows["kind"].fillna("").str.strip().str.lower()
     unknown = ~kind.isin(KINDS).to_numpy(dtype=bool)
     no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(KINDS))
     start = read_times(rows["start"], time_unit, path)
-    end = read_times(rows["end"], time_unit, path, start)
+    took_h, resolution_h = np.full((2, len(rows)), nan)
+    if "end" in rows:
+        took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours
+        resolution_h = _resolution_h(rows, start)
+    if "duration" in columns:  # where there is no end
+        unit = unit_in_name(columns["duration"]) or time_unit
+        lasted_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
+        decimals = rows["duration"].str.extract(r"[.](\d+)")[0].str.len().fillna(0).to_numpy()
+        step_h = HOURS[unit or "s"] * 10.0**-decimals
+        resolution_h = np.where(np.isnan(took_h), step_h, resolution_h)
+        took_h = np.where(np.isnan(took_h), lasted_h, took_h)
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
     zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
-    no_row_where(end.hours < start.hours, rows, path, "end", "{value} lies before the start" + zone)
-    ended = ~np.isnan(end.hours)
+    key = "end" if "end" in rows else "duration"
+    no_row_where(took_h < 0, rows, path, key, "{value} lies before the start" + zone)
+    ended = ~np.isnan(took_h)
     read = pd.DataFrame({
-        "kind": kind, "duration_h": end.hours - start.hours, "n_bytes": _bytes(rows, path),
-        "start_h": start.hours, "resolution_h": _resolution_h(rows, start),
+        "kind": kind, "duration_h": took_h, "n_bytes": _bytes(rows, took_h, path),
+        "start_h": start.hours, "resolution_h": resolution_h,
     })  # fmt: skip
-    return read[ended], _notes_on_rows(len(table) - len(rows), ended, kind)
+    unread = [str(name) for name in table if name not in {columns.get(n, n) for n in COLUMNS}]
+    return read[ended], _notes_on_rows(len(table) - len(rows), ended, kind, unread)
 
 
-def _bytes(rows: pd.DataFrame, path: PathLike[str]) -> Floats:
+def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
     """Bytes of each row, NaN where it names none."""
     if "bytes" not in rows:
         return np.full(len(rows), np.nan)
     text = rows["bytes"].fillna("").str.strip()
     numbers = np.array([_size(cell) for cell in text])
     bad = (text != "").to_numpy() & ~(np.isfinite(numbers) & (numbers > 0))
-    no_row_where(bad, rows, path, "bytes", "{value} is no number of bytes above 0")
+    right = "is no number of bytes above 0, such as 53687091200 or 50 GB (no points in thousands)"
+    no_row_where(bad, rows, path, "bytes", "{value} " + right)
+    digits = text.str.replace(r"\s*[A-Za-z]+$", "", regex=True)
+    grouped, plain = (digits.str.fullmatch(form).to_numpy(dtype=bool) for form in (GROUPED, PLAIN))
+    if plain.any() and (grouped | plain | (text == "").to_numpy(dtype=bool)).all():  # 950, 1.050
+        right = "{value}: a decimal point, or one between thousands? Write 1050 MB, or 1.05 GB"
+        no_row_where(grouped, rows, path, "bytes", right)
+    bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool) & (took_h > 0)
+    if numbers[bare].sum() < SLOWEST * took_h[bare].sum():
+        took_s = 3600 * float(took_h[bare].mean())
+        right = f"bytes, of rows that take {took_s:.3g} s? Write the unit: 42 GB, 9 kB, or 42 B"
+        no_row_where(bare, rows, path, "bytes", "{value} " + right)
     return numbers
 
 
@@ -379,8 +442,13 @@ def _step_of_stamp_h(cell: str) -> float:
     return 1 / (3600 if time_of_day["second"] else 60 if time_of_day["minute"] else 1)
 
 
-def _notes_on_rows(n_twice: int, ended: Bools, kind: pd.Series[str]) -> tuple[str, ...]:
+def _notes_on_rows(
+    n_twice: int, ended: Bools, kind: pd.Series[str], unread: Sequence[str]
+) -> tuple[str, ...]:
     notes = [f"{count(n_twice, 'row')} said twice, counted once"] if n_twice else []
+    if unread:
+        names = ", ".join(map(one_line, unread[:6]))
+        notes.append(f"column(s) not read: {names}; does one say which rows count?")
     for name in KINDS:
         n_endless = int((~ended & (kind == name).to_numpy()).sum())
         if n_endless:

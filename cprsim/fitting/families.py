@@ -97,7 +97,9 @@ class SearchFamily:
 
     def search(self, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Distribution:
         """The most likely member, to a slope."""
-        return self.distribution(self.likelihood(lifetimes).maximum(start, slope))
+        likelihood = self.likelihood(lifetimes)
+        point, _ = likelihood.summit(likelihood.near_maximum(start, slope), slope)
+        return self.distribution(point)
 
 
 def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
@@ -106,11 +108,13 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
     Raises ParameterError where no end was observed, NotConvergedError where no maximum is found.
     """
     require_ends(lifetimes)
+    if len(family.scales) > 1 and len(lifetimes.ends()[0]) < 2:
+        raise NotConvergedError(f"{family.name}: all times are the same")
     start, likelihood = np.array(family.start(lifetimes)), family.likelihood(lifetimes)
     if lifetimes.n >= 2 * FEW:  # begin at the maximum of every n-th of them
         some = lifetimes.where(slice(None, None, lifetimes.n // FEW))
         start = nearer(family.likelihood(some), start, 1 / FEW)
-    maximum = likelihood.at_maximum(likelihood.maximum(start), lifetimes.unit)
+    maximum = likelihood.maximum(start, lifetimes.unit)
     return Fit(
         family.name, family.distribution(maximum.point), maximum.log_likelihood,
         len(family.scales), lifetimes.n_observed, maximum.parameters(family.scales.items()),
@@ -121,7 +125,7 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
 def nearer(likelihood: Likelihood, start: Floats, slope: float = FLAT) -> Floats:
     """The maximum of a likelihood of some times; the start where it has none."""
     try:
-        return likelihood.maximum(start, slope)
+        return likelihood.near_maximum(start, slope)
     except NotConvergedError:
         return start
 
@@ -200,7 +204,7 @@ def fit_piecewise(lifetimes: Lifetimes) -> Fit:
     AIC and BIC count the borders too. Raises NotConvergedError for too few different times.
     """
     require_ends(lifetimes)
-    ends_h = np.sort(lifetimes.duration_h[lifetimes.observed])
+    ends_h = np.repeat(*lifetimes.ends())
     n_pieces = min(N_PIECES, len(ends_h) // FEWEST_ENDS)
     borders = ends_h[[len(ends_h) * i // n_pieces for i in range(1, n_pieces)]]
     from_h = np.append(0.0, np.unique(borders))

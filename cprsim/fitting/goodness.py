@@ -26,7 +26,7 @@ ALL_FAMILIES = (*FAMILIES, PiecewiseHazard.family)
 P_REJECTED = 0.01  # a family with a smaller p-value does not fit
 MOST_FITTED = 200_000  # times that are fitted; of more, every n-th
 MOST_RESAMPLED = 5_000  # times behind the p-values; of more, every n-th
-ROUGHLY_FLAT = 1e-5  # slope at which a bootstrap sample counts as fitted
+ROUGHLY_FLAT = 1e-5  # slope of the search of a bootstrap sample, and its last move
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Subject:
 
 def survival_curve(lifetimes: Lifetimes) -> SurvivalCurve:
     """Share that survives beyond each age, with censoring and late entry."""
-    ages, ends = np.unique(lifetimes.duration_h[lifetimes.observed], return_counts=True)
+    ages, ends = lifetimes.ends()
     at_risk = lifetimes.n_at_risk(ages)
     survival = np.cumprod(1 - ends / at_risk, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):

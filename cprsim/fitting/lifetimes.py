@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from cprsim.failures.outages import Outages, by_node
+from cprsim.failures.outages import ROUNDING_H, Outages, by_node
 from cprsim.records import Bools, Floats, Ints
 
 
@@ -79,6 +79,12 @@ class Lifetimes:
         ]
         return np.diff(np.array(younger_h, dtype=np.float64))
 
+    def ends(self) -> tuple[Floats, Ints]:
+        """Ages at which some ended, (n_ages,) increasing, and how many; rounding makes no two."""
+        ages_h = np.sort(self.duration_h[self.observed])
+        firsts = np.flatnonzero(np.diff(ages_h, prepend=-np.inf) > ROUNDING_H)
+        return ages_h[firsts], np.diff(firsts, append=len(ages_h))
+
     def n_at_risk(self, age_h: Floats) -> Ints:
         """How many were under observation just before ages, (n_ages,)."""
         left = np.searchsorted(np.sort(self.duration_h), age_h, side="left")
@@ -103,7 +109,7 @@ def lifetimes_of(
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
     entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
     limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
-    is_positive = duration_h > entry_h
+    is_positive = duration_h - entry_h > ROUNDING_H
     return Lifetimes(
         duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64),
         np.arange(n) if unit is None else unit,
@@ -139,6 +145,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     chosen (competing risks: independent, and each renews the node). The first up-time counts from
     the installation, where that is known, seen from the entry on (left truncation).
     """
+    outages = outages.where(outages.placed)  # where the node is unknown, no node's age is known
     order = by_node(outages)
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
     n_each = np.bincount(outages.node, minlength=outages.n_nodes) + 1

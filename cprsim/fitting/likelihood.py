@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from math import exp, isfinite, log, nan, sqrt
-from typing import Self
+from math import exp, isfinite, log, log2, nan, sqrt
+from typing import Any, Self
 
 import numpy as np
 from scipy import linalg, optimize, special
@@ -16,11 +16,21 @@ from cprsim.failures.distributions import Distribution
 from cprsim.failures.frailty import ALIKE, Frailty
 from cprsim.records import Z_95, Estimate, Floats, Ints
 
-STEP = 1e-4  # of numerical derivatives, in search numbers
-SMALL_STEP = float(np.finfo(float).eps ** 0.5)  # of those during the search
+STEP = 1e-4  # of derivatives in search numbers, during the search and of what follows from them
+FINE = 2.0**-7  # step of derivatives at the maximum, over the distance on which the mean bends
+FURTHEST = 8.0  # of these distances: where it hardly bends, the steps grow no further
+STENCIL = (
+    (-2, 1 / 12),
+    (-1, -8 / 12),
+    (1, 8 / 12),
+    (2, -1 / 12),
+)  # steps, weights: first derivative
+BENDS = ((1, 16 / 12), (2, -1 / 12))  # steps to either side and weights: second derivative
+ROUNDED = 1e-9  # last move over that distance, at which the score is zero to rounding
+ARRIVED = 1e-6  # and that of noisy likelihoods
+MOST_MOVES = 30  # a maximum is reached within; beyond, it lies at the border of the family
 IMPOSSIBLE = 1e10  # mean minus log-likelihood of parameters outside the domain
 FLAT = 1e-6  # slope of the mean log-likelihood at which the search ends
-STEEPEST = 1e-4  # and at which it may end, where it can't come nearer
 LARGEST = 700.0  # exponent
 
 Scale = Callable[[float], float]
@@ -118,62 +128,39 @@ class Likelihood:
             return IMPOSSIBLE
         return float(mean) if isfinite(mean) else IMPOSSIBLE
 
-    def maximum(self, start: Floats, slope: float = FLAT) -> Floats:
-        """Where it is largest, to a slope of the mean.
+    def near_maximum(self, start: Floats, slope: float = FLAT) -> Floats:
+        """Where scipy's BFGS ends, which seeks a slope of the mean; good enough to start from."""
+        steps = STEP * np.eye(len(start))
 
-        Raises NotConvergedError where scipy's BFGS does not come to a flat place.
-        """
-        loss, last = self.mean_loss, dict[bytes, float]()
-
-        def value(point: Floats) -> float:
-            last.clear()
-            last[point.tobytes()] = loss_here = loss(point)
-            return loss_here
-
-        def slopes(point: Floats) -> Floats:
-            """As BFGS takes them itself, to the last bit, at a fraction of the time."""
-            loss_here = last.get(point.tobytes())
-            loss_here = loss(point) if loss_here is None else loss_here
-            slope_of = np.empty(len(point))
-            for i in range(len(point)):
-                beyond = point.copy()
-                beyond[i] += SMALL_STEP
-                if beyond[i] == point[i]:  # so far out that the step is lost
-                    beyond[i] += SMALL_STEP * point[i]
-                slope_of[i] = (loss(beyond) - loss_here) / float(beyond[i] - point[i])
-            return slope_of
+        def value_and_slopes(point: Floats) -> tuple[float, Floats]:
+            ends = [self.mean_loss(point + h) - self.mean_loss(point - h) for h in steps]
+            return self.mean_loss(point), np.array(ends) / (2 * STEP)
 
         with np.errstate(all="ignore"):
             minimum = optimize.minimize(
-                value, start, method="BFGS", jac=slopes, options={"gtol": slope}
+                value_and_slopes, start, method="BFGS", jac=True, options={"gtol": slope}
             )
-        if minimum.fun >= IMPOSSIBLE or not np.abs(minimum.jac).max() < STEEPEST:
-            reason = minimum.message.rstrip(".")
-            raise NotConvergedError(f"{self.name}: no maximum of the likelihood found ({reason})")
+        if minimum.fun >= IMPOSSIBLE:
+            raise NotConvergedError(f"{self.name}: no maximum of the likelihood found")
         return np.asarray(minimum.x, dtype=np.float64)
 
-    def at_maximum(self, point: Floats, units: Ints | None = None) -> Maximum:
-        """What the likelihood says around its maximum, its contributions clustered by units.
+    def maximum(self, start: Floats, units: Ints | None = None) -> Maximum:
+        """The maximum, and the covariances there, with contributions clustered by units.
 
-        Raises NotConvergedError where it is flat in some direction.
+        Raises NotConvergedError where there is none, or the likelihood is flat there.
         """
-        n = len(point)
-        steps = STEP * np.eye(n)
+        point, steps = self.summit(self.near_maximum(start))
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("error", linalg.LinAlgWarning)
-            middle = self.contributions(point)
             try:
-                sides = [
-                    (self.contributions(point + h), self.contributions(point - h)) for h in steps
-                ]
-                scores = np.array([up - down for up, down in sides]) / (2 * STEP)
-                covariance = linalg.inv(-self._curvature(point, sides, middle))
+                covariance = linalg.inv(self._curvature(point, steps)) / self.n_observed
+                middle, scores = self.contributions(point), slopes(self.contributions, point, steps)
             except (
                 ParameterError, OverflowError, ValueError, linalg.LinAlgError, linalg.LinAlgWarning
             ):  # fmt: skip
-                covariance = np.full((n, n), np.nan)
+                raise NotConvergedError(self._no_maximum) from None
         if not (np.isfinite(covariance).all() and (np.diag(covariance) > 0).all()):
-            raise NotConvergedError(f"{self.name}: the likelihood is flat, no parameter stands out")
+            raise NotConvergedError(self._no_maximum)
         if units is not None:
             has_times = np.bincount(units) > 0
             scores = np.array([np.bincount(units, weights=score)[has_times] for score in scores])
@@ -182,20 +169,75 @@ class Likelihood:
         clustered = few * covariance @ (scores @ scores.T) @ covariance
         return Maximum(point, float(middle.sum()), covariance, clustered)
 
-    def _curvature(
-        self, point: Floats, sides: list[tuple[Floats, Floats]], middle: Floats
-    ) -> Floats:
-        """Second derivatives (p, p) of the sum, given its terms, and those a step up and down."""
-        n = len(point)
-        curvature = np.diag([float((up + down - 2 * middle).sum()) for up, down in sides])
+    @property
+    def _no_maximum(self) -> str:
+        return f"{self.name}: the likelihood has no maximum, but is flat or grows up to a border"
+
+    def summit(self, point: Floats, close: float = ROUNDED) -> tuple[Floats, Floats]:
+        """The maximum near a point, to rounding, and the steps of derivatives there, (p,) each.
+
+        By Newton's method, so that no number depends on where a search happened to end. Raises
+        NotConvergedError where there is none near: the likelihood is flat in some direction, or
+        grows up to a border of the family.
+        """
+        far, move = True, np.inf
+        with np.errstate(all="ignore"):
+            for _ in range(MOST_MOVES):
+                try:
+                    if far:
+                        steps = self._steps(point)
+                        curved = linalg.cho_factor(self._curvature(point, steps))
+                    by = -linalg.cho_solve(curved, slopes(self.mean_loss, point, steps))
+                except (ValueError, linalg.LinAlgError):  # infinite, or no maximum
+                    break
+                point, move = point + by, float(np.abs(by * FINE / steps).max())
+                far = move > ARRIVED**0.5
+                if move < close:
+                    return point, steps
+        if not move < ARRIVED:
+            raise NotConvergedError(self._no_maximum)
+        return point, steps
+
+    def _steps(self, point: Floats) -> Floats:
+        """A step for each number: a share of the distance on which the mean loss bends."""
+        steps, middle = np.full(len(point), FINE), self.mean_loss(point)
+        for i, unit in enumerate(np.eye(len(point))):
+            for _ in range(MOST_MOVES):
+                ends = sum(self.mean_loss(point + side * steps[i] * unit) for side in (-1, 1))
+                bend = max((ends - 2 * middle) / steps[i] ** 2, FURTHEST**-2)
+                step = FINE * 2.0 ** round(log2(bend) / -2)  # the same on every processor
+                if step == steps[i]:
+                    break
+                steps[i] = step
+        return steps
+
+    def _curvature(self, point: Floats, steps: Floats) -> Floats:
+        """Second derivatives (p, p) of the mean loss, to the fourth order of the steps."""
+        n, middle = len(point), self.mean_loss(point)
+
+        def bend(step: Floats) -> float:
+            """Along a step, times its square."""
+            return sum(
+                weight * (self.mean_loss(point + k * step) + self.mean_loss(point - k * step)
+                          - 2 * middle)
+                for k, weight in BENDS
+            )  # fmt: skip
+
+        along = np.diag(steps)
+        bends = np.diag([bend(step) for step in along])
         for i in range(n):
             for j in range(i):
-                diagonal = np.zeros(n)
-                diagonal[[i, j]] = STEP
-                ends = self.contributions(point + diagonal) + self.contributions(point - diagonal)
-                along = float((ends - 2 * middle).sum())
-                curvature[i, j] = curvature[j, i] = (along - curvature[i, i] - curvature[j, j]) / 2
-        return curvature / STEP**2
+                both = bend(along[i] + along[j]) - bends[i, i] - bends[j, j]
+                bends[i, j] = bends[j, i] = both / 2
+        return np.asarray(bends / np.outer(steps, steps), dtype=np.float64)
+
+
+def slopes(of: Callable[[Floats], Any], point: Floats, steps: Floats) -> Floats:
+    """First derivatives (p, ...) of a function of search numbers, to the fourth order of steps."""
+    return np.array([
+        sum(weight * of(point + n * step) for n, weight in STENCIL) / step.sum()
+        for step in np.diag(steps)
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

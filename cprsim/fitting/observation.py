@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cprsim.failures.distributions import p_strikes
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import ROUNDING_H, Outages
 from cprsim.fitting.lifetimes import FirstUptime
 from cprsim.records import Bools, Floats, Ints
 
@@ -125,12 +125,16 @@ def job_rate_per_h(outages: Outages, n_job: int) -> float:
     """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
     groups = togetherness(outages)
     watched_h = node_hours(outages) / outages.n_nodes
-    return len(groups.sizes) * groups.share_of_job(n_job, outages.n_nodes) / watched_h
+    return (
+        (len(groups.sizes) + outages.n_undated)
+        * groups.share_of_job(n_job, outages.n_nodes)
+        / watched_h
+    )
 
 
 def begins_instant(at_h: Floats) -> Bools:
-    """Which of some instants in order differ from the one before, (n,)."""
-    return np.append(np.ones(min(len(at_h), 1), dtype=bool), at_h[1:] > at_h[:-1])
+    """Which of some instants in order differ from the one before, by more than rounding, (n,)."""
+    return np.append(np.ones(min(len(at_h), 1), dtype=bool), np.diff(at_h) > ROUNDING_H)
 
 
 def group_sizes(begins: Bools) -> Ints:
@@ -153,6 +157,8 @@ def dispersion(counts: Ints) -> float:
 
 
 def concentration(node: ArrayLike, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
-    """Share of the failures that the worst nodes hold."""
-    counts = np.sort(np.bincount(np.asarray(node), minlength=n_nodes))[::-1]
+    """Share of the failures that the worst nodes hold; NaN where there are none."""
+    counts = np.sort(np.bincount(np.asarray(node, dtype=np.int64), minlength=n_nodes))[::-1]
+    if not counts.any():
+        return float("nan")
     return float(counts[: int(np.ceil(fraction * n_nodes))].sum() / counts.sum())

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, inf, isfinite, log, nan, sqrt
 from typing import Any
 
+import numpy as np
+
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import Outages, n_rows
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.goodness import MOST_FITTED, Subject, rank
+from cprsim.fitting.goodness import MOST_FITTED, Ranking, Subject, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError, Parameter
 from cprsim.fitting.observation import (
@@ -29,8 +31,10 @@ from cprsim.fitting.observation import (
     weekly_counts,
 )
 from cprsim.fitting.trend import Trend, silences, trend
-from cprsim.records import ROUNDED_Z_95, Estimate
+from cprsim.records import ROUNDED_Z_95, Estimate, Ints
 
+MUCH = 0.1  # of the rows or failures: without them the answer is another
+MOST_REASONS = 4
 FEW = 20  # gaps or failures
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 N_WORST = 3  # nodes that are named
@@ -67,7 +71,7 @@ class Fitted:
 
     @property
     def n_failures(self) -> int:
-        return len(self.outages.failed_at_h)
+        return len(self.outages.failed_at_h) + self.outages.n_undated
 
     @property
     def job_share(self) -> float:
@@ -80,10 +84,10 @@ class Fitted:
         return dispersion(weekly_counts(self.outages.failed_at_h, self.outages.window_h))
 
     @property
-    def _node(self) -> list[int]:
-        """The node of each failure."""
-        chosen = self.outages.in_window & self.outages.chosen
-        return list(map(int, self.outages.node[chosen]))
+    def _node(self) -> Ints:
+        """The node of each failure, where it is known."""
+        chosen = self.outages.in_window & self.outages.chosen & self.outages.placed
+        return self.outages.node[chosen]
 
     @property
     def share_of_worst(self) -> float:
@@ -93,8 +97,12 @@ class Fitted:
     @property
     def worst_nodes(self) -> dict[str, int]:
         """The nodes that fail most, with their failures; nothing where the log names no two."""
-        names, worst = self.outages.node_names, Counter(self._node).most_common(N_WORST)
-        return {names[node]: n for node, n in worst} if len(names) > 1 else {}
+        names = self.outages.node_names
+        node, first, n = np.unique(self._node, return_index=True, return_counts=True)
+        order = np.lexsort((first, -n))
+        n_each = Counter({names[node[k]]: int(n[k]) for k in order if node[k] < len(names)})
+        n_each.update({failures.node: failures.n for failures in self.outages.undated})
+        return dict(n_each.most_common(N_WORST)) if len(names) > 1 else {}
 
     @property
     def differ(self) -> bool:
@@ -121,7 +129,8 @@ class Fitted:
     @property
     def mtbf_h(self) -> Estimate:
         """Of the events that strike the job while its nodes are there, allowing for bunching."""
-        rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.groups.sizes)
+        rate = job_rate_per_h(self.outages, self.n_job_nodes)
+        n_events = len(self.groups.sizes) + self.outages.n_undated
         mtbf_h = 1 / rate if rate > 0 else inf
         error = sqrt((self.wider if isfinite(self.wider) else 1.0) / n_events)
         low_h, high_h = (mtbf_h * exp(sign * ROUNDED_Z_95 * error) for sign in (-1, 1))
@@ -141,6 +150,31 @@ class Fitted:
             f"With 95 % it is between {_time(mtbf.low)} and {_time(mtbf.high)}, from "
             f"{'only ' if mtbf.n < FEW else ''}{mtbf.n} failures, {bunching}.",
         )
+
+    @property
+    def much_left_out(self) -> str:
+        """That over a tenth of the rows are left out, of which some may be failures; or nothing."""
+        n_read, n = self.outages.n_read, n_rows(self.outages.notes, "dropped")
+        if n <= MUCH * n_read:
+            return ""
+        return f"Of {n_read:,} rows read {n:,} are left out: {_reasons(self.outages, 'dropped')}."
+
+    @property
+    def balance(self) -> str:
+        """Rows read, and what they became, by reason."""
+        n_read, *became = self.outages.balance.values()
+        kinds = {
+            "outages": "",
+            "merged": "merged",
+            "no failures": "no_failure",
+            "left out": "dropped",
+        }
+        parts = [
+            f"{n:,} {name}" + (f" ({why})" if (why := _reasons(self.outages, kind)) else "")
+            for n, (name, kind) in zip(became, kinds.items(), strict=True)
+            if n
+        ]
+        return f"{n_read:,} rows read = {' + '.join(parts)}."
 
     @property
     def contradictions(self) -> list[str]:
@@ -168,14 +202,27 @@ class Fitted:
         if guessed:
             listed = " and ".join(filter(None, (", ".join(guessed[:-1]), guessed[-1])))
             verdict += f" The log does not say {listed}: that is inferred from its failures alone."
+        unfitted = [
+            f"{of.name} are not fitted: {of.why_not}"
+            for of in self.subjects
+            if of.why_not and of.why_not == _why_not_fitted(of.name, self.outages)
+        ]
+        verdict = " ".join([verdict, *sentences(unfitted)])
         worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())
         most = (
             [f"The worst nodes by count: {worst} of {self.n_failures} failures."] if worst else []
         )
-        dropped = self.outages.dropped
-        further_warnings = [warning for warning in self.warnings if warning not in dropped]
-        return [verdict, *sentences(["; ".join(dropped)] if dropped else []), *most,
-                *sentences(further_warnings)]  # fmt: skip
+        said = self.outages.dropped
+        unread = [str(note) for note in self.outages.notes if note.kind == "dropped" and not note.n]
+        how = [str(note) for note in self.outages.notes if note.kind == "read_as"][-1:]
+        further_warnings = [one for one in self.warnings if one not in (*said, *how)]
+        return [
+            verdict,
+            " ".join([*sentences(how), self.balance]),
+            *sentences(unread),
+            *most,
+            *sentences(further_warnings),
+        ]
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -193,7 +240,7 @@ class Fitted:
             *silences(self.outages),
             *(warning for subject in self.subjects for warning in _warnings_of(subject)),
             self.open_ages,
-            *self.outages.notes,
+            *map(str, self.outages.notes),
         ]  # fmt: skip
         return tuple(filter(None, warnings))
 
@@ -232,7 +279,7 @@ def fit_failures(
             "nodes than were watched; --nodes says how many were)"
         )
     groups = togetherness(outages)
-    if len(groups.sizes) < 2:
+    if len(groups.sizes) + outages.n_undated < 2:
         raise ParameterError(
             f"{nothing}: its {int(outages.in_window.sum())} failure(s) all begin at the same "
             f"instant; two instants at least are needed"
@@ -240,12 +287,17 @@ def fit_failures(
     observed = observed or observation(outages, first)
     times = {"gaps": gaps(outages), "uptimes": uptimes(outages, first)}
     times["repairs"] = repair_times(outages)
-    subjects = {name: _subject(name, lifetimes, n_bootstrap) for name, lifetimes in times.items()}
-    if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
+    subjects = {
+        name: _subject(name, lifetimes, n_bootstrap, outages) for name, lifetimes in times.items()
+    }
+    unfitted = subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None
+    if unfitted and not _why_not_fitted("gaps", outages):
         raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
     correlated, why_not = None, ""
     try:
-        correlated = fit_correlated(outages)
+        if subjects["uptimes"].why_not:
+            raise ParameterError(subjects["uptimes"].why_not)
+        correlated = fit_correlated(outages.where(outages.placed))
     except (ParameterError, NotConvergedError) as error:
         why_not = str(error)
     return Fitted(
@@ -255,11 +307,61 @@ def fit_failures(
     )  # fmt: skip
 
 
-def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int) -> Subject:
-    ranking, why_not = None, ""
+def _reasons(outages: Outages, kind: str) -> str:
+    """Notes that count rows, the largest first."""
+    notes = [note for note in outages.notes if note.kind == kind and note.n]
+    notes.sort(key=lambda note: -(note.n or 0))
+    more = len(notes) - MOST_REASONS
+    return "; ".join(map(str, notes[:MOST_REASONS])) + (
+        f"; {more} more reasons" if more > 0 else ""
+    )
+
+
+def _why_not_fitted(name: str, outages: Outages) -> str:
+    """Why times are not fitted, as the log does not know much of them; empty: they are."""
+    failures = outages.in_window & outages.chosen
+    without_end = failures & outages.guessed
+    may_last = without_end & (outages.end_h >= outages.window_h)
+    unknown = {
+        "gaps": (outages.n_undated, "are counted without their instants"),
+        "uptimes": (
+            outages.n_undated + int((failures & ~outages.placed).sum()),
+            "are of a node or an instant that is not known",
+        ),
+        "repairs": (  # where other rows without an end are closed by a failure, ends are missing
+            int(may_last.sum()) if 2 * may_last.sum() > without_end.sum() else 0,
+            "have no end and may last still: the repairs of the others are too short",
+        ),
+    }
+    n_unknown, how = unknown[name]
+    n = int(failures.sum()) + outages.n_undated
+    return f"{n_unknown} of {n} failures {how}" if n_unknown > MUCH * n else ""
+
+
+def _within(most_h: float, ranking: Ranking, *, alone: bool) -> Ranking:
+    """With the families first whose mean is no longer; with these `alone`, or ParameterError."""
+    within = tuple(fit for fit in ranking.judged if fit.mean.mean <= 1.001 * most_h)
+    longer = tuple(fit for fit in ranking.judged if fit not in within)
+    if not alone:
+        return replace(ranking, judged=(*within, *longer))
+    why = f"mean is longer than the log of {most_h:,.5g} h"
+    if not within:
+        raise ParameterError(f"each family's {why}")
+    failed = [(fit.family, f"{fit.family}: its {why}") for fit in longer]
+    return replace(ranking, judged=within, failed=(*ranking.failed, *failed))
+
+
+def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages) -> Subject:
+    ranking, why_not = None, _why_not_fitted(name, outages)
+    if why_not and lifetimes.n_observed > 0:
+        return Subject(name=name, lifetimes=lifetimes, ranking=None, why_not=why_not)
     try:
         ranking = rank(lifetimes, n_bootstrap=n_bootstrap)
+        is_repair = name == "repairs"
+        most_h = outages.window_h if is_repair else lifetimes.total_h
+        ranking = _within(most_h, ranking, alone=is_repair)
     except ParameterError as error:
+        ranking = None
         zeros = f" ({lifetimes.n_zero} of zero length)" if lifetimes.n_zero else ""
         why_not = f"{error}{zeros}"
     return Subject(name=name, lifetimes=lifetimes, ranking=ranking, why_not=why_not)

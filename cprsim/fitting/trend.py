@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from math import nan, sqrt
 
 import numpy as np
+from scipy.stats import rankdata
 
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import ROUNDING_H, Outages
 from cprsim.failures.sources import stream
 from cprsim.records import Floats, Ints
 
@@ -67,12 +68,12 @@ def trend(outages: Outages) -> Trend:
         return Trend(*halves)
     # a log that begins or ends with a failure, or with a silence, has no gap there to shuffle
     ends_h = gaps_h[[0, -1]]
-    left_out = (ends_h <= 0) | (ends_h > SILENT * inner_h.max())
+    left_out = (ends_h <= ROUNDING_H) | (ends_h > SILENT * inner_h.max())
     first_h, last_h = left_out * ends_h * (1, -1) + (0.0, window_h)
     tested_h = gaps_h[int(left_out[0]) : len(gaps_h) - int(left_out[1])]
-    begins_h, n_before = _shuffled_blocks(tested_h)
+    begins_h, n_before = shuffled_blocks(tested_h)
     ratios, best = _three_pieces(begins_h, n_before, float(tested_h.sum()), len(tested_h))
-    p_each = _p_values(np.stack([_laplace(begins_h), ratios]))
+    p_each = p_values(np.stack([_laplace(begins_h), ratios]))
     smaller = p_each.min(axis=0)
     borders_h = np.array([first_h, *(first_h + begins_h[0, best]), last_h])
     counts = np.diff([0, *n_before[best], len(tested_h)])
@@ -100,7 +101,7 @@ def silences(outages: Outages) -> list[str]:
     ]
 
 
-def _shuffled_blocks(gaps_h: Floats) -> tuple[Floats, Ints]:
+def shuffled_blocks(gaps_h: Floats) -> tuple[Floats, Ints]:
     """When blocks of gaps begin and end [h] in each order, the true one first; the gaps before."""
     n_each = max(1, len(gaps_h) // N_BLOCKS)
     n = len(gaps_h) // n_each
@@ -109,6 +110,13 @@ def _shuffled_blocks(gaps_h: Floats) -> tuple[Floats, Ints]:
     orders[1:] = stream(SEED, 0, "fit/trend").permuted(orders[1:], axis=1)
     begins_h = np.cumsum(np.pad(length_h[orders], ((0, 0), (1, 0))), axis=1)
     return begins_h, np.arange(n + 1) * n_each
+
+
+def p_of_order(values: Floats) -> float:
+    """Share of shuffled logs whose values (n,) rise, fall or step as much, by the sum of ranks."""
+    begins, n_before = shuffled_blocks(rankdata(values))
+    strays = np.abs(begins - begins[:, -1:] * n_before / n_before[-1]).max(axis=1)
+    return float(p_values(strays[np.newaxis])[0, 0])
 
 
 def _laplace(begins_h: Floats) -> Floats:
@@ -137,7 +145,7 @@ def _three_pieces(
     return ratio.max(axis=1) - n_gaps * np.log(n_gaps / total_h), np.array([i[best], j[best]])
 
 
-def _p_values(statistics: Floats) -> Floats:
+def p_values(statistics: Floats) -> Floats:
     """Share of the columns that are as large, for each entry of each row."""
     n = statistics.shape[1]
     below = [np.searchsorted(np.sort(row), row * (1 - 1e-12), side="left") for row in statistics]

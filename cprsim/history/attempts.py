@@ -50,7 +50,7 @@ def attempt_events(
             first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
             began = row.first_step if isfinite(row.first_step) else saved
             at = {"step": began} if isfinite(began) else {}
-            if attempt > 0 and at:
+            if at:
                 yield {**first, **at, "event": "rollback"}
             pace = {"step_seconds": row.step_seconds} if isfinite(row.step_seconds) else {}
             yield {**first, "event": "job.start", **pace}
@@ -68,10 +68,7 @@ def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str
     if "step" in at:
         yield {**at, "event": "progress"}
     if not finished:
-        # what a preemption did not save was lost without notice
-        lost = row.last_saved_step < row.last_step and "preempt" in row.cause.casefold()
-        cause = f"{row.cause} without notice" if lost else row.cause or None
-        yield {**at, "event": "failure", "node": row.node or None, "cause": cause}
+        yield {**at, "event": "failure", "node": row.node or None, "cause": row.cause or None}
         yield {**instant, "event": "failure.detected"}
         if is_last and isfinite(row.last_saved_step):
             yield {**instant, "event": "rollback", "step": row.last_saved_step}

@@ -11,11 +11,6 @@ PLANNED = re.compile(
     r"(user |job )?(cancel(l?ed)?|stop(ped)?|paused?|suspended)|(re)?queued?|requeue hold|"
     r"(scheduled |planned )?(maintenance|stop|end|shutdown|restart)( window)?|deadline"
 )
-FAILURES = re.compile(
-    r"(node |boot |launch )?fail(ed|ure)?( .*)?|out of memory|"
-    r".*\b(oom|error|crash(ed)?|ecc|xid|nccl|killed|signal|hang|hung|hardware|gpu|"
-    r"node|nic|net|network|link|disk|power|memory|cuda|driver|nan|exception|panic|lost)\b.*"
-)
 
 
 def word_of(text: str) -> str:
@@ -28,8 +23,3 @@ def word_of(text: str) -> str:
 def is_planned(text: str) -> bool:
     """Whether an attempt ended by plan: no failure."""
     return bool(PLANNED.fullmatch(word := word_of(text))) or (word in FINISHED and word != "")
-
-
-def is_known(text: str) -> bool:
-    """Whether it is known what a cause is."""
-    return is_planned(text) or bool(FAILURES.fullmatch(word_of(text)))

@@ -76,6 +76,7 @@ def answer_of_fit(
         "worst_nodes": fitted.worst_nodes,
         "trend": {**asdict(fitted.trend), "differs": fitted.trend.differs},
         "contradictions": fitted.contradictions,
+        "balance": fitted.outages.balance,
         "warnings": list(fitted.warnings),
         "fragment": None if written is None else str(written),
         "failures": sections.get("failures", {}),
@@ -102,13 +103,28 @@ def answer_of_costs(
 ) -> Answer:
     """What saves and loads cost by a log; notes are of the rows that were left out."""
     frames = {name: pd.DataFrame(rows) for name, rows in frames_of(fits).items()}
-    warnings = [*(note for fit in fits for note in fit.notes), *notes]
+    drifts = [_drift(fit) for fit in fits if fit.drift is not None]
+    of_fits = [*(note for fit in fits for note in fit.notes), *notes]
+    warnings = [*drifts, *of_fits]
     costs = fragment.sections["costs"]
     values = {"warnings": warnings, "fragment": str(fragment), "costs": costs}
     bandwidths = [fit.bandwidth.compared(fit.name) for fit in fits if fit.bandwidth]
-    remarks = sentences([*warnings, *bandwidths, *([] if files else [NEXT])])
-    tells = partial(_of_costs, origin, frames, remarks, str(fragment))
+    remarks = sentences([*of_fits, *bandwidths, *([] if files else [NEXT])])
+    tells = partial(_of_costs, origin, frames, sentences(drifts), remarks, str(fragment))
     return Answer("fit", origin, tells, frames, values, files=files)
+
+
+def _drift(fit: CostFit) -> str:
+    """From where to where durations rise or fall, and what to take."""
+    assert fit.drift is not None
+    p, *ends_h = fit.drift
+    times = zip([*ends_h, fit.mean.mean], map(unit_of, [*ends_h, fit.mean.mean]), strict=True)
+    first, last, mean = (f"{hours * per_hour:.3g} {unit}" for hours, (per_hour, unit) in times)
+    changed = "grew" if ends_h[1] > ends_h[0] else "fell"
+    return (
+        f"the {fit.name}s {changed} from {first} (first tenth of them) to {last} (last tenth), "
+        f"p {p:.2g}: for a job that follows take {last}, not the mean of {mean}"
+    )
 
 
 # ------------------------------------------------------------------------------ tables
@@ -224,6 +240,7 @@ def _of_failures(
         *(Picture(TITLES[subject.name], curves, partial(_drawn, subject), subject.name)
           for subject in fitted.subjects if subject.ranking is not None),
     ]  # fmt: skip
+    answer = [*filter(None, [fitted.much_left_out]), *answer]
     return Document(
         title=f"Failures of {fitted.origin}",
         question=f"How often does a job on {fitted.n_job_nodes} nodes of this log fail, and how?",
@@ -238,7 +255,9 @@ def _of_failures(
     )
 
 
-def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str) -> Document:
+def _of_costs(
+    origin: str, frames: Frames, drifts: Sequence[str], remarks: Sequence[str], fragment: str
+) -> Document:
     rows = frames["times"].to_dict("records")
     means = [
         f"{count(n := row['n_observed'], row['times'])} take{'s' if n == 1 else ''} {_mean(row)}"
@@ -247,7 +266,7 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
     return Document(
         title=f"Costs of {origin}",
         question="What do the saves and loads of this log cost?",
-        answer=[f"{'; '.join(means)} on average, with 95 % intervals."],
+        answer=[f"{'; '.join(means)} on average, with 95 % intervals.", *drifts],
         table=_best(frames["times"]),
         remarks=remarks,
         sections=[
@@ -269,13 +288,19 @@ def _correlation(fitted: Fitted) -> list[str]:
     lines = [
         f"{count(len(groups.larger), 'group')} of nodes failed together, the largest of "
         f"{max(groups.sizes)}: {groups.share_of_zero_gaps:.1%} of the gaps are zero.",
-        f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
-        "the failures.",
+        *(
+            []
+            if isnan(fitted.share_of_worst)
+            else [
+                f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
+                "the failures."
+            ]
+        ),
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
         f"no trend: {p_value}.",
     ]
     if fitted.correlated is None:
         lines.append(f"Nodes that differ: not fitted: {fitted.why_not_correlated}.")
     elif left_out := fitted.correlated.left_out:
-        lines.append(f"The log says nothing of the numbers of {' and '.join(left_out)}.")
+        lines.append(f"At the border, so no frailty by this log: {', '.join(left_out)}.")
     return lines

@@ -72,9 +72,9 @@ def digest_by_this_source(**parts: Any) -> str:
 
 
 def trace_digest(loaded: LoadedScenario) -> dict[str, str]:
-    """Digest of the log that is replayed, by its name; empty where there is none."""
-    path = loaded.trace_path
-    return {} if path is None else {path.name: file_digest(path)}
+    """Digest of the log that is replayed and of its table of nodes, by their names."""
+    nodes = {} if (path := loaded.nodes_path) is None else {f"nodes {path.name}": file_digest(path)}
+    return nodes if (path := loaded.trace_path) is None else {path.name: file_digest(path)} | nodes
 
 
 def failures_digest(loaded: LoadedScenario) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, create_model
+from pydantic import BeforeValidator, Field, StrictBool, create_model
 
-from cprsim.errors import ParameterError
 from cprsim.failures import limits
 from cprsim.failures.frailty import GammaFrailty
 from cprsim.failures.sources import Start
@@ -39,6 +39,7 @@ from cprsim.scenario.quantities import (
     Spread95,
     Text,
     Time,
+    quoted,
     within,
 )
 
@@ -264,28 +265,21 @@ class InjectedFailures(Model):
 # ---------------------------------------------------------------------- replay of a log
 
 
-def _instant(value: float | str) -> float | str:
-    """An instant as a log writes it: an ISO 8601 day or time stamp, or a number."""
-    if isinstance(value, str):
-        try:
-            datetime.fromisoformat(value)
-        except ValueError:
-            raise ParameterError(
-                "is no instant: write a day such as 2000-01-01, or a number as the file has them"
-            ) from None
-    return value
-
-
-def _order(instant: float | str) -> Any:
-    """What grows with time, of instants that are written alike."""
+def _order(instant: float | str, form: str | None) -> float | datetime:
+    """What grows with time, of instants that are written alike; ValueError for what is none."""
     if isinstance(instant, float):
         return instant
-    return datetime.fromisoformat(instant).replace(tzinfo=None)
+    try:
+        return datetime.fromisoformat(instant).replace(tzinfo=None)
+    except ValueError:
+        if form is None:
+            raise
+    with suppress(ValueError):
+        return datetime.strptime(instant, form).replace(tzinfo=None)
+    return datetime.strptime(instant, form.partition(" ")[0]).replace(tzinfo=None)
 
 
-Instant = Annotated[
-    float | str, AfterValidator(_instant), Field(examples=["2000-01-01", "2024-05-01T06:00Z", 48])
-]
+Instant = Annotated[float | Text, Field(examples=["2000-01-01", "2024-05-01T06:00Z", 48])]
 
 
 class PeriodSection(Model):
@@ -346,27 +340,38 @@ class Trace(Model):
         for option, message in not_taken(spec, spec.format) if spec.format else ():
             key = "columns" if option == "--column" else option[2:].replace("-", "_")
             yield key, message
+        order = dict[str, Any]()
         ends = given["period"].given if "period" in given else {}
-        in_unit = spec.time_unit is not None
-        wrong = [key for key, instant in ends.items() if isinstance(instant, float) != in_unit]
-        right = "day: write for example 2000-01-01"
-        if in_unit:
-            right = f"number: with `time_unit` write the file's own, in {spec.time_unit}"
-        yield from ((f"period.{key}", f"{ends[key]} is no {right}") for key in wrong)
-        if not wrong and len(ends) == 2 and not _order(ends["from"]) < _order(ends["to"]):
+        for key, instant in ends.items():
+            try:
+                order[key] = _order(instant, spec.date_format)
+            except ValueError:
+                right = "write a day such as 2000-01-01, or a number as the file has them"
+                yield f"period.{key}", f"{quoted(instant)} is no instant: {right}"
+        alike = len({type(value) for value in order.values()}) == 1
+        if len(order) == 2 and alike and not order["from"] < order["to"]:
             yield "period.to", f"{ends['to']} does not lie after `from` ({ends['from']})"
 
 
 TIMES = ("repair", "coalesce", "together")
+# names of nodes and causes may be numbers, such as Xids
+Name = Annotated[
+    Text,
+    BeforeValidator(
+        lambda value: str(value) if type(value) is int else value, json_schema_input_type=str | int
+    ),
+]
 OWN: dict[str, Any] = {  # what a scenario writes otherwise than the command line
     "format": Literal.__getitem__(tuple(names())),
-    "nodes": Annotated[PositiveCount | Literal["dates"], OneOf("number", "word", words=("dates",))],
+    "nodes": Annotated[Text | PositiveCount, OneOf("text", "number")],
     "period": PeriodSection,
     "columns": dict.__class_getitem__(
         (Literal.__getitem__((*COLUMNS, *NODE_COLUMNS, *OTHERS)), Text)
     ),
+    "ignore": tuple.__class_getitem__((Text, ...)),
     "time_unit": Literal.__getitem__(UNITS),
     "system": PositiveCount,
+    **dict.fromkeys(("cause", "not_cause", "node"), Name),
     **dict.fromkeys(TIMES, Time),
 }
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
 from cprsim.failures.traces.formats import format_of
-from cprsim.failures.traces.spec import A_LOG
+from cprsim.failures.traces.spec import A_LOG, DATES
 from cprsim.files.units import IN_STEPS, TIME
 from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.job import Values, values_along
@@ -54,6 +54,7 @@ class LoadedScenario:
     data: Mapping[str, Plain]  # as written, overrides in
     places: Mapping[str, Place]
     trace_path: Path | None = None  # of the trace that is replayed, variables replaced
+    nodes_path: Path | None = None  # of the table of its nodes
 
     def varied(self, changes: Mapping[str, Plain], place: Callable[[str], Place]) -> LoadedScenario:
         """The scenario with other values, and without its section `sweep`.
@@ -224,7 +225,11 @@ def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) ->
         return loaded
     form = failures.spec.format
     source = format_of(form).source if form else A_LOG
-    return replace(loaded, trace_path=loaded.input_file(failures.file, "failures.file", source))
+    loaded = replace(loaded, trace_path=loaded.input_file(failures.file, "failures.file", source))
+    if not isinstance(nodes := failures.spec.nodes, str) or nodes == DATES:
+        return loaded
+    table = "a table of nodes; or write their number, or `dates`"
+    return replace(loaded, nodes_path=loaded.input_file(nodes, "failures.nodes", table))
 
 
 def _without_steps(data: dict[str, Plain]) -> tuple[dict[str, Plain], dict[str, str]]:

@@ -2,6 +2,381 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
 from tests.accounts.case import Case
 
-CASES: list[Case] = []
+# Of 3 nodes in April 2025 (720 h): 12 outages, of which each lasts 3 h: a failure every 60 h.
+BEGINS = datetime(2025, 4, 1)
+OUTAGES = sorted(
+    (BEGINS + timedelta(hours=20 + 53 * k + 7 * (k % 3)), f"srv{k % 3 + 1:02d}") for k in range(12)
+)
+LASTS = timedelta(hours=3)
+APRIL = "--period 2025-04-01..2025-05-01 --bootstrap 0"
+OF_3 = f"fit log.csv --nodes 3 {APRIL}"
+RIGHT = {"values.mtbf_h.mean": 60.0, "values.n_failures": 12}
+
+
+def table(header: str, rows: Iterable[Iterable[object]]) -> str:
+    """A CSV."""
+    return "\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n"
+
+
+def spans(header: str = "node,start,end", *more: str) -> str:
+    """A row per outage, with further cells that take turns."""
+    rows = [
+        (
+            node,
+            at.isoformat(),
+            (at + LASTS).isoformat(),
+            *(m.split()[k % len(m.split())] for m in more),
+        )
+        for k, (at, node) in enumerate(OUTAGES)
+    ]
+    return table(header, rows)
+
+
+def changes(column: str, down: str, up: str) -> str:
+    """A row where a node goes down, and where it is up again."""
+    rows = [(at, node, down) for at, node in OUTAGES]
+    rows = sorted([*rows, *((at + LASTS, node, up) for at, node in OUTAGES)])
+    return table(f"start,node,{column}", ((at.isoformat(), *row) for at, *row in rows))
+
+
+def stays(down: str, *up: str) -> str:
+    """A row for each stay of a node in a state, with its end."""
+    rows, last = list[tuple[object, ...]](), {node: BEGINS for _, node in OUTAGES}
+    for k, (at, node) in enumerate(OUTAGES):
+        rows.append((node, last[node].isoformat(), at.isoformat(), up[k % len(up)]))
+        rows.append((node, at.isoformat(), (at + LASTS).isoformat(), down))
+        last[node] = at + LASTS
+    return table("node,start,end,state", rows)
+
+
+def polls(words: dict[bool, str], column: str = "state") -> str:
+    """A row for each node and hour."""
+    rows = [
+        (
+            at.isoformat(),
+            node,
+            words[any(one <= at < one + LASTS for one, of in OUTAGES if of == node)],
+        )
+        for at in (BEGINS + timedelta(hours=h) for h in range(721))
+        for node in ("srv01", "srv02", "srv03", "srv04")  # the last one never fails
+    ]
+    return table(f"time,node,{column}", rows)
+
+
+def query(metric: str | None, good: str, bad: str) -> str:
+    """Prometheus' answer for a metric."""
+    series = []
+    for node in ("srv01", "srv02", "srv03"):
+        downs = [(at, at + LASTS) for at, of in OUTAGES if of == node]
+        hours = (BEGINS + timedelta(hours=h) for h in range(721))
+        values = [
+            [1743465600 + 3600 * h, bad if any(a <= at < b for a, b in downs) else good]
+            for h, at in enumerate(hours)
+        ]
+        name = {} if metric is None else {"__name__": metric}
+        series.append({"metric": {**name, "instance": f"{node}:9100"}, "values": values})
+    data = {"resultType": "matrix", "result": series}
+    return json.dumps({"status": "success", "data": data})
+
+
+def drives() -> str:
+    """A row per drive and day of 20; two of five are gone after their failure."""
+    last = {"d1": 7, "d2": 13}
+    rows = [
+        (f"2025-04-{day:02d}", f"d{drive}", int(last.get(f"d{drive}") == day))
+        for day in range(1, 21)
+        for drive in range(5)
+        if day <= last.get(f"d{drive}", 20)
+    ]
+    return table("date,serial,failure", rows)
+
+
+def of(name: str, text: str, command: str = OF_3, **right: object) -> Case:
+    return Case(name, {"log.csv": text}, command, **{"values": RIGHT} | right)  # type: ignore[arg-type]
+
+
+def refused(name: str, text: str, *says: str, command: str = OF_3) -> Case:
+    return Case(name, {"log.csv": text}, command, refused=says)
+
+
+DATES = table(
+    "node,start,end",
+    [(node, at.date(), (at + timedelta(days=1)).date()) for at, node in OUTAGES]
+    + [("srv03", OUTAGES[0][0].date(), "2025-04-02")],
+)
+TWO_SOURCES = table(
+    "node,start,end",
+    [
+        (name, (at + timedelta(seconds=s)).isoformat(), (at + LASTS).isoformat())
+        for at, node in OUTAGES
+        for name, s in ((node, 0), (f"{node.upper()}.site.example:9400", 42))
+    ],
+)
+OTHER_NODE = table(
+    "node,start,end",
+    [
+        ("a1", "2025-04-02T00:00", "2025-04-02T09:00"),
+        ("A1", "2025-04-02T04:00", "2025-04-02T12:00"),
+    ],
+)
+LISTS = ("srv01;srv02", "srv01 srv02", "srv01/srv02", "srv01 + srv02", '"[\'srv01\', \'srv02\']"',
+         "srv{01..02}", "srv[01:02]", '"srv01 , srv02,"', "srv01-srv02", "srv01|srv02")  # fmt: skip
+XID = "2025-04-{:02d}T06:00:00+00:00 {} kernel: {}\n"
+KERNEL = "".join(
+    XID.format(2 + 3 * k, f"g{k}", text)
+    for k, text in enumerate((
+        "NVRM: GPU at PCI:0000:3b:00 has fallen off the bus and is not responding",
+        "NVRM: Xid (PCI:0000:3b:00): 154, pid=7, GPU recovery action changed from 0x0 (None) to "
+        "0x1 (GPU Reset Required)",
+        "NVRM: Xid (PCI:0000:3b:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x0 0x0)",
+        "nvidia-nvswitch2: SXid (PCI:0000:c4:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+        "NVRM: Xid (PCI:0000:3b:00): 154, pid=7, GPU recovery action changed from 0x1 (GPU Reset "
+        "Required) to 0x0 (None)",
+        "NVRM: Xid (PCI:0000:3b:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0)",
+        "nvidia-nvswitch2: SXid (PCI:0000:c4:00.0): 28006, Non-fatal, Link 46 MC TS crumbstore",
+        "usb 1-1: new device",
+    ))
+)  # fmt: skip
+PSQL = " node | start | end\n------+-------+-----\n a | 2025-04-01 | 2025-04-02\n(1 row)\n"
+WIDE = "node    start              end\na       2025-04-01 10:00   2025-04-01 11:00\n"
+TITLE = "# outages, April\n" + spans()
+
+CASES: list[Case] = [
+    # ------------------------------------------------------------------------------------- columns
+    of(
+        "ordinary columns beside an outage",
+        spans(
+            "node,start,end,severity,reason,rack,closed",
+            "major minor",
+            "disk fan ecc",
+            "r1 r1 r1",
+            "closed",
+        ),
+        says=("Each row: an outage of 'node' from 'start' to 'end'.",),
+    ),
+    of("two known words", changes("what", "PROBLEM", "RECOVERY")),
+    refused(
+        "two unknown words",
+        changes("ereignis", "weg", "da"),
+        "'ereignis' (weg 12, da 12",
+        "--column state=ereignis",
+        "--ignore",
+    ),
+    of(
+        "two unknown words, one of which is said to be bad",
+        changes("ereignis", "weg", "da"),
+        f"{OF_3} --down weg",
+        says=("by 'ereignis' (down: weg; up: da)",),
+    ),
+    of("stays in every state", stays("DOWN", "UP")),
+    refused("stays in states of 0 and 1", stays("0", "1"), "'state' (1 12, 0 12", "=state"),
+    of("stays in states of 0 and 1, said", stays("0", "1"), f"{OF_3} --down 0"),
+    refused("stays of nodes that are up", spans("node,start,end,state", "UP"), "'state' (UP 12"),
+    refused("instants that may be ends", spans("node,start,until"), "--column end=until"),
+    refused(
+        "lengths that contradict the ends",
+        spans("node,start,end,elapsed", "9h 8h"),
+        "--column duration=elapsed",
+    ),
+    of("lengths that do not", spans("node,start,end,downtime_h", "3")),
+    refused("a number of failures", spans("node,start,end,occurrences", "1 4"), "occurrences"),
+    refused(
+        "dates of nodes",
+        spans("node,start,end,bought", "2021-01-01 2022-01-01 2023-01-01"),
+        "--column installed=bought --nodes dates",
+    ),
+    refused(
+        "a flag", spans("node,start,end,scheduled", "yes no no no"), "'scheduled' (no 9, yes 3"
+    ),
+    of(
+        "rows of a flag that is left out",
+        spans("node,start,end,scheduled", "yes no no no"),
+        f"{OF_3} --ignore scheduled=yes",
+        values={"values.mtbf_h.mean": 80.0},
+    ),
+    of(
+        "a row per node and hour",
+        polls({True: "down", False: "idle"}).replace("time", "start", 1),
+        f"fit log.csv {APRIL}",
+        values={**RIGHT, "values.n_nodes": 4},
+    ),
+    refused(
+        "a row per node and hour, a number",
+        polls({True: "7", False: "3"}, "load")
+        .replace("time", "start", 1)
+        .replace(",7\n", ",9.5\n"),
+        "load",
+    ),
+    of(
+        "a row per drive and day",
+        drives(),
+        "fit log.csv --column node=serial --column start=date --bootstrap 0",
+        values={"values.n_nodes": 5, "values.node_hours": 80 * 24.0 - 48, "values.n_failures": 2},
+        rel=0.03,
+    ),
+    # --------------------------------------------------------------------------------------- words
+    of("words of Slurm", changes("state", "down*", "alloc"), f"{OF_3} --column state=state"),
+    refused(
+        "a word that is not known",
+        changes("state", "HARD_DOWN", "ok"),
+        "HARD_DOWN 12",
+        "--down WORDS",
+        command=f"{OF_3} --column state=state",
+    ),
+    of(
+        "a word that is said to be bad",
+        changes("state", "HARD_DOWN", "fine"),
+        f"{OF_3} --down hard_down",
+    ),
+    refused(
+        "a word that is not there",
+        changes("state", "DOWN", "UP"),
+        "kaputt",
+        command=f"{OF_3} --column state=state --down kaputt",
+    ),
+    refused(
+        "states that nothing ends",
+        spans("node,start,x,state", "DOWN"),
+        "nothing ends an outage",
+        command=f"{OF_3} --column state=state --ignore x",
+    ),
+    # --------------------------------------------------------------------------------------- names
+    of("two spellings of two sources", TWO_SOURCES),
+    of(
+        "two nodes whose names differ by capitals",
+        OTHER_NODE,
+        f"fit log.csv --nodes 2 {APRIL}",
+        values={"values.n_failures": 2},
+    ),
+    *(
+        of(
+            f"a list of nodes: {text}",
+            table(
+                "node,start,end",
+                [
+                    (text, "2025-04-05T01:00", "2025-04-05T02:00"),
+                    ("srv03", "2025-04-09T01:00", "2025-04-09T02:00"),
+                ],
+            ),
+            values={"values.n_failures": 3},
+        )
+        for text in LISTS
+    ),
+    refused("a broken list of nodes", spans().replace("srv01", "srv[01-02"), "is no list of nodes"),
+    of(
+        "rows without a node",
+        spans() + "unknown,2025-04-03T00:00,2025-04-29T00:00\nNULL,2025-04-03,\n",
+    ),
+    of(
+        "columns that name the node together",
+        spans("slot,start,end,rack", "1 1 2 3"),
+        f"fit log.csv --column node=rack+slot --nodes 9 {APRIL}",
+        values={**RIGHT, "values.n_nodes": 9},
+    ),
+    refused(
+        "one of several columns that name the node",
+        spans("slot,start,end,rack", "1 2 3 4"),
+        "node=rack+slot",
+        command=f"{OF_3} --column node=slot",
+    ),
+    refused("no node", table("start,end", [("2025-04-01", "2025-04-02")]), "--node NAME"),
+    of(
+        "one node for all rows",
+        table("start,end", [(f"2025-04-{d}T01:00", f"2025-04-{d}T02:00") for d in (10, 13, 22)]),
+        f"fit log.csv --node job {APRIL}",
+        values={"values.n_failures": 3, "values.mtbf_h.mean": 240.0},
+    ),
+    # ------------------------------------------------------------------------------------ instants
+    of("dates without a time", DATES, values={"values.n_instants": 13, "values.n_failures": 13}),
+    refused(
+        "points between thousands",
+        "node;start\na;150\nb;870\na;1.020\nb;2.410\n",
+        "one between thousands?",
+        command="fit log.csv --time-unit h",
+    ),
+    refused(
+        "%H with %p",
+        "node,start\na,04/02/2025 03:00 PM\n",
+        "write %I for hours with %p",
+        command="fit log.csv --date-format %m/%d/%YT%H:%M%p",
+    ),
+    refused(
+        "a start of 1970", spans() + "srv01,1970-01-01T00:00:00,1970-01-01T01:00\n", "before 1971"
+    ),
+    of(
+        "microseconds",
+        table(
+            "node,start,end",
+            [
+                (
+                    node,
+                    *(
+                        int((one - datetime(1970, 1, 1)).total_seconds() * 1e6)
+                        for one in (at, at + LASTS)
+                    ),
+                )
+                for at, node in OUTAGES
+            ],
+        ),
+    ),
+    of(
+        "microseconds of a zero of their own",
+        "t,node,code\n0,a,0\n0,b,0\n360000000000,a,1\n"
+        "367200000000,a,0\n900000000000,b,1\n903600000000,b,0\n",
+        "fit log.csv --column start=t --column state=code --time-unit us --down 1 --nodes 2 "
+        "--period 0..1080000000000 --bootstrap 0",
+        values={"values.mtbf_h.mean": 150.0},
+    ),
+    refused(
+        "lines without a year over more than one",
+        "Apr  2 10:00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, gone\n",
+        "longer than one",
+        command="fit log.csv --period 2023-03-01..2024-06-01",
+    ),
+    # ------------------------------------------------------------------------------ metrics, kernel
+    of("a metric that is known", query("up", "1", "0"), "fit log.csv --bootstrap 0"),
+    refused(
+        "a metric that is not",
+        query("cordoned", "0", "1"),
+        "`cordoned`",
+        "--down 1",
+        command="fit log.csv",
+    ),
+    of(
+        "a metric of which 1 is said to be bad",
+        query("cordoned", "0", "1"),
+        "fit log.csv --down 1 --bootstrap 0",
+    ),
+    refused(
+        "a metric without a name, mostly 0",
+        query(None, "0", "1"),
+        "--down 1",
+        command="fit log.csv",
+    ),
+    of(
+        "GPUs lost in the words of newer drivers",
+        KERNEL,
+        f"fit log.csv --nodes 8 {APRIL}",
+        values={"values.mtbf_h.mean": 180.0, "values.n_failures": 4},
+    ),
+    # --------------------------------------------------------------------------------------- hints
+    refused(
+        "a German header",
+        "Rechner;Beginn;Ende\na;2025-04-01;2025-04-02\n",
+        "--column node=Rechner --column start=Beginn --column end=Ende",
+    ),
+    of(
+        "an end that is ongoing",
+        spans() + "srv01,2025-04-29T00:00,ongoing\n",
+        values={"values.n_failures": 13, "values.mtbf_h.mean": 720 / 13},
+    ),
+    refused("a table of psql", PSQL, "psql --csv"),
+    refused("a table of fixed widths", WIDE, "fixed width"),
+    of("a comment above the header", TITLE),
+]

@@ -56,7 +56,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (changed("failures.mtbf=1 s", "job.useful=100000 h"), ""),
     (("run", "small.yaml", "--replay", "1.5"), "median, p95, worst"),
     *((changed(TRACE[0], f"{TRACE[1]}{keys}}}"), said) for keys, said in (
-        ("period: {from: 2000-01-01}", "failures.period.from: 2000-01-01 is no number"),
+        ("period: {from: 2000-01-01}", "log.csv: period: 2000-01-01 is no number: write one as"),
         ("period: {from: 50, to: 20}", "failures.period.to: 20.0 does not lie after"),
         ("period: {}", "failures.period.from: is missing"),
         ("period: {from: soon}", "`soon` is no instant"),
@@ -67,7 +67,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     # fit
     *((("fit", "log.csv", "--time-unit", "h", *options), said) for options, said in (
         (["--column", "start=end"], "end: the column 'end' stands for 'start' already"),
-        (["--period", "2262-04-12.."], "period: '2262-04-12' is no finite number"),
+        (["--period", "2262-04-12.."], "period: 2262-04-12 is no number: write one as the file"),
         (["--nodes", "1000000000000"], "1,000,000,000,000 nodes can't be observed"),
         (["--nodes", "0"], "0 nodes can't be observed"),
         (["--repair", "soon"], "--repair: 'soon' is not a time"),

@@ -154,10 +154,10 @@ def slurm_events() -> str:
 
 
 def slurm_jobs() -> str:
-    """Three jobs of a node die within seconds; others end well, or are on several nodes."""
+    """Three jobs of a node die within seconds; others end otherwise, also on several nodes."""
     rows = [
         f"1|COMPLETED|{plain(BEGINS)}|{plain(BEGINS)}|gpu001",
-        f"2|NODE_FAIL|{plain(BEGINS)}|{plain(BEGINS)}|gpu[001-009]",
+        f"2|TIMEOUT|{plain(BEGINS)}|{plain(BEGINS)}|gpu[001-009]",
     ]
     for number, one in enumerate(OUTAGES):
         ends = [plain(one.start + timedelta(seconds=k)) for k in range(1 + number % 3)]
@@ -296,7 +296,7 @@ FORMS = {
             ("downtime", lambda lasts: lasts, {}, ()),
             ("repair_time", lambda lasts: f"{lasts / SECOND:.0f} s", {}, ()),
             ("elapsed", lambda lasts: f"0-{lasts!s:0>8}", {},  # as Slurm writes it
-             ("outages last as the column 'elapsed' says",)),
+             ("each row: an outage of 'node' from 'start', lasting 'elapsed'",)),
             ("Down time (minutes)", lambda lasts: lasts / MINUTE, {}, ()),
             ("DURATION_MS", lambda lasts: 1000 * lasts / SECOND, {}, ()),
             ("duration", lambda lasts: f"PT{lasts / SECOND:.0f}S", {}, ()),
@@ -310,9 +310,10 @@ FORMS = {
             ("alert", "firing", "resolved"), ("down", "true", "false"), ("up", "0", "1"),
         )
     },
-    "an end beside a length and a state": Form(
-        lambda: table(utc, "node,start,end,duration,state", ",9 h,up"), {},
-        ("column(s) not read as node, start, end or cause: duration, state",),
+    "an end beside a length and a state that contradict it": Form(
+        lambda: table(utc, "node,start,end,duration,state,note", ",9 h,up,seen"),
+        {"ignore": ["duration", "state"]},
+        ("column(s) not read as node, start, end or cause: note",),
     ),
     "spreadsheet": Form(
         spreadsheet,
@@ -384,8 +385,9 @@ def test_each_form_of_the_log_holds_the_known_outages(tmp_path: Path, name: str)
         end_h, within_h = log.start_h[order], 1 / 60
     np.testing.assert_allclose(log.end_h[order], end_h, rtol=0, atol=within_h)
     assert (log.ended == (not form.points)).all()
+    assert log.balance["outages"] == len(known)  # which raises where rows are unaccounted for
     for note in form.notes:
-        assert note in "\n".join(log.notes)
+        assert note in "\n".join(map(str, log.notes))
 
 
 # ---------------------------------------------------------------------------------------- damages

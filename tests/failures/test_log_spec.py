@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.errors import CprsimError
+from cprsim.errors import CprsimError, ScenarioError
 from cprsim.experiments.assemble import replay_of
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
+from cprsim.failures.traces.formats import read_log
 from cprsim.failures.traces.spec import LogSpec
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps
 from cprsim.records import Cluster, Holds, Role
+from cprsim.results.identity import identity_of
 from cprsim.scenario.failures import TraceFailures
+from cprsim.scenario.reading import checked_data
 from tests.failures.test_forms import NODES, OUTAGES, PERIOD, lines, plain, table
 from tests.failures.test_small_logs import LIVES
 from tests.failures.tidy import read
@@ -38,9 +41,9 @@ def test_a_failure_at_the_exit_of_a_node_is_inside(tmp_path: Path, column: str) 
     said = {"nodes": nodes, "period": PERIOD}
     log = outages_in(tmp_path, table(plain, of=EACH_ONCE), **said)
     assert log.facts["n_nodes"] == ("read", f"the nodes' own dates ({nodes})")
-    assert not any("no number of nodes" in note for note in log.notes)
+    assert not any("no number of nodes" in str(note) for note in log.notes)
     note = f"column(s) of nodes.csv not read: {column} (--column exit=NAME reads one)"
-    assert (note in log.notes) == (column != "exit")
+    assert (note in map(str, log.notes)) == (column != "exit")
     log = outages_in(tmp_path, table(plain, of=EACH_ONCE), columns={"exit": column}, **said)
     assert log.in_window.sum() == len(EACH_ONCE)
     assert log.lives is not None
@@ -79,6 +82,110 @@ def test_what_fit_reads_run_replays(tmp_path: Path) -> None:
     assert log.lives is not None
     np.testing.assert_array_equal(replayed.lives, log.lives)
     assert log.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24]
+
+
+LOG = """node,start,end,why
+12,2024-03-02T03:00:00,2024-03-02T05:00:00,79
+7,2024-03-04T10:00:00,2024-03-04T11:00:00,disk
+12,2024-03-04T10:00:20,2024-03-04T14:00:00,disk
+7,2024-03-09T10:00:00,,79
+12,2024-03-15T17:00:00,2024-03-15T19:00:00,fan
+"""
+LENGTHS = """node,start,duration
+a,2024-03-02T03:00:00,7200
+b,2024-03-05T03:00:00,3600
+a,2024-03-09T10:00:00,1800
+"""
+NUMBERS = "node,start,end\na,1000,1010\nb,2000,2020\na,3000,3100\n"
+GERMAN = "node,start\na,02.03.2024 03:00\nb,05.03.2024 03:00\na,09.03.2024 10:00\n"
+EPOCH = "node,start\na,1709348400\nb,1709607600\na,1709978400\n"
+FLAGS = "node,start,end,flag\n" + "".join(
+    f"n{day % 2},2024-03-{day:02}T03:00:00,2024-03-{day:02}T05:00:00,{day % 3 > 0:d}\n"
+    for day in range(1, 9)
+)
+STATES = "node,start,state\n" + "".join(
+    f"n{day % 2},2024-03-{day:02}T0{hour}:00:00,{state}\n"
+    for day in range(1, 9)
+    for hour, state in ((3, "broken"), (5, "fine"))
+)
+MARCH = {"period": "2024-03-01..2024-04-01"}
+OF_MARCH = {"period": {"from": "2024-03-01", "to": "2024-04-01"}}
+CAUSE, IN_S = {"columns": {"cause": "why"}}, {"time_unit": "s"}
+JOB = {
+    "name": "small", "job": {"useful": "9 h"}, "recovery": ["full"],
+    "cluster": {"emb_ps": 1, "trainers": 1},
+    "costs": dict.fromkeys(("save", "load", "detect", "reschedule"), "1 s"),
+    "simulation": {"seed": 1, "replications": 2},
+}  # fmt: skip
+SAME = {  # by what is tried: the log, the options of `fit`, the keys of a scenario
+    "format": (LOG, {"format": "tidy"}, {"format": "tidy"}),
+    "nodes": (LOG, {"nodes": "nodes.csv", **MARCH}, {"nodes": "nodes.csv", **OF_MARCH}),
+    "nodes, a number": (LOG, {"nodes": 9}, {"nodes": 9}),
+    "period": (LOG, MARCH, OF_MARCH),
+    "period from": (LOG, {"period": "2024-03-04.."}, {"period": {"from": "2024-03-04"}}),
+    "period of dates beside a unit": (LENGTHS, {**IN_S, **MARCH}, {**IN_S, **OF_MARCH}),
+    "period of numbers": (NUMBERS, {**IN_S, "period": "500..4000"},
+                          {**IN_S, "period": {"from": 500, "to": 4000}}),
+    "period since 1970": (EPOCH, {"period": "1709337600..1710000000"},
+                          {"period": {"from": 1709337600, "to": 1710000000}}),
+    "columns": (LOG, CAUSE, CAUSE),
+    "columns as texts": (LOG, {"columns": ["cause=why"]}, CAUSE),
+    "time_unit": (NUMBERS, {"time_unit": "min"}, {"time_unit": "min"}),
+    "date_format": (GERMAN, {"date_format": "%d.%m.%Y %H:%M", "period": "01.03.2024..2024-04-01"},
+                    {"date_format": "%d.%m.%Y %H:%M",
+                     "period": {"from": "01.03.2024", "to": "2024-04-01"}}),
+    "tz": (LOG, {"tz": "America/New_York"}, {"tz": "America/New_York"}),
+    "repair": (GERMAN.replace(" ", "T"), {"date_format": "%d.%m.%YT%H:%M", "repair": "2 h"},
+               {"date_format": "%d.%m.%YT%H:%M", "repair": "120 min"}),
+    "coalesce": (LOG, {"coalesce": "5 days"}, {"coalesce": "120 h"}),
+    "together": (LOG, {"together": "1 min"}, {"together": "60 s"}),
+    "cause": (LOG, {**CAUSE, "cause": "79"}, {**CAUSE, "cause": 79}),
+    "not_cause": (LOG, {**CAUSE, "not_cause": "fan"}, {**CAUSE, "not_cause": "fan"}),
+    "node": (LOG, {"node": "12"}, {"node": 12}),
+    "ignore": (FLAGS, {"ignore": ["flag"]}, {"ignore": ["flag"]}),
+    "down": (STATES, {"down": "broken"}, {"down": "broken"}),
+}  # fmt: skip
+OPTIONS = {one.name for one in fields(LogSpec)}
+
+
+def test_each_option_of_fit_is_tried_as_a_key_of_a_scenario() -> None:
+    assert {"system", *(name.split(",")[0].split()[0] for name in SAME)} >= OPTIONS
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (_, said, _) in SAME.items() if {*said} <= OPTIONS]
+)
+def test_a_scenario_replays_what_fit_reads_with_the_same_options(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, options, keys = SAME[name]
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text(text)
+    entries = "".join(f"{node},2024-02-{node:02},\n" for node in (7, 9, 12))
+    Path("nodes.csv").write_text(f"node,entry,exit\n{entries}")
+    log = read_log(Path("log.csv"), LogSpec(**options))
+    log = log.where(log.chosen)
+    section = {"kind": "trace", "file": "log.csv", **keys}
+    replayed = checked_data({**JOB, "failures": section}, tmp_path / "scenario.yaml")
+    assert isinstance(replayed.scenario.failures, TraceFailures)
+    assert replayed.trace_path is not None
+    source = replay_of(replayed.scenario.failures, replayed.trace_path, replayed.nodes_path)
+    for number in ("start_h", "end_h", "node", "window_h", "n_nodes"):
+        np.testing.assert_array_equal(getattr(source.outages, number), getattr(log, number))
+
+
+def test_another_table_of_nodes_is_another_result(tmp_path: Path) -> None:
+    section = {"kind": "trace", "file": "log.csv", "nodes": "nodes.csv"}
+    data = {**JOB, "failures": section}
+    (tmp_path / "log.csv").write_text(LOG)
+    digests = set()
+    for entry in ("2024-02-01", "2024-02-02"):
+        (tmp_path / "nodes.csv").write_text(f"node,entry\n7,{entry}\n12,{entry}\n")
+        digests.add(identity_of(checked_data(data, tmp_path / "scenario.yaml")).digest)
+    assert len(digests) == 2
+    (tmp_path / "nodes.csv").unlink()
+    with pytest.raises(ScenarioError, match=r"failures\.nodes.*is not there.*their number"):
+        checked_data(data, tmp_path / "scenario.yaml")
 
 
 def test_a_window_wider_than_the_log_reaches_fit_and_replay(tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ JANUARY = {"nodes": "dates", "period": ("2024-01-01", "2024-02-01")}
 DATES = ("2024-01-01", "2024-01-02", "2024-01-10", "2024-01-12")
 MERGED = "outage(s) of nodes that were down already, merged into the outage under way"
 NO_END = "outage(s) without an end,"
+TO_THE_END = "taken to last to the end of the observation: their repairs are not fitted"
 GOOD = {
     "unsorted, open and twice": Small(
         "node,start,end,cause\nb,30,31.5,disk\na,2,4,\n\nb,30,31.5,disk\nc,40,,power\na,3,3,fan\n",
@@ -95,7 +96,7 @@ GOOD = {
          "ended": [True, True, False], "cause": ["", "disk", "power"], "n_nodes": 5,
          "window_h": 38, "node_names": ["a", "b", "c"]},
         ("no whole period given: the log's own first start or last instant bounds it",
-         f"1 {NO_END} still under way at the end of the observation", f"2 {MERGED}"),
+         f"1 {NO_END} {TO_THE_END}", f"2 {MERGED}"),
     ),
     "other names of columns, and a period": Small(
         "t0,host,t1\n5,a,9\n20,b,21\n30,a,31\n50,c,51\n",
@@ -195,10 +196,10 @@ GOOD = {
     "changes that change nothing": Small(
         "start,node,event\n2024-01-01 00:00,a,up\n2024-01-01 01:00,a,down\n2024-01-01 02:00,a,down"
         "\n2024-01-01 03:00,a,fenced\n2024-01-01 04:00,a,up\n2024-01-01 05:00,b,down\n",
-        {"columns": {"state": "event"}},
+        {"columns": {"state": "event"}, "ignore": ["event=Fenced"]},
         {"start_h": [0, 4], "end_h": [3, 4], "ended": [True, False]},
-        ("1 row(s) left out that say neither that a node is down nor that it is up",
-         "2 row(s) left out as the node was down, or up, already"),
+        ("1 row(s) left out by --ignore event=Fenced",
+         "3 row(s) that say that a node is up, or down still"),
     ),
     "lists of nodes": Small(
         f'{TIDY}"g[01-03,7]",2024-01-01,2024-01-02\n"x,y",2024-01-03,2024-01-04\n'
@@ -253,15 +254,21 @@ GOOD = {
          "1 event(s) left out whose state is no failure (IDLE+PLANNED)"),
     ),
     "a job on several nodes that names the failed one": Small(
-        SACCT % "gpu4", {}, {"node_names": ["gpu4"]}
+        SACCT % "gpu4", {}, {"node": [3], "placed": [True], "n_nodes": 9}
+    ),
+    "a job on several nodes that names none": Small(
+        SACCT % "" + "2|NODE_FAIL|2024-05-01T09:00:00|gpu[1-9]|\n", {},
+        {"n_outages": 2, "placed": [False, False], "n_nodes": 9, "start_h": [0, 9]},
+        ("2 failure(s) of jobs on several nodes: the one that failed is not known",),
     ),
     "events of Kubernetes without a partner": Small(
         of_kubernetes(), {},
         {"node_names": ["a", "b", "c"], "start_h": [0, 2, 3], "end_h": [1, 2, 3],
          "ended": [True, True, False], "cause": ["NodeNotReady", "Rebooted", "NodeNotReady"]},
-        ("1 Ready event(s) of nodes that were ready already left out",
-         "2 NotReady event(s) of nodes that were not ready already left out",
-         "3 repetition(s) of merged events left out: their instants are not kept",
+        ("1 Ready event(s) of nodes that were ready already",
+         "1 event(s) of nodes that were not ready, or removed, already",
+         "4 failure(s) by the number in events that Kubernetes merged; their instants are not "
+         "known",
          "1 event(s) Starting left out: the node goes on"),
     ),
     "Xids of every kind of kernel log": Small(
@@ -277,7 +284,7 @@ GOOD = {
         ("1 Xid(s) 13 left out, of those that lose no node",),
     ),
     "samples that are no number": Small(
-        of_prometheus("1N01"), {},
+        of_prometheus("1N01" + 9 * "1"), {},
         {"start_h": [2 / 60], "n_nodes": 1, "window_given": [True, True]},
         ("1 sample(s) that are no number left out",),
     ),
@@ -302,7 +309,8 @@ def test_a_small_log_holds_what_it_says(tmp_path: Path, name: str) -> None:
             assert found == right, attribute
         else:
             np.testing.assert_allclose(found, right, rtol=0, atol=1e-7, err_msg=attribute)
-    assert set(small.notes) <= set(log.notes)
+    assert log.balance["outages"] == log.n_outages + log.n_undated
+    assert set(small.notes) <= set(map(str, log.notes))
 
 
 NAGIOS = "".join(
@@ -389,7 +397,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     ('{"kind": "List", "items": []}\n', {}, ": ", "holds no event of a node that is not ready"),
     ('{"status": "error", "error": "too many points"}\n', {}, ":1: ", "of Prometheus: too many"),
     ("2024-01-01T06:00:01+02:00 b kernel: something else\n", {}, ": ", "no Xid at all"),
-    (SACCT % "", {}, ": ", "holds no failure of a node"),
+    (SACCT.replace("gpu[1-9]", "None assigned") % "", {}, ": ", "holds no failure of a node"),
     (f"Mar  1 10:00:00 a kernel: {GONE}\n", {}, ":1: ", "names no year: --period says it"),
     *(
         (f"{first} 10:00:00 a kernel: {GONE}\n{then} 10:00:00 a kernel: {GONE}\n",

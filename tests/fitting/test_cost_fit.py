@@ -14,12 +14,14 @@ import yaml
 
 from cprsim.errors import ParameterError, TraceError
 from cprsim.fitting.cost_fit import (
+    P_DRIFT,
     CostFit,
     bandwidth_of,
     costs_fragment,
     fit_costs,
     read_transfers,
 )
+from cprsim.fitting.trend import p_of_order
 from tests.fitting.logs import assembled
 
 HEADER = "kind,start,end,bytes"
@@ -110,6 +112,35 @@ def test_rows_of_several_servers_are_noticed() -> None:
     several = transfers([60.0] * 4).assign(start_h=np.array([0.0, 0.0, 1.0, 1.01]))
     (one,) = fit_costs(several, n_bootstrap=0)
     assert "2 of the saves began before another had ended" in one.notes[0]
+
+
+@pytest.mark.parametrize("n", [10, 30, 60, 300])
+def test_a_trend_is_false_in_one_of_a_hundred_logs(n: int) -> None:
+    rng, n_logs = np.random.default_rng(n), 400
+    n_false = sum(p_of_order(rng.gamma(4, 20, n)) < P_DRIFT for _ in range(n_logs))
+    error = math.sqrt(n_logs * P_DRIFT)
+    assert n_false <= n_logs * P_DRIFT + 4 * error, f"{n_false}, error {error:.2g}"
+
+
+def test_a_step_in_the_last_fifth_is_found() -> None:
+    rng, n_logs = np.random.default_rng(5), 100
+    slower = np.where(np.arange(60) < 48, 1.0, 2.0)
+    found = [fitted(rng.gamma(16, 5, 60) * slower).drift for _ in range(n_logs)]
+    assert sum(drift is not None for drift in found) >= 55  # 73 expected
+    assert all(drift.last_h > 1.5 * drift.first_h for drift in found if drift is not None)
+
+
+@pytest.mark.parametrize(
+    "duration_s",
+    [
+        [30.0] * 40,
+        [30.0, 31.0] * 20,
+        [100.0 + number / 10 for number in range(60)],  # 6 % in all: too little to matter
+        [10.0, 20.0, 30.0, 40.0],
+    ],
+)
+def test_what_does_not_change_or_matter_is_no_trend(duration_s: list[float]) -> None:
+    assert fitted(duration_s).drift is None
 
 
 def test_bandwidth_is_all_bytes_over_all_hours() -> None:
@@ -225,8 +256,9 @@ def test_bytes_other_columns_repeats_and_rows_without_an_end(tmp_path: Path) -> 
     path = log(tmp_path, rows, "what,begin,end,rank,note")
     found, notes = read_transfers(path, columns={"kind": "what", "start": "begin"}, time_unit="h")
     assert found["kind"].tolist() == ["save", "save", "load"]
-    twice, endless = notes
+    twice, unread, endless = notes
     assert twice == "1 row said twice, counted once"
+    assert unread == "column(s) not read: rank, note; does one say which rows count?"
     assert "1 save without an end left out" in endless
 
 

@@ -86,7 +86,9 @@ def test_what_is_wrong_ends_in_one_clear_message(
 
 def test_an_unknown_unit_is_refused(log: Path) -> None:
     for path in (log, SAVES):
-        with pytest.raises(CprsimError, match="time_unit: 'xyz' should be 'ms', 's', 'min', 'h'"):
+        with pytest.raises(
+            CprsimError, match="time_unit: 'xyz' should be 'ns', 'us', 'ms', 's', 'min', 'h'"
+        ):
             cprsim.fit(path, time_unit="xyz")
 
 

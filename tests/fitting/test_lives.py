@@ -71,7 +71,7 @@ def test_up_times_of_nodes_that_join_and_leave_by_hand() -> None:
     ]
     assert told.node_names == ("b", "a", "c")
     assert told.n_nodes == 3
-    assert [note.split(" ", 1)[0] for note in told.notes] == ["2", "1", "1"]
+    assert [str(note).split(" ", 1)[0] for note in told.notes] == ["2", "1", "1"]
     assert told.of_node("c").lives == (50.0, 50.0, 80.0)
     assert uptimes(told, FirstUptime.UNKNOWN).n == 2
 
@@ -120,5 +120,5 @@ def test_lanls_system_16_was_watched_until_it_was_decommissioned(failure_logs: P
     hours = (np.datetime64("2002-10-01") - np.datetime64(dated.origin)) / np.timedelta64(1, "h")
     np.testing.assert_allclose(dated.lives[2], hours)
     assert dated.window_h == pytest.approx(hours)  # nothing was watched after that
-    for log, shape in ((plain, 0.502), (dated, 0.558)):
+    for log, shape in ((plain, 0.523), (dated, 0.586)):
         assert fit(WEIBULL, uptimes(log)).parameters[0].mean == pytest.approx(shape, abs=5e-4)

@@ -11,16 +11,17 @@ from typing import Any
 import pandas as pd
 
 from tests.failures.tidy import read
-from tests.golden.plain import NO_DATA, Golden, digest, numbers_in, table
+from tests.golden.plain import NO_DATA, Golden, digest, fit_numbers, table
 from tests.making import SCENARIOS, call
 
 WHOLE = ""
-CLOSE = {"fit ": 1e-6}  # by iteration
+CLOSE = {"fit ": 1e-6}
 RUN = Path(__file__).parents[1] / "failures" / "samples_run"
 EXAMPLE = SCENARIOS.parent / "docs" / "examples" / "failures.csv"
 LANL, HBD = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz", "infinitehbd/fault_trace.json"
 SYSTEMS = (2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 23, 24)
-FEW = "--bootstrap 9"
+N_BOOTSTRAP = 9
+FEW = f"--bootstrap {N_BOOTSTRAP}"
 FITS = {
     "table": f"{EXAMPLE} --time-unit h {FEW}",
     "table, nodes": f"{EXAMPLE} --time-unit h --nodes 40 {FEW}",
@@ -48,11 +49,11 @@ def outages(path: Path, form: str | None = None, **asked: Any) -> dict[str, Any]
     return {**columns, **counts, "cause": digest([one.replace(" ", "_") for one in found.cause])[0]}
 
 
-def fitted(command: str) -> list[float]:
+def fitted(command: str) -> dict[str, Any]:
     """The numbers of `fit --json`."""
     called = call("fit", *command.split(), "--json")
     assert called.exit_code == 0, called.output
-    return numbers_in(json.loads(called.stdout))
+    return fit_numbers(json.loads(called.stdout), N_BOOTSTRAP)
 
 
 def real(name: str) -> Iterator[Path]:

@@ -14,16 +14,18 @@ import typer.main
 
 import cprsim
 from cprsim.cli.app import app
-from tests.golden.plain import Golden, numbers_in
+from tests.golden.plain import Golden, fit_numbers, numbers_in, table
 from tests.making import SCENARIOS, call
 
 ROOT = SCENARIOS.parent
 EXAMPLES = ROOT / "docs" / "examples"
 WHOLE = ""
-CLOSE = {"fit": 1e-6, "calibrate": 1e-6, "backtest": 1e-6}  # by iteration
+CLOSE = {"fit": 1e-6, "calibrate": 1e-6, "backtest": 1e-6}
 NOT_NUMBERS = {"bytes", "cpu_s", "seconds", "format"}  # keys of what differs from run to run
 FEW = "--replications 40"
 FLEET = "--set fleet.jobs=6 --set fleet.kinds=3 --set unknown=null --workers 1"
+N_BOOTSTRAP = 199  # by default
+LONG = 60  # rows of a table, above which its columns are kept as means
 KEPT = ("run", "sweep", "select", "fleet", "systems")  # have results folders
 QUICK = {
     "run": f"run quickstart {FEW}",
@@ -111,9 +113,14 @@ def of_commands(commands: dict[str, str]) -> Golden:
     with TemporaryDirectory() as folder:
         for name, command in commands.items():
             said, tables = answered(command, folder)
-            yield f"json of {name}", numbers_in(without_places(said))
+            said, of_fit = without_places(said), said["kind"] == "fit"
+            yield f"json of {name}", fit_numbers(said, N_BOOTSTRAP) if of_fit else numbers_in(said)
             for file, frame in tables.items():
-                yield f"{file} of {name}", numbers_in(frame.select_dtypes("number").to_dict("list"))
+                columns = frame.select_dtypes("number")
+                yield (
+                    f"{file} of {name}",
+                    table(frame) if len(frame) > LONG else numbers_in(columns.to_dict("list")),
+                )
 
 
 def on_axes(figure: Any) -> list[float]:

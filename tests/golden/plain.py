@@ -1,10 +1,10 @@
 """What values are kept as: plain data, short, and the same on another processor.
 
-A column of numbers is kept as their mean with weights near 1 that depend on the place: where one of
-n numbers changes by n * 1e-8 of it, or two change places, the mean shows it. Means are compared to
-1e-9. A hash of digits would move where the last bit of another processor's logarithm pushes one of
-100,000 numbers over the edge of its last digit, however few digits are kept. In longer data, whose
-numbers are of all sizes, the mean is that of their logarithms, and the rest is hashed.
+Simulated rows are the same on every processor, to the last bit: a hash of their bits is kept, and
+of each column a mean, which says what moved and by how much. Its weights are near 1 and depend on
+the place: where one of n numbers changes by n * 1e-8 of it, or two change places, the mean shows
+it. Means are compared to 1e-9, numbers of fits to 1e-6, p-values to `COUNTS` samples of their
+bootstrap. In longer data the mean is that of their numbers' logarithms, and the rest is hashed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from tests.making import SCENARIOS
 
 Golden = Iterator[tuple[str, Any]]
 RELATIVE, NOTHING = 1e-9, 1e-12
+COUNTS = 3  # of the samples behind a p-value, by which it may differ on another processor
+P_VALUE = "p_value"  # its key in answers, and in goldens that of counts: [of how many, each p]
+LOSSES = "loss"  # in names of columns that BLAS has a part in: equal to 1e-9, not to the last bit
 NO_DATA = "CPRSIM_DATA" not in os.environ
 """Then nothing is there whose name begins with `data`."""
 
@@ -97,24 +100,52 @@ def mean(numbers: Collection[float]) -> float:
     return float(rounded(fsum(weighted) / max(len(numbers), 1)))
 
 
-def table(frame: pd.DataFrame) -> dict[str, Any]:
-    """Mean of each column of numbers, and how many are none; those of zeros alone are left out."""
-    found = {}
+def numbers(value: Any) -> list[Any]:
+    """A hash of all but the numbers, and these."""
+    found: list[float] = []
+    words = json.dumps(_without_numbers(plain(value), found), sort_keys=True)
+    return [hashlib.sha256(words.encode()).hexdigest()[:10], *found]
+
+
+def table(frame: pd.DataFrame, *, to_the_bit: bool = False) -> dict[str, Any]:
+    """Mean of each column of numbers, and how many are none; those of zeros alone are left out.
+
+    With `to_the_bit` also a hash of them all but those of losses.
+    """
+    found, bits = dict[str, Any](), hashlib.sha256()
     for name, column in frame.items():
         if column.dtype.kind in "biuf":
             values = column.to_numpy(float)
+            bits.update(b"" if LOSSES in str(name) else np.ascontiguousarray(values).tobytes())
             known = values[np.isfinite(values)]
             if (abs(known) > NOTHING).any():
                 n_none = len(values) - len(known)
                 found[str(name)] = [mean(known), n_none] if n_none else mean(known)
-    return found
+    return found | ({"bits": bits.hexdigest()[:10]} if to_the_bit else {})
 
 
 def numbers_in(value: Any) -> list[float]:
-    """All numbers of plain data but truths and zeros, sorted, with 9 digits."""
+    """All numbers of plain data but truths, zeros and p-values, sorted, with 9 digits."""
     found: list[float] = []
-    _without_numbers(plain(value), found)
+    _without_numbers(_without_p_values(plain(value), []), found)
     return sorted(float(rounded(float(one), 9)) for one in found if abs(one) > NOTHING)
+
+
+def fit_numbers(value: Any, n_bootstrap: int) -> dict[str, Any]:
+    """All numbers of a fit, and its p-values as counts of samples."""
+    p_values: list[float] = []
+    _without_p_values(plain(value), p_values)
+    counts = [round(one * (1 + n_bootstrap)) for one in p_values]
+    return {"numbers": numbers_in(value), P_VALUE: counts}
+
+
+def _without_p_values(value: Any, found: list[float]) -> Any:
+    if isinstance(value, dict):
+        if "family" in value and isinstance(value.get(P_VALUE), float):
+            found.append(value[P_VALUE])
+            value = {key: one for key, one in value.items() if key != P_VALUE}
+        return {key: _without_p_values(one, found) for key, one in value.items()}
+    return [_without_p_values(one, found) for one in value] if isinstance(value, list) else value
 
 
 def differences(stored: Any, found: Any, at: str = "", relative: float = RELATIVE) -> list[str]:
@@ -134,7 +165,8 @@ def differences(stored: Any, found: Any, at: str = "", relative: float = RELATIV
         count = Counter(map(str, stored)), Counter(map(str, found))
         gone, new = sorted(count[0] - count[1]), sorted(count[1] - count[0])
         return [f"{at}: {len(gone)} gone {gone[:5]}, {len(new)} new {new[:5]}"]
-    numbers = all(type(value) in (int, float) for value in (stored, found))
-    if numbers and isclose(stored, found, rel_tol=relative, abs_tol=NOTHING):
+    both = all(type(value) in (int, float) for value in (stored, found))
+    nothing = COUNTS if f"/{P_VALUE}/" in at else NOTHING
+    if both and isclose(stored, found, rel_tol=relative, abs_tol=nothing):
         return []
     return [] if stored == found else [f"{at}: {stored!r} -> {found!r}"]

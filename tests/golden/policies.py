@@ -10,10 +10,10 @@ from cprsim.experiments.assemble import assemble
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
-from tests.golden.plain import Golden
+from tests.golden.plain import Golden, numbers
 from tests.making import SCENARIOS
 
-WHOLE = "replicas "  # names of what is kept whole
+WHOLE = ""
 LINKED = ("job.step=2 s", "cluster.link=100 Gbit/s")
 JOBS: dict[str, tuple[str, Sequence[str]]] = {
     "llm": ("llm", ()),
@@ -82,7 +82,7 @@ def policy(job: str, **entry: Any) -> Any:
     except cprsim.CprsimError:
         return "refused"
     (planned,) = experiment.policies
-    return planned
+    return numbers(planned)
 
 
 def quick() -> Golden:

@@ -71,7 +71,7 @@ def rows(name: str, scenario: str, sets: Any, n: int = N) -> Golden:
     """A row per strategy and replication."""
     found = cprsim.run(scenario, sets, replications=n).rows["replications"]
     for strategy, mine in found.groupby("strategy", sort=False):
-        yield f"{name} {strategy}", table(mine.drop(columns="replication"))
+        yield f"{name} {strategy}", table(mine.drop(columns="replication"), to_the_bit=True)
 
 
 def quick() -> Golden:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -15,14 +14,21 @@ import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import (
+    Counted,
+    Note,
     Outages,
+    Undated,
     brought_together,
     coalesced,
     n_repeats,
+    n_rows,
+    notes_of,
     outages_of,
+    spread,
     with_lives,
 )
 from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.names import spellings
 from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import A_LOG, TABLE_OPTIONS, LogSpec
@@ -34,6 +40,7 @@ MOST_NODES = 10_000_000
 BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
+BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
@@ -42,17 +49,23 @@ class Log:
     """Outages as a file says them."""
 
     # node and cause (texts, or categories of them), start and end [h of the file's clock], NaN for
-    # no end; perhaps lasted [h], exactly; its index is the line less `FIRST_ROW`
+    # no end; perhaps lasted [h], exactly; open (it was under way when the file ended), planned (no
+    # failure), placed (not where one of several nodes failed: node is any of them); its index is
+    # the line less `FIRST_ROW`
     rows: pd.DataFrame
-    counted: Counter[str]  # what is to be said, with how often
+    counted: Counted
     points: bool  # no end: the outage is an instant; else it lasts to the node's next failure
     times: Times = STAMPS  # how instants are written
     watched: tuple[float | None, float | None] = (None, None)  # begin and end [h], where they are
     nodes: frozenset[str] = frozenset()  # all names, also of nodes that never failed; empty: unsaid
     n_nodes: int | None = None  # where the file says that alone
     dates: pd.DataFrame | None = None  # of nodes: node, installed, entry, exit [h], NaN: unknown
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    n_read: int | None = None  # rows of the file, lists of nodes once for each; None: those of it
+    undated: tuple[Undated, ...] = ()  # [h of the file's clock]; not among the rows
+    step_h: float = 0.0  # between looks at the nodes
     evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
+    resolution_h: float = 0.0  # what begins are only known to, if that is a day or more
     records_alone: bool = False  # what was watched is not known: no period is longer than the file
 
 
@@ -69,19 +82,30 @@ class LogFormat:
 
 def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
     """The outages that a user asks for. What is left out, closed, assumed or merged is counted."""
+    dates = log.dates
+    if spec.nodes_file is not None:
+        dates, notes = read_nodes(spec.nodes_file, log.times, spec)
+        log = replace(log, notes=(*log.notes, *notes))
+    log, same = _of_one_name_each(log, () if dates is None else dates["node"])
+    if dates is not None and same:
+        of_each = dates.assign(node=dates["node"].replace(same)).groupby("node", as_index=False)
+        dates = of_each.agg({"installed": "min", "entry": "min", "exit": "max"})
+    if spec.has_dates and dates is None:
+        raise ParameterError("--nodes dates: the log has no column installed, entry or exit")
+    of = f"the nodes' own dates ({spec.nodes_file or '--nodes dates'})"
+    own = spec.nodes_file is not None or spec.has_dates
+    if dates is not None and own:
+        log = _watched_by(dates, log, of)
     outages, from_h = _in_period(path, log, spec)
-    dates, facts = log.dates, dict(outages.facts)
-    if spec.nodes_file is not None or spec.has_dates:
-        if spec.nodes_file is not None:
-            dates, notes = read_nodes(spec.nodes_file, log.times, spec)
-            outages = replace(outages, notes=(*outages.notes, *notes))
-        if dates is None:
-            raise ParameterError("--nodes dates: the log has no column installed, entry or exit")
+    facts = dict(outages.facts)
+    if dates is not None and not own:
+        dates = _stays(dates, from_h, outages.window_h, log.step_h)
+    if dates is not None:
         silent = spec.nodes_file is None
         lives = lives_of(dates, from_h, outages.n_nodes if silent else 0)
         window_h, outages = outages.window_h, with_lives(outages, *lives)
-        of = spec.nodes_file or "--nodes dates"
-        facts |= dict.fromkeys(("n_nodes", "ages"), ("read", f"the nodes' own dates ({of})"))
+        if own:
+            facts |= dict.fromkeys(("n_nodes", "ages"), ("read", of))
         if outages.window_h < window_h:
             facts["ends"] = "read", "the last of the nodes leaves"
         _require_failures(path, outages)
@@ -89,16 +113,50 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
     if spec.cause is not None or spec.not_cause is not None:
         outages = outages.choosing(spec.cause or "", spec.not_cause)
     if spec.node is not None:
-        outages = outages.of_node(spec.node)
+        outages = outages.of_node(same.get(spec.node, spec.node))
         facts["n_nodes"] = "given", "--node"
     if within_h := spec.hours("together"):
         outages = brought_together(outages, within_h)
+    elif log.resolution_h:
+        outages = spread(outages, log.resolution_h)
     return replace(outages, facts=facts)
+
+
+def _of_one_name_each(log: Log, more: Iterable[str]) -> tuple[Log, dict[str, str]]:
+    """The log with one name for each node, and this by each other spelling, also of `more`."""
+    same = spellings(log.rows, {*log.nodes, *more}, log.counted)
+    if not same:
+        return log, same
+    rows = log.rows.assign(node=log.rows["node"].astype(object).replace(same))
+    names = frozenset(same.get(name, name) for name in log.nodes)
+    return replace(log, rows=rows, nodes=names), same
+
+
+def _watched_by(dates: pd.DataFrame, log: Log, of: str) -> Log:
+    """The log, watched from the first entry of its nodes to their last exit, where all have one."""
+    watched, evidence = list(log.watched), dict(log.evidence)
+    for side, (fact, name, end) in enumerate((("begins", "entry", "min"), ("ends", "exit", "max"))):
+        if watched[side] is None and dates[name].notna().all():
+            watched[side], evidence[fact] = float(getattr(dates[name], end)()), of
+    return replace(log, watched=(watched[0], watched[1]), evidence=evidence)
+
+
+def _stays(
+    dates: pd.DataFrame, from_h: float, window_h: float, step_h: float
+) -> pd.DataFrame | None:
+    """Entries and exits of nodes that were looked at in a part of the window alone, if any."""
+    entry, leaves = dates["entry"], dates["exit"]
+    dates = dates.assign(
+        entry=entry.where(entry - from_h > BETWEEN_LOOKS * step_h),
+        exit=leaves.where(from_h + window_h - leaves > BETWEEN_LOOKS * step_h),
+    )
+    return dates if dates[["entry", "exit"]].notna().any(axis=None) else None
 
 
 def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, float]:
     """The outages of the period, and its begin [h of the file's clock]."""
     rows = log.rows
+    n_read = len(rows) + n_rows(notes_of(log.counted)) if log.n_read is None else log.n_read
     if rows.empty:
         raise trace_error(path, None, "holds no failure of a node")
     backwards = (rows["end"] < rows["start"]).to_numpy(dtype=bool)
@@ -111,7 +169,13 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     in_time = np.ones(len(rows), dtype=bool)
     if spec.ends[1] is not None and not (log.records_alone and to_h == log.watched[1]):
         in_time = (rows["start"] < to_h).to_numpy(dtype=bool)
-        log.counted["outage(s) from the end of the period on left out"] += int((~in_time).sum())
+        late = "outage(s) from the end of the period on left out"
+        log.counted["dropped", late] += int((~in_time).sum())
+    undated = tuple(one for one in log.undated if from_h <= one.from_h and one.to_h <= to_h)
+    n_partly = sum(one.n for one in log.undated if one not in undated)
+    log.counted["dropped", "failure(s) without instants, maybe outside the period, left out"] += (
+        n_partly
+    )
     if log.records_alone:
         rows, in_time = rows[in_time], in_time[in_time]
     node, names = numbered(rows.pop("node"), log.nodes)
@@ -125,7 +189,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         if n_nodes < len(names):
             message = f"{n_nodes} nodes given, but the file names {len(names)}"
             raise trace_error(path, None, message, "nodes")
-    knows = spec.nodes is not None or log.nodes or log.n_nodes
+    knows = spec.nodes is not None or "n_nodes" in facts
     none_lasts_h = 0.0 if log.points else None
     repair_h = spec.hours("repair")
     is_given = facts["begins"][0] != "inferred", facts["ends"][0] != "inferred"
@@ -133,6 +197,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     hours = [rows.pop(name).to_numpy() - from_h for name in ("end", "start")]
     if "lasted" in rows:
         hours[0] = hours[1] + rows["lasted"].to_numpy()
+    marks = {name: rows.pop(name).to_numpy(bool) for name in MARKS if name in rows}
     del rows, in_time
     outages = outages_of(
         node,
@@ -144,21 +209,31 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         window_h=to_h - from_h,
         origin=_origin(from_h, log, spec),
         node_names=names,
+        n_read=n_read + sum(failures.n for failures in log.undated),
+        undated=undated,
         window_given=(False, False) if log.records_alone else is_given,
         unended_h=none_lasts_h if repair_h is None else repair_h,
         notes=(
             *([] if all(is_given) or log.records_alone else [NO_PERIOD]),
             *([] if knows else [NO_NODES]),
             *log.notes,
-            *(f"{n} {event}" for event, n in log.counted.items() if n),
+            *notes_of(log.counted),
         ),
+        seen_open=marks.get("open"),
+        planned=marks.get("planned"),
+        placed=marks.get("placed"),
     )
     _require_failures(path, outages)
     return replace(outages, facts=facts), from_h
 
 
-NO_PERIOD = "no whole period given: the log's own first start or last instant bounds it"
-NO_NODES = "no number of nodes given: those that never failed are not counted"
+MARKS = ("open", "planned", "placed")  # columns of `Log.rows` that a reader may add
+NO_PERIOD = Note(
+    "inferred", None, "no whole period given: the log's own first start or last instant bounds it"
+)
+NO_NODES = Note(
+    "inferred", None, "no number of nodes given: those that never failed are not counted"
+)
 
 
 def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
@@ -173,7 +248,7 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
 
 def _require_failures(path: PathLike[str], outages: Outages) -> None:
     """Raise TraceError where no outage is left, with what was left out."""
-    if not outages.in_window.any():
+    if not (outages.in_window & outages.chosen).any():
         why = "; ".join(["no outage begins within the period", *outages.dropped])
         raise trace_error(path, None, why, "period")
 
@@ -185,12 +260,14 @@ def _merged(outages: Outages, log: Log, spec: LogSpec) -> Outages:
         return coalesced(outages, within_h) if within_h > 0 else outages
     if not (n_near := n_repeats(outages, MINUTE_H)):
         return outages
-    note = f"{n_near} of {outages.n_outages} begin within a minute of another on the same node"
-    how = ": merged into one (--coalesce '0 s' keeps them)" if log.points else (
-        ": --coalesce '1 min' merges them"
-    )  # fmt: skip
-    merged = coalesced(outages, MINUTE_H) if log.points else outages
-    return replace(merged, notes=(*outages.notes, note + how))
+    words = f"of {outages.n_outages} begin within a minute of another on the same node: "
+    if not log.points:
+        note = Note("assumed", n_near, f"{words}--coalesce '1 min' merges them")
+        return replace(outages, notes=(*outages.notes, note))
+    merged = coalesced(outages, MINUTE_H)
+    n_merged = outages.n_outages - merged.n_outages
+    note = Note("merged", n_merged, f"{words}merged into one (--coalesce '0 s' keeps them)")
+    return replace(merged, notes=(*outages.notes, note))
 
 
 def numbered(
@@ -223,7 +300,7 @@ def paired(unit: Ints, at_h: Floats, state: Ints) -> tuple[Ints, Floats]:
     return order[at], np.where(ended, at_h[follows], np.nan)
 
 
-def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counter[str]) -> pd.DataFrame:
+def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counted) -> pd.DataFrame:
     """Outages of a node that begin within a time of the end of the one before, made one.
 
     The first one's cause stands for all; how many joined another is counted under `note`.
@@ -231,7 +308,7 @@ def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counter[str]
     rows = rows.sort_values(["node", "start"], kind="stable")
     again = rows["node"] == rows["node"].shift()
     again &= rows["start"] - rows["end"].shift() <= within_h
-    counted[f"of {len(rows)} {note}"] += int(again.sum())
+    counted["merged", f"of {len(rows)} {note}"] += int(again.sum())
     ends = np.maximum.reduceat(rows["end"].to_numpy(), np.flatnonzero(~again))  # NaN: not yet
     return rows[~again].assign(end=ends)
 
@@ -275,6 +352,9 @@ def _instant_h(text: str, log: Log, spec: LogSpec, path: PathLike[str]) -> float
     is_date = re.match(r"\d{4}-\d\d-\d\d", text) is not None
     if times.dated or (times.since_1970 and is_date):
         return date_h(text, path, spec.tz, spec.date_format)
+    if is_date:
+        message = f"{text} is no number: write one as the file has them, in {times.unit}"
+        raise trace_error(path, None, message, "period")
     cell = pd.Series([text], name="period", index=[-FIRST_ROW])
     return float(read_times(cell, spec.time_unit, path, times).hours[0])
 

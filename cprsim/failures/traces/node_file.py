@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
-from cprsim.failures.outages import Lives
+from cprsim.failures.outages import Lives, Note
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where
 from cprsim.failures.traces.spec import NODE_COLUMNS, LogSpec
@@ -27,16 +27,17 @@ def node_columns(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> pd.
     return cells.drop_duplicates()
 
 
-def read_nodes(path: Path, times: Times, spec: LogSpec) -> tuple[pd.DataFrame, list[str]]:
+def read_nodes(path: Path, times: Times, spec: LogSpec) -> tuple[pd.DataFrame, list[Note]]:
     """The dates of nodes in a table [h of the log's clock], and what of it was not read."""
     tables = list(csv_pieces(path))
     rows = pd.concat([node_columns(table, spec, path) for table in tables])
     read = {*rows, *spec.names.values()}
     unread = [one_line(str(name)) for name in tables[0] if name not in read]
-    notes = [
+    words = (
         f"column(s) of {one_line(path.name)} not read: {', '.join(unread[:6])} (--column "
         "exit=NAME reads one)"
-    ]
+    )
+    notes = [Note("dropped", None, words)]
     how = "{value} stands in another row too"
     return dates_of(rows, path, times, spec, how), notes if unread else []
 

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import pairwise
 from os import PathLike
 from shlex import quote
 from typing import IO, Any
@@ -16,10 +17,11 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import TraceError, one_line
-from cprsim.failures.traces.files import head_of, numbered_lines, opened, trace_error
+from cprsim.failures.traces.files import HEAD_BYTES, numbered_lines, opened, trace_error
 from cprsim.records import Bools
 
 FIRST_ROW = 2  # line of a CSV's first row, below the header
+MOST_ABOVE = 20  # lines above a header
 ROWS_AT_ONCE = 100_000
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -36,21 +38,40 @@ def separator_of(line: str) -> str:
 
 def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd.DataFrame]:
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
-    header = next((line for line in head_of(path).splitlines() if line.strip()), "")
+    above, header = _header(path)
     separator = separator or separator_of(header)
     names = Counter(cell.strip() for cell in next(csv.reader([header], delimiter=separator), []))
     if twice := [name for name, n in names.items() if name and n > 1]:
-        raise trace_error(path, 1, "two columns have this name: rename one of them", twice[0])
+        message = "two columns have this name: rename one of them"
+        raise trace_error(path, above + 1, message, twice[0])
     rows = pd.DataFrame()
     with opened(path) as file:
+        for _ in range(above):
+            file.readline()
         for piece in _parsed(file, path, separator):
-            not_blank = _not_blank(piece.rename(columns=lambda name: str(name).strip()))
+            piece.index += above
+            not_blank = _not_blank(piece.rename(columns=lambda name: str(name).strip(" #")))
             rows = rows if not_blank.empty else not_blank
             yield not_blank
     if rows.empty:
         raise trace_error(path, None, "holds no row below the header")
     if rows.iloc[-1:, -1].isna().any():
         _require_whole(path, separator, sum(names.values()))
+
+
+def _header(path: PathLike[str]) -> tuple[int, str]:
+    """How many lines stand above the header, which are comments or a title, and the header."""
+    with opened(path) as file:
+        lines = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()
+    filled = [(number, line) for number, line in enumerate(lines) if line.strip()][:MOST_ABOVE]
+    for (number, line), (_, below) in pairwise(filled):
+        separator = separator_of(below)
+        n, n_below = line.count(separator), below.count(separator)
+        cells = below.split(separator)
+        is_name = line.startswith("#") and n == n_below and any(map(LIKE_A_TIME.match, cells))
+        if is_name or not (line.startswith("#") or (n == 0 and n_below)):
+            return (number if (number, line) != filled[0] else 0), line
+    return 0, filled[0][1] if filled else ""
 
 
 def _require_whole(path: PathLike[str], separator: str, n_columns: int) -> None:
@@ -83,7 +104,8 @@ def _parsed(file: IO[bytes], path: PathLike[str], separator: str) -> Iterator[pd
                 chunksize=ROWS_AT_ONCE,
             )  # fmt: skip
     except pd.errors.ParserWarning:
-        raise trace_error(path, None, "has rows with more cells than the header") from None
+        message = "rows have more cells than this header: is it a title? Leave out what is above"
+        raise trace_error(path, 1, f"{message} the header") from None
     except pd.errors.EmptyDataError:
         raise trace_error(path, None, "is empty") from None
     except pd.errors.ParserError as error:
@@ -104,12 +126,16 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
 
 # ----------------------------------------------------------------------------------------- columns
 
+NEAR = 0.75  # of names that may be the same one
 LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*\d\d:\d\d")
 OFTEN_CALLED = {  # without capitals and signs
-    "node": "host hostname nodename machine server instance instanceid vm name",
-    "start": "begin began starttime timestart startsat time timestamp down failedat createdon",
-    "end": "finish endtime timeend endsat up repairedat resolved resolvedat resolvedon",
-    "cause": "reason category type error fault problem",
+    "node": "host hostname nodename machine server instance instanceid vm name "
+    "knoten rechner maschine noeud nodo serveur servidor",
+    "start": "begin began starttime timestart startsat time timestamp down failedat createdon "
+    "beginn anfang von startzeit zeit ausfall debut inicio inizio date datum fecha",
+    "end": "finish endtime timeend endsat up repairedat resolved resolvedat resolvedon "
+    "ende bis endzeit fin fine recovered",
+    "cause": "reason category type error fault problem grund ursache fehler raison motivo",
 }
 
 
@@ -148,8 +174,11 @@ def _hint(name: str, header_name: str, header: list[str], columns: Mapping[str, 
     options = _often_called(header, columns)
     if name not in columns and any(option.lstrip("'").startswith(f"{name}=") for option in options):
         return f"; perhaps {' '.join(f'--column {option}' for option in options)}"
-    near = get_close_matches(header_name, header, 1)
-    return f"; did you mean {near[0]!r}?" if near else f"; --column {name}=NAME says which it is"
+    near = get_close_matches(header_name, header, 1, NEAR)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    one = ", or --node NAME that all rows are of one" if name == "node" else ""
+    return f"; --column {quote(name)}=NAME says which it is{one}"
 
 
 def _often_called(header: list[str], columns: Mapping[str, str]) -> list[str]:

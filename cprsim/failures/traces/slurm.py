@@ -6,6 +6,7 @@ import re
 from itertools import product
 from os import PathLike
 
+import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
@@ -15,6 +16,9 @@ from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import read_times
 
 NO_TIME = ("", "unknown", "none")
+NO_NODES = ("", "none assigned", "unknown", "none", "(null)")
+UNKNOWN_NODE = "failure(s) of jobs on several nodes: the one that failed is not known"
+MINUTE_H = 1 / 60
 MOST_NODES = 100_000  # of one list
 _LIST = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")
 _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
@@ -72,6 +76,15 @@ def node_lists(cells: pd.Series[str], log: PathLike[str]) -> pd.Series:
             line = int(str(row)) + FIRST_ROW
             raise trace_error(log, line, str(error), str(cells.name)) from None
     return pd.Series(lists, cells.index, dtype=object)
+
+
+def any_of(lists: pd.Series, start_h: pd.Series[float]) -> pd.Series[str]:
+    """A node of each list, of which one failed: not the same for those that are a minute apart."""
+    order = np.argsort(start_h.to_numpy(), kind="stable")
+    turn = np.empty(len(order), dtype=np.int64)
+    turn[order] = np.cumsum(np.diff(start_h.to_numpy()[order], prepend=-np.inf) > MINUTE_H)
+    nodes = [names[at % len(names)] for names, at in zip(lists, turn.tolist(), strict=True)]
+    return pd.Series(nodes, lists.index, dtype=object)
 
 
 def expanded(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from cprsim.files.units import TIME
 DATES = "dates"  # of `LogSpec.nodes`: the log has the dates of its nodes
 COLUMNS = ("node", "start", "end", "cause")
 NODE_COLUMNS = ("installed", "entry", "exit")
-UNITS = ("ms", "s", "min", "h", "d")
+UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 OTHERS = ("duration", "state")  # columns that stand for the end
 
 
@@ -52,7 +52,18 @@ class LogSpec:
         "--column",
         many=True,
     )
-    time_unit: Literal["ms", "s", "min", "h", "d"] | None = _option(
+    ignore: Sequence[str] | None = _option(
+        "A column of a table that does not matter, or with =WORDS its rows with these words (a,b); "
+        "may be repeated.",
+        "COLUMN[=WORDS]",
+        many=True,
+    )
+    down: str | None = _option(
+        "The words of the column of states, or the values of the metric, that say that a node is "
+        "down (a,b); all others then say that it is up.",
+        "WORDS",
+    )
+    time_unit: Literal["ns", "us", "ms", "s", "min", "h", "d"] | None = _option(
         "Of a table: unit of times that are numbers."
     )
     date_format: str | None = _option(
@@ -104,6 +115,16 @@ class LogSpec:
                 raise ParameterError(f"--column: {wrong[0]!r} is no pair such as start=begin")
             columns = dict(pair.split("=", 1) for pair in columns)
         return dict(columns)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Columns that do not matter, with =WORDS rows of them."""
+        return (self.ignore,) if isinstance(self.ignore, str) else tuple(self.ignore or ())
+
+    @property
+    def down_words(self) -> tuple[str, ...]:
+        """The words that say that a node is down."""
+        return tuple(word.strip() for word in (self.down or "").split(",") if word.strip())
 
     @property
     def ends(self) -> tuple[str | None, str | None]:
@@ -164,6 +185,7 @@ class LogSpec:
 
 A_LOG = "a log of failures of yours"
 FORMAT_OPTIONS = {
-    "--system", "--period", "--column", "--time-unit", "--date-format", "--tz", "--repair"
+    "--system", "--period", "--column", "--time-unit", "--date-format", "--tz", "--repair",
+    "--ignore", "--down",
 }  # fmt: skip
 TABLE_OPTIONS = frozenset(FORMAT_OPTIONS - {"--system"})

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
+from shlex import quote
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from cprsim.errors import one_line
+from cprsim.failures.outages import ROUNDING_H, Counted, Note
+from cprsim.failures.traces.columns import (
+    LENGTH,
+    ends_of,
+    how_read,
+    meanings,
+    not_read,
+    plain,
+    states,
+    unit_of,
+)
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, paired
+from cprsim.failures.traces.job_tables import (
+    HOW,
+    NUMBER,
+    at_their_ends,
+    lost_jobs,
+    states_of_jobs,
+)
+from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, joined, paired
+from cprsim.failures.traces.names import LEFT_OUT, one_node_each, spellings
 from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
-from cprsim.failures.traces.slurm import node_lists
-from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, OTHERS, LogSpec
-from cprsim.failures.traces.times import Times, read_lengths, read_times
+from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, LogSpec
+from cprsim.failures.traces.times import Times, read_lengths, read_times, resolution_h
 from cprsim.records import Floats, Ints
 
 OPTIONAL = {"end", "cause"}
-NO_END = {"-", "--", "null", "none", "nan", "nat", "n/a", "unknown"}
+NO_END = {
+    "-", "--", "null", "none", "nan", "nat", "n/a", "unknown", "ongoing", "open", "tbd", "?",
+    "still down", "not yet", "present", "active", "pending", "offen",
+}  # fmt: skip
 ZERO_H = 24.0  # since 1970: what programs write that have no end
+MOST_SHOWN = 6
 NEVER_H = 70_380_768.0  # the year 9999: the same
-LIST_OF_NODES = r"^[^\s\[\],]*(?:\[[\d,-]+\][^\s\[\],]*|, ?[^\s\[\],]+)+$"  # gpu[01-16], or a,b
+NO_STATE = "row(s) left out whose state is empty"
 TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
 SKIPPED = "local time(s) that summer time skips, taken as when it did"
 
@@ -39,31 +59,42 @@ def read_table(
     A time stamp from the year 9999 on is no end. An outage of which
     no end is known lasts to the next failure of its node at most.
     """
-    counted, read, dates = Counter[str](), list[pd.DataFrame](), list[pd.DataFrame]()
-    names = {
-        column: header_name
-        for column, header_name in spec.names.items()
-        if column not in NODE_COLUMNS
-    }
+    counted, read, dates = Counted(), list[pd.DataFrame](), list[pd.DataFrame]()
+    names = {ours: theirs for ours, theirs in spec.names.items() if ours not in NODE_COLUMNS}
+    node = names.get("node", "node")
     times: Times | None = None
-    ends: dict[str, str] | None = None
-    notes: tuple[str, ...] = ()
-    for table in pieces(path):
-        if ends is None:
-            ends = end_columns(table, names)
-            notes = _notes(table, spec, ends)
-        columns = {**names, **ends}
+    found: dict[str, str] | None = None
+    has_end, said, unread, jobs = False, dict[str, int](), list[str](), None
+    known_to_h, n_read, nodes = 0.0, 0, set[str]()
+    for piece in pieces(path):
+        table = _with_node(_without_ignored(piece, spec, path, counted), node, spec)
+        if found is None:
+            found, jobs = ends_of(table, names, spec), states_of_jobs(table)
+            found = {ours: one for ours, one in found.items() if one != jobs}
+            has_end = names.get("end", "end") in table and "duration" not in found
+        columns = {**names, **found}
+        if columns.get("state") == jobs:
+            columns.pop("state", None)
         state = columns.pop("state", None)  # which may be the column of causes too
         if spec.has_dates:
             dates.append(node_columns(table, spec, path))
-        table = _one_node_each(table, columns.get("node", "node"), path, counted)
-        if state is not None:
-            says = states(named_columns(table, {}, path, (state,), ())[state])
         duration = ("duration",) if "duration" in columns else ()
+        named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)  # are all there
+        if jobs is not None:
+            table = table.assign(**{NUMBER: np.arange(len(table))})
+        n_read += len(piece) - len(table) - counted["dropped", LEFT_OUT]
+        table = one_node_each(table, node, path, counted)
+        n_read += len(table) + counted["dropped", LEFT_OUT]
+        if jobs is not None:
+            nodes.update(table[node].dropna())
+            table = lost_jobs(table, jobs, counted)
         rows = named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)
         if rows.empty:
             continue
         start = _times(rows["start"], spec, path, times, counted)
+        if start.dated:
+            is_known_to = resolution_h(rows["start"], spec.date_format)
+            known_to_h = is_known_to if times is None else min(known_to_h, is_known_to)
         times = times or Times(start.hours[:0], start.since_1970, start.unit, start.zone)
         cause = rows["cause"].fillna("") if "cause" in rows else [""] * len(rows)
         frame = pd.DataFrame({
@@ -75,19 +106,97 @@ def read_table(
         nameless = frame["node"].isna() | (frame["node"] == "")
         no_row_where(nameless.to_numpy(), rows, path, "node", "the row names no node")
         no_row_where(np.isnan(start.hours), rows, path, "start", "the outage has no start")
-        read.append(frame if state is None else frame.assign(state=says))
-    if times is None or ends is None:
-        raise trace_error(path, None, "holds no row")
-    all_rows = _joined(read)
+        if state is not None:
+            of_state = named_columns(table, {}, path, (state,), ())[state]
+            frame = frame.assign(state=states(of_state, spec, path))
+            said |= meanings(of_state, spec)
+            counted["dropped", NO_STATE] += int(of_state.isna().sum())
+        ours = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
+        used = {
+            *(spec.names.get(one, one) for one in ours),
+            *found.values(),
+            jobs or "node",
+            NUMBER,
+        }
+        lengths = ""
+        if has_end:
+            frame["end"], lengths = _with_lengths(frame, table, spec, path)
+        unread = [one for one in not_read(table, frame, used, spec, path) if one not in lengths]
+        read.append(
+            frame if jobs is None else at_their_ends(frame, table[NUMBER].to_numpy(), path, counted)
+        )
+    if times is None or found is None:
+        why = "row with a node" if jobs is None else "job in the state NODE_FAIL"
+        raise trace_error(path, None, f"holds no {why}")
+    if said and (wrong := {*map(plain, spec.down_words)} - {*map(plain, said)}):
+        message = f"no row has {', '.join(sorted(wrong))!r}; there are: {', '.join(said)}"
+        raise trace_error(path, None, message, "down")
+    all_rows, points = _joined(read), jobs is not None or (not has_end and not found)
+    looks = dict[str, Any]()
+    if nodes > set(all_rows["node"].cat.categories):
+        looks = {"nodes": frozenset(nodes), "evidence": {"n_nodes": "the nodes of all jobs"}}
     if "state" in all_rows:
-        all_rows = _of_states(all_rows, path, counted)
-    points = not ends and "end" not in names and "end" not in table
+        looks = _looks(all_rows, known_to_h)
+        all_rows = _of_states(all_rows, found["state"], path, counted)
+    how = HOW.format(jobs) if jobs else how_read(spec.names, found, has_end, said)
+    notes = [Note("read_as", None, how)]
+    if unread:
+        more = f" and {len(unread) - MOST_SHOWN} more" if len(unread) > MOST_SHOWN else ""
+        listed = ", ".join(unread[:MOST_SHOWN])
+        words = f"column(s) not read as node, start, end or cause: {listed}{more}"
+        notes.append(Note("dropped", None, words))
     if times.unit and spec.time_unit is None:
-        notes = (f"times taken as {times.unit} since 1970, as no unit was given", *notes)
-    lives = None
+        words = f"times taken as {times.unit} since 1970, as no unit was given"
+        notes.insert(0, Note("inferred", None, words))
     if dates and len((rows := pd.concat(dates).drop_duplicates()).columns) > 1:
-        lives = dates_of(rows, path, times, spec, "{value} has other dates in another row")
-    return Log(all_rows, counted, points, times, notes=notes, dates=lives)
+        looks["dates"] = dates_of(rows, path, times, spec, "{value} has other dates in another row")
+    return Log(
+        all_rows, counted, points, times, notes=tuple(notes), n_read=n_read,
+        resolution_h=known_to_h, **looks,
+    )  # fmt: skip
+
+
+def _with_lengths(
+    frame: pd.DataFrame, table: pd.DataFrame, spec: LogSpec, path: PathLike[str]
+) -> tuple[Floats, str]:
+    """Ends [h], missing ones by a column of lengths; and that column, empty where none is read."""
+    end_h = frame["end"].to_numpy()
+    none, names = np.isnan(end_h), [str(one) for one in table if LENGTH.fullmatch(str(one).lower())]
+    if len(names) != 1 or not none.any() or table[names[0]][none].isna().all():
+        return end_h, ""
+    unit = unit_of(names[0]) or spec.time_unit
+    lasted_h = read_lengths(table[names[0]].where(none), unit, path)
+    return np.where(none, frame["start"].to_numpy() + lasted_h, end_h), one_line(names[0])
+
+
+def _without_ignored(
+    table: pd.DataFrame, spec: LogSpec, path: PathLike[str], counted: Counted
+) -> pd.DataFrame:
+    """The table without the columns, and the rows with the words, that ``--ignore`` names."""
+    for text in spec.ignored:
+        name, sign, words = (text, "", "") if text in table else text.partition("=")
+        if name not in table:
+            raise trace_error(path, 1, f"there is no column {one_line(name)!r}", "ignore")
+        if not sign:
+            table = table.drop(columns=name)
+            continue
+        out = table[name].map(plain).isin([plain(word) for word in words.split(",")])
+        counted["no_failure", f"row(s) left out by --ignore {one_line(text)}"] += int(out.sum())
+        table = table[~out]
+    return table
+
+
+def _with_node(table: pd.DataFrame, node: str, spec: LogSpec) -> pd.DataFrame:
+    """With the column of nodes: joined of several (rack+slot), or the one node that is given."""
+    parts = node.split("+")
+    if node in table or (len(parts) == 1 and (spec.node is None or "node" in spec.names)):
+        return table
+    if len(parts) == 1:
+        return table.assign(**{node: spec.node})
+    if not set(parts) <= set(table):
+        return table
+    joined = table[parts].fillna("").agg("/".join, axis=1)
+    return table.drop(columns=parts).assign(**{node: joined})
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
@@ -101,35 +210,61 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return joined_rows.assign(**texts)
 
 
-def _of_states(rows: pd.DataFrame, path: PathLike[str], counted: Counter[str]) -> pd.DataFrame:
-    """Outages of rows that say from when on a node was down, or up."""
-    state = rows["state"].to_numpy()
-    begin, end_h = paired(
-        np.asarray(rows["node"].cat.codes, np.int64), rows["start"].to_numpy(), state
-    )
-    if not len(begin):
-        raise trace_error(path, None, "no row says that a node went down", "state")
-    n_other = int((state == NEITHER).sum())
-    counted["row(s) left out that say neither that a node is down nor that it is up"] += n_other
-    n_idle = len(state) - n_other - len(begin) - int(np.isfinite(end_h).sum())
-    counted["row(s) left out as the node was down, or up, already"] += n_idle
-    return rows.iloc[begin].assign(end=end_h)
+def _looks(rows: pd.DataFrame, known_to_h: float) -> dict[str, Any]:
+    """Who was watched, and when, by a log that says again and again that nodes are up."""
+    rows = rows[["node", "start", "state"]].sort_values(["node", "start"], kind="stable")
+    before = rows.shift()
+    again = (rows["node"].astype(object) == before["node"].astype(object)).to_numpy()
+    still_up = again & (rows["state"] == END).to_numpy() & (before["state"] == END).to_numpy()
+    changes = again & (rows["state"] != before["state"]).to_numpy()
+    if still_up.sum() <= changes.sum():
+        return {}
+    stays = rows.groupby("node", observed=True)["start"].agg(entry="min", exit="max").reset_index()
+    stays = stays.assign(node=stays["node"].astype(object), installed=np.nan)
+    step_h = float((rows["start"] - before["start"])[again].median())
+    stays["exit"] += known_to_h  # a day is looked at until its end
+    return {
+        "nodes": frozenset(stays["node"]), "dates": stays, "step_h": step_h,
+        "watched": (float(stays["entry"].min()), float(stays["exit"].max())),
+        "evidence": {"n_nodes": "the nodes that it has rows of", "begins": "its first row",
+                     "ends": "its last row"},
+    }  # fmt: skip
 
 
-def _one_node_each(
-    table: pd.DataFrame, column: str, path: PathLike[str], counted: Counter[str]
+def _of_states(
+    rows: pd.DataFrame, column: str, path: PathLike[str], counted: Counted
 ) -> pd.DataFrame:
-    """The rows, those whose cell names several nodes once for each."""
-    if column not in table:
-        return table
-    cells = pa.array(table[column], type=pa.large_string())
-    several = pc.match_substring_regex(cells, LIST_OF_NODES).fill_null(False).to_numpy(False)
-    if not several.any():
-        return table
-    counted["row(s) that name several nodes, an outage of each"] += int(several.sum())
-    lists = table[column].astype(object)
-    lists[several] = node_lists(table.loc[several, column], path)
-    return table.assign(**{column: lists}).explode(column)
+    """Outages of rows that say from when on, or until when, a node was down, or up."""
+    state, end_h = rows["state"].to_numpy(), rows["end"].to_numpy()
+    has_end = bool(np.isfinite(end_h).any())
+    is_down = state == BEGIN
+    if not is_down.any():
+        raise trace_error(path, None, "no row says that a node went down", column)
+    if not (has_end or (state == END).any()):
+        message = "no row says that a node is up again: nothing ends an outage"
+        how = f"--ignore {quote(column)} takes each row as a failure"
+        raise trace_error(path, None, f"{message}; {how}", column)
+
+    def changes() -> tuple[Ints, Floats]:
+        node = np.asarray(rows["node"].cat.codes, np.int64)
+        return paired(node, rows["start"].to_numpy(), state)
+
+    begin, until_h = changes()
+    if same := spellings(rows.iloc[begin].assign(end=until_h), (), counted):
+        rows = rows.assign(node=pd.Categorical(rows["node"].astype(object).replace(same)))
+        begin, until_h = changes()
+    n_other = int((state == NEITHER).sum())
+    n_empty = counted["dropped", NO_STATE]
+    counted["no_failure", "row(s) of planned work"] += n_other - n_empty
+    if not has_end:
+        n_more = len(rows) - n_other - len(begin)
+        counted["merged", "row(s) that say that a node is up, or down still"] += n_more
+        return rows.iloc[begin].assign(end=until_h, open=True)
+    next_h = np.full(len(rows), np.nan)
+    next_h[begin] = until_h
+    down = rows.assign(end=np.where(np.isnan(end_h), next_h, end_h), open=True)[is_down]
+    counted["no_failure", "row(s) of nodes that are up"] += int((state == END).sum())
+    return joined(down, ROUNDING_H, "span(s) go on from the one before of their node", counted)
 
 
 def _times(
@@ -137,11 +272,13 @@ def _times(
     spec: LogSpec,
     path: PathLike[str],
     like: Times | None,
-    counted: Counter[str],
+    counted: Counted,
 ) -> Times:
     times = read_times(column, spec.time_unit, path, like, spec.date_format, spec.tz)
-    counted[SKIPPED] += times.n_skipped
-    counted[TWICE] += 0 if times.later_h is None else int(np.isfinite(times.later_h).sum())
+    counted["assumed", SKIPPED] += times.n_skipped
+    counted["assumed", TWICE] += (
+        0 if times.later_h is None else int(np.isfinite(times.later_h).sum())
+    )
     return times
 
 
@@ -151,7 +288,7 @@ def _ends_h(
     like: Times,
     spec: LogSpec,
     path: PathLike[str],
-    counted: Counter[str],
+    counted: Counted,
     columns: Mapping[str, str],
 ) -> Floats:
     """Ends [h], NaN where there is none; those that stand for none are counted."""
@@ -162,94 +299,15 @@ def _ends_h(
     if "end" not in rows:
         return np.full(len(rows), np.nan)
     none = rows["end"].str.strip().str.lower().isin(NO_END)
-    counted["end(s) such as NULL or - taken for none"] += int(none.sum())
+    counted["assumed", "end(s) such as NULL or - taken for none"] += int(none.sum())
     ends = _times(rows["end"].mask(none), spec, path, like, counted)
     end_h = ends.hours
     never = like.dated & (end_h >= NEVER_H)
-    counted["end(s) in the year 9999 taken for none"] += int(never.sum())
+    counted["assumed", "end(s) in the year 9999 taken for none"] += int(never.sum())
     zero = like.since_1970 & (end_h <= ZERO_H)
-    counted["end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(zero.sum())
+    counted["assumed", "end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(
+        zero.sum()
+    )
     if ends.later_h is not None:  # an end in the second of two hours, as its start is later
         end_h = np.where((end_h < start_h) & np.isfinite(ends.later_h), ends.later_h, end_h)
     return np.where(never | zero, np.nan, end_h)
-
-
-# ------------------------------------------------------------------------------- lengths and states
-
-UNIT = re.compile(r"(?:^|[ _(\[])(ms|s|sec|seconds|min|minutes|h|hours|d|days)[)\]]?$")
-UNIT_OF = {"sec": "s", "seconds": "s", "minutes": "min", "hours": "h", "days": "d"}
-LENGTH = re.compile(
-    r"(?:.*\.|outage[ _])?(?:duration|down[ _]?time|repair[ _]?time|elapsed)(?:[ _(\[].*)?"
-)
-BEGINS = {
-    "down", "notready", "nodenotready", "fail", "failed", "failure", "offline", "unreachable",
-    "dead", "firing",
-}  # fmt: skip
-ENDS = {
-    "up", "ready", "nodeready", "recovered", "online", "reachable", "alive", "ok", "resolved",
-    "repaired",
-}  # fmt: skip
-ONE = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
-MOST_STATES = 30
-
-
-def unit_of(name: str) -> str | None:
-    """The unit that a column's name ends with: downtime_s, Duration (h)."""
-    match = UNIT.search(name.lower())
-    return UNIT_OF.get(match[1], match[1]) if match else None
-
-
-def _meaning(cell: object, column: str) -> int:
-    """What a cell says of the node; 0 and 1 by the name of their column."""
-    text = re.sub(r"[^a-z0-9]", "", str(cell).lower().removesuffix(".0"))
-    name = re.sub(r"[^a-z]", "", column.lower())
-    if text in ONE and name in BEGINS | ENDS:
-        return BEGIN if ONE[text] == (name in BEGINS) else END
-    return BEGIN if text in BEGINS else END if text in ENDS else NEITHER
-
-
-def states(column: pd.Series[str]) -> Ints:
-    """What each cell says of its node, (n_rows,): `BEGIN`, `END` or `NEITHER` of an outage."""
-    place, distinct = pd.factorize(column.fillna(""))
-    meaning = np.array([_meaning(cell, str(column.name)) for cell in distinct], dtype=np.int64)
-    return np.asarray(meaning[place], dtype=np.int64)
-
-
-def _holds_states(column: pd.Series[str]) -> bool:
-    """Whether every cell begins or ends an outage, and some do either."""
-    distinct = column.fillna("").unique()
-    if len(distinct) > MOST_STATES:
-        return False
-    return {_meaning(cell, str(column.name)) for cell in distinct} == {BEGIN, END}
-
-
-def end_columns(table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str]:
-    """The column that says when outages end where none is called so: ``duration`` or ``state``."""
-    declared = {name: columns[name] for name in OTHERS if name in columns}
-    if declared or "end" in columns or "end" in table:
-        return declared
-    used = {columns.get(name, name) for name in ("node", "start")}
-    names = [str(name) for name in table if name not in used]
-    if lengths := [name for name in names if LENGTH.fullmatch(name.lower())]:
-        return {"duration": lengths[0]}
-    of_states = [name for name in names if _holds_states(table[name])]
-    return {"state": of_states[0]} if of_states else {}
-
-
-def _notes(table: pd.DataFrame, spec: LogSpec, ends: Mapping[str, str]) -> tuple[str, ...]:
-    """From which column ends are known, where none is called so; which columns are not read."""
-    sentences = {
-        "duration": "outages last as the column '{}' says",
-        "state": "a node is down from a row to its next, as the column '{}' says",
-    }
-    notes = [sentences[name].format(one_line(column)) for name, column in ends.items()]
-    column_names = (*COLUMNS, *(NODE_COLUMNS if spec.has_dates else ()))
-    read = {*(spec.names.get(name, name) for name in column_names), *ends.values()}
-    names = [str(name) for name in table if name not in read]
-    names = [one_line(name) for name in names if not re.fullmatch(r"Unnamed: \d+", name)]
-    if names:
-        notes.append(
-            f"column(s) not read as node, start, end or cause: {', '.join(names[:6])}"
-            + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        )
-    return tuple(notes)

@@ -17,9 +17,20 @@ from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.records import Bools, Floats
 
-HOURS = {"ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
-EPOCH = {"s": 1.0, "ms": 1e3}  # units since 1970, per second
+HOURS = {
+    "ns": 1 / 3.6e12,
+    "us": 1 / 3.6e9,
+    "ms": 1 / 3.6e6,
+    "s": 1 / 3600,
+    "min": 1 / 60,
+    "h": 1.0,
+    "d": 24.0,
+}
+EPOCH = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # units since 1970, per second
 EARLIEST_S, LATEST_S = 788_918_400.0, 2_208_988_800.0  # 1995 and 2040: between are the logs
+DAY_H, MONTH_H = 24.0, 672.0  # the shortest ones
+EARLIEST_H = 8760.0  # the end of 1970
+DAY = r"\d{4}-?\d\d(?:-?\d\d)?(?:[T ]00:00(?::00(?:[.,]0+)?)?(?:[zZ]|[+-]\d\d:?\d\d)?)?"
 ZONE = r"^[^:]*:.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
 NO_STAMPS = ("now", "today")  # which pandas would read as this instant
 MICROSECONDS_PER_HOUR = 3.6e9
@@ -65,10 +76,16 @@ def read_times(
         return _stamps(text, empty, path, None, form, tz)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     no_row_where(_rounded(text), text, path, str(column.name), ROUNDED)
+    _require_decimals(text, path, numbers)
     looks_like = epoch_unit(numbers[numeric & (numbers > 0)])
     if like is None:
+        if time_unit is not None and (numbers == 0).any() and looks_like != time_unit:
+            looks_like = None  # of its own zero
         unit = _unit(numbers[numeric], looks_like, time_unit, path)
         since_1970 = looks_like == unit
+        if since_1970:
+            complaint = "{value} is no instant: the others are since 1970"
+            no_row_where(numeric & (numbers <= 0), text, path, str(column.name), complaint)
     else:
         unit, since_1970 = str(like.unit), like.since_1970
         if since_1970 and looks_like not in (None, unit):
@@ -101,15 +118,25 @@ def _rounded(text: pd.Series[str]) -> Bools:
     return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:9|1\d)").to_numpy(dtype=bool)
 
 
-def _require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
-    """Raise TraceError where the points of a column may stand between thousands: 950, 1.050."""
+def _require_decimals(
+    text: pd.Series[str], path: PathLike[str], in_order: Floats | None = None
+) -> None:
+    """Raise TraceError where the points of a column may stand between thousands: 950, 1.050.
+
+    Unless its numbers are more `in_order` with decimal points.
+    """
     grouped = text.str.fullmatch(GROUPED).to_numpy(dtype=bool)
     is_whole = text.str.fullmatch(PLAIN).to_numpy(dtype=bool) | (text == "").to_numpy(dtype=bool)
-    if (grouped | is_whole).all() and (is_whole.any() or (text.str.count(r"\.") > 1).any()):
-        complaint = (
-            "{value}: a decimal point, or one between thousands? Write numbers without these"
-        )
-        no_row_where(grouped, text, path, str(text.name), complaint)
+    if not grouped.any() or not (grouped | is_whole).all():
+        return
+    if not is_whole.any() and not (text.str.count(r"\.") > 1).any():
+        return
+    if in_order is not None:
+        whole = _numbers(text.str.replace(".", ""))
+        if (np.diff(in_order) < 0).sum() < (np.diff(whole) < 0).sum():
+            return
+    complaint = "{value}: a decimal point, or one between thousands? Write numbers without these"
+    no_row_where(grouped, text, path, str(text.name), complaint)
 
 
 def epoch_unit(numbers: Floats) -> str | None:
@@ -159,6 +186,8 @@ def _stamps(
 ) -> Times:
     """Time stamps as hours since 1970; as of `tz` where none has a zone, else as UTC."""
     key = str(text.name)
+    if form is not None and (wrong := _wrong_form(form)):
+        raise trace_error(path, None, wrong, "date_format")
     stamps = pd.to_datetime(text, format=form or "ISO8601", errors="coerce", utc=True)
     stamps = stamps.mask(text.isin(NO_STAMPS))
     hours = hours_since_1970(stamps)
@@ -167,6 +196,9 @@ def _stamps(
         "another form"
     )  # fmt: skip
     no_row_where(np.isnan(hours) & ~empty, text, path, key, f"{{value}} is no {right}")
+    if like is None:
+        complaint = "{value} is before 1971, where clocks begin that are not set"
+        no_row_where(hours < EARLIEST_H, text, path, key, complaint)
     has_zone = pc.match_substring_regex(pa.array(text, type=pa.large_string()), ZONE)
     zones = np.asarray(has_zone.to_numpy(zero_copy_only=False), dtype=bool)
     zone, zoned = None, bool(2 * zones.sum() >= (~empty).sum() > 0)
@@ -181,6 +213,33 @@ def _stamps(
     first, later, n_skipped = in_zone(stamps, tz)
     later_h = None if later is None else hours_since_1970(later)
     return Times(hours_since_1970(first), later_h=later_h, n_skipped=n_skipped)
+
+
+def _wrong_form(form: str) -> str:
+    """Why a form of dates loses what they say; empty if it does not."""
+    of = set(re.findall(r"%-?(.)", form))
+    whole = {"c", "s", "x", "X"} & of
+    if "H" in of and "p" in of:
+        return "%H ignores AM and PM: write %I for hours with %p"
+    if "I" in of and "p" not in of:
+        return "%I needs %p for AM and PM: write %H for the hours of a whole day"
+    if "M" in of and not {"H", "I"} & of:
+        return "%M is the minute: write %m for the month"
+    if not whole and not {"Y", "y", "G"} & of:
+        return "names no year (%Y), without which instants are of 1900"
+    return ""
+
+
+def resolution_h(column: pd.Series[str], form: str | None) -> float:
+    """How exactly time stamps are known [h]: to a month or a day; 0 for those with a time."""
+    text = column.dropna().str.strip()
+    if form is not None:
+        of = set(re.findall(r"%-?(.)", form))
+        has_time, has_day = bool(of & set("HIScsXfTR")), bool(of & set("djxDUWuw"))
+    else:
+        has_time = not bool(text.str.fullmatch(DAY).all())
+        has_day = not bool(text.str.fullmatch(r"\d{4}-\d\d").all())
+    return 0.0 if has_time else DAY_H if has_day else MONTH_H
 
 
 Stamps = pd.Series  # of time stamps

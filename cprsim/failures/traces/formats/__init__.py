@@ -46,6 +46,15 @@ ADVICE = {  # for files that are no log of failures, by what their beginning hol
         "is an archive of Nagios: make a table of it by (echo node,start,state; sed -nE "
         r"'s/^\[([0-9]+)\] HOST ALERT: ([^;]+);(DOWN|UP);HARD;.*/\2,\1,\3/p' FILE)"
     ),
+    r"[^\n]*\|[^\n]*\n *[|+:-][-|+: =]*\n|\+[-=+]+\+\n *\|": (
+        "is a table that psql, MySQL or Markdown prints: `psql --csv` or `mysql --batch` writes "
+        "one that can be read, or "
+        r"sed -nE 's/^ *\|//; s/ *\| *$//; /^[-|+: =]*$|^\([0-9]+ rows?\)/d; s/ *\| */|/gp' FILE"
+    ),
+    r" *\w+(?: \w+)*(?: {2,}\w+(?: \w+)*)+ *\n(?: *[-= ]+\n)? *[^ \n,;|\t]+(?: [^ \n]+)* {2,}\S": (
+        "is a table whose columns have a fixed width: separate them by semicolons, for example by "
+        "sed -E 's/^ +//; /^[-= ]*$/d; s/ {2,}/;/g' FILE"
+    ),
     r'\{[^\n]*"__REALTIME_TIMESTAMP"|(?:\w+\[)?\[? *\d+\.\d{6}\] ': (
         "is a kernel's log as JSON, or with seconds since its start: write it with `journalctl -k "
         "-o short-iso` or `dmesg -T`"
@@ -101,6 +110,7 @@ def read_log(log: Path, spec: LogSpec | None = None) -> Outages:
     Raises ParameterError for an option that does not apply, TraceError for a log that can't be
     read, with file and line, row or byte.
     """
+    from cprsim.failures.outages import Note
     from cprsim.failures.traces.log import Log, outages_of_log
 
     spec = spec or LogSpec()
@@ -110,6 +120,6 @@ def read_log(log: Path, spec: LogSpec | None = None) -> Outages:
         raise ParameterError(f"{option}: {message}")
     read: Log = form.read(log, spec)
     if why and (form.order < GENERAL or "commas" not in why):
-        note = f"read as format {name}: {why} (--format overrides)"
+        note = Note("read_as", None, f"read as format {name}: {why} (--format overrides)")
         read = replace(read, notes=(note, *read.notes))
     return outages_of_log(log, read, spec)

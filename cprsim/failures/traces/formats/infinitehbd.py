@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from os import PathLike
 
 import numpy as np
 import pandas as pd
 
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.formats.jsonl import json_pieces
 from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log, LogFormat
 from cprsim.failures.traces.reading import no_row_where
@@ -50,8 +50,10 @@ def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
     begun = events[key].merge(rows[[*key, "at_h"]], "left", key)["at_h"].to_numpy(float)
     early = events["ends"].to_numpy(bool) & ~(begun <= events["at_h"].to_numpy())
     no_row_where(early, events, log, "event_type", "a fault ends that did not begin")
+    counted = Counted({("merged", "event(s) that end a fault"): len(events) - len(rows)})
     return Log(
-        rows.rename(columns={"node_id": "node", "at_h": "start"}), Counter(), points=False,
+        rows.rename(columns={"node_id": "node", "at_h": "start"}).assign(open=True), counted,
+        points=False, n_read=len(events),
         times=Times(np.zeros(0), since_1970=False, unit="d"), records_alone=True,
         watched=(0.0, float(events["at_h"].max())),
         evidence={"begins": "the zero of the file's times"},

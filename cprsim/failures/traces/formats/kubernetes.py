@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from os import PathLike
 from typing import Any
@@ -12,17 +11,19 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
+from cprsim.failures.outages import Counted, Undated
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.formats.jsonl import flat, items, require_object
 from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, LogFormat, joined, numbered, paired
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import LogSpec
-from cprsim.failures.traces.times import read_times
+from cprsim.failures.traces.times import Times, read_times
 
 STATES = {
     "NodeNotReady": BEGIN, "NodeReady": END,
     "Rebooted": NEITHER, "KernelOops": NEITHER, "KernelDeadlock": NEITHER,  # of no length
 }  # fmt: skip
+FAILS = [reason for reason, state in STATES.items() if state != END]
 KIND = ("involvedObject.kind", "regarding.kind")
 NAME = ("involvedObject.name", "regarding.name")
 INSTANTS = (
@@ -31,6 +32,15 @@ INSTANTS = (
     ("series.lastObservedTime",),
 )
 MARKS = re.compile(r'\{.*("(?:involvedObject|regarding)"|"kind":\s*"(?:Event)?List")', re.DOTALL)
+COUNTS = ("count", "deprecatedCount", "series.count")
+SOURCES = ("source.component", "deprecatedSource.component", "reportingComponent")
+MOST_OFTEN = 1e9
+GOES_ON = r"(?i)fail|block|cancel|abort|uncordon|interrupt|preempt"  # what follows is no removal
+REMOVES = r"(?i)scale_?down|remov|delet"
+ANNOUNCES = rf"{REMOVES}|drain|cordon|notschedul|disrupt|terminat|shutdown"
+BEFORE_H, AFTER_H = 1.0, 1 / 6  # of the removal of what had not failed: it is not ready meanwhile
+PLANNED = "node(s) taken out on purpose (drained, scaled down or removed): no failures"
+UNDATED = "failure(s) by the number in events that Kubernetes merged; their instants are not known"
 EXAMPLE = "an event of kubectl get events -o json"
 REBOOT_H = 1 / 60  # a reboot is reported when the node is ready again
 
@@ -39,50 +49,123 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages from events of nodes: a list, or one object after the other (``--watch``).
 
     ``NodeNotReady`` begins an outage, the node's next ``NodeReady`` ends it; other failures of a
-    node are instants. Of events that Kubernetes merged (`count`), the first and the last instant
-    are known. What is not read is counted.
+    node are instants. A node that is drained or removed has an outage that is no failure. Of
+    events that Kubernetes merged, their number and the first and the last instant are known.
     """
-    counted = Counter[str]()
+    counted = Counted()
     by_line = [(line - FIRST_ROW, dict(flat(event))) for line, event in _events(log)]
     events = pd.DataFrame(
         [event for _, event in by_line], [row for row, _ in by_line], dtype=object
     )
     reason, kind = _first(events, ("reason",)), _first(events, KIND)
     no_row_where(reason.isna().to_numpy(), reason, log, "reason", "is missing in this event")
-    counted["event(s) left out that are not about a node"] = int((kind != "Node").sum())
-    is_failure = (kind == "Node") & reason.isin(list(STATES))
-    for name, n in reason[(kind == "Node") & ~is_failure].value_counts().items():
-        counted[f"event(s) {one_line(str(name))} left out: the node goes on"] = int(n)
-    events, cause = events[is_failure], reason[is_failure]
-    node = _first(events, NAME)
-    no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
-    events = events.assign(node=node, cause=cause, number=np.arange(len(events)))
-    changes = pd.concat([events.assign(at=_first(events, names)) for names in INSTANTS])
-    changes = changes.dropna(subset="at").drop_duplicates(["number", "at"])
-    undated = ~events["number"].isin(changes["number"]).to_numpy(dtype=bool)
-    no_row_where(undated, cause, log, "lastTimestamp", "is missing in this event")
-    events = events.reindex(columns=["number", "count"]).set_index("number")
-    n_more = pd.to_numeric(events["count"]).fillna(1) - changes.groupby("number").size()
-    note = "repetition(s) of merged events left out: their instants are not kept"
-    counted[note] = int(n_more.clip(lower=0).sum())
-    state = np.asarray(changes["cause"].map(STATES), dtype=np.int64)
-    if not (state != END).any():
+    counted["no_failure", "event(s) left out that are not about a node"] = int(
+        (kind != "Node").sum()
+    )
+    text = reason.astype(str).str
+    announces = text.contains(ANNOUNCES) & ~text.contains(GOES_ON)
+    is_change = (kind == "Node") & (reason.isin(list(STATES)) | announces)
+    for name, n in reason[(kind == "Node") & ~is_change].value_counts().items():
+        counted["no_failure", f"event(s) {one_line(str(name))} left out: the node goes on"] = int(n)
+    if not (is_change & reason.isin(FAILS)).any():
         raise trace_error(
             log, None,
             "holds no event of a node that is not ready: a cluster keeps events for an hour "
             "unless --event-ttl says otherwise",
         )  # fmt: skip
-    times = read_times(changes["at"].rename("lastTimestamp"), None, log)
-    changes["start"] = times.hours
+    changes, times = _occurrences(events.assign(cause=reason)[is_change], log)
+    removed = ~changes["cause"].isin(list(STATES)).to_numpy(bool)
+    removes = changes["cause"].str.contains(REMOVES).to_numpy(bool)
+    named = changes["cause"].map(STATES).fillna(NEITHER)
+    state = np.asarray(named.mask(removes, BEGIN), dtype=np.int64)
     begins, end_h = paired(numbered(changes["node"])[0], changes["start"].to_numpy(), state)
-    n_idle = int((state == BEGIN).sum()) - len(begins)
-    n_up = int((state == END).sum()) - int(np.isfinite(end_h).sum())
-    counted["NotReady event(s) of nodes that were not ready already left out"] = n_idle
-    counted["Ready event(s) of nodes that were ready already left out"] = n_up
-    down, instants = changes.iloc[begins].assign(end=end_h), changes[state == NEITHER]
-    rows = pd.concat([down, instants.assign(end=instants["start"])])
+    idle = (state == BEGIN) & ~np.isin(np.arange(len(state)), begins)
+    again = idle & (changes["n"] > 1).to_numpy(bool)
+    n_ends = int(np.isfinite(end_h).sum())
+    counted["merged", "event(s) of nodes that were not ready, or removed, already"] = int(
+        (idle & ~again).sum()
+    )
+    counted["no_failure", "Ready event(s) of nodes that were ready already"] = (
+        int((state == END).sum()) - n_ends
+    )
+    counted["merged", "Ready event(s) that end an outage"] = n_ends
+    down = _with_removals(changes.iloc[begins].assign(end=end_h), changes[removed])
+    counted["assumed", PLANNED] = int(down["planned"].sum())
+    instants = changes[(state == NEITHER) & ~removed]
+    counted["no_failure", "event(s) that announce a removal"] = int((removed & ~removes).sum())
+    rows = pd.concat([down, instants.assign(end=instants["start"], planned=False, open=False)])
     note = "outage(s) begin within a minute of the end of another of the same node: one failure"
-    return Log(joined(rows, REBOOT_H, note, counted), counted, points=False, times=times)
+    rows = joined(rows, REBOOT_H, note, counted)
+    n_more = int(changes["n"].groupby(changes["key"]).first().sum()) - len(changes)
+    n_read, n_more = int((~is_change).sum()) + len(changes) + n_more, n_more + int(again.sum())
+    undated = _undated(changes[(state != END) & ~removed], rows, n_more)
+    n_undated = sum(failures.n for failures in undated)
+    counted["assumed", UNDATED] = n_undated
+    counted["merged", "repetition(s) of merged events that are no failures of their own"] = (
+        n_more - n_undated
+    )
+    return Log(rows, counted, points=False, times=times, n_read=n_read - n_undated, undated=undated)
+
+
+def _occurrences(events: pd.DataFrame, log: PathLike[str]) -> tuple[pd.DataFrame, Times]:
+    """The known instants of events: node, cause, start, and their event's key, source, number `n`.
+
+    A watch shows an event again whenever it occurs again: its versions are one event.
+    """
+    node, line = _first(events, NAME), np.arange(len(events)).astype(str).astype(object)
+    no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
+    events = events.assign(
+        node=node, key=_first(events.assign(line=line), ("metadata.uid", "metadata.name", "line"))
+        + "|" + node + "|" + events["cause"],
+        source=_first(events.assign(none=""), (*SOURCES, "none")), line=line, n=1.0,
+    )  # fmt: skip
+    for name in COUNTS:
+        cells = events.get(name, pd.Series(None, events.index, dtype=object))
+        number = pd.to_numeric(cells, errors="coerce")
+        bad = cells.notna() & ~((number >= 0) & (number < MOST_OFTEN))
+        no_row_where(bad.to_numpy(bool), cells, log, name, "{value} is no number of events")
+        events["n"] = np.fmax(events["n"], np.floor(number))
+    changes = pd.concat([events.assign(at=_first(events, names)) for names in INSTANTS])
+    changes = changes.dropna(subset="at")
+    undated = ~events["line"].isin(changes["line"]).to_numpy(dtype=bool)
+    no_row_where(undated, events["cause"], log, "lastTimestamp", "is missing in this event")
+    times = read_times(changes["at"].astype(str).rename("lastTimestamp"), None, log)
+    changes = changes.assign(start=times.hours).drop_duplicates(["key", "node", "cause", "start"])
+    of_event = changes.groupby("key")
+    n = np.fmax(of_event["n"].transform("max"), of_event["start"].transform("size"))
+    return changes.assign(n=n)[["node", "cause", "start", "key", "source", "n"]], times
+
+
+def _with_removals(down: pd.DataFrame, removals: pd.DataFrame) -> pd.DataFrame:
+    """Which outages are removals on purpose, and which were under way when the log ended.
+
+    One that a removal follows later failed, and its node never came back.
+    """
+    times_h = removals.groupby("node")["start"].agg(np.sort).to_dict()
+    planned, gone = [], []
+    for node, start_h, end_h in zip(down["node"], down["start"], down["end"], strict=True):
+        after_h = times_h.get(node, np.zeros(0)) - start_h
+        after_h = after_h[after_h <= np.nan_to_num(end_h - start_h, nan=np.inf)]
+        planned.append(bool(((after_h >= -BEFORE_H) & (after_h <= AFTER_H)).any()))
+        gone.append(bool((after_h >= 0).any()))
+    return down.assign(planned=planned, open=~np.array(gone, dtype=bool))
+
+
+def _undated(failures: pd.DataFrame, rows: pd.DataFrame, most: int) -> tuple[Undated, ...]:
+    """Failures of merged events that are not among the rows.
+
+    Of several sources or reasons that tell of a node the one that tells most counts: at least.
+    """
+    found = list[Undated]()
+    for node, changes in failures[failures["n"] > 1].groupby("node", sort=False):
+        told = changes.drop_duplicates("key").groupby(["cause", "source"])["n"].sum()
+        n_dated = int(((rows["node"] == node) & (rows["n"] > 1) & ~rows["planned"]).sum())
+        n = min(int(told.max()) - n_dated, most)
+        if n > 0:
+            start_h = changes["start"]
+            found.append(Undated(str(node), float(start_h.min()), float(start_h.max()), n))
+            most -= n
+    return tuple(found)
 
 
 def _events(log: PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -97,7 +180,7 @@ def _events(log: PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _first(events: pd.DataFrame, names: tuple[str, ...]) -> pd.Series[str]:
     """The first of these fields that an event has, missing where it has none."""
-    return events.reindex(columns=names).bfill(axis=1)[names[0]]
+    return events.reindex(columns=list(names)).astype(object).bfill(axis=1)[names[0]]
 
 
 FORMAT = LogFormat(

@@ -6,7 +6,6 @@ was March 2002.
 
 from __future__ import annotations
 
-from collections import Counter
 from os import PathLike
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import LONGEST_WINDOW_H, Log, LogFormat
 from cprsim.failures.traces.reading import no_row_where, read_csv
@@ -54,11 +54,13 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
         no_row_where(~is_valid, table, log, name, complaint)
         table[name] = numbers.astype(np.int64)
     last_h, systems = float(table["start"].max()), sorted(table["System"].unique())
+    n_read, counted = len(table), Counted()
     if spec.system is not None:
         table = table[table["System"] == spec.system]
     if table.empty:
         message = f"there is no system {spec.system}; there are {', '.join(map(str, systems))}"
         raise trace_error(log, None, message, "system")
+    counted["no_failure", "record(s) of other systems"] = n_read - len(table)
     keys = np.asarray(table["System"] * SYSTEM_FACTOR + table["nodenumz"], dtype=np.int64)
     unique, node = np.unique(keys, return_inverse=True)
     names = pd.Index([f"{key // SYSTEM_FACTOR}/{key % SYSTEM_FACTOR}" for key in unique.tolist()])
@@ -71,7 +73,7 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
         "cause": marked.idxmax(axis=1).where(marked.any(axis=1), ""),
     })  # fmt: skip
     return Log(
-        rows, Counter(), points=False, watched=(float(rows["start"].min()), last_h),
+        rows, counted, points=False, n_read=n_read, watched=(float(rows["start"].min()), last_h),
         n_nodes=int(table.groupby("System")["nodes"].max().sum()),
         evidence={"n_nodes": "column nodes"}, records_alone=True,
         dates=_dates(table.assign(node=rows["node"]), log) if spec.has_dates else None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from math import nan
 from os import PathLike
 
@@ -11,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import numbered_lines, trace_error
 from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
@@ -30,8 +30,12 @@ LOSES_NODE = {  # it has to be reset, rebooted or serviced before a job goes on
 }  # fmt: skip
 LOSES_NONE = {8, 11, 13} | {31, 32, 38, 43, 45, 63, 68, 69, 92, 94, 121}  # published | recalled
 
-MARK = "NVRM: Xid ("
-CODE = r"NVRM: Xid \([^)]*\):\s*(?P<code>\d+)(?:[,.:;\s]|$)"
+LOST, OFF_THE_BUS = "fallen off the bus", 79  # which some drivers say without an Xid
+MARKS = ("Xid (", LOST)
+CODE = r"Xid \([^)]*\):\s*(?P<code>\d+)(?:[,.:;\s]|$)"
+SAYS_SO = (  # that the GPU is lost: Xids from 144 on, SXids of switches, the action that it needs
+    r"Xid \([^)]*\):\s*(?:\d+, (?:\S+ )?Fatal\b|154,.*\b(?:Reset|Reboot)(?: Required)?\)?\s*$)"
+)
 PREFIX = (  # of a line: its instant and its node
     r"^(?:<\d+>(?:1 )?)?"
     r"(?:(?P<iso>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)"
@@ -40,6 +44,7 @@ PREFIX = (  # of a line: its instant and its node
     r"(?:\s+(?P<host>[^\s\[:]+))?[\s:]"
 )
 BEGINS = re.compile(rf"(?:-- .*\n)*{PREFIX[1:]}.*kernel")
+LONGEST = pd.Timedelta(366, "D")  # of a log without years
 MOST_BACK = pd.Timedelta(30, "D")  # lines of several programs come a little late
 
 
@@ -49,21 +54,24 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     Lines are those of ``journalctl -k`` (short-iso), of syslog, or of ``dmesg -T`` (all of
     one node, as none is named).
     """
-    counted, lines = Counter[str](), dict[int, str]()
+    counted, lines = Counted(), dict[int, str]()
     for number, entry in numbered_lines(log):
-        if MARK in entry:
+        if any(mark in entry for mark in MARKS):
             lines[number - FIRST_ROW] = entry
         else:
-            counted["line(s) without an Xid left out"] += 1
+            counted["no_failure", "line(s) without an Xid"] += 1
     text = pd.Series(lines, dtype=str)
     code = pd.to_numeric(_groups(text, CODE)["code"])
+    code = code.mask(code.isna() & text.str.contains(LOST), OFF_THE_BUS)
     no_row_where(code.isna().to_numpy(), text, log, "Xid", "{value} has no number of an Xid")
-    loses = code.isin(list(LOSES_NODE))
+    is_fatal = text.str.contains(SAYS_SO)
+    loses = code.isin(list(LOSES_NODE)) | is_fatal
     for kind, n in code[~loses].value_counts().items():
         why = "that lose no node" if kind in LOSES_NONE else "that the catalogue has not"
-        counted[f"Xid(s) {kind} left out, of those {why}"] = int(n)
+        counted["dropped", f"Xid(s) {kind} left out, of those {why}"] = int(n)
     if not loses.any():
-        summary = ", ".join(note for note in counted if note.startswith("Xid")) or "no Xid at all"
+        xids = [words for _, words in counted if words.startswith("Xid")]
+        summary = ", ".join(xids) or "no Xid at all"
         raise trace_error(log, None, f"holds no Xid that loses a node ({summary})")
     text, code = text[loses], code[loses]
     line = _groups(text, PREFIX)
@@ -72,11 +80,12 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     no_row_where(stamps.isna().to_numpy(), text, log, "", note)
     nameless = line["host"].isin(["", "NVRM"])
     note = "Xid(s) without a node's name, taken as of one node (dmesg names none)"
-    counted[note] = int(nameless.sum())
+    counted["assumed", note] = int(nameless.sum())
     causes = {number: f"Xid {number}: {meaning}" for number, meaning in LOSES_NODE.items()}
     rows = pd.DataFrame({
         "node": line["host"].mask(nameless, "this machine"), "start": hours_since_1970(stamps),
-        "end": nan, "cause": code.map(causes),
+        "end": nan,
+        "cause": code.map(causes).fillna("Xid " + code.astype(int).astype(str) + ": fatal"),
     })  # fmt: skip
     zone = pd.Timestamp(line["iso"].iloc[0].replace(",", ".")).tzinfo
     return Log(rows, counted, points=True, times=Times(rows["start"].to_numpy(), zone=zone))
@@ -113,6 +122,10 @@ def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[s
         message = "the line names no year: --period says it, for example 2024-01-01.."
         raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
     begin = pd.Timestamp(date_h(spec.ends[0], log, spec.tz), unit="h")
+    last = spec.ends[1]
+    if last and pd.Timestamp(date_h(last, log, spec.tz), unit="h") > begin + LONGEST:
+        message = "the line names no year, and the period is longer than one: add the years"
+        raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
     next_year = _instants("2000 " + line["day"]) < begin.replace(year=2000)  # a leap year
     year = (begin.year + next_year).astype(str)
     at = _instants(year + " " + line["day"])
@@ -127,7 +140,11 @@ def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[s
 
 FORMAT = LogFormat(
     options=frozenset({"--period", "--tz", "--repair"}),
-    looks_like=lambda head: "lines of a kernel's log" if MARK in head or BEGINS.match(head) else "",
+    looks_like=lambda head: (
+        "lines of a kernel's log"
+        if any(mark in head for mark in MARKS) or BEGINS.match(head)
+        else ""
+    ),
     read=read_nvidia_xid,
     order=25,
 )

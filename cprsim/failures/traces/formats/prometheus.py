@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC
 from os import PathLike
 from typing import Any
@@ -12,15 +12,19 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.formats.jsonl import items
-from cprsim.failures.traces.log import BEGIN, END, Log, LogFormat, paired
+from cprsim.failures.traces.log import BEGIN, BETWEEN_LOOKS, END, Log, LogFormat, paired
 from cprsim.failures.traces.spec import LogSpec
 from cprsim.failures.traces.times import EARLIEST_S, LATEST_S, Times
 
 LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
 PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 READY = 'kube_node_status_condition{condition="Ready",status="true"}'
+MOST_UNSEEN = 0.1  # share of the time
+NO_NUMBER = "sample(s) that are no number left out"
 EVIDENCE = {
     "n_nodes": "a series for each node",
     "begins": "the first sample",
@@ -28,15 +32,23 @@ EVIDENCE = {
 }
 
 
+GOOD = re.compile("(?:.*[_:])?up|kube_node_status_condition|probe_success")  # 1 is good
+ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
+
+
 def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages from the samples of ``up``, or of `READY`: from the first 0 to the next 1.
 
-    Every host of a series is a node that was watched; the window is that of the samples. What is
-    shorter than the query's step is not seen, and of holes in the samples nothing is known.
+    Of another metric, ``--down`` names the values that are bad.
+
+    Every host of a series is a node, watched from its first sample to its last. What is shorter
+    than the query's step is not seen, and of holes in the samples nothing is known.
     """
-    counted = Counter[str]()
+    counted = Counted()
+    if wrong := [word for word in spec.down_words if not NUMBER.fullmatch(word)]:
+        raise trace_error(log, None, f"{wrong[0]!r} is no value of a metric", "down")
     series = [
-        _samples(entry, f"data.result[{number}]", log)
+        _samples(entry, f"data.result[{number}]", log, spec.down_words)
         for _, answer in items(log)
         for number, entry in enumerate(_result(answer, log))
     ]
@@ -44,7 +56,11 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     if samples.empty:
         message = "the query's answer has no series with a sample"
         raise trace_error(log, None, message, "data.result")
-    counted["sample(s) that are no number left out"] = int(samples["up"].isna().sum())
+    is_open = samples.pop("nameless") & (samples["up"] == 0)
+    if 2 * is_open.sum() > len(samples) and not spec.down:
+        message = f"the metric has no name, and most samples are 0: {ASK}"
+        raise trace_error(log, None, message, "data.result")
+    counted["dropped", NO_NUMBER] = int(samples["up"].isna().sum())
     samples = samples.dropna(subset="up").sort_values(["node", "start"], kind="stable")
     before = samples.shift()
     again = (samples["node"] == before["node"]) & (samples["start"] == before["start"])
@@ -57,23 +73,42 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
         )
         raise trace_error(log, None, message, "data.result")
     note = "sample(s) of further series of a host (other ports or jobs), which agree"
-    counted[note] = int(again.sum())
-    samples = samples[~again]
+    counted["merged", note] = int(again.sum())
+    n_read, samples = len(samples) + counted["dropped", NO_NUMBER], samples[~again]
     start_h, node = samples["start"].to_numpy(), pd.factorize(samples["node"])[0]
     apart_h = np.where(np.diff(node, prepend=-1) == 0, np.diff(start_h, prepend=0), np.nan)
     step_h = float(np.min(apart_h, where=apart_h > 0, initial=np.inf))
-    n_holes = int((apart_h > 1.5 * step_h).sum())
-    counted["hole(s) in the samples: nothing is known of the node there"] = n_holes
+    holes_h = apart_h[apart_h > BETWEEN_LOOKS * step_h] - step_h
+    share = float(holes_h.sum() / np.nansum(apart_h)) if len(holes_h) else 0.0
+    if share > MOST_UNSEEN and spec.period is None:
+        message = (
+            f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
+            "the nodes there; --period FROM..TO names a time in which there are none"
+        )
+        raise trace_error(log, None, message, "data.result")
+    counted["assumed", "hole(s) in the samples: nothing is known of the node there"] = len(holes_h)
     begins, end_h = paired(node, start_h, np.where(samples["up"] == 0, BEGIN, END))
     if not len(begins):
         raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")
     step_s = round(step_h * 3600) if np.isfinite(step_h) else 0
-    counted["s is the query's step: shorter outages are not seen"] = step_s
-    rows = samples.iloc[begins].assign(end=end_h, cause="").set_axis([-1] * len(begins))
+    counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
+    counted["merged", "sample(s) that begin no outage"] = len(samples) - len(begins)
+    rows = samples.iloc[begins].assign(end=end_h, cause="", open=True)
+    rows = rows.set_axis([-1] * len(begins))
     watched, nodes = (float(start_h.min()), float(start_h.max())), frozenset(samples["node"])
+    stays = samples.groupby("node", sort=False)["start"].agg(entry="min", exit="max").reset_index()
     times = Times(np.zeros(0), zone=UTC)
     return Log(
-        rows, counted, points=False, times=times, watched=watched, nodes=nodes, evidence=EVIDENCE
+        rows,
+        counted,
+        points=False,
+        times=times,
+        watched=watched,
+        nodes=nodes,
+        evidence=EVIDENCE,
+        n_read=n_read,
+        dates=stays.assign(installed=np.nan),
+        step_h=step_h,
     )
 
 
@@ -89,33 +124,44 @@ def _result(answer: Any, log: PathLike[str]) -> list[Any]:
     raise trace_error(log, 1, message, "data.resultType")
 
 
-def _samples(entry: Any, where: str, log: PathLike[str]) -> pd.DataFrame:
+def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) -> pd.DataFrame:
     """The samples of one series: node, start [h], up (1, 0, or NaN for no number)."""
     match entry:
         case {"metric": dict(labels), "values": list(values)}:
             pass
         case _:
             raise trace_error(log, None, "is no series with `metric` and `values`", where)
-    if labels.get("condition", "Ready") != "Ready" or labels.get("status", "true") != "true":
+    is_ready = (labels.get("condition", "Ready"), labels.get("status", "true")) == ("Ready", "true")
+    if not (down or is_ready):
         message = f"is 1 where a node is down, or says something else: query {READY}"
         raise trace_error(log, None, message, f"{where}.metric")
+    metric = str(labels.get("__name__", "up"))
+    if not (down or GOOD.fullmatch(metric)):
+        message = f"it is not known which values of `{one_line(metric)}` are bad: {ASK}"
+        raise trace_error(log, None, f"{message}, or query `up`", f"{where}.metric")
     label = next((str(labels[key]) for key in LABELS if key in labels), None)
     if label is None:
         message = f"the series names no node; known labels are {', '.join(LABELS)}"
         raise trace_error(log, None, message, f"{where}.metric")
     for number, sample in enumerate(values):
         match sample:
-            case [int() | float() as at_s, "0" | "1" | "NaN"] if EARLIEST_S <= at_s <= LATEST_S:
+            case [int() | float() as at_s, str() as value] if EARLIEST_S <= at_s <= LATEST_S and (
+                value in ("0", "1", "NaN") or (down and NUMBER.fullmatch(value))
+            ):
                 continue
         message = f'`{one_line(str(sample))}` is no sample of `up` such as [1714570200, "1"]'
         raise trace_error(log, None, message, f"{where}.values[{number}]")
     node = PORT.sub(r"\1", label) if PORT.fullmatch(label) else label
     samples = pd.DataFrame(values, columns=["start", "up"])
-    return samples.assign(node=node, start=samples["start"] / 3600, up=samples["up"].astype(float))
+    up = samples["up"].astype(float)
+    if down:
+        up = (~up.isin([float(word) for word in down])).astype(float).where(up.notna())
+    nameless = not labels.keys() & {"__name__", "condition"}
+    return samples.assign(node=node, start=samples["start"] / 3600, up=up, nameless=nameless)
 
 
 FORMAT = LogFormat(
-    options=frozenset({"--period", "--repair"}),
+    options=frozenset({"--period", "--repair", "--down"}),
     looks_like=lambda head: (
         "the answer of Prometheus to a query"
         if re.match(r'\{.*"status".*"(?:resultType|error)"', head, re.DOTALL)

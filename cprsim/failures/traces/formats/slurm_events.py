@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from os import PathLike
 
 import pandas as pd
 
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import Log, LogFormat, joined
 from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
@@ -24,14 +24,17 @@ def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
     Events of the whole cluster, and states that are no failure, are counted. A drained node that
     stops responding is one outage.
     """
-    counted = Counter[str]()
+    counted = Counted()
     table = bar_table(log, NEEDED, COMMAND, "reason")
     of_nodes = table["nodename"] != ""
-    counted["event(s) of the whole cluster left out"] = int((~of_nodes).sum())
+    n_read = len(table)
+    counted["no_failure", "event(s) of the whole cluster left out"] = int((~of_nodes).sum())
     table = table[of_nodes].assign(state=table["state"].str.upper())
     failed = table["state"].str.contains(FAILED)
     for name, n in table["state"][~failed].value_counts().items():
-        counted[f"event(s) left out whose state is no failure ({str(name) or 'none'})"] = int(n)
+        counted[
+            "no_failure", f"event(s) left out whose state is no failure ({str(name) or 'none'})"
+        ] = int(n)
     table = table[failed]
     if table.empty:
         raise trace_error(log, None, "names no node that was down, failing or drained")
@@ -43,10 +46,11 @@ def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
         "node": node_lists(table["nodename"], log),
         "start": local_hours(table["timestart"], log, spec, required=True),
         "end": local_hours(table["timeend"], log, spec),
-        "cause": cause,
+        "cause": cause, "open": True,
     }).explode("node")  # fmt: skip
+    n_read += len(rows) - len(table)
     rows = joined(rows, 0, "event(s) go on from the one before, part of its outage", counted)
-    return Log(rows, counted, points=False)
+    return Log(rows, counted, points=False, n_read=n_read)
 
 
 FORMAT = LogFormat(

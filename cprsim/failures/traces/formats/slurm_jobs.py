@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from math import nan
 from os import PathLike
 
 import pandas as pd
 
+from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import has_columns, trace_error
 from cprsim.failures.traces.log import Log, LogFormat
-from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
+from cprsim.failures.traces.slurm import (
+    NO_NODES,
+    UNKNOWN_NODE,
+    any_of,
+    bar_table,
+    local_hours,
+    node_lists,
+)
 from cprsim.failures.traces.spec import LogSpec
 
 NEEDED = ("jobid", "state", "end", "nodelist")
-COMMAND = "sacct -a -X -S 2024-01-01 -E now -s NODE_FAIL -P -o JobID,State,Start,End,NodeList"
+COMMAND = (
+    "sacct -a -X --duplicates -S 2024-01-01 -E now -s NODE_FAIL -P "
+    "-o JobID,State,Start,End,NodeList"
+)
 LOST = "NODE_FAIL"
 
 
@@ -22,23 +32,35 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     """Failures of nodes, instants at the ends of the jobs that they ended.
 
     Of a job on several nodes the one that failed is known by the column ``FailedNode`` (newer
-    versions of Slurm) alone; without it such jobs are counted.
+    versions of Slurm) alone; without it the failure is one of any of them.
     """
-    counted = Counter[str]()
-    jobs = bar_table(log, NEEDED, COMMAND)
-    jobs = jobs[~jobs["jobid"].str.contains(".", regex=False)]  # steps fail with their jobs
+    counted = Counted()
+    table = bar_table(log, NEEDED, COMMAND)
+    jobs = table[~table["jobid"].str.contains(".", regex=False)]  # steps fail with their jobs
+    counted["no_failure", "step(s) of jobs"] = len(table) - len(jobs)
     lost = jobs[jobs["state"].str.upper().str.startswith(LOST)]
-    counted["job(s) that no node took down left out"] = len(jobs) - len(lost)
+    counted["no_failure", "job(s) that no node took down left out"] = len(jobs) - len(lost)
     if lost.empty:
         raise trace_error(log, None, f"has no job in the state {LOST}")
     failed_node = lost.get("failednode", pd.Series("", lost.index))
-    nodes = node_lists(lost["nodelist"].where(failed_node == "", failed_node), log)
-    is_identified = (nodes.map(len) == 1) | (failed_node != "")
-    note = "job(s) on several nodes left out: which of them failed is not said"
-    counted[note] = int((~is_identified).sum())
-    start = local_hours(lost["end"], log, spec, required=True)
-    rows = pd.DataFrame({"node": nodes, "start": start, "end": nan, "cause": LOST})
-    return Log(rows[is_identified].explode("node"), counted, points=True)
+    of_jobs = lost["nodelist"].where(failed_node == "", failed_node)
+    nameless = of_jobs.str.lower().isin(NO_NODES)
+    counted["dropped", "failed job(s) that name no node left out"] = int(nameless.sum())
+    lists = node_lists(of_jobs[~nameless], log)
+    start = local_hours(lost["end"], log, spec, required=True)[~nameless]
+    placed = (lists.map(len) == 1) | (failed_node[~nameless] != "")
+    counted["assumed", UNKNOWN_NODE] = int((~placed).sum())
+    node = lists.where(placed, any_of(lists, start))
+    rows = pd.DataFrame({"node": node, "start": start, "end": nan, "cause": LOST})
+    rows = rows.assign(placed=placed).explode("node")
+    n_read = len(table) + len(rows) - len(lists)
+    others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(NO_NODES)].drop_duplicates()
+    nodes = frozenset(node_lists(others, log).explode())
+    is_whole = len(lost) < len(jobs)  # jobs that ended otherwise name nodes that never failed
+    return Log(
+        rows, counted, points=True, n_read=n_read, nodes=nodes,
+        evidence={"n_nodes": "the nodes of all jobs"} if is_whole else {},
+    )  # fmt: skip
 
 
 FORMAT = LogFormat(
