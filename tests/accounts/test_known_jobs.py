@@ -132,8 +132,7 @@ def live(plan: Plan, form: Form, begins: int = 0) -> Life:
         if planned:
             life.say("job.end", step=life.step, outcome=end)
             row["cause"] = "" if last and end == "finished" else end
-            lost = life.step > life.saves[-1]
-            life.n_failures += end == "failed" or (end == "PREEMPTED" and lost)
+            life.n_failures += end == "failed"
         elif end == "cut":
             life.say("progress", step=life.step)
         else:
@@ -151,9 +150,10 @@ def live(plan: Plan, form: Form, begins: int = 0) -> Life:
                 life.say("reschedule.start")
             life.spend("reschedule", rng.randrange(30_000, 300_000))
             life.saves = life.saves[: -1 if plan.older and not number else None] or life.saves
+            life.n_failures += end == "PREEMPTED" and life.step > life.saves[-1]
             life.step = life.saves[-1]
         life.attempts.append(row)
-    final = life.saves[-1] if plan.last in ("given up", "dead") else life.step
+    final = life.step if plan.last in ("finished", "cut") else life.saves[-1]
     life.ms["useful"] = round((final - plan.first) * plan.step_ms)
     life.ms["lost"] = life.ms.pop("work") - life.ms["useful"]
     if form.table:  # which does not tell what lies between two attempts
@@ -171,7 +171,8 @@ def of_events(life: Life, form: Form, job: str, rng: random.Random) -> Iterator[
         silent |= {"step"} if f"step of {name}" in silent else set()
         one = {key: value for key, value in (said | {"job": job}).items() if key not in silent}
         yield one
-        for rank in range(3 if name == "failure" and form.repeated in REPORTS and not last else 0):
+        repeats = form.repeated in REPORTS and said["attempt"] < len(life.attempts) - 1
+        for rank in range(3 if name == "failure" and repeats else 0):
             later_ns = round(rng.uniform(*REPORTS[form.repeated]) * 1e9)
             yield one | {"time_unix_nano": one["time_unix_nano"] + later_ns, "rank": rank}
 
@@ -245,6 +246,7 @@ def untold(plan: Plan, form: Form) -> bool:
             ("job" in gone and form.jobs != "one")
             or ("cause" in gone and not fails)
             or ("first_step" in gone and plan.older)
+            or ({"first_step", "last_saved_step"} <= gone and "PREEMPTED" in plan.ends)
         )
     return (
         (plan.older and "train.resume" in gone)
@@ -257,20 +259,16 @@ def fault(plan: Plan, form: Form) -> str:
     """The known fault of the reader that an example would meet."""
     gone = {*form.dropped, *form.silent}
     met = {
-        "J1": "PREEMPTED" in plan.ends,
         "J2": form.jobs == "two unnamed",
         "J3": "train.resume" in gone,
         "J7": "step of train.resume" in gone and (plan.older or plan.first),
-        "J8": "attempt" in gone,
         "J9": {"save.commit", "failure"} <= gone,
         "J10": "step of save.start" in gone and "failure in a save" in plan.ends,
-        "J12": form.table and plan.first and "step_seconds" not in gone,
-        "J13": form.table and plan.last == "stopped",
-        "J14": plan.first and {"first_step", "step_seconds"} <= gone,
-        "J15": "save.commit" in gone and plan.last in ("given up", "dead"),
-        "J16": form.repeated in ("agent", "late"),
+        "J14": plan.first and "first_step" in gone,
+        "J15": "save.commit" in gone and plan.last in ("given up", "dead", "stopped"),
         "J18": "failure" in gone,
-        "J19": form.order == "ties" and plan.background and plan.last in ("given up", "dead"),
+        "J27": form.table and plan.last in ("given up", "dead", "stopped"),
+        "J28": "step of save.start" in gone,
         "J20": plan.last in ("given up", "dead") and {*plan.ends} & {*PLANNED, "finished"},
     }
     return next((name for name, is_met in met.items() if is_met and name not in FIXED), "")
