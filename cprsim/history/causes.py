@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-FINISHED = ("", "finished", "completed", "complete", "succeeded", "success", "done", "ok")
+NO_CAUSE = ("", "-", "nan", "none", "null")
+FINISHED = (*NO_CAUSE, "finished", "completed", "complete", "succeeded", "success", "done", "ok")
 PLANNED = re.compile(
     r"(slurm |job |due to |reached |hit )*(the )?(time ?out|time ?limit|wall ?time( limit)?)"
     r"( reached| exceeded| hit)?|(graceful )?preempt(ed|ion)?( with notice)?|"
@@ -22,4 +23,4 @@ def word_of(text: str) -> str:
 
 def is_planned(text: str) -> bool:
     """Whether an attempt ended by plan: no failure."""
-    return bool(PLANNED.fullmatch(word := word_of(text))) or (word in FINISHED and word != "")
+    return bool(PLANNED.fullmatch(word := word_of(text))) or word in FINISHED[len(NO_CAUSE) :]

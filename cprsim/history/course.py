@@ -26,11 +26,13 @@ NEAR_S = 1.0  # between reports of one death
 LATE_S = 60.0  # after the start or end of an attempt, events of its other processes come
 WORKS = ("work", "useful", "lost")
 RECOVERING = ("detect", "degraded", *STAGES.values())
-ORDER = ("failure", "revert", "failure.detected", *list(STAGES)[:2], "rollback", "job.start",
-         *list(STAGES)[2:], "train.resume", "job.end")  # fmt: skip
+ORDER = (
+    "save.resume", "save.commit", "save.abandon", "failure", "revert", "failure.detected",
+    *list(STAGES)[:2], "rollback", "job.start", *list(STAGES)[2:], "train.resume", "job.end",
+)  # fmt: skip
 TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
 FEWEST_BACK, BACK_SHARE = 3, 0.3  # steps back that nothing tells: of two jobs, for each progress
-LIFE = ("job.start", "job.end", "failure")
+LIFE = ("job.start", "job.end", "failure", "failure.detected")
 SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
 
 
@@ -184,7 +186,7 @@ def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -
     told = told.sort_values("time_ns", kind="stable")
     if len(told) and told["event"].iloc[0] == "job.end" and told["time_ns"].nunique() > 1:
         raise course.contradiction(0.0, "job.end lies before all else")
-    told = told[(told["attempt"] >= 0) & told["event"].isin((*SHOWS_WORK[:4], *LIFE))]
+    told = told[(told["attempt"] >= 0) & told["event"].isin((*SHOWS_WORK[:4], *LIFE[:3]))]
     late_ns = told["time_ns"] - told.groupby("attempt")["time_ns"].transform("min").shift()
     works_on = (told["attempt"].diff() < 0) & ~told["event"].isin(LIFE[:2])
     for wrong in told[works_on & (late_ns > LATE_S * NS_PER_S)].itertuples():
@@ -222,7 +224,7 @@ class JobCourse:
         self._last_failure_s = nan
         self._saved = nan  # steps of the last save that committed
         self._done = nan  # the step at which it had finished
-        self._has_failed_beside = self._reopened = False
+        self._has_failed_beside = False
 
     @property
     def n_failures(self) -> int:
@@ -248,6 +250,9 @@ class JobCourse:
                 self._reopen(at_s, event)
             else:
                 self._too_late(at_s, name)
+        if self._state is START and name in LIFE[2:] and event.outcome != "missed":
+            none = name == "failure" and step <= 0  # else how much it had worked is not known
+            self._go_on(at_s if none else nan)
         if part in WORKS and self._state in (STANDS, START) and name == "progress":
             self._go_on(at_s, step, is_shown=True)
         elif name == "job.start":
@@ -258,9 +263,6 @@ class JobCourse:
             self._halt(at_s, event)
             self._notice(at_s)
         elif name in STAGES:
-            if name == "regroup.start" and self._state is WORK:  # nodes come back: no failure
-                self._stop(at_s)
-                self._now.n_failures = 0
             self._halt(at_s, event)
             self._enter(STAGES[name], at_s)
         elif name == "rollback":
@@ -339,7 +341,10 @@ class JobCourse:
 
     def _halt(self, at_s: float, event: Any) -> None:
         """Something of a recovery: if the job was at work, it failed before."""
-        if self._state is WORK:
+        if self._state is WORK and event.event == "regroup.start":  # nodes come back: no failure
+            self._stop(at_s)
+            self._now.n_failures = 0
+        elif self._state is WORK:
             self._stop()
         seen_ns = event.last_seen_unix_nano
         if seen_ns and self._state is STANDS:
@@ -364,8 +369,6 @@ class JobCourse:
     def _failure(self, at_s: float, event: Any) -> None:
         if self._state is OVER or event.outcome == "missed":
             return
-        if self._state is START:  # how much it had worked is not known
-            self._go_on(at_s if event.step <= 0 else nan)
         if event.part in WORKS and self._state is WORK:  # nobody waits for it
             self._has_failed_beside = True
             self.n_beside += not at_s - self._last_failure_s <= NEAR_S
@@ -422,12 +425,11 @@ class JobCourse:
     def _start(self, at_s: float, event: Any) -> None:
         if isfinite(event.step_seconds):
             self.step_s = event.step_seconds
-        run, is_new = self._run, event.attempt > self._number
-        is_new |= event.attempt < 0 and self._state is STANDS
+        run, is_new = self._run, event.attempt > self._number or self._state is STANDS
         if self._state is WORK and run.last_step > run.begin_step + BACK:  # counted from 0 again
             is_new |= at_s > run.begin_s + LATE_S
-        if is_new or self._reopened:
-            self._number, self._reopened = event.attempt, False
+        if is_new:
+            self._number = event.attempt
             if self._state is WORK:
                 self._stop()
             if self._state is STANDS and self._now.stage != "load":
@@ -474,7 +476,9 @@ class JobCourse:
             message = "save.start says no step: write `step` (PyTorch: the end of `checkpoint_id`)"
             raise self.refusal(at_s, message)
         last = saves[-1] if saves else LoggedSave()
-        if last.step == event.step and at_s > last.stalled_until_s + NEAR_S:
+        since_s = last.stalled_until_s if isfinite(last.stalled_until_s) else last.start_s
+        is_again = (last.open or last.committed) and not last.waits and last.step == event.step
+        if is_again and at_s > since_s + NEAR_S:
             raise self.contradiction(at_s, f"step {event.step:g} is saved again")
         for save in saves:  # stalls do not overlap: the end of one before is missing
             if save.open and not isfinite(save.stalled_until_s) and not save.waits:
@@ -527,7 +531,7 @@ class JobCourse:
         if self._now.works:
             self.attempts.append(LoggedAttempt(self._run, self.wall_s, self.wall_s, n_failures=0))
             self._now.enter(NOTICED, self.wall_s)
-        self._state, self._reopened, self.ended, self.finished = STANDS, True, False, False
+        self._state, self.ended, self.finished = STANDS, False, False
 
     def _too_late(self, at_s: float, name: str) -> None:
         """Events of other processes come late; work that goes on for long has not ended."""

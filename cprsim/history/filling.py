@@ -170,7 +170,7 @@ class Filling:
         room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest_s)
         share = self._rng.random(self._n)
         failed_s = low_s + share * room_s
-        if usual and len(self._incidents(usual)[0]):
+        if usual and len(self._incidents(usual)[0]) >= FEWEST_TO_SPREAD:
             possible = np.zeros(self._n, dtype=bool)
             for _ in range(TRIES):
                 drawn_s = next_s - self._one_each(usual).sum(axis=1)

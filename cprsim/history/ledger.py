@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
-from math import ceil, inf, isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from cprsim.records import PARTS, Estimate, Floats
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
-ON_GRID = 1e-6  # of an interval: a step that is a multiple of it
 S_PER_H = 3600.0
 LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
@@ -311,7 +310,7 @@ class _Booking:
     ) -> Account:
         committed = [save.step for save in run.saves if save.committed and isfinite(save.step)]
         if isfinite(self._content):
-            self._content = max([self._content, *committed, self._saved_by_rule(run)])
+            self._content = max([self._content, *committed])
         if after is None:
             wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
             end_s = np.full(self._n, wall_s)
@@ -322,15 +321,6 @@ class _Booking:
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
         self._frontier = np.maximum(self._frontier, account.end_step)
         return account
-
-    def _saved_by_rule(self, run: LoggedAttempt) -> float:
-        """What a save that the log does not tell of must have held: the job went on after it."""
-        every, last = self._pace.every_steps, run.last_step
-        if not isfinite(every) or not isfinite(last) or self._course.background:
-            return 0.0
-        number = ceil(last / every - ON_GRID) - 1
-        abandoned = {save.step for save in run.saves if not save.open and not save.committed}
-        return max(number, 0) * every if number * every not in abandoned else 0.0
 
     def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats) -> None:
         """What stood before a run, and the work of the run that was done again for it."""
