@@ -259,17 +259,13 @@ def fault(plan: Plan, form: Form) -> str:
     """The known fault of the reader that an example would meet."""
     gone = {*form.dropped, *form.silent}
     met = {
-        "J2": form.jobs == "two unnamed",
-        "J3": "train.resume" in gone,
+        "J3": {"train.resume", "progress"} <= gone,
         "J7": "step of train.resume" in gone and (plan.older or plan.first),
-        "J9": {"save.commit", "failure"} <= gone,
-        "J10": "step of save.start" in gone and "failure in a save" in plan.ends,
         "J14": plan.first and "first_step" in gone,
-        "J15": "save.commit" in gone and plan.last in ("given up", "dead", "stopped"),
-        "J18": "failure" in gone,
+        "J15": "save.commit" in gone
+        and (plan.last in ("given up", "dead", "stopped") or "progress" in gone),
         "J27": form.table and plan.last in ("given up", "dead", "stopped"),
         "J28": "step of save.start" in gone,
-        "J20": plan.last in ("given up", "dead") and {*plan.ends} & {*PLANNED, "finished"},
     }
     return next((name for name, is_met in met.items() if is_met and name not in FIXED), "")
 
