@@ -264,6 +264,7 @@ def fault(plan: Plan, form: Form) -> str:
         "J14": plan.first and "first_step" in gone,
         "J15": "save.commit" in gone
         and (plan.last in ("given up", "dead", "stopped") or "progress" in gone),
+        "J33": {"failure", "progress"} <= gone,
         "J27": form.table and plan.last in ("given up", "dead", "stopped"),
         "J28": "step of save.start" in gone,
     }
