@@ -250,25 +250,22 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
 def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, float, float]:
     """Which part of the hours differs most before and after the cut, and its shares [1].
 
-    Failures by what each kind of hours of their incidents took; the rest is saves, slow work and
-    whatever no incident explains.
+    Hours of incidents by their parts; `other`: saves, slow work, whatever no incident explains.
     """
-    hours_h = [sum(cut_h), sum(job.wall_h for job in jobs) - sum(cut_h)]
-    shares: dict[str, list[float]] = {"other": [1.0, 1.0]}
+    rows = []
     for job, at_h in zip(jobs, cut_h, strict=True):
-        spent = [(one.at_h, part, h) for one in job.incidents for part, h in one.parts_h.items()]
-        useful = [
-            (at, "useful", max(0.0, min(b, until) - max(a, at)))
-            for at, until in ((0.0, at_h), (at_h, job.wall_h))
-            for a, b in job.useful_at_h
-        ]
-        for at, part, h in [*spent, *useful]:
-            late = at >= at_h
-            shares.setdefault(part, [0.0, 0.0])[late] += h / hours_h[late]
-            shares["other"][late] -= h / hours_h[late]
-    shares.pop("useful", None)
-    part = max(shares, key=lambda name: abs(shares[name][1] - shares[name][0]))
-    return part, shares[part][0], shares[part][1]
+        rows += [(part, one.at_h >= at_h, took_h)
+                 for one in job.incidents for part, took_h in one.parts_h.items()]  # fmt: skip
+        rows += [("useful", late, max(0.0, min(b, until_h) - max(a, from_h)))
+                 for late, from_h, until_h in ((False, 0.0, at_h), (True, at_h, job.wall_h))
+                 for a, b in job.useful_at_h]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["part", "late", "h"])
+    hours = table.pivot_table("h", "part", "late", "sum", fill_value=0.0)
+    shares = hours / [sum(cut_h), sum(job.wall_h for job in jobs) - sum(cut_h)]
+    shares.loc["other"] = 1.0 - shares.sum()
+    shares = shares.drop("useful")
+    part = str((shares[True] - shares[False]).abs().idxmax())
+    return part, float(shares.loc[part, False]), float(shares.loc[part, True])
 
 
 def _cut_ns(jobs: Sequence[JobLedger]) -> int:

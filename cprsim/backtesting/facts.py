@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import ceil, isfinite, isnan
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.failures.sources import stream
 from cprsim.files.units import TIME
-from cprsim.history.ledger import JobLedger
+from cprsim.history.ledger import Charged, JobLedger
 from cprsim.records import Clock, Estimate, Floats
 
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
@@ -22,6 +23,8 @@ LEAST_LAST = 0.25  # of a log's hours, by which failures go on after its end
 BEYOND = 2.0  # times the log's hours, for which they do
 MOST_FAILURES = 100_000
 LOOPS_BEYOND = 3  # failures in one recovery
+LOOP_H = 0.5  # of work, at most, between two failures of a crash loop
+SAME_STEP = 0.5  # of the steps made: two failures less apart are at one step
 APART_H = 1e-6  # hours between failures, at least: engines tell such instants apart
 
 
@@ -122,7 +125,7 @@ def failures_in(job: JobLedger) -> list[LoggedFailure]:
     """
     all_failures: list[LoggedFailure] = []
     until_h: Floats | float = 0.0
-    for incident in job.incidents:
+    for incident, repeats in zip(job.incidents, _repeats(job.incidents), strict=False):
         if incident.n_failures == 0:  # nodes came back
             continue
         at_h, loops = incident.failed_h, incident.n_failures > LOOPS_BEYOND
@@ -134,13 +137,24 @@ def failures_in(job: JobLedger) -> list[LoggedFailure]:
             took[kind] = took.get(kind, 0.0) + took_h
             at_h = at_h + took_h
         failures[-1].is_last = True
-        if incident.repeats and all_failures:  # the loop is part of the first one's recovery
+        if repeats and all_failures:  # the loop is part of the first one's recovery
             took, later_h = all_failures[-1].took_h, at_h - until_h
             took["reschedule"] = took.get("reschedule", 0.0) + later_h
         else:
             all_failures += failures
         until_h = at_h
     return all_failures
+
+
+def _repeats(incidents: Sequence[Charged]) -> list[bool]:
+    """Which are of a crash loop: soon after the one before, again and again at the same step."""
+    again = [
+        max(one.since_h, other.since_h) < LOOP_H
+        and min(one.n_failures, other.n_failures) > 0
+        and abs(other.step - one.step) <= max(1.0, SAME_STEP * other.n_made)
+        for one, other in pairwise(incidents)
+    ]
+    return [one or other for one, other in zip([*again, False], [False, *again], strict=True)]
 
 
 def crash_loops(jobs: Sequence[JobLedger]) -> list[str]:
@@ -179,9 +193,10 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
 
     Unless that is likely (5 %) on the wall clock, whose failures strike recoveries, too.
     """
-    n = sum(one.n_failures > 0 and not one.repeats for one in job.incidents)
+    failures = failures_in(job)
+    n = sum(failure.is_last for failure in failures)
     n_beside = job.n_failures - sum(one.n_failures for one in job.incidents)
-    n_within = len(failures_in(job)) - n + n_beside
+    n_within = len(failures) - n + n_beside
     share = sum(job.parts[name].mean for name in STALLS) / job.wall_h
     p_none = (1.0 - share) ** (n + n_within)
     if n_within == 0 and p_none < P_REJECTED:

@@ -50,7 +50,7 @@ def attempt_events(
             first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
             began = row.first_step if isfinite(row.first_step) else saved
             at = {"step": began} if isfinite(began) else {}
-            if attempt > 0 and at:
+            if at:
                 yield {**first, **at, "event": "rollback"}
             pace = {"step_seconds": row.step_seconds} if isfinite(row.step_seconds) else {}
             yield {**first, "event": "job.start", **pace}
@@ -68,10 +68,7 @@ def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str
     if "step" in at:
         yield {**at, "event": "progress"}
     if not finished:
-        # what a preemption did not save was lost without notice
-        lost = row.last_saved_step < row.last_step and "preempt" in row.cause.casefold()
-        cause = f"{row.cause} without notice" if lost else row.cause or None
-        yield {**at, "event": "failure", "node": row.node or None, "cause": cause}
+        yield {**at, "event": "failure", "node": row.node or None, "cause": row.cause or None}
         yield {**instant, "event": "failure.detected"}
         if is_last and isfinite(row.last_saved_step):
             yield {**instant, "event": "rollback", "step": row.last_saved_step}
@@ -92,6 +89,9 @@ def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.D
     start = read_times(rows["start"], time_unit, path)
     end = read_times(rows["end"], time_unit, path, start)
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
+    open_ = np.isnan(end.hours) & np.isfinite(_steps(rows, "last_step", path))
+    message = "the row has no end: write the instant of its last_step"
+    no_row_where(open_, rows, path, "end", message)
     no_row_where(end.hours < start.hours, rows, path, "end", "{value} lies before the start")
     read = pd.DataFrame(
         {"start_h": start.hours, "end_h": end.hours}
@@ -109,6 +109,10 @@ def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.D
     message = "{value} lies before the end of another attempt of the job that began before"
     in_order = rows.iloc[read["place"]]
     no_row_where((read["start_h"] < ended_h).to_numpy(), in_order, path, "start", message)
+    saved = read.groupby("job")["last_saved_step"].shift()
+    back = (read["first_step"].isna() & (read["last_step"] < saved)).to_numpy()
+    message = "{value} lies before the last_saved_step of the attempt before: give first_step"
+    no_row_where(back, in_order, path, "last_step", message)
     order = {job: place for place, job in enumerate(dict.fromkeys(_texts(rows, "job")))}
     return read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 
-FINISHED = ("", "finished", "completed", "complete", "succeeded", "success", "done", "ok")
+NO_CAUSE = ("", "-", "nan", "none", "null")
+FINISHED = (*NO_CAUSE, "finished", "completed", "complete", "succeeded", "success", "done", "ok")
 PLANNED = re.compile(
     r"(slurm |job |due to |reached |hit )*(the )?(time ?out|time ?limit|wall ?time( limit)?)"
     r"( reached| exceeded| hit)?|(graceful )?preempt(ed|ion)?( with notice)?|"
     r"(user |job )?(cancel(l?ed)?|stop(ped)?|paused?|suspended)|(re)?queued?|requeue hold|"
     r"(scheduled |planned )?(maintenance|stop|end|shutdown|restart)( window)?|deadline"
-)
-FAILURES = re.compile(
-    r"(node |boot |launch )?fail(ed|ure)?( .*)?|out of memory|"
-    r".*\b(oom|error|crash(ed)?|ecc|xid|nccl|killed|signal|hang|hung|hardware|gpu|"
-    r"node|nic|net|network|link|disk|power|memory|cuda|driver|nan|exception|panic|lost)\b.*"
 )
 
 
@@ -27,9 +23,4 @@ def word_of(text: str) -> str:
 
 def is_planned(text: str) -> bool:
     """Whether an attempt ended by plan: no failure."""
-    return bool(PLANNED.fullmatch(word := word_of(text))) or (word in FINISHED and word != "")
-
-
-def is_known(text: str) -> bool:
-    """Whether it is known what a cause is."""
-    return is_planned(text) or bool(FAILURES.fullmatch(word_of(text)))
+    return bool(PLANNED.fullmatch(word := word_of(text))) or word in FINISHED[len(NO_CAUSE) :]

@@ -26,15 +26,13 @@ NEAR_S = 1.0  # between reports of one death
 LATE_S = 60.0  # after the start or end of an attempt, events of its other processes come
 WORKS = ("work", "useful", "lost")
 RECOVERING = ("detect", "degraded", *STAGES.values())
-ORDER = {
-    name: place
-    for place, name in enumerate(
-        ("failure", "revert", "failure.detected", *list(STAGES)[:2], "rollback", "job.start",
-         *list(STAGES)[2:], "train.resume", "job.end")
-    )
-}  # fmt: skip
+ORDER = (
+    "save.resume", "save.commit", "save.abandon", "failure", "revert", "failure.detected",
+    *list(STAGES)[:2], "rollback", "job.start", *list(STAGES)[2:], "train.resume", "job.end",
+)  # fmt: skip
 TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
 FEWEST_BACK, BACK_SHARE = 3, 0.3  # steps back that nothing tells: of two jobs, for each progress
+LIFE = ("job.start", "job.end", "failure", "failure.detected")
 SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
 
 
@@ -145,9 +143,10 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
-    _check_attempts(course, steps, other_events)
+    _check_order(course, steps, other_events)
     course.background = bool((other_events["event"] == "save.resume").any())
-    course.says_work = len(steps) > 0 or bool(other_events["event"].isin(SHOWS_WORK).any())
+    shows_work = other_events["event"].isin(SHOWS_WORK) | (other_events["step"] > 0)
+    course.says_work = len(steps) > 0 or bool(shows_work.any())
     for at_s, event in heapq.merge(progress, events, key=lambda pair: pair[0]):
         if isinstance(event, float):
             course.progress(at_s, event)
@@ -173,32 +172,26 @@ def _in_order(events: pd.DataFrame) -> pd.DataFrame:
     if (attempt < 0).any():
         attempt = 0 * attempt
     order = np.lexsort((attempt, time_ns))
-    rank = events["event"].map(ORDER).to_numpy(np.float64)[order]
-    places = np.flatnonzero(np.isfinite(rank))
+    rank = pd.Index(ORDER).get_indexer(events["event"])[order]
+    places = np.flatnonzero(rank >= 0)
     chosen = order[places]
     order[places] = chosen[np.lexsort((rank[places], attempt[chosen], time_ns[chosen]))]
     return events.iloc[order]
 
 
-def _check_attempts(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -> None:
     """Raise ParameterError where an attempt works on after a later one began, or ends first."""
     columns = ["time_ns", "event", "attempt"]
-    about = (*SHOWS_WORK[:4], "failure", "job.start", "job.end")
-    told = events.loc[events["event"].isin(about), columns]
-    every = pd.concat([told, steps.assign(event="progress")[columns]])
-    every = every.sort_values("time_ns", kind="stable")
-    if len(every) and every["event"].iloc[0] == "job.end" and every["time_ns"].nunique() > 1:
+    told = pd.concat([events[columns], steps.assign(event="progress")[columns]])
+    told = told.sort_values("time_ns", kind="stable")
+    if len(told) and told["event"].iloc[0] == "job.end" and told["time_ns"].nunique() > 1:
         raise course.contradiction(0.0, "job.end lies before all else")
-    every = every[every["attempt"] >= 0]
-    attempt, event = every["attempt"].to_numpy(), every["event"].to_numpy()
-    at_s = (every["time_ns"].to_numpy() - course.begins_ns) / NS_PER_S
-    for place in np.flatnonzero(np.diff(attempt) < 0) + 1:
-        begun_s = at_s[np.flatnonzero(attempt[:place] == attempt[place - 1])[0]]
-        if event[place] not in ("job.start", "job.end") and at_s[place] > begun_s + LATE_S:
-            message = (
-                f"attempt {attempt[place]} works or fails after attempt {attempt[place - 1]} began"
-            )
-            raise course.contradiction(at_s[place], message)
+    told = told[(told["attempt"] >= 0) & told["event"].isin((*SHOWS_WORK[:4], *LIFE[:3]))]
+    late_ns = told["time_ns"] - told.groupby("attempt")["time_ns"].transform("min").shift()
+    works_on = (told["attempt"].diff() < 0) & ~told["event"].isin(LIFE[:2])
+    for wrong in told[works_on & (late_ns > LATE_S * NS_PER_S)].itertuples():
+        message = f"attempt {wrong.attempt} works or fails after a later one began"
+        raise course.contradiction((wrong.time_ns - course.begins_ns) / NS_PER_S, message)
 
 
 def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -> np.ndarray:
@@ -218,20 +211,25 @@ class JobCourse:
         self.attempts = [LoggedAttempt(stages=[("start", 0.0)], failed_s=0.0, n_failures=0)]
         self.wall_s = nan
         self.ended = self.finished = False
-        self.n_failures = self.n_saves = 0
+        self.n_saves = 0
         self.step_s = nan  # as the log itself says
         self.says_work = True  # any event does
         self.n_beside = 0  # failures that nobody waited for
         self.contradicts_pace = False  # steps take another time than the log says
-        self.n_late = 0  # events after the end of the job
         self.background = False  # saves go on beside the training
         self.reloads = False  # some shards went back while the others kept their state
         self._state, self._number = START, 0  # of the attempt, as the log counts
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
         self._last_failure_s = nan
+        self._saved = nan  # steps of the last save that committed
         self._done = nan  # the step at which it had finished
-        self._has_failed_beside = self._reopened = False
+        self._has_failed_beside = False
+
+    @property
+    def n_failures(self) -> int:
+        """Failures that the job waited for, and others."""
+        return self.n_beside + sum(attempt.n_failures for attempt in self.attempts)
 
     @property
     def runs(self) -> list[LoggedAttempt]:
@@ -252,6 +250,9 @@ class JobCourse:
                 self._reopen(at_s, event)
             else:
                 self._too_late(at_s, name)
+        if self._state is START and name in LIFE[2:] and event.outcome != "missed":
+            none = name == "failure" and step <= 0  # else how much it had worked is not known
+            self._go_on(at_s if none else nan)
         if part in WORKS and self._state in (STANDS, START) and name == "progress":
             self._go_on(at_s, step, is_shown=True)
         elif name == "job.start":
@@ -262,10 +263,6 @@ class JobCourse:
             self._halt(at_s, event)
             self._notice(at_s)
         elif name in STAGES:
-            if name == "regroup.start" and self._state is WORK:  # nodes come back: no failure
-                self._stop(at_s)
-                self.n_failures -= 1
-                self._now.n_failures = 0
             self._halt(at_s, event)
             self._enter(STAGES[name], at_s)
         elif name == "rollback":
@@ -298,8 +295,8 @@ class JobCourse:
         if self._state is not WORK:
             self._go_on()
         for save in self._run.saves:  # work goes on: the end of its stall is missing
-            if not isfinite(save.stalled_until_s) and step > save.step + BACK:
-                save.open = False
+            if save.open and not isfinite(save.stalled_until_s) and step > save.step + BACK:
+                save.open, save.committed = False, not self.background
         self._run.see(at_s, step)
         self._at_s = at_s
 
@@ -307,6 +304,7 @@ class JobCourse:
         run = self._run
         if self._state is WORK:
             is_new = not isfinite(run.last_step) or run.last_step <= run.begin_step + BACK
+            is_new &= not at_s > run.begin_s + LATE_S
             if is_new and not step > run.begin_step + BACK:  # another process says it again
                 run.see(at_s, step)
                 return
@@ -335,7 +333,6 @@ class JobCourse:
         run.end_s = failed_s
         alive_s = run.last_s if isfinite(run.last_s) else run.after_s
         self.attempts.append(LoggedAttempt(run, alive_s, failed_s))
-        self.n_failures += 1
         self._state = STANDS
 
     def _stop_unseen(self) -> None:
@@ -344,7 +341,10 @@ class JobCourse:
 
     def _halt(self, at_s: float, event: Any) -> None:
         """Something of a recovery: if the job was at work, it failed before."""
-        if self._state is WORK:
+        if self._state is WORK and event.event == "regroup.start":  # nodes come back: no failure
+            self._stop(at_s)
+            self._now.n_failures = 0
+        elif self._state is WORK:
             self._stop()
         seen_ns = event.last_seen_unix_nano
         if seen_ns and self._state is STANDS:
@@ -358,30 +358,20 @@ class JobCourse:
 
     def _notice(self, at_s: float) -> None:
         """A failure is noticed; in the middle of a recovery a further one, not logged."""
-        if self._state is not STANDS:
-            return
-        if self._now.stage not in ("", "detect", NOTICED):
+        if self._state is STANDS and self._now.stage not in ("", "detect", NOTICED):
             if at_s - self._last_failure_s <= NEAR_S:  # noticed by another process
                 return
             self._now.stages.append(("detect", nan))
-            self._fail_again()
+            self._now.n_failures += 1
         self._last_failure_s = at_s
         self._enter(NOTICED, at_s)
-
-    def _fail_again(self) -> None:
-        self._now.n_failures += 1
-        self.n_failures += 1
 
     def _failure(self, at_s: float, event: Any) -> None:
         if self._state is OVER or event.outcome == "missed":
             return
-        if self._state is START and not (self.says_work or self._now.works):
-            self._go_on()
         if event.part in WORKS and self._state is WORK:  # nobody waits for it
             self._has_failed_beside = True
-            if not at_s - self._last_failure_s <= NEAR_S:
-                self.n_beside += 1
-                self.n_failures += 1
+            self.n_beside += not at_s - self._last_failure_s <= NEAR_S
             self._last_failure_s = at_s
             self._run.see(at_s, event.step)
             return
@@ -404,46 +394,47 @@ class JobCourse:
     def _planned(self, cause: str) -> None:
         """An attempt that ended by plan did not fail."""
         if is_planned(cause) and self._now.n_failures == 1:
-            self.n_failures -= 1
             self._now.n_failures = 0
 
     def _fail(self, at_s: float, step: float, attempt: int = -1) -> None:
         """A failure that the job waits for: the first of an attempt, or a further one."""
         if self._state is STANDS and self._worked_since(step):
             self._go_on()
-        is_further = False
+        is_same = attempt >= 0 and self._now.stage in ("detect", NOTICED, "wait", "reschedule")
         if self._state is WORK:
             self._stop(at_s)
             self._run.end_step = nan if step < self._run.last_step - BACK else step
-        elif not (  # else of several nodes, or of several processes of one attempt
-            at_s - self._last_failure_s <= NEAR_S
-            or at_s == self._now.failed_s
-            or (attempt >= 0 and self._now.stage == "detect")
-        ):
-            is_further = True
-            self._fail_again()
-        if is_further and self._now.stage == "detect":
-            self._now.stages.append(("detect", at_s))
-        else:
             self._enter("detect", at_s)
+        elif not (is_same or at_s - self._last_failure_s <= NEAR_S or at_s == self._now.failed_s):
+            self._now.n_failures += 1
+            if self._now.stage == "detect":
+                self._now.stages.append(("detect", at_s))
+            else:
+                self._enter("detect", at_s)
         self._last_failure_s = at_s
 
     def _worked_since(self, step: float) -> bool:
-        """Whether there are more steps in the state than as the job last stood still."""
-        to_step, before = self._now.to_step, self._run.end_step if self.reloads else nan
-        return step > (to_step if isfinite(to_step) else before) + BACK
+        """Whether there are more steps in the state than an attempt can have begun with."""
+        began = self._now.to_step
+        if isnan(began) and self.reloads:
+            began = self._run.end_step
+        elif isnan(began) and self._now.stage == "load":
+            began = self._run.last_step if isnan(self._saved) else self._saved
+        return step > began + BACK
 
     def _start(self, at_s: float, event: Any) -> None:
         if isfinite(event.step_seconds):
             self.step_s = event.step_seconds
-        run, is_new = self._run, event.attempt > self._number
+        run, is_new = self._run, event.attempt > self._number or self._state is STANDS
         if self._state is WORK and run.last_step > run.begin_step + BACK:  # counted from 0 again
             is_new |= at_s > run.begin_s + LATE_S
-        if is_new or self._reopened:
-            self._number, self._reopened = event.attempt, False
+        if is_new:
+            self._number = event.attempt
             if self._state is WORK:
                 self._stop()
             if self._state is STANDS and self._now.stage != "load":
+                if self._now.stage == "detect":  # when it was noticed is not told
+                    self._now.stages.append(("reschedule", nan))
                 self._enter("load", at_s)
         if not self.says_work and self._state in (START, STANDS):
             self._go_on()
@@ -453,9 +444,8 @@ class JobCourse:
     def _saving(self, at_s: float, event: Any) -> None:
         name, step, run = event.event, event.step, self._run
         ends = name in ("save.commit", "save.abandon")
-        if self._state is not WORK and (
-            not ends or (name == "save.commit" and step > run.last_step + BACK)
-        ):
+        new = self._state is START or step > run.last_step + BACK or self._worked_since(step)
+        if self._state is not WORK and (not ends or (name == "save.commit" and new)):
             if self._state is OVER:
                 return
             self._go_on()
@@ -468,29 +458,31 @@ class JobCourse:
              if save.open and (not event.save_id or save.name in ("", event.save_id))),
             None,
         )  # fmt: skip
-        works = self._state is WORK
-        if save is None:
-            if ends:  # its start is missing
-                save = LoggedSave(step=step, stalled_until_s=at_s if works else nan)
-                run.saves.append(save)
-                if works:
-                    run.see(at_s)
-        else:
-            if works and not isfinite(save.stalled_until_s):
-                if not (ends and self.background):  # else the end of the stall is missing
-                    save.stalled_until_s = at_s
-                run.see(at_s)
-        if save is not None and ends:
-            if isnan(save.step) and save.stalled_until_s == at_s:
-                save.step = step  # the job stood still meanwhile
+        if save is None:  # its start is missing
+            save = LoggedSave(step=step, name=event.save_id)
+            run.saves.append(save)
+        if self._state is WORK and not isfinite(save.stalled_until_s):
+            if not (ends and self.background):  # else the end of the stall is missing
+                save.stalled_until_s = at_s
+            run.see(at_s)
+        if ends:
             save.open, save.committed = False, name == "save.commit"
             self.n_saves += save.committed and save.counts
+            self._saved = save.step if save.committed else self._saved
 
     def _begin_save(self, at_s: float, event: Any) -> None:
         saves, waits = self._run.saves, event.event == "save.wait"
+        if isnan(event.step) and not waits:
+            message = "save.start says no step: write `step` (PyTorch: the end of `checkpoint_id`)"
+            raise self.refusal(at_s, message)
+        last = saves[-1] if saves else LoggedSave()
+        since_s = last.stalled_until_s if isfinite(last.stalled_until_s) else last.start_s
+        is_again = (last.open or last.committed) and not last.waits and last.step == event.step
+        if is_again and at_s > since_s + NEAR_S:
+            raise self.contradiction(at_s, f"step {event.step:g} is saved again")
         for save in saves:  # stalls do not overlap: the end of one before is missing
-            if not isfinite(save.stalled_until_s) and not save.waits:
-                save.open = False
+            if save.open and not isfinite(save.stalled_until_s) and not save.waits:
+                save.open, save.committed = False, not self.background
         if not waits and saves and saves[-1].open and saves[-1].waits:
             saves[-1].waits, saves[-1].name, saves[-1].step = False, event.save_id, event.step
         else:
@@ -516,19 +508,17 @@ class JobCourse:
             return
         outcome = word_of(event.outcome)
         self.ended, self.wall_s, self.finished = True, at_s, outcome in FINISHED
-        if self.finished and self._state is not WORK and not self._now.works:
+        unsaid = self.finished or self._state is START or self._worked_since(event.step)
+        if self._state is not WORK and unsaid:
             self._go_on()  # the work is not told
-        if self._state is WORK:
+        if self._state is WORK and not self.finished:
+            self._fail(at_s, event.step)
+            self._now.cause = event.cause or event.outcome
+            self._planned(event.outcome)
+        elif self._state is WORK:
             self._run.end_s = at_s
-            behind = event.step < self._run.last_step - BACK
-            self._run.end_step = nan if behind else event.step
+            self._run.end_step = nan if event.step < self._run.last_step - BACK else event.step
             self._run.see(at_s, self._run.end_step)
-            if outcome not in FINISHED:
-                end_step = self._run.end_step
-                self._stop(at_s)
-                self._run.end_step, self._last_failure_s = end_step, at_s
-                self._now.cause = event.cause or event.outcome
-                self._planned(event.outcome)
         if self._state is STANDS:
             self._enter(NOTICED, at_s)
         self._state = OVER
@@ -541,21 +531,24 @@ class JobCourse:
         if self._now.works:
             self.attempts.append(LoggedAttempt(self._run, self.wall_s, self.wall_s, n_failures=0))
             self._now.enter(NOTICED, self.wall_s)
-        self._state, self._reopened, self.ended, self.finished = STANDS, True, False, False
+        self._state, self.ended, self.finished = STANDS, False, False
 
     def _too_late(self, at_s: float, name: str) -> None:
         """Events of other processes come late; work that goes on for long has not ended."""
-        if name not in SHOWS_WORK or at_s <= self.wall_s + LATE_S:
-            self.n_late += name == "job.end" and at_s > self.wall_s + NEAR_S
+        if name not in (*SHOWS_WORK, "job.end") or at_s <= self.wall_s + LATE_S:
             return
         raise self.contradiction(at_s, f"{name} follows job.end without a job.start between them")
 
     def contradiction(self, at_s: float, message: str) -> ParameterError:
-        at = pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S))
-        return ParameterError(
-            f"job {self.job!r}: at {at:%Y-%m-%d %H:%M:%S} UTC {message}; are these two jobs? Then "
-            "give each its own name in the field `job`, else leave the wrong line out"
+        return self.refusal(
+            at_s,
+            f"{message}; are these two jobs? Then give each its own name in the field `job`, else "
+            "leave the wrong line out",
         )
+
+    def refusal(self, at_s: float, message: str) -> ParameterError:
+        at = pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S))
+        return ParameterError(f"job {self.job!r}: at {at:%Y-%m-%d %H:%M:%S} UTC {message}")
 
     def finish(self, last_s: float) -> None:
         """Cut the course at its last event where no end is there."""

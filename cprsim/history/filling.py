@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from math import inf, isfinite, isnan, log, nan
+from math import inf, isfinite, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -29,10 +29,6 @@ SILVERMAN = (
 )
 LEAST_WIDTH = 1e-3  # of a kernel over logarithms of times, for stages that always take the same
 FEWEST_TO_SPREAD = 3  # failures of which the spread says anything
-NONE = np.empty(0)
-QUANTILES = (np.arange(16) + 0.5) / 16  # of times without a sign
-N_MEANS, N_SPREADS = 120, 16  # of what a log without deaths leaves open
-TINY = 1e-12
 TRIES = 20  # instants of death that are drawn until one is possible
 
 
@@ -67,7 +63,7 @@ def usual_of(attempts: Sequence[LoggedAttempt]) -> Usual:
 
 def _took_s(attempt: LoggedAttempt, stages: tuple[str, ...]) -> Floats:
     """Seconds of each stage: NaN unless the log says its start, and that of the next."""
-    starts = dict(attempt.stages)
+    starts = {name: at_s for name, at_s in attempt.stages if isfinite(at_s)}
     if stages and isfinite(attempt.failed_s):
         starts.setdefault(stages[0], attempt.failed_s)
     order = [*sorted(starts.values()), attempt.begin_s]
@@ -91,22 +87,12 @@ class Filling:
     """Draws what is not known; from other failures in each draw, as far as few leave open."""
 
     def __init__(
-        self, usual: Usual, n_draws: int, gaps_s: Floats, rng: np.random.Generator,
-        attempts: Sequence[LoggedAttempt] = (), stalls_s: Floats = NONE,
-    ) -> None:  # fmt: skip
-        """`gaps_s`: how long a job at work may leave its log without a sign of it [s].
-
-        `stalls_s`: how long a save does.
-        """
-        self._stalls_s = stalls_s
+        self, usual: Usual, n_draws: int, gaps_s: Floats, rng: np.random.Generator
+    ) -> None:
+        """`gaps_s`: how long a job at work may leave its log without a sign of it [s]."""
         self._stages, self._took_s = usual
         self._n, self._gaps_s, self._rng = n_draws, np.sort(gaps_s), rng
-        self._silences = [
-            (one.first_s - one.alive_s, self._signs_s(one))
-            for one in attempts
-            if isnan(one.failed_s) and one.first_s > one.alive_s
-        ]
-        self._noticing: tuple[Floats, Floats] | None = None
+        self._share: Floats | None = None
         self._kept: dict[tuple[str, ...], tuple[Floats, Ints]] = {}
         self._densities: dict[str, tuple[Floats, Floats]] = {}
 
@@ -120,7 +106,7 @@ class Filling:
         if first > 0:
             low_s = attempt.alive_s if isfinite(attempt.alive_s) else 0.0
             next_s = np.full(self._n, known_s[0]) if known_s else resumes(np.full(self._n, low_s))
-            edges[:first] = self._before(names[:first], next_s, low_s, self._signs_s(attempt))
+            edges[:first] = self._before(names[:first], next_s, low_s)
         resumed_s = np.maximum(resumes(edges[0]), known_s[-1] if known_s else edges[0])
         edges.append(resumed_s)
         sure = [place for place in range(first, len(starts)) if isfinite(starts[place])]
@@ -172,27 +158,19 @@ class Filling:
             if name in starts or (name in self._stages and place <= last)
         ]
 
-    def _signs_s(self, attempt: LoggedAttempt) -> Floats:
-        """How long the log may be without a sign as the run before an attempt ended."""
-        run = attempt.before
-        saves = [] if run is None else run.saves
-        stalls = bool(saves) and saves[-1].open and isnan(saves[-1].stalled_until_s)
-        signs_s = self._stalls_s if stalls and len(self._stalls_s) else self._gaps_s
-        return np.quantile(signs_s, QUANTILES) if len(signs_s) else NONE
-
-    def _before(
-        self, names: list[str], next_s: Floats, low_s: float, signs_s: Floats
-    ) -> list[Floats]:
+    def _before(self, names: list[str], next_s: Floats, low_s: float) -> list[Floats]:
         """When the first stages began, of which the log gives none: (n_draws,) each.
 
         The job died after the last sign of its work, and no later than the silence since then
-        allows.
+        allows. Where no failure of the log tells more, all died at one share of that time in a
+        draw: how long it takes until one is noticed is common to all.
         """
         usual = [name for name in names if name in self._stages]
         longest_s = float(self._gaps_s[-1]) if len(self._gaps_s) else inf
         room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest_s)
-        failed_s = low_s + self._rng.random(self._n) * room_s
-        if usual and len(self._incidents(usual)[0]):
+        share = self._rng.random(self._n)
+        failed_s = low_s + share * room_s
+        if usual and len(self._incidents(usual)[0]) >= FEWEST_TO_SPREAD:
             possible = np.zeros(self._n, dtype=bool)
             for _ in range(TRIES):
                 drawn_s = next_s - self._one_each(usual).sum(axis=1)
@@ -200,53 +178,10 @@ class Filling:
                 fits = ~possible & (drawn_s >= low_s) & (self._rng.random(self._n) < silent)
                 failed_s[fits] = drawn_s[fits]
                 possible |= fits
-        elif len(self._silences) >= FEWEST_TO_SPREAD and len(self._gaps_s):
-            failed_s = self._common_death(next_s, low_s, signs_s)
+        else:
+            self._share = share if self._share is None else self._share
+            failed_s = low_s + self._share * room_s
         return self._split(names, failed_s, next_s)
-
-    def _common_death(self, next_s: Floats, low_s: float, signs_s: Floats) -> Floats:
-        """When a job died, in a log that tells of no death: (n_draws,).
-
-        From a death to the next event it takes a lognormal time, the same one for all deaths of a
-        draw; the last sign of work is as old as deaths that know nothing of it find it.
-        """
-        if self._noticing is None:
-            self._noticing = self._lognormals()
-        mu, sigma = self._noticing
-        gap_s = np.maximum(next_s - low_s, LEAST_S)
-        most, least = (
-            special.ndtr((np.log(np.maximum(took_s, LEAST_S)) - mu[:, None]) / sigma[:, None])
-            for took_s in (gap_s[:, None], gap_s[:, None] - signs_s)
-        )
-        weight = np.cumsum(most - least + TINY, axis=1)
-        chosen = (weight < self._rng.random(self._n)[:, None] * weight[:, -1:]).sum(axis=1)
-        low = least[np.arange(self._n), chosen]
-        p = low + self._rng.random(self._n) * (most[:, 0] - low)
-        took_s = np.exp(mu + sigma * special.ndtri(np.clip(p, TINY, 1 - TINY)))
-        least_s = np.maximum(gap_s - signs_s[chosen], 0.0)
-        return np.asarray(np.maximum(next_s - np.maximum(took_s, least_s), low_s))
-
-    def _lognormals(self) -> tuple[Floats, Floats]:
-        """Means and spreads of log times from a death to the next event, one a draw."""
-        silences = self._silences[:: 1 + len(self._silences) // MOST_KEPT]
-        gap_s = np.array([silence_s for silence_s, _ in silences])
-        mu, sigma = (
-            grid.ravel()
-            for grid in np.meshgrid(
-                np.linspace(log(gap_s.min() / 30.0), log(gap_s.max()), N_MEANS),
-                np.geomspace(0.03, 2.0, N_SPREADS),
-            )
-        )
-        likely = np.zeros(len(mu))
-        for silence_s, signs_s in silences:  # the deaths are independent
-            edge_s = np.maximum(silence_s - np.append(0.0, signs_s), LEAST_S)
-            below = special.ndtr((np.log(edge_s)[:, None] - mu) / sigma)
-            likely += np.log(
-                (below[0] - below[1:]).mean(axis=0) / max(signs_s.mean(), LEAST_S) + TINY
-            )
-        p = np.exp(likely - likely.max())
-        chosen = self._rng.choice(len(mu), self._n, p=p / p.sum())
-        return mu[chosen], sigma[chosen]
 
     def _p_silent(self, time_s: Floats) -> Floats:
         """How likely the log has no sign of work for so long while the job works."""

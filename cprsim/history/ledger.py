@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
-from math import ceil, isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 
 import numpy as np
 
@@ -16,23 +17,19 @@ from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events
 from cprsim.history.save_interval import save_interval_of
 from cprsim.history.stretches import (
+    TOO_FAST,
     Account,
     account_of,
     at_end,
     pace_of,
     points_of,
     stalls_s,
-    step_saves,
 )
 from cprsim.records import PARTS, Estimate, Floats
 
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
-LOOP_S = 1800.0  # of work, at most, between two failures of a crash loop
-LOOP_STEPS = 0.5  # of the steps made: two failures less apart are at one step
-FEWEST_AGAIN = 1  # times more, at least, that it comes back
-ON_GRID = 1e-6  # of an interval: a step that is a multiple of it
 S_PER_H = 3600.0
 LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
@@ -45,7 +42,6 @@ INFERRED = {
     "begins": "steps at which attempts began, by the pace or unknown",
     "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
-    "late": "ends of a job after its end: the first counts",
     "ends": "job without an end: cut at its last event",
 }
 FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
@@ -62,7 +58,9 @@ class Charged:
     node: str
     cause: str
     n_failures: int
-    repeats: bool  # the one before, of a crash loop
+    step: float  # at which it struck
+    n_made: float  # steps since the work began that it ended
+    since_h: float  # how long ago that was; infinite where something was saved since
     failed_h: Floats  # (n_draws,)
     stages: tuple[tuple[str, Floats], ...]  # in order, and the hours that each took, (n_draws,)
 
@@ -89,6 +87,7 @@ class JobLedger:
     took_h: dict[str, Floats]  # stages of the incidents, NaN where the log does not say
     useful_at_h: tuple[tuple[float, float], ...]  # begin, end: of the likeliest course
     inferred: dict[str, int]
+    planned: dict[str, int]  # ends of attempts that are no failures, by their causes
     draws: dict[str, Floats]  # hours of `useful` and of each part, (n_draws,)
 
     @property
@@ -130,14 +129,11 @@ class _Booking:
         for run in course.runs:
             self._end_where_next_begins(run)
         for run in course.runs:
-            step_saves(run, course)
             run.points = points_of(run, course)
         self._pace = self._said_pace = pace = pace_of(course)
         if isnan(pace.step_s) and not any(len(run.points.at_s) for run in course.runs):
             self._pace = replace(pace, step_s=1.0)  # no step at all: seconds of work are steps
-        self._filling = Filling(
-            usual, n_draws, pace.silences_s, rng, course.attempts, pace.stalls_s
-        )
+        self._filling = Filling(usual, n_draws, pace.silences_s, rng)
         self._shared, self._normal = rng.random(n_draws), rng.standard_normal(n_draws)
         self._filled: dict[LoggedAttempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
@@ -147,9 +143,8 @@ class _Booking:
         self._content = 0.0 if any(isfinite(save.step) for save in saves) else nan
         self._began = np.zeros(n_draws)  # the step of the last run's begin
         self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
+        self._planned = Counter[str]()
         self._ran: dict[LoggedAttempt, tuple[float, float, float]] = {}  # steps; begin [s]
-        self._loop: list[LoggedAttempt] = []  # failures at one step so far
-        self._repeats: set[LoggedAttempt] = set()
         self._charged: list[tuple[LoggedAttempt, Filled, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
@@ -166,11 +161,9 @@ class _Booking:
                 self._ran[attempt] = begin_step.mean(), end_step.mean(), filled.resumed_s.mean()
                 self._book_run(filled.resumed_s, account, np.maximum(been, begin_step))
             self._book(attempt, filled, lost_h)
-            self._see_loop(attempt)
         useful_at_h = self._close(end_step)
         save_every = save_interval_of(course, pace.every_steps)
         self._inferred["ends"] += not course.ended
-        self._inferred["late"] += course.n_late
         self._inferred["paces"] += course.contradicts_pace
         self._inferred["intervals"] += save_every.has_interval
         return JobLedger(
@@ -192,28 +185,9 @@ class _Booking:
             took_h=dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True)),
             useful_at_h=useful_at_h,
             inferred=self._inferred,
+            planned=dict(self._planned),
             draws=self._draws,
         )
-
-    def _see_loop(self, attempt: LoggedAttempt) -> None:
-        """Failures of a crash loop: within minutes, nothing saved, and where the one before was.
-
-        The first of them may have struck elsewhere: it left the state that fails again and again.
-        """
-        run, before = attempt.before, attempt.before and attempt.before.before
-        if run is None or before is None or attempt.n_failures == 0:
-            self._loop = []
-            return
-        (begin, end, begin_s), last = self._ran[run], self._ran[before][1]
-        soon = float(self._fill(attempt).failed_s.mean()) - begin_s < LOOP_S
-        if not soon or any(save.committed for save in run.saves):
-            self._loop = []
-        elif self._loop and abs(end - last) <= max(1.0, LOOP_STEPS * (end - begin)):
-            self._loop.append(attempt)
-            if len(self._loop) > FEWEST_AGAIN:
-                self._repeats.update(self._loop)
-        else:
-            self._loop = [attempt]
 
     # ------------------------------------------------------------------ instants
 
@@ -274,39 +248,52 @@ class _Booking:
         logged_step = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
         if isfinite(logged_step):
             return np.full(self._n, logged_step)
-        if before is None:
-            return np.full(self._n, min(first, 0.0))
-        if self._course.reloads and first >= before.last_step:
+        if before is not None and self._course.reloads and first >= before.last_step:
             return np.minimum(end_step, first)
-        if isfinite(self._content):
-            return np.full(self._n, min(self._content, first))
-        return self._unsaid_begin(attempt, end_step)
+        if self._content <= first and before is not None:
+            return np.full(self._n, self._content)
+        return self._unsaid_begin(attempt, end_step if before is not None else first)
 
-    def _unsaid_begin(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
-        """Where a log tells neither this step nor any save: by the pace, else anywhere."""
+    def _unsaid_begin(self, attempt: LoggedAttempt, end_step: Floats | float) -> Floats:
+        """Where a log tells neither this step nor a save there: by the pace, else anywhere.
+
+        The first attempt of a job begins at step 0 if the pace allows that.
+        """
         points, begin_s = attempt.points, attempt.begin_s
-        most = np.minimum(end_step, points.step[0] if len(points.step) else np.inf)
-        least = np.minimum(self._began, most)
+        first = float(points.step[0]) if len(points.step) else inf
+        least = most = np.minimum(self._began, np.minimum(end_step, first))
         if len(points.step) and self._pace.is_known:
             instants_s = (begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
             worked_s = points.at_s[0] - next(at_s for at_s in instants_s if isfinite(at_s))
             made = self._pace.steps_in(worked_s * (1.0 + PACE_SPREAD * self._normal))
-            least = np.clip(points.step[0] - made, least, most)
-            if isfinite(begin_s):
-                most = least
+            if not attempt.is_start or (TOO_FAST * made < first).all():
+                most = np.minimum(end_step, first)
+                least = np.clip(first - made, least, most)
+                most = least if isfinite(begin_s) else most
+        elif not attempt.is_start:
+            most = np.minimum(end_step, first)
         return np.asarray(least + self._shared * (most - least))
 
     def _begun(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
         """Steps in the state as a run began, and what they say of saves."""
         step = self._begin_step(attempt, end_step)
         said = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
+        self._inferred["begins"] += isnan(said) and bool(np.ptp(step) > BACK)
         if attempt.before is not None and not self._course.reloads:
-            self._inferred["begins"] += isnan(said) and isnan(self._content)
             self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
-            if isfinite(said) and isfinite(self._content):
-                self._content = said
+            if isfinite(self._content):
+                self._content = float(step.mean())
+            self._see_notice(attempt, end_step - step)
         self._began = step
         return step
+
+    def _see_notice(self, attempt: LoggedAttempt, lost: Floats) -> None:
+        """A preemption that lost steps came without notice: a failure."""
+        planned = attempt.n_failures == 0 and bool(attempt.cause)
+        if planned and "preempt" in attempt.cause.casefold() and lost.min() > BACK:
+            attempt.n_failures = 1
+        elif planned:
+            self._planned[attempt.cause] += 1
 
     def _end_where_next_begins(self, after: LoggedAttempt) -> None:
         """Where the state outlived a failure, the next run tells at which step it struck."""
@@ -323,7 +310,7 @@ class _Booking:
     ) -> Account:
         committed = [save.step for save in run.saves if save.committed and isfinite(save.step)]
         if isfinite(self._content):
-            self._content = max([self._content, *committed, self._saved_by_rule(run)])
+            self._content = max([self._content, *committed])
         if after is None:
             wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
             end_s = np.full(self._n, wall_s)
@@ -334,15 +321,6 @@ class _Booking:
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
         self._frontier = np.maximum(self._frontier, account.end_step)
         return account
-
-    def _saved_by_rule(self, run: LoggedAttempt) -> float:
-        """What a save that the log does not tell of must have held: the job went on after it."""
-        every, last = self._pace.every_steps, run.last_step
-        if not isfinite(every) or not isfinite(last) or self._course.background:
-            return 0.0
-        number = ceil(last / every - ON_GRID) - 1
-        abandoned = {save.step for save in run.saves if not save.open and not save.committed}
-        return max(number, 0) * every if number * every not in abandoned else 0.0
 
     def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats) -> None:
         """What stood before a run, and the work of the run that was done again for it."""
@@ -359,6 +337,9 @@ class _Booking:
         self._charged.append((attempt, filled, hours))
 
     def _charge(self, attempt: LoggedAttempt, filled: Filled, hours: dict[str, Floats]) -> Charged:
+        assert attempt.before is not None
+        begin_step, end_step, begin_s = self._ran[attempt.before]
+        saved = any(save.committed for save in attempt.before.saves)
         return Charged(
             self._course.job,
             float(filled.failed_s.mean()) / S_PER_H,
@@ -367,7 +348,9 @@ class _Booking:
             attempt.node,
             attempt.cause,
             attempt.n_failures,
-            attempt in self._repeats,
+            end_step,
+            end_step - begin_step,
+            inf if saved else float(filled.failed_s.mean() - begin_s) / S_PER_H,
             filled.failed_s / S_PER_H,
             tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
         )
@@ -385,10 +368,8 @@ class _Booking:
     def _close(self, end_step: Floats) -> tuple[tuple[float, float], ...]:
         """Book as useful what is in the state at the end, as lost what is not; when it was made."""
         last, gone_h, useful_at_h = self._course.attempts[-1], np.zeros(self._n), []
-        stands = not (last.works or last.is_start or self._course.reloads)
-        if stands and (last.n_failures or isfinite(last.to_step)):
-            self._inferred["begins"] += isnan(last.to_step) and isnan(self._content)
-            end_step = self._begin_step(last, end_step)
+        if not (last.works or last.is_start or self._course.reloads):
+            end_step = self._begun(last, end_step)
         for first, until, made_h, at_h in self._made:
             n_made = np.maximum(until - first, BACK)
             kept_h = made_h * np.clip((end_step - first + BACK) / n_made, 0.0, 1.0)
@@ -401,7 +382,6 @@ class _Booking:
             hours["lost"] = hours["lost"] + gone_h
         course = self._course
         off_h = np.abs(sum(self._draws.values()) - course.wall_s / S_PER_H).max()
-        n_failures = course.n_beside + sum(attempt.n_failures for attempt in course.attempts)
-        if off_h > MOST_OFF * (1 + course.wall_s) or n_failures != course.n_failures:
+        if off_h > MOST_OFF * (1 + course.wall_s):
             raise RuntimeError(f"the ledger of {self._course.job!r} does not close: {off_h} h")
         return tuple(useful_at_h)

@@ -22,14 +22,11 @@ from cprsim.events import EVENTS, FIELDS
 from cprsim.failures.traces.files import opened, trace_error
 from cprsim.history import google, slurm_jobs
 from cprsim.history.attempts import attempt_events, is_header
-from cprsim.history.causes import FINISHED, is_known, is_planned, word_of
 from cprsim.history.torchrun import HINTS, torch_events
 
 HEAD_BYTES = 1 << 18
 PIECE_BYTES = 1 << 24
 ROWS_AT_ONCE = 1 << 16
-MOST_MISFITS = 0.1  # of the events may have a value of another type
-MOST_CAUSES = 8
 SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
 NS_PER_S = 1e9
 TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
@@ -118,25 +115,7 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
         pa.concat_tables(tables).unify_dictionaries().to_pandas()
         for tables in (steps, other_tables)
     )
-    notes |= dict.fromkeys(_ends(of_others))
     return Events(tuple(jobs), of_steps, of_others, tuple(notes))
-
-
-def _ends(events: pd.DataFrame) -> Iterator[str]:
-    """Which ends were taken as planned, and which causes nobody knows as failures."""
-    ends = events[events["event"].isin(("failure", "job.end"))]
-    failed = (ends["event"] == "failure").to_numpy()
-    causes = Counter(ends["cause"].where(failed, ends["outcome"]))
-    causes = Counter(
-        {one_line(cause): n for cause, n in causes.items() if word_of(cause) not in FINISHED}
-    )
-    for what, chosen in (
-        ("planned, no failures", [cause for cause in causes if is_planned(cause)]),
-        ("taken as failures", [cause for cause in causes if not is_known(cause)]),
-    ):
-        if chosen:
-            counted = ", ".join(f"{cause} ({causes[cause]})" for cause in chosen[:MOST_CAUSES])
-            yield f"ends of attempts {what}: {counted}" + ", ..." * (len(chosen) > MOST_CAUSES)
 
 
 def _with_job(table: pa.Table, default_job: str) -> pa.Table:
@@ -182,8 +161,7 @@ def _tables(
         yield from _of_rows(torch_events(path, damaged))
     elif is_header(lines[0] if lines else ""):
         yield from _of_rows(attempt_events(path, time_unit, notes))
-    elif any(event_of(line) is not None for line in lines):
-        _check_unit(path, lines)
+    elif any(map(fields_of, lines)):
         with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:
             yield from _of_json_lines(file, path, damaged)
     elif google.HINT.search(head):
@@ -191,7 +169,6 @@ def _tables(
     elif re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE):
         raise trace_error(path, None, slurm_jobs.NO_EVENTS)
     else:
-        _refuse_misfits(path, lines, 1, 0)
         raise trace_error(
             path,
             None,
@@ -221,12 +198,22 @@ def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[
         if table is None:
             table = _at_once(NUMBER_AS_NAME.sub(rb'\1"\2"', piece))
         if table is None:
-            lines = piece.split(b"\n")
-            rows = list(_line_by_line(lines, path, first, damaged))
-            _refuse_misfits(path, lines, first, len(rows))
+            rows = _line_by_line(piece.split(b"\n"), path, first, damaged)
             table = pa.Table.from_pylist(rows, SCHEMA)
+        for at in table["time_unix_nano"][:1].to_pylist():
+            _check_unit(at, path, first)
         yield table
         first += piece.count(b"\n")
+
+
+def _check_unit(at: int, path: Path, line: int) -> None:
+    """Raise TraceError where an instant is of 1970, and of our days in another unit."""
+    for n_ns, unit in UNITS.items():
+        if DATED_NS[0] <= at * n_ns <= DATED_NS[1]:
+            message = (
+                f"{at} ns lies in 1970: it looks like {unit}; write ns, {n_ns:,} times as many"
+            )
+            raise trace_error(path, line, message, "time_unix_nano")
 
 
 def _at_once(piece: bytes) -> pa.Table | None:
@@ -248,69 +235,44 @@ def _at_once(piece: bytes) -> pa.Table | None:
 
 def _line_by_line(
     lines: Sequence[bytes], path: Path, first: int, damaged: list[str]
-) -> Iterator[dict[str, Any]]:
+) -> list[dict[str, Any]]:
+    """The events of some lines. Raises TraceError for a value that none can have.
+
+    Also where most lines are events but for a value of another type; else these are damaged.
+    """
+    events, misfits = list[dict[str, Any]](), list[tuple[int, str, Any]]()
     for number, line in enumerate(lines, first):
-        event = event_of(line)
-        if event is None and line.strip():
+        fields = fields_of(line)
+        misfit = [(number, *field) for field in fields.items() if not _is_of_type(*field)]
+        if line.strip() and (misfit or not fields):
             damaged.append(f"{path.name}:{number}")
-        if event is None:
+        misfits += misfit[:1]
+        if misfit or not fields:
             continue
         for name, (least, most, right) in BOUNDS.items():
-            if name in event and not least <= event[name] <= most:
-                message = f"{event[name]!r} is not {right}"
+            if name in fields and not least <= fields[name] <= most:
+                message = f"{fields[name]!r} is not {right}"
                 raise trace_error(path, number, message, name)
-        yield event
-
-
-def _check_unit(path: Path, lines: Sequence[str]) -> None:
-    """Raise TraceError where the first instant is of 1970, and of our days in another unit."""
-    number, event = next(
-        (number, event) for number, line in enumerate(lines, 1) if (event := event_of(line))
-    )
-    at = event["time_unix_nano"]
-    for n_ns, unit in UNITS.items():
-        if DATED_NS[0] <= at * n_ns <= DATED_NS[1]:
-            message = (
-                f"{at} ns lies in 1970: it looks like {unit}; write ns, {n_ns:,} times as many"
-            )
-            raise trace_error(path, number, message, "time_unix_nano")
-
-
-def event_of(line: bytes | str) -> dict[str, Any] | None:
-    """What a line says, in the types of its columns; None where it is no event."""
-    event = _fields_of(line)
-    if event is None or _misfit(event):
-        return None
-    return {name: str(fact) if name in TEXTS else fact for name, fact in event.items()}
-
-
-def _fields_of(line: bytes | str) -> dict[str, Any] | None:
-    """What a line with an instant and the name of an event says."""
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(fields, dict):
-        return None
-    event = {name: fields[name] for name in SCHEMA.names if fields.get(name) is not None}
-    return event if "event" in event and "time_unix_nano" in event else None
-
-
-def _misfit(event: dict[str, Any]) -> str:
-    """The first field of an event that has another type; nothing where there is none."""
-    return next(
-        (name for name, value in event.items()
-         if isinstance(value, bool) or not isinstance(value, FIELDS[name])), ""
-    )  # fmt: skip
-
-
-def _refuse_misfits(path: Path, lines: Iterable[bytes | str], first: int, n_good: int) -> None:
-    """Raise TraceError where too many lines are events but for a value of another type."""
-    fields = [(number, event) for number, line in enumerate(lines, first)
-              if (event := _fields_of(line)) is not None and _misfit(event)]  # fmt: skip
-    if fields and len(fields) > min(1, n_good) * max(1, MOST_MISFITS * (len(fields) + n_good)):
-        number, event = fields[0]
-        name = _misfit(event)
+        events.append({k: str(value) if k in TEXTS else value for k, value in fields.items()})
+    if len(misfits) > len(events):
+        number, name, value = misfits[0]
         right = "a text" if FIELDS[name] is str else "a number, without quotes"
-        message = f"{event[name]!r} is not {right}; so in {len(fields)} events"
+        message = f"{value!r} is not {right}; so in {len(misfits)} events"
         raise trace_error(path, number, message, name)
+    return events
+
+
+def fields_of(line: bytes | str) -> dict[str, Any]:
+    """What a line says that is an event, of the fields that are read; nothing where it is none."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(said, dict):
+        return {}
+    fields = {name: said[name] for name in SCHEMA.names if said.get(name) is not None}
+    return fields if "event" in fields and "time_unix_nano" in fields else {}
+
+
+def _is_of_type(name: str, value: Any) -> bool:
+    return isinstance(value, FIELDS[name]) and not isinstance(value, bool)

@@ -17,10 +17,7 @@ SMALL = 0.2  # of a usual save: less delay is no save
 ROUNDING = 1e-6  # s, and of a save's number
 MOST_STALLS = 200
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
-MOST_OFF, MOST_SLOW = (
-    1.2,
-    3.0,
-)  # times what a step is said to take: no step takes so much less, more
+TOO_FAST, TOO_SLOW = 1.2, 3.0  # times faster or slower than a step is said to be: it is another
 GOLDEN = 0.6180339887498949
 MAD = 1.4826
 
@@ -48,52 +45,15 @@ class JobPace:
         return np.asarray(work_s / self.step_s if self.is_known else 0.0 * work_s)
 
 
-def _rows_of(run: LoggedAttempt, at_s: Floats) -> tuple[int, int]:
-    """The `progress` of a run: after its first mark, where the one before may have ended."""
-    begin = int(np.searchsorted(at_s, run.marks[0][0], "right") if run.marks else len(at_s))
-    end = int(np.searchsorted(at_s, run.last_s))
-    return begin, max(begin, end + (end < len(at_s) and at_s[end] == run.last_s))
-
-
-def step_saves(run: LoggedAttempt, course: JobCourse) -> None:
-    """Give saves whose step is not told the one between the marks around them, at their pace."""
-    saves = [save for save in run.saves if isnan(save.step) and isfinite(save.start_s)]
-    if not saves:
-        return
-    at_s, step = course.reached
-    mine = slice(*_rows_of(run, at_s))
-    marks = np.array([*run.marks, *zip(at_s[mine], step[mine], strict=True)]).reshape(-1, 2)
-    if isfinite(run.end_s) and isfinite(run.end_step):
-        marks = np.vstack([marks, (run.end_s, run.end_step)])
-    if len(marks) == 0:
-        return
-    stalls = [(save.start_s, save.stall_s) for save in run.saves if isfinite(save.stall_s)]
-
-    def worked_s(instant_s: Floats) -> Floats:
-        """Without the stalls of saves until then."""
-        stalled = [np.clip(instant_s - begin_s, 0.0, stall_s) for begin_s, stall_s in stalls]
-        return np.asarray(instant_s - np.sum([0.0 * instant_s, *stalled], axis=0))
-
-    marks = marks[np.lexsort(marks.T[::-1])]
-    marked_s, step = worked_s(marks[:, 0]), marks[:, 1]
-    rate = _weighted_median(
-        *(column[np.diff(step) > 0] for column in map(np.diff, (marked_s, step)))
-    )
-    start_s = worked_s(np.array([save.start_s for save in saves]))
-    beyond = np.maximum(start_s - marked_s[-1], 0.0) / (rate if rate > 0 else course.step_s)
-    for save, found in zip(saves, np.interp(start_s, marked_s, step) + beyond, strict=True):
-        save.step = min(float(found), run.end_step) if isfinite(run.end_step) else float(found)
-
-
 def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
     """All that the log says of one run."""
     at_s, step = course.reached
-    begin, end = _rows_of(run, at_s)
+    begin = int(np.searchsorted(at_s, run.marks[0][0], "right") if run.marks else len(at_s))
+    end = int(np.searchsorted(at_s, run.last_s))  # the one before may have ended at its first mark
+    end = max(begin, end + (end < len(at_s) and at_s[end] == run.last_s))
     points = [*run.marks, (run.end_s, run.end_step)]
     for save in run.saves:
-        points.append((save.start_s, save.step))
-        if isfinite(save.start_s) or not course.background:
-            points.append((save.stalled_until_s, save.step))
+        points += [(save.start_s, save.step), (save.stalled_until_s, save.step)]
     extra = np.array(points, dtype=np.float64)
     latest_s = run.end_s if isfinite(run.end_s) else inf
     extra = extra[np.isfinite(extra).all(axis=1) & (extra[:, 0] <= latest_s)]
@@ -103,11 +63,11 @@ def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
     all_s, all_step = all_s[order], np.maximum.accumulate(all_step[order])
     new = np.append(True, (np.diff(all_s) > 0) | (np.diff(all_step) > 0))[: len(all_s)]
     all_s, all_step = all_s[new], all_step[new]
-    stalled, open_ = _stalls(all_s, run.saves, course.background)
+    stalled, open_ = _stalls(all_s, run.saves)
     return Points(all_s, all_step, stalled, open_)
 
 
-def _stalls(at_s: Floats, saves: Sequence[LoggedSave], background: bool) -> tuple[Bools, Bools]:
+def _stalls(at_s: Floats, saves: Sequence[LoggedSave]) -> tuple[Bools, Bools]:
     n = max(len(at_s) - 1, 0)
     stalled, open_ = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     for save in saves:
@@ -118,7 +78,7 @@ def _stalls(at_s: Floats, saves: Sequence[LoggedSave], background: bool) -> tupl
         elif isfinite(begin):
             place = int(np.searchsorted(at_s, begin))
             open_[place : place + 1] = True
-        elif isfinite(until) and not background:
+        elif isfinite(until):
             place = int(np.searchsorted(at_s, until)) - 1
             open_[max(place, 0) : place + 1] = True
     return stalled, open_
@@ -133,6 +93,8 @@ def pace_of(course: JobCourse) -> JobPace:
         is_work & (np.diff(stretch.step) > 0)
         for stretch, is_work in zip(points, working, strict=True)
     ]
+    if not any(chosen.any() for chosen in plain):  # half-told saves between all points
+        plain = [~stretch.stalled & (np.diff(stretch.step) > 0) for stretch in points]
 
     def of_all(column: str, rows: Sequence[Bools]) -> Floats:
         """From one point to the next."""
@@ -145,7 +107,7 @@ def pace_of(course: JobCourse) -> JobPace:
     took_s, steps = of_all("at_s", plain), of_all("step", plain)
     seen_s = _weighted_median(took_s, steps)
     off = seen_s / course.step_s  # NaN where either is not known
-    course.contradicts_pace = off < 1 / MOST_OFF or off > MOST_SLOW
+    course.contradicts_pace = off < 1 / TOO_FAST or off > TOO_SLOW
     is_said = isfinite(course.step_s) and (isnan(seen_s) or not course.contradicts_pace)
     step_s = course.step_s if is_said else seen_s
     off_s = took_s - step_s * steps

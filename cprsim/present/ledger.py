@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 import pandas as pd
 
+from cprsim.errors import one_line
 from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger, total_hours
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
@@ -22,6 +24,7 @@ from cprsim.results.metrics import records_of
 from cprsim.results.words import count, ends, percent, percent_number, significant, suited
 
 MOST_INCIDENTS, MOST_JOBS = 20, 200  # on a page; JSON has all
+MOST_CAUSES = 8
 TITLES = {"useful": "useful work", "lost": "lost work", "wait": "wait for a node"}
 
 
@@ -45,6 +48,12 @@ def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
         "inferred": {name: sum(job.inferred[name] for job in jobs) for name in INFERRED},
         "notes": list(notes),
     }
+    planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
+    if planned:
+        told = ", ".join(
+            f"{one_line(cause)} ({n})" for cause, n in planned.most_common(MOST_CAUSES)
+        )
+        values["notes"].append(f"ends of attempts planned, no failures: {told}")
     name = count(len(jobs), "job")
     return Answer("ledger", name, lambda: _document(jobs, frames, values), frames, values)
 

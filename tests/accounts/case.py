@@ -23,6 +23,7 @@ class Case:
     refused: tuple[str, ...] = ()  # texts of the one error that `cprsim` ends with, exit code 2
     says: tuple[str, ...] = ()  # texts of the answer
     rel: float = 1e-3
+    within: dict[str, float] = field(default_factory=dict)  # in the interval of an estimate there
 
 
 def at(document: Any, path: str) -> Any:
@@ -48,6 +49,8 @@ def check(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = json.loads(answered.stdout)
     found = {path: at(document, path) for path in case.values}
     assert found == pytest.approx(case.values, rel=case.rel)
+    for path, true in case.within.items():
+        assert at(document, f"{path}_low") <= true <= at(document, f"{path}_high"), path
     if case.says:
         shown = " ".join(call(*case.command.split()).output.split())
         assert not [text for text in case.says if text not in shown], shown
