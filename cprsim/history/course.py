@@ -172,7 +172,7 @@ def _in_order(events: pd.DataFrame) -> pd.DataFrame:
     if (attempt < 0).any():
         attempt = 0 * attempt
     order = np.lexsort((attempt, time_ns))
-    rank = pd.Index(ORDER).get_indexer(events["event"])[order]
+    rank = pd.Index(ORDER).get_indexer(events["event"].to_numpy())[order]
     places = np.flatnonzero(rank >= 0)
     chosen = order[places]
     order[places] = chosen[np.lexsort((rank[places], attempt[chosen], time_ns[chosen]))]
@@ -189,9 +189,10 @@ def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -
     told = told[(told["attempt"] >= 0) & told["event"].isin((*SHOWS_WORK[:4], *LIFE[:3]))]
     late_ns = told["time_ns"] - told.groupby("attempt")["time_ns"].transform("min").shift()
     works_on = (told["attempt"].diff() < 0) & ~told["event"].isin(LIFE[:2])
-    for wrong in told[works_on & (late_ns > LATE_S * NS_PER_S)].itertuples():
-        message = f"attempt {wrong.attempt} works or fails after a later one began"
-        raise course.contradiction((wrong.time_ns - course.begins_ns) / NS_PER_S, message)
+    wrong = told[works_on & (late_ns > LATE_S * NS_PER_S)]
+    for attempt, at_ns in wrong[["attempt", "time_ns"]].to_numpy(np.int64)[:1].tolist():
+        message = f"attempt {attempt} works or fails after a later one began"
+        raise course.contradiction((at_ns - course.begins_ns) / NS_PER_S, message)
 
 
 def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -> np.ndarray:
@@ -425,6 +426,8 @@ class JobCourse:
     def _start(self, at_s: float, event: Any) -> None:
         if isfinite(event.step_seconds):
             self.step_s = event.step_seconds
+        if self._state is START and event.attempt > self._number and at_s > 0:
+            self._go_on()  # an attempt ended of which the log tells nothing else
         run, is_new = self._run, event.attempt > self._number or self._state is STANDS
         if self._state is WORK and run.last_step > run.begin_step + BACK:  # counted from 0 again
             is_new |= at_s > run.begin_s + LATE_S
