@@ -172,7 +172,7 @@ def _in_order(events: pd.DataFrame) -> pd.DataFrame:
     if (attempt < 0).any():
         attempt = 0 * attempt
     order = np.lexsort((attempt, time_ns))
-    rank = pd.Index(ORDER).get_indexer(events["event"].to_numpy())[order]
+    rank = pd.Index(ORDER).get_indexer(pd.Index(events["event"]))[order]
     places = np.flatnonzero(rank >= 0)
     chosen = order[places]
     order[places] = chosen[np.lexsort((rank[places], attempt[chosen], time_ns[chosen]))]
@@ -304,9 +304,8 @@ class JobCourse:
     def _resume(self, at_s: float, step: float) -> None:
         run = self._run
         if self._state is WORK:
-            is_new = not isfinite(run.last_step) or run.last_step <= run.begin_step + BACK
-            is_new &= not at_s > run.begin_s + LATE_S
-            if is_new and not step > run.begin_step + BACK:  # another process says it again
+            has_worked = max(run.last_step, step) > run.begin_step + BACK
+            if not has_worked and not at_s > run.begin_s + LATE_S:  # another process says it again
                 run.see(at_s, step)
                 return
             self._stop_unseen()
@@ -486,7 +485,7 @@ class JobCourse:
         for save in saves:  # stalls do not overlap: the end of one before is missing
             if save.open and not isfinite(save.stalled_until_s) and not save.waits:
                 save.open, save.committed = False, not self.background
-        if not waits and saves and saves[-1].open and saves[-1].waits:
+        if not waits and last.open and last.waits:
             saves[-1].waits, saves[-1].name, saves[-1].step = False, event.save_id, event.step
         else:
             name = "" if waits else event.save_id

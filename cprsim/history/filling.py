@@ -106,12 +106,8 @@ class Filling:
         edges.append(resumed_s)
         sure = [place for place in range(first, len(starts)) if isfinite(starts[place])]
         for place, end in pairwise(sorted({first, *sure, len(starts)})):
-            until_s = edges[end]
-            if end == place + 2 and names[place + 1] == "detect":
-                took_s = self._usually("detect")
-                edges[place + 1] = np.maximum(until_s - took_s, edges[place])
-            elif end > place + 1:
-                edges[place:end] = self._split(names[place:end], edges[place], until_s)
+            if end > place + 1:
+                edges[place:end] = self._split(names[place:end], edges[place], edges[end])
         took = [
             (name, end - begin) for name, (begin, end) in zip(names, pairwise(edges), strict=True)
         ]
@@ -200,10 +196,6 @@ class Filling:
 
     def _knows(self, name: str) -> bool:
         return name in self._stages and len(self._incidents([name])[0]) > 0
-
-    def _usually(self, name: str) -> Floats:
-        """What a stage takes: (n_draws,), nothing where the log never tells."""
-        return self._one_each([name])[:, 0] if self._knows(name) else np.zeros(self._n)
 
     def _incidents(self, names: Sequence[str]) -> tuple[Floats, Ints]:
         """Seconds of some stages, (n, n_names), and the rows that each draw has: (n_draws, m).

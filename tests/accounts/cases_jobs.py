@@ -231,13 +231,14 @@ CASES: list[Case] = [
         {"values.n_failures": 1}),
     Case("a-table-whose-last-attempt-failed", {"a.csv":
         "start,end,last_step,last_saved_step,step_seconds,cause\n0,7,1224,1200,20,ecc\n"},
-        "ledger a.csv --time-unit h", {"values.n_failures": 1, "frames.hours.0.hours": 24000 / 3600}),
+        "ledger a.csv --time-unit h",
+        {"values.n_failures": 1, "frames.hours.0.hours": 24000 / 3600}),
     Case("a-table-whose-last-attempt-runs", {"a.csv":
         "start,end,last_step,last_saved_step,cause\n0,10,1000,900,ecc\n11,,1800,1800,\n"},
         "ledger a.csv --time-unit h", refused=("a.csv:3: end: the row has no end: write the",)),
     Case("a-table-whose-steps-go-back", {"a.csv":
         "start,end,last_step,last_saved_step,cause\n0,10,1000,900,ecc\n11,20,700,650,\n"},
-        "ledger a.csv --time-unit h", refused=("a.csv:3: last_step: '700' lies before the", "first")),
+        "ledger a.csv --time-unit h", refused=("a.csv:3: last_step: '700' lies before",)),
     Case("starts-of-one-number", {"e.jsonl": lines(*[(at_s, name, {**said, "attempt": 0})
         for at_s, name, said in job()])}, "ledger e.jsonl",
         BY_EVENTS | {"frames.hours.5.hours": 170 / 3600, "frames.hours.6.hours": 100 / 3600}),
