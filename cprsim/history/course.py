@@ -32,7 +32,8 @@ ORDER = (
 )  # fmt: skip
 TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
 FEWEST_BACK, BACK_SHARE = 3, 0.3  # steps back that nothing tells: of two jobs, for each progress
-LIFE = ("job.start", "job.end", "failure", "failure.detected")
+LIFE, FAILS = ("job.start", "job.end"), ("failure", "failure.detected")
+TWO_JOBS = "if these are two jobs, name each in the field `job`, else leave the wrong line out"
 SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
 
 
@@ -186,9 +187,9 @@ def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -
     told = told.sort_values("time_ns", kind="stable")
     if len(told) and told["event"].iloc[0] == "job.end" and told["time_ns"].nunique() > 1:
         raise course.contradiction(0.0, "job.end lies before all else")
-    told = told[(told["attempt"] >= 0) & told["event"].isin((*SHOWS_WORK[:4], *LIFE[:3]))]
+    told = told[(told["attempt"] >= 0) & told["event"].isin((*SHOWS_WORK[:4], *LIFE, "failure"))]
     late_ns = told["time_ns"] - told.groupby("attempt")["time_ns"].transform("min").shift()
-    works_on = (told["attempt"].diff() < 0) & ~told["event"].isin(LIFE[:2])
+    works_on = (told["attempt"].diff() < 0) & ~told["event"].isin(LIFE)
     wrong = told[works_on & (late_ns > LATE_S * NS_PER_S)]
     for attempt, at_ns in wrong[["attempt", "time_ns"]].to_numpy(np.int64)[:1].tolist():
         message = f"attempt {attempt} works or fails after a later one began"
@@ -244,14 +245,14 @@ class JobCourse:
     def take(self, at_s: float, event: Any) -> None:
         """An event that is no plain `progress`."""
         name, step, part = event.event, event.step, event.part
-        if name.startswith("failure") and 0 <= event.attempt < self._number:
+        if name in FAILS and 0 <= event.attempt < self._number:
             return  # another attempt has followed: it was counted
         if self._state is OVER and at_s >= self.wall_s:
             if name in ("job.start", "train.resume") or name in STAGES:
                 self._reopen(at_s, event)
             else:
                 self._too_late(at_s, name)
-        if self._state is START and name in LIFE[2:] and event.outcome != "missed":
+        if self._state is START and name in FAILS and event.outcome != "missed":
             none = name == "failure" and step <= 0  # else how much it had worked is not known
             self._go_on(at_s if none else nan)
         if part in WORKS and self._state in (STANDS, START) and name == "progress":
@@ -302,8 +303,8 @@ class JobCourse:
         self._at_s = at_s
 
     def _resume(self, at_s: float, step: float) -> None:
-        run = self._run
         if self._state is WORK:
+            run = self._run
             has_worked = max(run.last_step, step) > run.begin_step + BACK
             if not has_worked and not at_s > run.begin_s + LATE_S:  # another process says it again
                 run.see(at_s, step)
@@ -475,8 +476,8 @@ class JobCourse:
     def _begin_save(self, at_s: float, event: Any) -> None:
         saves, waits = self._run.saves, event.event == "save.wait"
         if isnan(event.step) and not waits:
-            message = "save.start says no step: write `step` (PyTorch: the end of `checkpoint_id`)"
-            raise self.refusal(at_s, message)
+            way_out = "write `step` (PyTorch: the end of `checkpoint_id`)"
+            raise self.contradiction(at_s, "save.start says no step", way_out)
         last = saves[-1] if saves else LoggedSave()
         since_s = last.stalled_until_s if isfinite(last.stalled_until_s) else last.start_s
         is_again = (last.open or last.committed) and not last.waits and last.step == event.step
@@ -537,20 +538,14 @@ class JobCourse:
 
     def _too_late(self, at_s: float, name: str) -> None:
         """Events of other processes come late; work that goes on for long has not ended."""
-        if name not in (*SHOWS_WORK, "job.end") or at_s <= self.wall_s + LATE_S:
-            return
-        raise self.contradiction(at_s, f"{name} follows job.end without a job.start between them")
+        if name in (*SHOWS_WORK, "job.end") and at_s > self.wall_s + LATE_S:
+            message = f"{name} follows job.end without a job.start between them"
+            raise self.contradiction(at_s, message)
 
-    def contradiction(self, at_s: float, message: str) -> ParameterError:
-        return self.refusal(
-            at_s,
-            f"{message}; are these two jobs? Then give each its own name in the field `job`, else "
-            "leave the wrong line out",
-        )
-
-    def refusal(self, at_s: float, message: str) -> ParameterError:
-        at = pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S))
-        return ParameterError(f"job {self.job!r}: at {at:%Y-%m-%d %H:%M:%S} UTC {message}")
+    def contradiction(self, at_s: float, message: str, way_out: str = TWO_JOBS) -> ParameterError:
+        """What is wrong with the log, when, and what to write instead."""
+        at = f"{pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S)):%Y-%m-%d %H:%M:%S}"
+        return ParameterError(f"job {self.job!r}: at {at} UTC {message}; {way_out}")
 
     def finish(self, last_s: float) -> None:
         """Cut the course at its last event where no end is there."""

@@ -115,7 +115,7 @@ NAMELESS = without(job(), fields=("job",))
 CASES: list[Case] = [
     Case("saves-say-no-step", {"e.jsonl": lines(*[
         (at_s, name, {} if name.startswith("save") else said) for at_s, name, said in job()
-    ])}, "ledger e.jsonl", refused=("11:41:00 UTC save.start says no step: write `step` (",)),
+    ])}, "ledger e.jsonl", refused=("11:41:00 UTC save.start says no step; write `step` (",)),
     Case("an-attempt-fails-and-another-follows", {"e.jsonl": lines(*without(
         job()[:5], "none"), (2700, "job.end", {"attempt": 0, "step": 130, "outcome": "failed"}),
         *job()[8:])}, "ledger e.jsonl", BY_EVENTS | {
