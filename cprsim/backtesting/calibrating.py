@@ -263,9 +263,9 @@ def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, floa
     hours = table.pivot_table("h", "part", "late", "sum", fill_value=0.0)
     shares = hours / [sum(cut_h), sum(job.wall_h for job in jobs) - sum(cut_h)]
     shares.loc["other"] = 1.0 - shares.sum()
-    shares = shares.drop("useful")
-    part = str((shares[True] - shares[False]).abs().idxmax())
-    return part, float(shares.loc[part, False]), float(shares.loc[part, True])
+    early, late = (shares.drop("useful")[half] for half in (False, True))
+    part = str((late - early).abs().idxmax())
+    return part, float(early[part]), float(late[part])
 
 
 def _cut_ns(jobs: Sequence[JobLedger]) -> int:

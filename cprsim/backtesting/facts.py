@@ -159,15 +159,12 @@ def _repeats(incidents: Sequence[Charged]) -> list[bool]:
 
 def crash_loops(jobs: Sequence[JobLedger]) -> list[str]:
     """A sentence for each job of whose failures some came again and again."""
-    notes = []
-    for job in jobs:
-        looped = sum(one.n_failures for one in job.incidents) - len(failures_in(job))
-        if looped > 0:
-            notes.append(
-                f"{job.job}: a crash loop is one failure: {looped} of {job.n_failures} failures "
-                "came again within minutes, at the same step"
-            )
-    return notes
+    return [
+        f"{job.job}: a crash loop is one failure: {n} of {job.n_failures} failures came again "
+        "within minutes, at the same step"
+        for job in jobs
+        if (n := sum(one.n_failures for one in job.incidents) - len(failures_in(job))) > 0
+    ]
 
 
 def _own_h(kind: str, failures: Sequence[LoggedFailure], rng: np.random.Generator) -> Floats:

@@ -73,7 +73,8 @@ def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str
         if is_last and isfinite(row.last_saved_step):
             yield {**instant, "event": "rollback", "step": row.last_saved_step}
     if is_last:
-        yield {**at, "event": "job.end", "outcome": "finished" if finished else "failed"}
+        outcome = "finished" if finished else "failed"
+        yield {**(at if finished else instant), "event": "job.end", "outcome": outcome}
 
 
 def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.DataFrame:

@@ -16,9 +16,8 @@ PLANNED = re.compile(
 
 def word_of(text: str) -> str:
     """A cause without case, underscores, and who or what stands after it: `CANCELLED by 7`."""
-    return re.sub(
-        r"( by | \(|:|\+$).*", "", " ".join(re.split(r"[\s_-]+", text.casefold()))
-    ).strip()
+    word = re.sub(r"[\s_-]+", " ", text.casefold())
+    return re.sub(r"( by | \(|:|\+$).*", "", word).strip()
 
 
 def is_planned(text: str) -> bool:

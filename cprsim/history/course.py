@@ -32,7 +32,8 @@ ORDER = (
 )  # fmt: skip
 TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
 FEWEST_BACK, BACK_SHARE = 3, 0.3  # steps back that nothing tells: of two jobs, for each progress
-LIFE = ("job.start", "job.end", "failure", "failure.detected")
+LIFE, FAILS = ("job.start", "job.end"), ("failure", "failure.detected")
+TWO_JOBS = "if these are two jobs, name each in the field `job`, else leave the wrong line out"
 SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
 
 
@@ -172,7 +173,7 @@ def _in_order(events: pd.DataFrame) -> pd.DataFrame:
     if (attempt < 0).any():
         attempt = 0 * attempt
     order = np.lexsort((attempt, time_ns))
-    rank = pd.Index(ORDER).get_indexer(events["event"])[order]
+    rank = pd.Index(ORDER).get_indexer(pd.Index(events["event"]))[order]
     places = np.flatnonzero(rank >= 0)
     chosen = order[places]
     order[places] = chosen[np.lexsort((rank[places], attempt[chosen], time_ns[chosen]))]
@@ -186,12 +187,13 @@ def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -
     told = told.sort_values("time_ns", kind="stable")
     if len(told) and told["event"].iloc[0] == "job.end" and told["time_ns"].nunique() > 1:
         raise course.contradiction(0.0, "job.end lies before all else")
-    told = told[(told["attempt"] >= 0) & told["event"].isin((*SHOWS_WORK[:4], *LIFE[:3]))]
+    told = told[(told["attempt"] >= 0) & told["event"].isin((*SHOWS_WORK[:4], *LIFE, "failure"))]
     late_ns = told["time_ns"] - told.groupby("attempt")["time_ns"].transform("min").shift()
-    works_on = (told["attempt"].diff() < 0) & ~told["event"].isin(LIFE[:2])
-    for wrong in told[works_on & (late_ns > LATE_S * NS_PER_S)].itertuples():
-        message = f"attempt {wrong.attempt} works or fails after a later one began"
-        raise course.contradiction((wrong.time_ns - course.begins_ns) / NS_PER_S, message)
+    works_on = (told["attempt"].diff() < 0) & ~told["event"].isin(LIFE)
+    wrong = told[works_on & (late_ns > LATE_S * NS_PER_S)]
+    for attempt, at_ns in wrong[["attempt", "time_ns"]].to_numpy(np.int64)[:1].tolist():
+        message = f"attempt {attempt} works or fails after a later one began"
+        raise course.contradiction((at_ns - course.begins_ns) / NS_PER_S, message)
 
 
 def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -> np.ndarray:
@@ -243,14 +245,14 @@ class JobCourse:
     def take(self, at_s: float, event: Any) -> None:
         """An event that is no plain `progress`."""
         name, step, part = event.event, event.step, event.part
-        if name.startswith("failure") and 0 <= event.attempt < self._number:
+        if name in FAILS and 0 <= event.attempt < self._number:
             return  # another attempt has followed: it was counted
         if self._state is OVER and at_s >= self.wall_s:
             if name in ("job.start", "train.resume") or name in STAGES:
                 self._reopen(at_s, event)
             else:
                 self._too_late(at_s, name)
-        if self._state is START and name in LIFE[2:] and event.outcome != "missed":
+        if self._state is START and name in FAILS and event.outcome != "missed":
             none = name == "failure" and step <= 0  # else how much it had worked is not known
             self._go_on(at_s if none else nan)
         if part in WORKS and self._state in (STANDS, START) and name == "progress":
@@ -301,11 +303,10 @@ class JobCourse:
         self._at_s = at_s
 
     def _resume(self, at_s: float, step: float) -> None:
-        run = self._run
         if self._state is WORK:
-            is_new = not isfinite(run.last_step) or run.last_step <= run.begin_step + BACK
-            is_new &= not at_s > run.begin_s + LATE_S
-            if is_new and not step > run.begin_step + BACK:  # another process says it again
+            run = self._run
+            has_worked = max(run.last_step, step) > run.begin_step + BACK
+            if not has_worked and not at_s > run.begin_s + LATE_S:  # another process says it again
                 run.see(at_s, step)
                 return
             self._stop_unseen()
@@ -425,6 +426,8 @@ class JobCourse:
     def _start(self, at_s: float, event: Any) -> None:
         if isfinite(event.step_seconds):
             self.step_s = event.step_seconds
+        if self._state is START and event.attempt > self._number and at_s > 0:
+            self._go_on()  # an attempt ended of which the log tells nothing else
         run, is_new = self._run, event.attempt > self._number or self._state is STANDS
         if self._state is WORK and run.last_step > run.begin_step + BACK:  # counted from 0 again
             is_new |= at_s > run.begin_s + LATE_S
@@ -473,8 +476,8 @@ class JobCourse:
     def _begin_save(self, at_s: float, event: Any) -> None:
         saves, waits = self._run.saves, event.event == "save.wait"
         if isnan(event.step) and not waits:
-            message = "save.start says no step: write `step` (PyTorch: the end of `checkpoint_id`)"
-            raise self.refusal(at_s, message)
+            way_out = "write `step` (PyTorch: the end of `checkpoint_id`)"
+            raise self.contradiction(at_s, "save.start says no step", way_out)
         last = saves[-1] if saves else LoggedSave()
         since_s = last.stalled_until_s if isfinite(last.stalled_until_s) else last.start_s
         is_again = (last.open or last.committed) and not last.waits and last.step == event.step
@@ -483,7 +486,7 @@ class JobCourse:
         for save in saves:  # stalls do not overlap: the end of one before is missing
             if save.open and not isfinite(save.stalled_until_s) and not save.waits:
                 save.open, save.committed = False, not self.background
-        if not waits and saves and saves[-1].open and saves[-1].waits:
+        if not waits and last.open and last.waits:
             saves[-1].waits, saves[-1].name, saves[-1].step = False, event.save_id, event.step
         else:
             name = "" if waits else event.save_id
@@ -535,20 +538,14 @@ class JobCourse:
 
     def _too_late(self, at_s: float, name: str) -> None:
         """Events of other processes come late; work that goes on for long has not ended."""
-        if name not in (*SHOWS_WORK, "job.end") or at_s <= self.wall_s + LATE_S:
-            return
-        raise self.contradiction(at_s, f"{name} follows job.end without a job.start between them")
+        if name in (*SHOWS_WORK, "job.end") and at_s > self.wall_s + LATE_S:
+            message = f"{name} follows job.end without a job.start between them"
+            raise self.contradiction(at_s, message)
 
-    def contradiction(self, at_s: float, message: str) -> ParameterError:
-        return self.refusal(
-            at_s,
-            f"{message}; are these two jobs? Then give each its own name in the field `job`, else "
-            "leave the wrong line out",
-        )
-
-    def refusal(self, at_s: float, message: str) -> ParameterError:
-        at = pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S))
-        return ParameterError(f"job {self.job!r}: at {at:%Y-%m-%d %H:%M:%S} UTC {message}")
+    def contradiction(self, at_s: float, message: str, way_out: str = TWO_JOBS) -> ParameterError:
+        """What is wrong with the log, when, and what to write instead."""
+        at = f"{pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S)):%Y-%m-%d %H:%M:%S}"
+        return ParameterError(f"job {self.job!r}: at {at} UTC {message}; {way_out}")
 
     def finish(self, last_s: float) -> None:
         """Cut the course at its last event where no end is there."""

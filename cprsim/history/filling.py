@@ -21,13 +21,9 @@ ORDER = ("detect", "save", "wait", "reschedule", "regroup", "load", "replay", "r
 NOT_ALWAYS = "wait"  # a stage that is booked only where the log tells it
 EXPECTED_SHARE = 0.5  # of the failures that have a stage, for it to be missed in the others
 MOST_KEPT = 200  # failures that others are drawn from
-N_TRIED = 64  # failures a draw, one of which stands in
-N_GRID = 400  # times that a density is known at
+N_TRIED = 64  # times of each stage that are drawn, for one whose sum is a known time
 LEAST_S = 1e-3
-SILVERMAN = (
-    1.06  # x spread x n^(-1/5): width of a Gaussian kernel, rule of thumb of Silverman (1986)
-)
-LEAST_WIDTH = 1e-3  # of a kernel over logarithms of times, for stages that always take the same
+SILVERMAN = 1.06  # x spread x n^(-1/5): width of a Gaussian kernel (Silverman 1986)
 FEWEST_TO_SPREAD = 3  # failures of which the spread says anything
 TRIES = 20  # instants of death that are drawn until one is possible
 
@@ -94,7 +90,6 @@ class Filling:
         self._n, self._gaps_s, self._rng = n_draws, np.sort(gaps_s), rng
         self._share: Floats | None = None
         self._kept: dict[tuple[str, ...], tuple[Floats, Ints]] = {}
-        self._densities: dict[str, tuple[Floats, Floats]] = {}
 
     def fill(self, attempt: LoggedAttempt, resumes: Callable[[Floats], Floats]) -> Filled:
         """All instants; `resumes` gives the one at which work begins, by that of the failure."""
@@ -111,12 +106,8 @@ class Filling:
         edges.append(resumed_s)
         sure = [place for place in range(first, len(starts)) if isfinite(starts[place])]
         for place, end in pairwise(sorted({first, *sure, len(starts)})):
-            until_s = edges[end]
-            if end == place + 2 and names[place + 1] == "detect":
-                took_s = self._usually("detect")
-                edges[place + 1] = np.maximum(until_s - took_s, edges[place])
-            elif end > place + 1:
-                edges[place:end] = self._split(names[place:end], edges[place], until_s)
+            if end > place + 1:
+                edges[place:end] = self._split(names[place:end], edges[place], edges[end])
         took = [
             (name, end - begin) for name, (begin, end) in zip(names, pairwise(edges), strict=True)
         ]
@@ -206,10 +197,6 @@ class Filling:
     def _knows(self, name: str) -> bool:
         return name in self._stages and len(self._incidents([name])[0]) > 0
 
-    def _usually(self, name: str) -> Floats:
-        """What a stage takes: (n_draws,), nothing where the log never tells."""
-        return self._one_each([name])[:, 0] if self._knows(name) else np.zeros(self._n)
-
     def _incidents(self, names: Sequence[str]) -> tuple[Floats, Ints]:
         """Seconds of some stages, (n, n_names), and the rows that each draw has: (n_draws, m).
 
@@ -237,18 +224,11 @@ class Filling:
     def _likely(self, names: Sequence[str], total_s: Floats) -> Floats:
         """How a known time splits into stages, taken as independent: (n_draws, n_names).
 
-        All but the stage that varies most are drawn from failures, as likely as what then remains
-        of the time is for that one; in proportion where none of the draws leaves it any.
+        As in that of many draws from failures whose sum is nearest to it, in proportion.
         """
-        widest = int(np.argmax([self._incidents([name])[0].std() for name in names]))
         took_s = np.stack([self._some(name) for name in names], axis=2)
-        others_s = took_s.sum(axis=2) - took_s[:, :, widest]
-        left_s = total_s[:, None] - others_s
-        weight = np.cumsum(self._density(names[widest], left_s), axis=1)
-        chosen = (weight < self._rng.random(self._n)[:, None] * weight[:, -1:]).sum(axis=1)
-        split_s = took_s[np.arange(self._n), chosen]
-        fits = weight[:, -1] > 0
-        split_s[fits, widest] = left_s[np.arange(self._n), chosen][fits]
+        nearest = np.abs(took_s.sum(axis=2) - total_s[:, None]).argmin(axis=1)
+        split_s = took_s[np.arange(self._n), nearest]
         sums = split_s.sum(axis=1, keepdims=True)
         equal = np.full(split_s.shape, 1.0 / len(names))
         share = np.divide(split_s, sums, out=equal, where=sums > 0)
@@ -259,24 +239,6 @@ class Filling:
         rows, again = self._incidents([name])
         chosen = self._rng.integers(again.shape[1], size=(self._n, N_TRIED))
         took_s = rows[np.take_along_axis(again, chosen, axis=1), 0]
-        width = _kernel_width(np.log(np.maximum(rows, LEAST_S)))
+        width = SILVERMAN * float(np.log(np.maximum(rows, LEAST_S)).std()) / len(rows) ** 0.2
         off = self._rng.standard_normal(took_s.shape) * width - width**2 / 2
         return np.asarray(took_s * np.exp(off))
-
-    def _density(self, name: str, time_s: Floats) -> Floats:
-        """How likely a stage takes so long, up to a factor: Gaussian kernels over its logarithm."""
-        if name not in self._densities:
-            log = np.log(np.maximum(self._incidents([name])[0][:, 0], LEAST_S))
-            width = _kernel_width(log)
-            grid = np.linspace(log.min() - 4 * width, log.max() + 4 * width, N_GRID)
-            kernels = np.exp(-0.5 * np.square((grid[:, None] - log[None, :]) / width))
-            self._densities[name] = grid, kernels.sum(axis=1) / np.exp(grid)
-        grid, density = self._densities[name]
-        log_s = np.log(np.maximum(time_s, LEAST_S))
-        interpolated = np.interp(log_s, grid, density, left=0.0, right=0.0)
-        return np.where(time_s >= 0, interpolated, 0.0)
-
-
-def _kernel_width(log: Floats) -> float:
-    """Of a Gaussian kernel over so many logarithms (Silverman 1986)."""
-    return max(SILVERMAN * float(log.std()) / float(log.size**0.2), LEAST_WIDTH)

@@ -150,8 +150,7 @@ class _Booking:
 
     def ledger(self, usual: Usual) -> JobLedger:
         """Book all, in order of time."""
-        course, end_step = self._course, np.zeros(self._n)
-        pace = self._said_pace
+        course, pace, end_step = self._course, self._said_pace, np.zeros(self._n)
         for attempt, after in zip_longest(course.attempts, course.attempts[1:]):
             filled, lost_h = self._fill(attempt), np.zeros(self._n)
             if attempt.works:
@@ -324,11 +323,10 @@ class _Booking:
 
     def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats) -> None:
         """What stood before a run, and the work of the run that was done again for it."""
-        stages = tuple((name, took_s / S_PER_H) for name, took_s in filled.stages)
         hours: dict[str, Floats] = {"lost": lost_h}
-        for name, took_h in stages:
-            self._draws[name] += took_h
-            hours[name] = hours.get(name, 0.0) + took_h
+        for name, took_s in filled.stages:
+            self._draws[name] += took_s / S_PER_H
+            hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
         self._inferred["instants"] += filled.n_inferred
         self._inferred["unseen_failures"] += not attempt.is_shown
         if attempt.is_start:

@@ -243,7 +243,11 @@ def _line_by_line(
     events, misfits = list[dict[str, Any]](), list[tuple[int, str, Any]]()
     for number, line in enumerate(lines, first):
         fields = fields_of(line)
-        misfit = [(number, *field) for field in fields.items() if not _is_of_type(*field)]
+        misfit = [
+            (number, name, value)
+            for name, value in fields.items()
+            if isinstance(value, bool) or not isinstance(value, FIELDS[name])
+        ]
         if line.strip() and (misfit or not fields):
             damaged.append(f"{path.name}:{number}")
         misfits += misfit[:1]
@@ -272,7 +276,3 @@ def fields_of(line: bytes | str) -> dict[str, Any]:
         return {}
     fields = {name: said[name] for name in SCHEMA.names if said.get(name) is not None}
     return fields if "event" in fields and "time_unix_nano" in fields else {}
-
-
-def _is_of_type(name: str, value: Any) -> bool:
-    return isinstance(value, FIELDS[name]) and not isinstance(value, bool)

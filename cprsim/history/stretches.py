@@ -15,10 +15,8 @@ from cprsim.records import Bools, Floats
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
 SMALL = 0.2  # of a usual save: less delay is no save
 ROUNDING = 1e-6  # s, and of a save's number
-MOST_STALLS = 200
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
 TOO_FAST, TOO_SLOW = 1.2, 3.0  # times faster or slower than a step is said to be: it is another
-GOLDEN = 0.6180339887498949
 MAD = 1.4826
 
 
@@ -30,8 +28,6 @@ class JobPace:
     spread_s: float  # of the time between two points, beyond that of the steps
     save_s: float  # stall of a usual save; NaN where there is none
     every_steps: float  # between saves; infinite where there is no rule
-    stalls_s: Floats  # of the saves whose start and end are known, at most `MOST_STALLS`
-    p_no_end: float  # share of the saves whose end is missing although they ended
     is_said: bool  # the log itself says what a step takes
     silences_s: Floats  # work between signs of it: how long a log may be without one
 
@@ -114,14 +110,11 @@ def pace_of(course: JobCourse) -> JobPace:
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
     known_s = stalls_s(course)
-    n_no_end = sum(not save.open and not isfinite(save.stalled_until_s) for save in saves)
     return JobPace(
         step_s,
         spread_s,
         float(np.median(known_s)) if len(known_s) else nan,
         _every(saves),
-        np.sort(known_s)[:: max(1, len(known_s) // MOST_STALLS)],
-        (n_no_end + 0.5) / (len(saves) + 1.0),
         is_said,
         of_all("step", working) * step_s if isfinite(step_s) else of_all("at_s", working),
     )
@@ -213,8 +206,8 @@ def at_end(run: LoggedAttempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Fl
 def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats:
     """How long a save stalled a run that ended so long after its last point: (n_draws,).
 
-    A save without an end either went on as the run ended, or its end is one of those that are
-    missing. One that was due before the run ended is taken to have begun.
+    A save without an end took as long as usual, or the run ended in it. One that was due before
+    the run ended is taken to have begun.
     """
     last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
     under_way = [save for save in run.saves if save.start_s >= last_s - ROUNDING]
@@ -224,11 +217,9 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
         held_s = np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
         return held_s if under_way else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
     if under_way:
-        return _drawn_stalls_s(tail_s, pace) if len(pace.stalls_s) else tail_s
+        return np.fmin(tail_s, pace.save_s)
     since_due_s = np.maximum(tail_s - _due_s(run, pace), 0.0)
-    if len(pace.stalls_s) == 0 or not since_due_s.any():
-        return np.zeros(len(tail_s))
-    return _drawn_stalls_s(since_due_s, pace)
+    return np.minimum(since_due_s, pace.save_s if isfinite(pace.save_s) else 0.0)
 
 
 def _due_s(run: LoggedAttempt, pace: JobPace) -> float:
@@ -241,17 +232,6 @@ def _due_s(run: LoggedAttempt, pace: JobPace) -> float:
     last = float(run.points.step[-1]) / pace.every_steps
     number = max(ceil(last - ROUNDING), floor(saved / pace.every_steps + ROUNDING) + 1)
     return max(number - last, 0.0) * pace.every_steps * pace.step_s
-
-
-def _drawn_stalls_s(most_s: Floats, pace: JobPace) -> Floats:
-    """What a save had stalled, that goes on after so long or ended unseen: (n_draws,)."""
-    n = len(most_s)
-    taken_s = np.minimum(pace.stalls_s[None, :], most_s[:, None])
-    weight = np.where(pace.stalls_s[None, :] > most_s[:, None], 1.0, pace.p_no_end)
-    edges = np.cumsum(weight, axis=1)
-    mark = ((np.arange(n) + 0.5) * GOLDEN) % 1.0  # evenly spread, the same each time
-    place = (edges < mark[:, None] * edges[:, -1:]).sum(axis=1)
-    return np.asarray(taken_s[np.arange(n), np.minimum(place, len(pace.stalls_s) - 1)])
 
 
 def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:

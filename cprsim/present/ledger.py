@@ -40,20 +40,16 @@ def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
         "jobs": pd.DataFrame([_job(job) for job in jobs]),
         "incidents": pd.DataFrame([_incident(incident) for incident in charged]),
     }
+    planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
+    told = ", ".join(f"{one_line(cause)} ({n})" for cause, n in planned.most_common(MOST_CAUSES))
     values = {
         "n_jobs": len(jobs),
         "wall_h": sum(job.wall_h for job in jobs),
         "n_failures": sum(job.n_failures for job in jobs),
         "n_saves": sum(job.n_saves for job in jobs),
         "inferred": {name: sum(job.inferred[name] for job in jobs) for name in INFERRED},
-        "notes": list(notes),
+        "notes": [*notes, *([f"ends of attempts planned, no failures: {told}"] if told else [])],
     }
-    planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
-    if planned:
-        told = ", ".join(
-            f"{one_line(cause)} ({n})" for cause, n in planned.most_common(MOST_CAUSES)
-        )
-        values["notes"].append(f"ends of attempts planned, no failures: {told}")
     name = count(len(jobs), "job")
     return Answer("ledger", name, lambda: _document(jobs, frames, values), frames, values)
 

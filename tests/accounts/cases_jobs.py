@@ -115,7 +115,7 @@ NAMELESS = without(job(), fields=("job",))
 CASES: list[Case] = [
     Case("saves-say-no-step", {"e.jsonl": lines(*[
         (at_s, name, {} if name.startswith("save") else said) for at_s, name, said in job()
-    ])}, "ledger e.jsonl", refused=("11:41:00 UTC save.start says no step: write `step` (",)),
+    ])}, "ledger e.jsonl", refused=("11:41:00 UTC save.start says no step; write `step` (",)),
     Case("an-attempt-fails-and-another-follows", {"e.jsonl": lines(*without(
         job()[:5], "none"), (2700, "job.end", {"attempt": 0, "step": 130, "outcome": "failed"}),
         *job()[8:])}, "ledger e.jsonl", BY_EVENTS | {
@@ -224,6 +224,24 @@ CASES: list[Case] = [
         (0, "job.start", {"attempt": 0, "step_seconds": 20}), (600, "failure", {"attempt": 0,
             "step": 25}), *job(step_seconds=20)[8:])}, "ledger e.jsonl", {"values.n_failures": 1,
             "frames.hours.11.hours": 100 / 3600}),
+    Case("an-attempt-of-which-only-the-next-start-tells", {"e.jsonl": lines(
+        (0, "job.start", {"attempt": 0}), *job(3000.0, step_s=20)[8:9], *[
+            (at_s + 3000, name, {**said, "attempt": 1}) for at_s, name, said in job()[1:5]],
+        (6100, "job.end", {"attempt": 1, "step": 150}))}, "ledger e.jsonl",
+        {"values.n_failures": 1}),
+    Case("a-table-whose-last-attempt-failed", {"a.csv":
+        "start,end,last_step,last_saved_step,step_seconds,cause\n0,7,1224,1200,20,ecc\n"},
+        "ledger a.csv --time-unit h",
+        {"values.n_failures": 1, "frames.hours.0.hours": 24000 / 3600}),
+    Case("a-table-whose-last-attempt-runs", {"a.csv":
+        "start,end,last_step,last_saved_step,cause\n0,10,1000,900,ecc\n11,,1800,1800,\n"},
+        "ledger a.csv --time-unit h", refused=("a.csv:3: end: the row has no end: write the",)),
+    Case("a-table-whose-steps-go-back", {"a.csv":
+        "start,end,last_step,last_saved_step,cause\n0,10,1000,900,ecc\n11,20,700,650,\n"},
+        "ledger a.csv --time-unit h", refused=("a.csv:3: last_step: '700' lies before",)),
+    Case("starts-of-one-number", {"e.jsonl": lines(*[(at_s, name, {**said, "attempt": 0})
+        for at_s, name, said in job()])}, "ledger e.jsonl",
+        BY_EVENTS | {"frames.hours.5.hours": 170 / 3600, "frames.hours.6.hours": 100 / 3600}),
     Case("a-first-step-that-is-not-said", {"e.jsonl": lines(
         (0, "job.start", {"attempt": 0, "step_seconds": 20}),
         (600, "progress", {"step": 4020}), (1000, "progress", {"step": 4040}),
