@@ -11,8 +11,8 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.failures.traces.files import has_columns, head_of, trace_error
 from cprsim.failures.traces.reading import no_row_where
-from cprsim.failures.traces.slurm import NO_NODES, NO_TIME, bar_table, local_hours, node_lists
-from cprsim.failures.traces.spec import LogSpec
+from cprsim.failures.traces.slurm import NO_TIME, bar_table, local_hours, node_lists
+from cprsim.failures.traces.spec import NOTHING, LogSpec
 from cprsim.failures.traces.times import read_lengths
 
 COMMAND = (
@@ -88,7 +88,7 @@ def _attempts(log: Path) -> pd.DataFrame:
     no_row_where(endless, table, log, "end", "{value}: a job that has ended has an end")
     elapsed = table["elapsed"].mask(table["elapsed"].str.lower().isin(NO_TIME), "")
     nodes, failed = (
-        node_lists(cells[~cells.str.lower().isin(NO_NODES)], log).reindex(table.index)
+        node_lists(cells[~cells.str.lower().isin(NOTHING)], log).reindex(table.index)
         for cells in (table["nodelist"], table["failednode"])
     )
     n_nodes = nodes.str.len().astype(float).fillna(pd.to_numeric(table["nnodes"], errors="coerce"))
