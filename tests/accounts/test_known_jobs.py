@@ -268,6 +268,7 @@ def fault(plan: Plan, form: Form) -> str:
         "J33": {"failure", "progress"} <= gone,
         "J27": form.table and plan.last in ("given up", "dead", "stopped"),
         "J28": "step of save.start" in gone,
+        "J34": "failure" in gone and ("failure in a save" in plan.ends or "save.commit" in gone),
     }
     return next((name for name, is_met in met.items() if is_met and name not in FIXED), "")
 

@@ -75,7 +75,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         (["--format", "infinitehbd", "--repair", "1 h"], "--repair: belongs to format `jsonl`, "),
     )),
     (("fit", "README.md"),
-     "README.md:3: can't be read as a CSV: Expected 1 fields in line 3, saw 3"),
+     "README.md:1: node: there is no column 'node' among the 3 of the header"),
     (("fit", "records.csv"),
      "these are LANL's records, of which `system` has to be said (--system 2)"),
     (("fit", "backwards.csv", "--save", "fragment.yaml"), "backwards.csv"),

@@ -68,7 +68,7 @@ BY = HEADER.replace("\n", ",by\n")
         (BY + "gemini,.1,.1,0,saves\n", "csv:2: strategy: `gemini` is not known"),
         (BY + "hsdp,2,.1,0,degraded\n", "csv:2: pls: `2` is out of range"),
         (BY + "moc,2,.1,0,saves\nmoc,3,.1,0,failures\n", "moc loses by saves and by failures"),
-        (HEADER + "partial,.1,.1,0,7\n", "mine.csv: has rows with more cells than the header"),
+        (HEADER + "partial,.1,.1,0,7\n", "mine.csv:1: rows have more cells than this header"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_to_the_cell(tmp_path, text, message):

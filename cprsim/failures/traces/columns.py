@@ -15,6 +15,7 @@ import pandas as pd
 from cprsim.errors import ParameterError, TraceError, one_line
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.log import BEGIN, END, NEITHER
+from cprsim.failures.traces.reading import header_line
 from cprsim.failures.traces.spec import COLUMNS, OTHERS, LogSpec
 from cprsim.failures.traces.times import read_lengths, read_times
 from cprsim.records import Ints
@@ -159,7 +160,7 @@ def require_no_jobs(table: pd.DataFrame, path: PathLike[str]) -> None:
                 f"whose length is no outage's: write them with {OF_SACCT}, or write a table with "
                 "node and start, the ends of the jobs that a node took down"
             )
-            raise trace_error(path, 1, message, str(name))
+            raise trace_error(path, header_line(table), message, str(name))
 
 
 def not_read(
@@ -179,7 +180,7 @@ def not_read(
             f"not read, but could change the count: {listed}. {ignore} leaves out what does not "
             "matter, --ignore NAME=WORDS rows with these words"
         )
-        raise trace_error(path, 1, message, "columns")
+        raise trace_error(path, header_line(table), message, "columns")
     return [one_line(name) for name in unread]
 
 

@@ -147,14 +147,20 @@ def named_columns(
         header = columns.get(name, name)
         if header in renamed:
             message = f"the column {header!r} stands for {renamed[header]!r} already: say which one"
-            raise trace_error(path, 1, f"{message} is {name!r}, for example {name}=...", name)
+            message += f" is {name!r}, for example {name}=..."
+            raise trace_error(path, header_line(table), message, name)
         if header in table:
             renamed[header] = name
         elif name not in optional or name in columns:
             hint = _hint(name, header, [str(column) for column in table.columns], columns)
             message = f"there is no column {header!r} among the {len(table.columns)} of the header"
-            raise trace_error(path, 1, message + hint, name)
+            raise trace_error(path, header_line(table), message + hint, name)
     return table[list(renamed)].rename(columns=renamed)
+
+
+def header_line(table: pd.DataFrame) -> int:
+    """The line of the header above a table's first rows."""
+    return max(int(table.index[0]) + FIRST_ROW - 1, 1) if len(table) else 1
 
 
 def _hint(name: str, header_name: str, header: list[str], columns: Mapping[str, str]) -> str:
