@@ -260,14 +260,12 @@ def fault(plan: Plan, form: Form) -> str:
     gone = {*form.dropped, *form.silent}
     met = {
         "J2": form.jobs == "two unnamed" and not plan.ends,
-        "J3": {"train.resume", "progress"} <= gone,
         "J7": "step of train.resume" in gone and (plan.older or plan.first),
         "J14": plan.first and "first_step" in gone,
         "J15": "save.commit" in gone
         and (plan.last in ("given up", "dead", "stopped") or "progress" in gone),
         "J33": {"failure", "progress"} <= gone,
-        "J27": form.table and plan.last in ("given up", "dead", "stopped"),
-        "J28": "step of save.start" in gone,
+        "J35": {"failure", "train.resume"} <= gone,
         "J34": "failure" in gone and ("failure in a save" in plan.ends or "save.commit" in gone),
     }
     return next((name for name, is_met in met.items() if is_met and name not in FIXED), "")
