@@ -145,6 +145,12 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
     _check_order(course, steps, other_events)
+    told = ~other_events["event"].str.startswith("save.").to_numpy(dtype=bool)
+    n_told = np.searchsorted(others_s[told], reached_s)
+    low = (step[1:-1] < step[:-2] - BACK) & (step[2:] > step[:-2]) & (n_told[1:-1] == n_told[:-2])
+    if low.sum() >= FEWEST_BACK:
+        at_s = float(reached_s[1:-1][low][0])
+        raise course.contradiction(at_s, f"the steps go to and fro; {low.sum()} times in all")
     course.background = bool((other_events["event"] == "save.resume").any())
     shows_work = other_events["event"].isin(SHOWS_WORK) | (other_events["step"] > 0)
     course.says_work = len(steps) > 0 or bool(shows_work.any())
