@@ -74,13 +74,15 @@ def rounded(number: float, digits: int = 12) -> float | str:
 
 def digest(value: Any) -> list[Any]:
     """In short: a hash of all but the numbers, how many these are, and the mean of their sizes."""
-    numbers: list[float] = []
-    words = json.dumps(_without_numbers(plain(value), numbers), sort_keys=True)
-    return [
-        hashlib.sha256(words.encode()).hexdigest()[:10],
-        len(numbers),
-        mean([asinh(1e6 * one) for one in numbers]),
-    ]
+    words, *found = numbers(value)
+    return [words, len(found), mean([asinh(1e6 * one) for one in found])]
+
+
+def numbers(value: Any) -> list[Any]:
+    """A hash of all but the numbers, and these."""
+    found: list[float] = []
+    words = json.dumps(_without_numbers(plain(value), found), sort_keys=True)
+    return [hashlib.sha256(words.encode()).hexdigest()[:10], *found]
 
 
 def _without_numbers(value: Any, numbers: list[float]) -> Any:
@@ -98,13 +100,6 @@ def mean(numbers: Collection[float]) -> float:
     """Their mean, with weights from 0.9 to 1.1."""
     weighted = (x * (0.9 + 0.2 * (i * 0.6180339887498949 % 1.0)) for i, x in enumerate(numbers))
     return float(rounded(fsum(weighted) / max(len(numbers), 1)))
-
-
-def numbers(value: Any) -> list[Any]:
-    """A hash of all but the numbers, and these."""
-    found: list[float] = []
-    words = json.dumps(_without_numbers(plain(value), found), sort_keys=True)
-    return [hashlib.sha256(words.encode()).hexdigest()[:10], *found]
 
 
 def table(frame: pd.DataFrame, *, to_the_bit: bool = False) -> dict[str, Any]:
