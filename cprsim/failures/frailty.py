@@ -14,7 +14,7 @@ from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Weibull, p_strikes, positive
-from cprsim.failures.renewal import certain, renewals_by_lives
+from cprsim.failures.renewal import renewals_by_lives, ten_digits
 from cprsim.records import Floats
 
 N_POINTS = 32  # of the quadrature over gamma factors
@@ -120,7 +120,7 @@ def failures_of_a_node(
     lives = renewals_by_lives(Weibull.from_mean(1.0, lifetime.shape))
     scale = lifetime.mean_h * stretch[:, None]
     n_failures = lives((begins_h + useful_h) / scale) - lives(begins_h / scale)
-    return certain(float(weights @ n_failures.mean(axis=1)))
+    return ten_digits(float(weights @ n_failures.mean(axis=1)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -401,8 +401,9 @@ def spread(outages: Outages, over_h: float) -> Outages:
         end_h=np.where(outages.ended, outages.end_h + later_h, outages.end_h),
     ).in_order()  # fmt: skip
     end_h = np.minimum(moved.end_h, next_failure_h(moved.node, moved.start_h))
-    words = f"outage(s) spread over {over_h:g} h, as begins are known to that alone"
-    note = Note("assumed", int((later_h > 0).sum()), words)
+    n_moved = int((later_h > 0).sum())
+    how = f", {n_moved} outage(s) spread over that" if n_moved else ""
+    note = Note("assumed", None, f"begins are known to {over_h:g} h alone{how}")
     return replace(moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note))
 
 

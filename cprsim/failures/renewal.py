@@ -77,10 +77,10 @@ def _gamma_renewals(lifetime: Gamma, horizon_h: float) -> float:
 def _solved_renewals(lifetime: Distribution, horizon_h: float) -> float:
     """Two grids, extrapolated to a step of nothing."""
     coarse, fine = (_on_grid(lifetime, horizon_h, n) for n in (N_STEPS // 2, N_STEPS))
-    return certain(fine + (fine - coarse) / 3)
+    return ten_digits(fine + (fine - coarse) / 3)
 
 
-def certain(number: float) -> float:
+def ten_digits(number: float) -> float:
     """The number without its last digits, which depend on how a processor rounds."""
     return float(f"{number:.10g}")
 

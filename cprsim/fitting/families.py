@@ -98,7 +98,7 @@ class SearchFamily:
     def search(self, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Distribution:
         """The most likely member, to a slope."""
         likelihood = self.likelihood(lifetimes)
-        point, _ = likelihood.summit(likelihood.near_maximum(start, slope), slope)
+        point, _ = likelihood.refine_maximum(likelihood.search_maximum(start, slope), slope)
         return self.distribution(point)
 
 
@@ -125,7 +125,7 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
 def nearer(likelihood: Likelihood, start: Floats, slope: float = FLAT) -> Floats:
     """The maximum of a likelihood of some times; the start where it has none."""
     try:
-        return likelihood.near_maximum(start, slope)
+        return likelihood.search_maximum(start, slope)
     except NotConvergedError:
         return start
 

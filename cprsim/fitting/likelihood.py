@@ -124,7 +124,7 @@ class Likelihood:
             return IMPOSSIBLE
         return float(mean) if isfinite(mean) else IMPOSSIBLE
 
-    def near_maximum(self, start: Floats, slope: float = FLAT) -> Floats:
+    def search_maximum(self, start: Floats, slope: float = FLAT) -> Floats:
         """Where scipy's BFGS ends, which seeks a slope of the mean; good enough to start from."""
         steps = STEP * np.eye(len(start))
 
@@ -145,7 +145,7 @@ class Likelihood:
 
         Raises NotConvergedError where there is none, or the likelihood is flat there.
         """
-        point, steps = self.summit(self.near_maximum(start))
+        point, steps = self.refine_maximum(self.search_maximum(start))
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("error", linalg.LinAlgWarning)
             try:
@@ -169,7 +169,7 @@ class Likelihood:
     def _no_maximum(self) -> str:
         return f"{self.name}: the likelihood has no maximum, but is flat or grows up to a border"
 
-    def summit(self, point: Floats, close: float = ROUNDED) -> tuple[Floats, Floats]:
+    def refine_maximum(self, point: Floats, close: float = ROUNDED) -> tuple[Floats, Floats]:
         """The maximum near a point, to rounding, and the steps of derivatives there, (p,) each.
 
         By Newton's method, so that no number depends on where a search happened to end. Raises

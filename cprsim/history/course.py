@@ -145,12 +145,8 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
     _check_order(course, steps, other_events)
-    told = ~other_events["event"].str.startswith("save.").to_numpy(dtype=bool)
-    n_told = np.searchsorted(others_s[told], reached_s)
-    low = (step[1:-1] < step[:-2] - BACK) & (step[2:] > step[:-2]) & (n_told[1:-1] == n_told[:-2])
-    if low.sum() >= FEWEST_BACK:
-        at_s = float(reached_s[1:-1][low][0])
-        raise course.contradiction(at_s, f"the steps go to and fro; {low.sum()} times in all")
+    is_incident = ~other_events["event"].str.startswith("save.").to_numpy(dtype=bool)
+    _check_steps(course, reached_s, step, others_s[is_incident])
     course.background = bool((other_events["event"] == "save.resume").any())
     shows_work = other_events["event"].isin(SHOWS_WORK) | (other_events["step"] > 0)
     course.says_work = len(steps) > 0 or bool(shows_work.any())
@@ -200,6 +196,20 @@ def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -
     for attempt, at_ns in wrong[["attempt", "time_ns"]].to_numpy(np.int64)[:1].tolist():
         message = f"attempt {attempt} works or fails after a later one began"
         raise course.contradiction((at_ns - course.begins_ns) / NS_PER_S, message)
+
+
+def _check_steps(course: JobCourse, at_s: Floats, step: Floats, incidents_s: Floats) -> None:
+    """Raise ParameterError where the steps of two jobs alternate: one lies below both beside it.
+
+    One job goes back only at an incident, and needs time to come beyond where it was.
+    """
+    n_before = np.searchsorted(incidents_s, at_s)
+    is_low = (step[1:-1] < step[:-2] - BACK) & (step[2:] > step[:-2])
+    is_low &= n_before[1:-1] == n_before[:-2]
+    if (n := int(is_low.sum())) >= FEWEST_BACK:
+        raise course.contradiction(
+            float(at_s[1:-1][is_low][0]), f"the steps alternate between two jobs, {n} times in all"
+        )
 
 
 def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -> np.ndarray:

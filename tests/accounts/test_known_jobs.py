@@ -307,21 +307,14 @@ def check(plan: Plan, form: Form, folder: Path) -> None:
     assert not wrong
 
 
-@settings(max_examples=60, derandomize=True, suppress_health_check=QUIET)
-@given(plan=PLANS, form=FORMS)
-def test_the_ledger_of_a_known_job_is_right_or_refused(
-    tmp_path: Path, plan: Plan, form: Form
-) -> None:
-    check(plan, form, tmp_path)
+@pytest.mark.parametrize("n", [60, pytest.param(2000, marks=pytest.mark.long)])
+def test_the_ledger_of_a_known_job_is_right_or_refused(tmp_path: Path, n: int) -> None:
+    @settings(max_examples=n, derandomize=True, suppress_health_check=QUIET)
+    @given(plan=PLANS, form=FORMS)
+    def read_one(plan: Plan, form: Form) -> None:
+        check(plan, form, tmp_path)
 
-
-@pytest.mark.long
-@settings(max_examples=2_000, derandomize=True, suppress_health_check=QUIET)
-@given(plan=PLANS, form=FORMS)
-def test_the_ledgers_of_many_known_jobs_are_right_or_refused(
-    tmp_path: Path, plan: Plan, form: Form
-) -> None:
-    check(plan, form, tmp_path)
+    read_one()
 
 
 @pytest.mark.parametrize(
