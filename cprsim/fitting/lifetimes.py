@@ -180,12 +180,15 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
         begin_h -= entry_h
     end_h -= begin_h  # since the renewal, as all columns are
     until_h -= begin_h
-    del outages, order, last, is_first, guessed, begin_h  # they are long
+    del outages, order, last, is_first, guessed, begin_h  # they are long, as are those below
+    end_h = end_h[is_uptime]
+    until_h = until_h[is_uptime]
+    node = node[is_uptime]
     return lifetimes_of(
-        end_h[is_uptime],
+        end_h,
         ended[is_uptime],
         entry_h=None if entry_h is None else entry_h[is_uptime],
-        limit_h=until_h[is_uptime],
-        unit=node[is_uptime],
+        limit_h=until_h,
+        unit=node,
         competed=competed[is_uptime],
     )

@@ -59,7 +59,7 @@ def of_kubernetes() -> str:
 def of_prometheus(*samples: str, **labels: str) -> str:
     """An answer with a series for each text of samples, a letter each."""
     series = [
-        {"metric": labels or {"instance": f"a:{port}"},
+        {"metric": labels or {"__name__": "up", "instance": f"a:{port}"},
          "values": [[1_714_570_200 + 60 * k, up.replace("N", "NaN")] for k, up in enumerate(text)]}
         for port, text in enumerate(samples)
     ]  # fmt: skip
@@ -322,8 +322,6 @@ FOREIGN: dict[str | bytes, str] = {  # what people take for a log of failures
     "JobID    State      End\n------ -------- -----\n1 NODE_FAIL 2024\n": "print it with bars (-P)",
     '{"apiVersion": "v1", "items": [{"kind": "Node", "status": {}}]}': "nodes as they are now",
     "LAST SEEN   TYPE     REASON\n5m   Normal   NodeReady\n": "write them with -o json",
-    f'{{"__REALTIME_TIMESTAMP": "1", "MESSAGE": "{GONE}"}}\n': "with `journalctl -k -o short-iso`",
-    f"[    5.123456] {GONE}\n": "or `dmesg -T`",
     '[{"labels": {"alertname": "Down"}, "startsAt": "2024-05-01"}]': "query Prometheus for `up`",
     NAGIOS: "is an archive of Nagios: make a table of it by (echo",
     TORCHRUN.read_bytes(): "`cprsim ledger` reads it",
@@ -340,7 +338,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     (f'{TIDY}a,1,2\n"b,3,4\n', HOURS, ":3: ", "can't be read"),
     (f"{TIDY}a,1e300,2e300\nb,3e300,\n", HOURS, ": ", "are its times in another unit?"),
     (TIDY, HOURS, ": ", "holds no row below the header"),
-    ("nod,start,end\na,1,2\n", HOURS, ":1: ", "the 3 of the header (nod, start, end); --column node=NAME says"),
+    ("nod,start,end\na,1,2\n", HOURS, ":1: ", "the 3 header (nod, start, end); --column"),
     ("node,start,start\na,1,2\n", HOURS, ":1: ", "start: two columns have this name: rename one"),
     (f"{TIDY}a,1,2\n", HOURS | {"columns": {"end": "stop"}}, ":1: ", "no column 'stop'"),
     (f"{TIDY}a,1,2\n", HOURS | {"columns": {"until": "end"}}, ": columns.until: ", "no such col"),
@@ -390,7 +388,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     ('{"a": 1\n', {}, ":2: ", "is no valid JSON"),
     ('[{"node": "a", "start": "2024-05-01"},\n 3]', {}, ":2: ", "is no JSON object such as"),
     ('[{"node": "a", "start": "2024-05-01"}', {}, ":1: ", "JSON: the array does not end"),
-    ('{"meta": {"host": "a"}, "time": 1}\n', {}, ":1: ", "of the header (meta.host, time); --column node=NAME"),
+    ('{"meta": {"host": "a"}, "time": 1}\n', {}, ":1: ", "(meta.host, time); --column"),
     ("NodeName,Start time\na,1\n", {}, ":1: ", "of the header (NodeName, 'Start time'); --column"),
     ('{"kind": "List", "items": []}\n', {}, ": ", "holds no event of a node that is not ready"),
     ('{"status": "error", "error": "too many points"}\n', {}, ":1: ", "of Prometheus: too many"),

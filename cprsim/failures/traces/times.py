@@ -147,7 +147,8 @@ def _unit(
         message = f"the times are numbers: say in which unit ({', '.join(HOURS)})"
         message += "" if time_unit is None else f", not {time_unit!r}"
         raise trace_error(path, FIRST_ROW, message, "time_unit")
-    if time_unit != "d" and DAYS_1995 <= numbers.min(initial=np.inf) and numbers.max() < DAYS_2040:
+    is_of_spreadsheet = (numbers > DAYS_1995).all() and (numbers < DAYS_2040).all()
+    if time_unit != "d" and is_of_spreadsheet and len(numbers):
         message = "the times look like days of a spreadsheet: say --time-unit d; if they are "
         message += f"{time_unit}, subtract the first from all"
         raise trace_error(path, FIRST_ROW, message, "time_unit")
