@@ -338,7 +338,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     (f'{TIDY}a,1,2\n"b,3,4\n', HOURS, ":3: ", "can't be read"),
     (f"{TIDY}a,1e300,2e300\nb,3e300,\n", HOURS, ": ", "are its times in another unit?"),
     (TIDY, HOURS, ": ", "holds no row below the header"),
-    ("nod,start,end\na,1,2\n", HOURS, ":1: ", "the 3 header (nod, start, end); --column"),
+    ("nod,start,end\na,1,2\n", HOURS, ":1: ", "header (nod, start, end); --column"),
     ("node,start,start\na,1,2\n", HOURS, ":1: ", "start: two columns have this name: rename one"),
     (f"{TIDY}a,1,2\n", HOURS | {"columns": {"end": "stop"}}, ":1: ", "no column 'stop'"),
     (f"{TIDY}a,1,2\n", HOURS | {"columns": {"until": "end"}}, ": columns.until: ", "no such col"),

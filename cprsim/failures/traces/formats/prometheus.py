@@ -52,6 +52,10 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     if samples.empty:
         message = "the query's answer has no series with a sample"
         raise trace_error(log, None, message, "data.result")
+    is_open = samples.pop("nameless") & (samples["up"] == 0)
+    if 2 * is_open.sum() > len(samples) and not spec.down:
+        message = f"the metric has no name, and most samples are 0: {ASK}"
+        raise trace_error(log, None, message, "data.result")
     counted["dropped", NO_NUMBER] = int(samples["up"].isna().sum())
     samples = samples.dropna(subset="up").sort_values(["node", "start"], kind="stable")
     before = samples.shift()
@@ -119,10 +123,9 @@ def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) ->
     if not (down or is_ready):
         message = f"is 1 where a node is down, or says something else: query {READY}"
         raise trace_error(log, None, message, f"{where}.metric")
-    metric = str(labels.get("__name__", ""))
-    if not (down or "condition" in labels or GOOD.fullmatch(metric)):
-        name = f"`{one_line(metric)}`" if metric else "a metric without a name"
-        message = f"it is not known which values of {name} are bad: {ASK}"
+    metric = str(labels.get("__name__", "up"))
+    if not (down or GOOD.fullmatch(metric)):
+        message = f"it is not known which values of `{one_line(metric)}` are bad: {ASK}"
         raise trace_error(log, None, f"{message}, or query `up`", f"{where}.metric")
     label = next((str(labels[key]) for key in LABELS if key in labels), None)
     if label is None:
@@ -141,7 +144,8 @@ def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) ->
     up = samples["up"].astype(float)
     if down:
         up = (~up.isin([float(word) for word in down])).astype(float).where(up.notna())
-    return samples.assign(node=node, start=samples["start"] / 3600, up=up)
+    nameless = not labels.keys() & {"__name__", "condition"}
+    return samples.assign(node=node, start=samples["start"] / 3600, up=up, nameless=nameless)
 
 
 FORMAT = LogFormat(
