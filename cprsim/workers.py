@@ -22,7 +22,7 @@ from concurrent.futures import (
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from logging import CRITICAL, getLogger
+from logging import CRITICAL, getLogger, root
 from threading import Thread
 from time import monotonic, sleep
 from typing import Any, Literal, TypeVar
@@ -256,7 +256,8 @@ def _dask(address: str | None) -> Iterator[_Dask]:
         from distributed import Client
     except ModuleNotFoundError:
         raise WorkerError("dask is not installed: pip install 'cprsim[dask]'") from None
-    getLogger("distributed").setLevel(CRITICAL)  # of a cluster that goes away we say it ourselves
+    for name in [name for name in root.manager.loggerDict if name.startswith("distributed")]:
+        getLogger(name).setLevel(CRITICAL)  # of a cluster that goes away we say it ourselves
     try:
         client = Client(  # type: ignore[no-untyped-call]
             address, timeout=CONNECT_S, set_as_default=False
