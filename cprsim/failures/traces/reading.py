@@ -37,7 +37,7 @@ def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
     above, header = _header(path)
     separator = separator or separator_of(header)
-    names = Counter(cell.strip() for cell in next(csv.reader([header], delimiter=separator), []))
+    names = Counter(cell.strip() for cell in _cells(header, separator, path, above + 1))
     if twice := [name for name, n in names.items() if name and n > 1]:
         message = "two columns have this name: rename one of them"
         raise trace_error(path, above + 1, message, twice[0])
@@ -72,10 +72,18 @@ def _require_whole(path: PathLike[str], separator: str, n_columns: int) -> None:
         for number, last in enumerate(file, 1):  # noqa: B007 - the last one counts
             pass
     text = last.decode("utf-8", errors="replace")
-    n_cells = len(next(csv.reader([text], delimiter=separator), []))
+    n_cells = len(_cells(text, separator, path, number))
     if text.strip() and not text.endswith(("\n", "\r")) and n_cells < n_columns:
         message = f"the file ends within this row: {n_cells} cells, the header has {n_columns}"
         raise trace_error(path, number, message)
+
+
+def _cells(text: str, separator: str, path: PathLike[str], line: int) -> list[str]:
+    """The cells of one line. Raises TraceError where it is no row."""
+    try:
+        return next(csv.reader([text], delimiter=separator), [])
+    except csv.Error as error:  # of a cell of more than 131,072 characters
+        raise trace_error(path, line, f"can't be read as a CSV: {error}") from None
 
 
 def _not_blank(table: pd.DataFrame) -> pd.DataFrame:
