@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -18,10 +18,12 @@ from cprsim.results.rows import replication_rows
 from cprsim.results.sensitivity import (
     MOST_CONTENDERS,
     N_DRAWS,
+    CostsOf,
     Sensitivity,
     sensitivity,
 )
 from cprsim.scenario.failures import ANY
+from cprsim.scenario.job import Values
 from cprsim.scenario.prices import HOURS_PER_MONTH
 from cprsim.scenario.reading import PRICES, LoadedScenario, unknown_values
 from cprsim.scenario.yaml_text import Plain, read_yaml
@@ -34,53 +36,68 @@ def sensitivity_of(
     entries: Mapping[str, str],
     costs: Mapping[str, float],
     best: str,
+    unknown: Mapping[str, Values] | None = None,
 ) -> Sensitivity | None:
-    """What would make another entry the cheapest; None where no input is said to be unknown.
+    """Break-even of each unknown input; None where no input is unknown.
 
-    The entries keep the intervals that they say. Cost is that of a month where there are prices,
-    else node-hours of overhead.
+    `unknown` has the values to try by key; default: those of the section `unknown`.
 
     Raises ScenarioError: an unknown input that can't be varied.
     """
-    if not loaded.scenario.unknown:
+    unknown = unknown_values(loaded) if unknown is None else unknown
+    if not unknown:
         return None
     by_cost = sorted((name for name in costs if name != best), key=costs.__getitem__)
     names = [best, *by_cost][:MOST_CONTENDERS]
-    text = "\n".join(["recovery:", *(f"  - {entries[name]}" for name in names)])
+    simulated = [len(some.written) for key, some in unknown.items() if not key.startswith(PRICES)]
+    priced = len(simulated) < len(unknown)  # what is used then is simulated once
+    total = sum(simulated) + N_DRAWS * bool(simulated) + priced
+    with watch.progress("values of unknown inputs") as on_progress:
+        costs_of = costs_under(
+            loaded, {name: entries[name] for name in names}, lambda n: on_progress(n, total)
+        )
+        return sensitivity(unknown, best, costs_of, loaded.scenario.simulation.seed)
+
+
+def costs_under(
+    loaded: LoadedScenario,
+    entries: Mapping[str, str],
+    step: Callable[[int], None] = lambda n_simulated: None,
+) -> CostsOf:
+    """What entries of `recovery` cost under changes of a scenario, all on the same failures.
+
+    The entries keep the intervals that they say. Cost is that of a month where there are prices,
+    else node-hours of overhead. The function raises ScenarioError for a change that can't be made.
+    """
+    names, uses = list(entries), dict[str, Used]()
+    text = "\n".join(["recovery:", *(f"  - {entry}" for entry in entries.values())])
     n = min(loaded.scenario.simulation.replications or N_REPLICATIONS, N_REPLICATIONS)
     fixed = {
         "recovery": cast(dict[str, Plain], read_yaml(text, loaded.path)[0])["recovery"],
         "simulation.replications": n,
         "simulation.precision": None,
     }
-    unknown, uses = unknown_values(loaded), dict[str, Used]()
-    simulated = [len(some.written) for key, some in unknown.items() if not key.startswith(PRICES)]
-    priced = len(simulated) < len(unknown)  # what is used then is simulated once
-    total = sum(simulated) + N_DRAWS * bool(simulated) + priced
 
     def varied(changes: Mapping[str, Plain]) -> LoadedScenario:
         return loaded.varied({**fixed, **changes}, lambda key: Place(f"unknown {key}"))
 
-    with watch.progress("values of unknown inputs") as on_progress:
+    def used(changes: Mapping[str, Plain]) -> Used:
+        """What is used under some changes, whatever the prices."""
+        but = {key: to for key, to in changes.items() if not key.startswith(PRICES)}
+        if str(but) not in uses:
+            uses[str(but)] = _used(varied(but), names)
+            step(len(uses))
+        return uses[str(but)]
 
-        def used(changes: Mapping[str, Plain]) -> Used:
-            """What is used under some changes, whatever the prices."""
-            but = {key: to for key, to in changes.items() if not key.startswith(PRICES)}
-            if str(but) not in uses:
-                uses[str(but)] = _used(varied(but), names)
-                on_progress(len(uses), total)
-            return uses[str(but)]
+    def costs_of(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
+        rows = []
+        for changes in all_changes:
+            varied_by, used_by = varied(changes), used(changes)
+            prices = prices_of(varied_by.scenario)
+            rows.append([_cost(varied_by, used_by.get(name), prices) for name in names])
+        return dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
 
-        def costs_of(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
-            """Costs under each of some changes."""
-            rows = []
-            for changes in all_changes:
-                varied_by, used_by = varied(changes), used(changes)
-                prices = prices_of(varied_by.scenario)
-                rows.append([_cost(varied_by, used_by.get(name), prices) for name in names])
-            return dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
-
-        return sensitivity(unknown, best, costs_of, loaded.scenario.simulation.seed)
+    return costs_of
 
 
 def _used(loaded: LoadedScenario, names: Sequence[str]) -> Used:
