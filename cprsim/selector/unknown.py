@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from cprsim.results.sensitivity import (
     sensitivity,
 )
 from cprsim.scenario.failures import ANY
-from cprsim.scenario.job import Values
+from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.prices import HOURS_PER_MONTH
-from cprsim.scenario.reading import PRICES, LoadedScenario, unknown_values
+from cprsim.scenario.reading import N_TRIED, PRICES, LoadedScenario, unknown_values
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
 N_REPLICATIONS = 200  # of each value: costs are compared on the same failures
@@ -40,11 +40,13 @@ def sensitivity_of(
 ) -> Sensitivity | None:
     """Break-even of each unknown input; None where no input is unknown.
 
-    `unknown` has the values to try by key; default: those of the section `unknown`.
+    `unknown` has the values to try by key; default: those of the section `unknown`, and of the
+    95 % intervals of the failures' parameters.
 
     Raises ScenarioError: an unknown input that can't be varied.
     """
-    unknown = unknown_values(loaded) if unknown is None else unknown
+    if unknown is None:
+        unknown = {**intervals_95(loaded), **unknown_values(loaded)}
     if not unknown:
         return None
     by_cost = sorted((name for name in costs if name != best), key=costs.__getitem__)
@@ -57,6 +59,20 @@ def sensitivity_of(
             loaded, {name: entries[name] for name in names}, lambda n: on_progress(n, total)
         )
         return sensitivity(unknown, best, costs_of, loaded.scenario.simulation.seed)
+
+
+def intervals_95(loaded: LoadedScenario) -> dict[str, Values]:
+    """Values of the failures' parameters along the 95 % intervals that a fit wrote, by key."""
+    failures = cast(dict[str, Any], loaded.data["failures"])
+    sections = {f"failures.roles.{role}": of for role, of in failures.get("roles", {}).items()}
+    values = {}
+    for place, section in {"failures": failures, **sections}.items():
+        spread = "sigma" if "sigma" in section else "shape"
+        for name, interval in (("mtbf", "mtbf_95"), (spread, "spread_95")):
+            if section.get(interval) is not None:
+                low, high = section[interval]
+                values[f"{place}.{name}"] = values_along(f"{low}:{high}:lin{N_TRIED}")
+    return values
 
 
 def costs_under(
