@@ -21,7 +21,7 @@ MOST_WRITES = 100_000  # that are ever tried
 STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
 SYSTEM_STEPS = (0.35, 1.0, 1.4)  # the same of recovery systems, which need rather fewer
 FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
-WORTH_A_SAVE = 1.01  # times the least overhead: where saves are free, no more for less than that
+WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
 CLOSE = 1.15  # times the fewest such saves: as near as they are come to
 WIDER = 6  # times that the search may go beyond where it looked
 TIMES_FEWER = 2  # how far down it goes then
@@ -57,8 +57,6 @@ def cheapest_of(bench: Bench, name: str) -> Priced:
         return _least(bench, name, sorted({min(n, most) for n in around}), most)
     if option.is_strategy:
         return bench.with_writes(name, [FREE_WRITES])[0]
-    if any(scope.silent for scope in bench.experiment.scopes):
-        return _least(bench, name, [min(FREE_WRITES, most)], most)  # with more, all may be bad
     return _fewest_that_help(bench, name)
 
 
@@ -90,14 +88,9 @@ def _around_young(bench: Bench, save_h: float, steps: tuple[float, ...]) -> list
 
 
 def _fewest_that_help(bench: Bench, name: str) -> Priced:
-    """Where saves cost nothing, more are always better: the fewest that are as good as many."""
+    """Where saves cost nothing: the fewest that cost as little as the best number of them."""
     most = most_taken(bench, name)
-    enough, more = bench.with_writes(name, [min(FREE_WRITES, most), min(10 * FREE_WRITES, most)])
-    while WORTH_A_SAVE * more.mean_overhead < enough.mean_overhead or not enough.finished:
-        enough, n = more, min(10 * more.n_writes, most)
-        if n == enough.n_writes:
-            break
-        more = bench.with_writes(name, [n])[0]
+    enough = _least(bench, name, sorted({min(FREE_WRITES, most), most}), most)
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
     too_few = -1  # not known yet
     while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
