@@ -18,6 +18,7 @@ BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so
     "above 0 and below 1": lambda value, n: 0.0 < value < 1.0,
     "at least 0 and below 1": lambda value, n: 0.0 <= value < 1.0,
     "between 1 and 8": lambda value, n: 1 <= value <= 8,
+    "between 1 and 256": lambda value, n: 1 <= value <= 256,
     "between 1 and 32": lambda value, n: 1 <= value <= 32,
     UP_TO_ALL: lambda value, n: 2 <= value <= n,
     IN_GROUPS: lambda value, n: value >= 2 and n % value == 0,

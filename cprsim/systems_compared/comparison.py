@@ -20,9 +20,8 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.records import Estimate, Floats
-from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.recovery.paper import NEVER
-from cprsim.recovery.policy import Medium, Outside, Policy, Ring
+from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, differences, spreads, summarise_rows
@@ -34,7 +33,7 @@ from cprsim.results.words import every, percent, with_interval
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
 from cprsim.systems_compared.after import Fate, content_every_h, fates
-from cprsim.systems_compared.lineup import FOUND, Entrant
+from cprsim.systems_compared.lineup import FOUND, Entrant, content_times_h, with_contents
 
 ABOUT = "systems.json"
 N_DRAWN = 1_000_000  # latencies of silent errors
@@ -343,25 +342,14 @@ def verdict_of(more: Estimate | None) -> str:
 
 def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...]:
     """A policy with each number of contents outside, on the same failures; none if it has none."""
-    outside = [tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE]
-    every_h = [
-        content_every_h(policy, capture, experiment.useful_h)
-        + (capture.stall.mean_h if capture.stall else 0.0)
-        for capture in policy.captures
-        if capture.tier in outside
-    ]
-    if not every_h:
+    policies = with_contents(policy, experiment.useful_h)
+    if not policies:
         return ()
-    policies = {}
-    for n in range(1, MOST_GENERATIONS + 1):
-        tiers = tuple(
-            replace(tier, generations=n) if tier.name in outside else tier for tier in policy.tiers
-        )
-        policies[n] = replace(policy, name=f"{n} kept", tiers=tiers)
     rows = replication_rows(simulate(replace(experiment, policies=tuple(policies.values()))))
     n_nodes = experiment.cluster.n_nodes
     summary = spreads(summarise_rows(rows, n_nodes))
-    n_bad = _noticed_h(experiment) / min(every_h)  # contents, if the error struck at a save
+    # contents, if the error struck at a save
+    n_bad = _noticed_h(experiment) / min(content_times_h(policy, experiment.useful_h))
     contents = []
     for n, kept in policies.items():
         overhead, more = summary[kept.name][OVERHEAD], more_than(kept.name, rows, n_nodes)
