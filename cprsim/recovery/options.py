@@ -80,6 +80,9 @@ OPTIONS = {
     "transfer": time(
         "of a node's state to the server; default: by the node's own link", fact="to_peer_h",
     ),
+    "server": bandwidth(
+        "of the servers with persistent memory, all nodes together", needed="400 Gbit/s",
+    ),
     "other_paths": bandwidth(
         "of all paths together besides the remote storage's", needed="100 Gbit/s",
     ),

@@ -33,7 +33,7 @@ from cprsim.scenario.prices import (
 )
 from cprsim.scenario.schema import Scenario
 
-USEFUL, OVERHEAD, SYSTEM = "useful", "overhead", "system nodes"
+USEFUL, OVERHEAD, SYSTEM, SPARE = "useful", "overhead", "system nodes", "spare"
 AUC_LOSS = "auc_loss"
 
 
@@ -74,6 +74,12 @@ class JobPrices:
     def currency(self) -> str:
         """The label of the amounts, in words where there is none."""
         return self.prices.label or "units of the prices"
+
+    @property
+    def spare_node_hour(self) -> float:
+        """Of a spare: its own price, else the mean of the job's nodes."""
+        own = self.prices.node_hour.get(SPARE)
+        return mean_node_hour(self.prices, self.nodes) if own is None else float(own)
 
     def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""

@@ -22,6 +22,8 @@ STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
 SYSTEM_STEPS = (0.35, 1.0, 1.4)  # the same of recovery systems, which need rather fewer
 FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
 WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
+WORTH_NO_SAVES = 0.005  # of useful time: what saving has to cost for never saving to be taken
+DAY_H = 24.0
 CLOSE = 1.15  # times the fewest such saves: as near as they are come to
 WIDER = 6  # times that the search may go beyond where it looked
 TIMES_FEWER = 2  # how far down it goes then
@@ -35,7 +37,25 @@ WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at mo
 
 
 def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> Priced | None:
-    """An option at the cheapest interval that keeps the limit; None where none does."""
+    """An option at the cheapest interval that keeps the limit; None where none does.
+
+    It saves, unless that costs `WORTH_NO_SAVES` more: what hardly ever happens is not simulated.
+    """
+    found = _best(bench, name, full, most_times)
+    if found is None or found.n_writes > 0 or bench.options[name].interval is None:
+        return found
+    n_days = max(1, int(bench.experiment.useful_h / DAY_H))
+    saving = [*_at_own_interval(bench, name), *bench.with_writes(name, [n_days])]
+    most = found.mean_overhead + WORTH_NO_SAVES
+    good = (priced for priced in saving if priced.n_writes > 0 and priced.mean_overhead < most)
+    return next((priced for priced in good if _may_be(priced, bench.limit)), found)
+
+
+def _may_be(priced: Priced, limit: Limit) -> bool:
+    return not priced.policy.leaves_stale or priced.keeps(limit)
+
+
+def _best(bench: Bench, name: str, full: Priced, most_times: float) -> Priced | None:
     option = bench.options[name]
     if not option.reloads:
         cheapest = cheapest_of(bench, name)
@@ -102,18 +122,16 @@ def _fewest_that_help(bench: Bench, name: str) -> Priced:
             enough = priced
         else:
             too_few = middle
-    candidate = _at_own_interval(bench, name, enough_overhead) if enough.n_writes == 0 else None
-    return enough if candidate is None else candidate
+    return enough
 
 
-def _at_own_interval(bench: Bench, name: str, enough_overhead: float) -> Priced | None:
-    """A system at the scenario's interval, where that is as good as any."""
-    own_h = bench.own_interval_h(name)
+def _at_own_interval(bench: Bench, name: str) -> list[Priced]:
+    """An option at the interval of its entry, or of its rule; none where that can't be told."""
+    own_h = None if bench.options[name].is_strategy else bench.own_interval_h(name)
     if own_h is None:
-        return None
+        return []
     n_pieces = ceil(bench.experiment.useful_h / own_h)
-    tried = [*bench.price(name, [own_h]), *bench.with_writes(name, [n_pieces - 1])]
-    return next((priced for priced in tried if priced.mean_overhead <= enough_overhead), None)
+    return [*bench.price(name, [own_h]), *bench.with_writes(name, [n_pieces - 1])]
 
 
 def most_taken(bench: Bench, name: str) -> int:

@@ -10,6 +10,7 @@ from math import ceil, inf
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, policies_of, policy_of
 from cprsim.experiments.pipeline import simulate
+from cprsim.files.units import SIZE
 from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.policy import Medium, Policy
@@ -101,7 +102,9 @@ def entrants_of(
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
-            entrants.append(entrant_of(RecoverySection.model_validate(fields), DEFAULT))
+            entrant = entrant_of(RecoverySection.model_validate(fields), DEFAULT)
+            _require_memory(entrant.policy, experiment)
+            entrants.append(entrant)
         except ParameterError as error:
             left_out[name] = str(error).removeprefix(name).lstrip(": ")
     if only:
@@ -131,6 +134,22 @@ def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bo
         raise ParameterError(NO_SERVERS)
     if not searched and SYSTEMS[name].default("interval") in NEEDS_TARGET:
         raise ParameterError(NO_TARGET)
+
+
+def _require_memory(policy: Policy, experiment: Experiment) -> None:
+    """Raise ParameterError for copies that take more memory than a node has for them."""
+    needed, most = memory_of_copies(policy, experiment), experiment.scenario.cluster.memory_bytes
+    if needed is not None and most is not None and needed > most:
+        raise ParameterError(
+            f"its copies take {SIZE.format(needed)} of a node's memory, more than "
+            f"`cluster.memory`, {SIZE.format(most)}"
+        )
+
+
+def memory_of_copies(policy: Policy, experiment: Experiment) -> float | None:
+    """Memory that copies take on the node that holds most; None: its state is not known [B]."""
+    largest_bytes = experiment.scenario.cluster.largest_bytes
+    return None if largest_bytes is None else policy.tax.memory * largest_bytes
 
 
 def _require_known(only: Sequence[str], comparable: set[str], left_out: Mapping[str, str]) -> None:
