@@ -47,12 +47,14 @@ def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING
     n_days = max(1, int(bench.experiment.useful_h / DAY_H))
     saving = [*_at_own_interval(bench, name), *bench.with_writes(name, [n_days])]
     most = found.mean_overhead + WORTH_NO_SAVES
-    good = (priced for priced in saving if priced.n_writes > 0 and priced.mean_overhead < most)
-    return next((priced for priced in good if _may_be(priced, bench.limit)), found)
-
-
-def _may_be(priced: Priced, limit: Limit) -> bool:
-    return not priced.policy.leaves_stale or priced.keeps(limit)
+    good = [
+        priced
+        for priced in saving
+        if priced.n_writes > 0
+        and priced.mean_overhead < most
+        and (not priced.policy.leaves_stale or priced.keeps(bench.limit))
+    ]
+    return _cheapest(good) if good else found
 
 
 def _best(bench: Bench, name: str, full: Priced, most_times: float) -> Priced | None:

@@ -143,11 +143,10 @@ LONG = ("job.useful=2000 h", SCOPES, "costs.save={stall: 1 s, background: 5 s}")
     ("recovery", "overrides", "interval", "between_h", "entry"),
     [
         (LATE, (), "every", (1.5, 1.65), None),  # its shortest
-        # where nothing fails it never saves: as an option says it, as seldom as the job is long
-        (
-            "disguised", ("failures.mtbf=100000 h",), "every", (inf, inf),
-            "{strategy: disguised, options: {every: 40 h}}",
-        ),
+        # where hardly anything fails: a save a day, in 40 h one
+        ("disguised", ("failures.mtbf=100000 h",), "every", (20.0, 20.1), None),
+        # which it does not take where that costs a hundredth of the job
+        ("disguised", ("failures.mtbf=100000 h", "costs.save=30 min"), "every", (inf, inf), None),
         (OFTEN, (), None, (1 / 6, 1 / 6), OFTEN),  # without an interval it is priced as it is
         # free saves that guard against nothing: as the scenario says
         (GEMINI, (SCOPES, "failures.mtbf=40 h"), "remote_every", (7.0, 7.0), GEMINI),
@@ -179,7 +178,7 @@ def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path
     assert n_most > 1000, "as many as are written one after the other"
     most = bench.with_writes("gemini", [n_most])[0]
     assert 0 < one.n_saves < n_most
-    assert one.overhead.mean <= 1.01 * most.mean_overhead
+    assert one.overhead.mean <= 1.02 * most.mean_overhead
     fewer = bench.with_writes("gemini", [one.n_saves // 3])[0]
     assert fewer.mean_overhead > 1.01 * most.mean_overhead
 
