@@ -45,7 +45,7 @@ def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING
     if found is None or found.n_writes > 0 or bench.options[name].interval is None:
         return found
     n_days = max(1, int(bench.experiment.useful_h / DAY_H))
-    saving = [*_at_own_interval(bench, name), *bench.with_writes(name, [n_days])]
+    saving = [*_at_own_interval(bench, name), *bench.with_writes(name, [1, n_days])]
     most = found.mean_overhead + WORTH_NO_SAVES
     good = [
         priced
@@ -54,6 +54,9 @@ def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING
         and priced.mean_overhead < most
         and (not priced.policy.leaves_stale or priced.keeps(bench.limit))
     ]
+    as_good = [one for one in good if one.mean_overhead <= WORTH_A_SAVE * found.mean_overhead]
+    if as_good:
+        return max(as_good, key=lambda priced: priced.n_writes)
     return _cheapest(good) if good else found
 
 
