@@ -142,7 +142,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("answers")
     with pytest.MonkeyPatch.context() as patch, undrawing():
         patch.chdir(path)
-        patch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: ())
         Path("small.yaml").write_text(SMALL + PRICES, "utf-8")
         Path("fleet.yaml").write_text(
             (JOB + REST).replace("jobs: 24, kinds: 12", "jobs: 6, kinds: 3"), "utf-8"

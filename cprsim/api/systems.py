@@ -109,6 +109,7 @@ def systems(
         contents_kept,
         facts_of_system,
         load_comparison,
+        spares_needed,
     )
     from cprsim.systems_compared.lineup import at_their_best, entrants_of
 
@@ -154,6 +155,8 @@ def systems(
                 entries = {name: known.text for name, known in facts.items()}
                 unsure = sensitivity_of(loaded, entries, costs, best)
                 comparison = replace(comparison, sensitivity=unsure)
+            watch.doing("simulating numbers of spares")
+            comparison = replace(comparison, spares=spares_needed(run, comparison))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 watch.doing("simulating numbers of contents")
                 comparison = replace(

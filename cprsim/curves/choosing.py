@@ -122,13 +122,10 @@ def shipped_path(name: str) -> Path:
     return FOLDER / f"{name}.json"
 
 
-def stand_ins(loaded: LoadedScenario) -> tuple[StalenessCurve, ...]:
-    """The other shipped curves, where one prices a scenario: which is most like nobody knows."""
-    path, n_samples = curve_path(loaded), loaded.scenario.job.samples
-    if path is None or path.parent != FOLDER:
-        return ()
-    curves = (curve for curve in fit_curves() if curve.name != path.stem)
-    return tuple(curve if n_samples is None else curve.at_length(n_samples) for curve in curves)
+def is_stand_in(loaded: LoadedScenario) -> bool:
+    """Whether a shipped curve prices a scenario: it was measured on another model."""
+    path = curve_path(loaded)
+    return path is not None and path.parent == FOLDER
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 from typing import Any
 
 import pandas as pd
@@ -36,10 +35,9 @@ from cprsim.results.words import (
 from cprsim.selector.choice import Candidate, Selection, candidate_rows
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
-SURE_FRACTION = 0.95  # of the draws of parameters
 VALUES = (
-    "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "drawn",
-    "notes",
+    "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "notes",
+    "stand_in",
 )  # fmt: skip
 
 
@@ -55,7 +53,6 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
     frames = {
         "strategies": strategies,
         "candidates": rows[~at_best].reset_index(drop=True),
-        "flips": pd.DataFrame(selection.flips),
     }
     if bills:
         frames["bills"] = bills_frame(bills)
@@ -76,7 +73,6 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
             **{name: getattr(selection, name) for name in VALUES},
             "limit": selection.limit if selection.limited else None,
             "none_within_limit": [name for name, best in selection.best.items() if best is None],
-            "stand_ins_h": selection.stand_ins,
             "cheapest": cheapest_of(bills) if bills else None,
             "share_of_draws": unsure and unsure.share,
             "n_draws": unsure and unsure.n_draws,
@@ -248,20 +244,13 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
                 f"its saves protect against hardly occurred in {selection.n_replications:,} "
                 "simulated jobs."
             )
-    if selection.stand_ins:
-        intervals_h = sorted({*selection.stand_ins, chosen.policy.interval_h})
-        over = " to ".join(
-            dict.fromkeys(_interval(end) for end in (intervals_h[0], intervals_h[-1]))
-        )
+    if selection.stand_in:
         yield (
-            "The curve is a stand-in, measured on a small model and not on yours. Over the "
-            f"{len(selection.stand_ins) + 1} shipped curves the interval of {chosen.strategy} is "
-            f"{over}. cprsim measure makes one of your model."
+            "The curve is a stand-in, measured on a small model and not on yours: cprsim measure "
+            "makes one of your model."
         )
-    yield from _drawn(selection)
     if bills:
         yield cheapest(bills, chosen.strategy)
-    yield from _flips(selection)
     if unsure:
         yield f"At these intervals, by cost in all: {' '.join(sensitivity_sentences(unsure))}"
     alike = [name for name in selection.alike if name != chosen.strategy]
@@ -277,52 +266,3 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
         )
     if selection.curve is not None and selection.limited:
         yield f"Staleness curve: {selection.curve}."
-
-
-def _drawn(selection: Selection) -> Iterator[str]:
-    """How much of the decision is left as the parameters of the failures are drawn."""
-    drawn, chosen = selection.drawn, selection.chosen
-    if drawn is None:
-        return
-    clauses = []
-    if selection.best:
-        same_share = percent(drawn.same_fraction)
-        clauses.append(f"the decision for or against full recovery is the same in {same_share}")
-    if chosen.option or not chosen.is_system:
-        interval = f"the best {chosen.option or 'interval'} of {chosen.strategy}"
-        clauses.append(
-            f"{interval} is {_interval(drawn.low_h)} to {_interval(drawn.high_h)} (5 to 95 %)"
-        )
-    if chosen.policy.leaves_stale and drawn.kept_fraction < SURE_FRACTION:
-        share = percent(drawn.kept_fraction)
-        clauses.append(
-            f"the one above keeps the limit in {share}; {_interval(drawn.low_h)} in 95 %"
-        )
-    in_draws = ", ".join(clauses)
-    yield f"The failures' parameters have intervals. In {drawn.n} draws of them {in_draws}."
-
-
-def _interval(interval_h: float) -> str:
-    if interval_h == 0:
-        return "none that keeps the limit"
-    return "no saves" if interval_h == inf else hours(interval_h)
-
-
-def _flips(selection: Selection) -> Iterator[str]:
-    """Which input would have to change, and to what, for the decision to be another."""
-    opposite = "full"
-    if selection.fell_back:
-        opposite = "another than full" if selection.has_systems else "partial"
-    clauses: dict[bool, list[str]] = {True: [], False: []}
-    for flip in selection.flips:
-        *values, now = (
-            hours(value) if flip.unit == "h" else f"{value:.3g} {flip.unit}".rstrip()
-            for value in (*(flip.furthest if flip.at is None else [flip.at]), flip.now)
-        )
-        at = " or ".join(values) or "any size"
-        clauses[flip.at is not None].append(f"{flip.name} of {at} (now {now})")
-    if clauses[True]:
-        flipping = "; ".join(clauses[True])
-        yield f"The decision would be {opposite} recovery with, one at a time: {flipping}."
-    if clauses[False]:
-        yield f"It would stay the same with: {'; '.join(clauses[False])}."

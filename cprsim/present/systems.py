@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from cprsim.files.units import SIZE
 from cprsim.plots.run import systems_figure
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
@@ -28,10 +29,18 @@ from cprsim.present.run import costs_table, parts_table, strategies_frame
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.paper import NEVER
+from cprsim.recovery.policy import Medium, Policy
 from cprsim.results.metrics import FINISHED
-from cprsim.results.money import Bills, bills_in, cheapest_of
-from cprsim.results.words import count, hours, percent_number, ten_thousandths, with_interval
-from cprsim.scenario.prices import shown
+from cprsim.results.money import Bills, bills_in, cheapest_of, prices_in
+from cprsim.results.words import (
+    count,
+    hours,
+    percent,
+    percent_number,
+    ten_thousandths,
+    with_interval,
+)
+from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.systems_compared.after import Fate, LossKind
 from cprsim.systems_compared.comparison import (
     BEST,
@@ -49,6 +58,9 @@ from cprsim.systems_compared.lineup import FOUND, NO_SERVERS, PAPER
 
 WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
+SHOWN_WAITS = 0.1  # of an overhead: from there on waits have a column
+MUCH_STORAGE = 0.5  # of its bandwidth
+FAR_LESS = 0.1  # of useful time: by so much less a system is named whose accuracy is not priced
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
 NONE = Estimate(float("nan"))
 Cells = Mapping[str, Callable[[Standing], str]]  # of a row, by the heading of the column
@@ -189,6 +201,10 @@ def _costs(standings: Sequence[Standing], bills: Bills) -> Table:
         cells["AUC lost, ×10⁻⁴"] = accuracy_lost
     if bills:
         cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = month
+    if any(each.finishes and each.waiting > SHOWN_WAITS * each.overhead.mean for each in standings):
+        cells["waiting, %"] = lambda each: (
+            percent_number(each.waiting) if each.finishes else NO_NUMBER
+        )
     cells["runs as"] = lambda each: each.facts.runs_as or NO_NUMBER
     n = count(standings[0].summary[FINISHED].n, "replication")
     caption = (
@@ -226,15 +242,9 @@ def _survived(standings: Sequence[Standing]) -> Table:
 # ------------------------------------------------------------------------------ sentences
 
 
-def _picks(comparison: Comparison) -> list[Standing]:
-    """The best, and the cheapest that runs today where that is another."""
-    best, runs = comparison.cheapest, comparison.cheapest_that_runs
-    return [system for system in (best, None if runs is best else runs) if system is not None]
-
-
 def _answer(comparison: Comparison) -> Iterator[str]:
     """Which system costs least, which that runs today, and what they save against today."""
-    picks = _picks(comparison)
+    picks = comparison.picks
     if not picks:
         yield "No system that keeps the job's accuracy lets all jobs finish."
         return
@@ -246,6 +256,8 @@ def _answer(comparison: Comparison) -> Iterator[str]:
             f"{label}: {system.name}{runs_as}, {system.percent} % of useful time{paper}."
         )
     yield " ".join(sentences)
+    yield from filter(None, (*_spares(comparison), _unpriced(comparison), _resources(picks)))
+    yield from _near_optimal(comparison)
     now = next((system for system in comparison.standings if system.name == comparison.today), None)
     if now is None:
         return
@@ -257,6 +269,70 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     saved = [words for system in picks if (words := _saved(system, now, comparison))]
     if saved:
         yield f"Against {how}: {'; '.join(saved)}."
+
+
+def _spares(comparison: Comparison) -> Iterator[str]:
+    """With how many spares another is the cheapest, or a pick costs half, and what they cost."""
+    result, prices = comparison.result, prices_in(comparison.path)
+    for need in comparison.spares:
+        more = need.n_spares - need.n_now
+        cost = f"{count(more, 'more node')}, {percent(more / result.n_nodes)} of the job's"
+        if prices is not None and prices.prices.node_hour:
+            cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
+            cost += f", {shown(cents, prices.currency)} per {WORK}"
+        then = "is the cheapest" if need.is_best else "costs less than half"
+        yield (
+            f"Waits for spares decide: with {need.n_spares} ({cost}), {need.system} {then}: "
+            f"{in_percent(need.overhead)} % of useful time."
+        )
+
+
+def _unpriced(comparison: Comparison) -> str:
+    """What runs today and costs far less, but for a loss of accuracy that nothing prices."""
+    runs, unpriced = comparison.cheapest_that_runs, comparison.unpriced_that_runs
+    if unpriced is None or (
+        runs is not None and runs.overhead.mean < unpriced.overhead.mean + FAR_LESS
+    ):
+        return ""
+    return (
+        f"{unpriced.name} (runs as {unpriced.facts.runs_as}) costs {unpriced.percent} %, but "
+        f"{_why_not_the_best(unpriced)}."
+    )
+
+
+def _resources(picks: Sequence[Standing]) -> str:
+    """What the picks take of memory and of the storage's bandwidth, where that is much."""
+    takes = []
+    for system in picks:
+        memory_bytes, share = system.facts.memory_bytes, system.facts.storage_share
+        if memory_bytes:
+            memory = SIZE.format(float(f"{memory_bytes:.3g}"))
+            takes.append(f"{system.name} {memory} of memory on each node for copies")
+        if share is not None and share > MUCH_STORAGE:
+            takes.append(f"{system.name} {percent(share)} of the storage's bandwidth")
+    return f"Takes: {', '.join(takes)}." if takes else ""
+
+
+def _near_optimal(comparison: Comparison) -> Iterator[str]:
+    """Those within a point of the cheapest, and what they share."""
+    near = comparison.near_optimal
+    if len(near) > 1:
+        shared = set.intersection(*(traits_of(system.policy) for system in near))
+        words = f"; all {' and '.join(sorted(shared))}" if shared else ""
+        names = _few([system.name for system in near])
+        yield f"{len(near)} systems lie within 1 point of the cheapest: {names}{words}."
+
+
+def traits_of(policy: Policy) -> set[str]:
+    """What kind of recovery system it is, in words that follow `all`."""
+    media = {tier.medium for tier in policy.tiers if tier.name in policy.written}
+    stalls = any(capture.stall is not None and capture.stall.mean_h for capture in policy.captures)
+    traits = {
+        "copy to memory or disks of the nodes": bool(media - {Medium.REMOTE}),
+        "save without a stall": not stalls and bool(policy.captures),
+        "continue with fewer nodes": policy.elastic is not None,
+    }
+    return {words for words, holds in traits.items() if holds}
 
 
 def _saved(system: Standing, now: Standing, comparison: Comparison) -> str:
@@ -298,16 +374,9 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     unsure = sensitivity_sentences(comparison.sensitivity) if comparison.sensitivity else []
     yield " ".join([*([cheapest(bills, best)] if bills else []), *unsure])
 
-    if entries := [pick.facts.text for pick in _picks(comparison) if pick.name != today]:
+    if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
-    enough = next((kept for kept in comparison.contents if not kept.costs_more), None)
-    if enough is not None:
-        yield (
-            f"Keep {count(enough.n_kept, 'content')} ('costs.save.kept'): with more, {best} does "
-            f"not surely cost less. {percent_number(enough.none_clean)} % of silent errors are "
-            "then noticed with no clean content left (derived)."
-        )
-
+    yield _kept(comparison)
     lossy = [system for system in standings if system.accuracy not in ELIGIBLE]
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
         yield f"{', '.join(system.label for system in some)}: {why}; not taken as the cheapest."
@@ -328,8 +397,39 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         n = count(standings[0].summary[FINISHED].n, "simulated job")
         yield (
             f"For {', '.join(bare)}, never saving is cheapest: the failures that their saves "
-            f"protect against hardly occurred in {n}."
+            f"protect against hardly occurred in {n}. Such a failure takes all of the job."
         )
+    yield " ".join(_stale_from_the_start(comparison))
+
+
+def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
+    """What a bad case loses under strategies that never save."""
+    rows = comparison.result.replications
+    for system in comparison.standings:
+        if system.every == NEVER and system.policy.leaves_stale:
+            struck = (rows.loc[rows["strategy"] == system.name, "pls"] > 0).mean()
+            yield (
+                f"{system.name} never saves: in {percent(struck)} of the jobs a failure takes "
+                "shards back to their start."
+            )
+
+
+def _kept(comparison: Comparison) -> str:
+    """How many contents to keep: those of the entry, else the fewest that surely are enough."""
+    system, contents = comparison.cheapest, comparison.contents
+    if system is None or not contents:
+        return ""
+    chosen = max(tier.generations for tier in system.policy.tiers)
+    enough = next(
+        kept
+        for kept in contents
+        if (kept.n_kept == chosen if system.facts.how == FOUND else not kept.costs_more)
+    )
+    return (
+        f"Keep {count(enough.n_kept, 'content')} ('costs.save.kept') at this interval: with more, "
+        f"{system.name} hardly costs less. {percent_number(enough.none_clean)} % of silent errors "
+        "are then noticed with no clean content left (derived)."
+    )
 
 
 def _few(names: Sequence[str]) -> str:

@@ -218,7 +218,7 @@ def answer_of_listing(job: ListedJob) -> Answer:
 
 
 def _does(system: System) -> str:
-    return system.summary + (f"; runs as {system.runs_as}" if system.runs_as else "")
+    return system.summary + (f"; runs as {system.said_to_run_as}" if system.runs_as else "")
 
 
 def _up_to(listed: ListedSystem) -> str:
@@ -280,7 +280,7 @@ def _facts(listed: ListedSystem) -> Iterator[tuple[str, str]]:
     system, policy = listed.system, listed.policy
     yield "family", system.family.value
     yield "source", system.source or "none; it is a limit of the others"
-    yield "runs as", system.runs_as or "nothing that is maintained"
+    yield "runs as", system.said_to_run_as or "nothing that is maintained"
     if policy is not None:
         for records in ("tiers", "captures", "rules"):
             for record in getattr(policy, records):

@@ -27,7 +27,7 @@ from cprsim.recovery.policy import (
 )
 
 MOST_TIERS = 8
-MOST_GENERATIONS = 8
+MOST_GENERATIONS = 256
 MOST_IN_FLIGHT = 8
 MOST_RULES = 16
 MOST_STAGES = 96
@@ -36,7 +36,7 @@ MOST_ROLES = 16
 MOST_UNITS = 4096
 
 NUMBERS: dict[type[Any], dict[str, str]] = {  # bounds of fields
-    Tier: {"generations": "between 1 and 8", "p_corrupt": "at least 0 and below 1"},
+    Tier: {"generations": "between 1 and 256", "p_corrupt": "at least 0 and below 1"},
     Capture: {
         "every_h": "positive", "every_nth": "positive", "parts": "positive",
         "in_flight": "between 1 and 8", "p_fail": "at least 0 and below 1",

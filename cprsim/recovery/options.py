@@ -18,6 +18,7 @@ BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so
     "above 0 and below 1": lambda value, n: 0.0 < value < 1.0,
     "at least 0 and below 1": lambda value, n: 0.0 <= value < 1.0,
     "between 1 and 8": lambda value, n: 1 <= value <= 8,
+    "between 1 and 256": lambda value, n: 1 <= value <= 256,
     "between 1 and 32": lambda value, n: 1 <= value <= 32,
     UP_TO_ALL: lambda value, n: 2 <= value <= n,
     IN_GROUPS: lambda value, n: value >= 2 and n % value == 0,
@@ -78,6 +79,9 @@ OPTIONS = {
     "window": time("of training that hides a snapshot; default: a step, if any"),
     "transfer": time(
         "of a node's state to the server; default: by the node's own link", fact="to_peer_h",
+    ),
+    "server": bandwidth(
+        "of the servers with persistent memory, all nodes together", needed="400 Gbit/s",
     ),
     "other_paths": bandwidth(
         "of all paths together besides the remote storage's", needed="100 Gbit/s",

@@ -213,6 +213,7 @@ class System:
     mark : how its mechanism is known
     assumed, not_modelled : in sentences
     runs_as : a maintained implementation that a job can run today; empty: a paper only
+    only_on : the platform outside of which that does not run; empty: it runs anywhere
     """
 
     name: str
@@ -228,6 +229,12 @@ class System:
     assumed: str = ""
     not_modelled: str = ""
     runs_as: str = ""
+    only_on: str = ""
+
+    @property
+    def said_to_run_as(self) -> str:
+        """What it runs as, and where, in words."""
+        return self.runs_as + f" ({self.only_on} only)" * bool(self.only_on)
 
     def plan(self, job: JobFacts, settings: Mapping[str, Any], name: str) -> Policy:
         """The policy of an entry of this name that gives some options; raises ParameterError."""

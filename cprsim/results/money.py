@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cprsim.errors import ResultError
 from cprsim.records import STATE, Estimate
-from cprsim.recovery.policy import Policy, remote_share
+from cprsim.recovery.policy import Medium, Policy, remote_share
 from cprsim.results.folder import SCENARIO, stored_scenario
 from cprsim.results.metrics import parts_among
 from cprsim.results.run import Result
@@ -33,7 +33,7 @@ from cprsim.scenario.prices import (
 )
 from cprsim.scenario.schema import Scenario
 
-USEFUL, OVERHEAD, SYSTEM = "useful", "overhead", "system nodes"
+USEFUL, OVERHEAD, SYSTEM, SPARE = "useful", "overhead", "system nodes", "spare"
 AUC_LOSS = "auc_loss"
 
 
@@ -75,6 +75,12 @@ class JobPrices:
         """The label of the amounts, in words where there is none."""
         return self.prices.label or "units of the prices"
 
+    @property
+    def spare_node_hour(self) -> float:
+        """Of a spare: its own price, else the mean of the job's nodes."""
+        own = self.prices.node_hour.get(SPARE)
+        return mean_node_hour(self.prices, self.nodes) if own is None else float(own)
+
     def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""
         prices, hours = with_system(self.prices, self.nodes), {USEFUL: use.useful_h, **use.overhead}
@@ -111,10 +117,22 @@ def usage_of(
     wall_h = sum(hours.values())
     if policy.tax.nodes:
         node_h[SYSTEM] = {SYSTEM: n_jobs * policy.tax.nodes * wall_h}
-    keeps = n_jobs * state_bytes / GB if policy.interval_h < useful_h else 0.0
     share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
-    save_bytes = state_bytes * (share * remote_share(policy, useful_h))
-    return Usage(node_h, keeps * wall_h / HOURS_PER_MONTH, n_jobs * n_saves * save_bytes / GB)
+    n_remote = n_saves * remote_share(policy, useful_h)
+    kept_gb = n_jobs * state_bytes * mean_contents(policy, useful_h, n_remote) / GB
+    written_gb = n_jobs * state_bytes * share * n_remote / GB
+    return Usage(node_h, kept_gb * wall_h / HOURS_PER_MONTH, written_gb)
+
+
+def mean_contents(policy: Policy, useful_h: float, n_saves: float) -> float:
+    """Contents that the storage keeps, on average over the job: the nth is there from save n on.
+
+    The first counts from the start of the job.
+    """
+    if policy.interval_h >= useful_h:
+        return 0.0
+    kept = [tier.generations for tier in policy.tiers if tier.medium is Medium.REMOTE]
+    return sum(max(0.0, 1.0 - n / max(n_saves, 1.0)) for n in range(max(kept, default=1)))
 
 
 def with_system(prices: Prices, nodes: Mapping[str, float]) -> Prices:

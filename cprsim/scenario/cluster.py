@@ -111,6 +111,11 @@ class ClusterSection(Model):
         "[bandwidth]; costs name them: `stall: {link: pcie}`.",
         examples=[{"pcie": "25 GB/s"}],
     )
+    memory_bytes: ShardSize | None = Field(
+        None,
+        description="Memory of a node that copies of the state may take [size]; absent: all that a "
+        "recovery system needs.",
+    )
     rack: PositiveCount | None = Field(
         None, description="Neighbouring nodes that share a rack, a count; for failures of racks."
     )

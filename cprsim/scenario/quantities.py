@@ -265,7 +265,7 @@ Mtbf95 = Annotated[
     Annotated[tuple[Mtbf, Mtbf], AfterValidator(_ascending)] | None,
     Field(
         description="95 % interval of mtbf [two times], as `cprsim fit` finds it; absent: taken as "
-        "known. `cprsim select` draws from it.",
+        "known. `cprsim select` and `systems` try it.",
         examples=[["9 h", "21 h"]],
     ),
 ]

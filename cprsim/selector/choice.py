@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.files import NOT_STORED, OMITTED, Endless, Number
+from cprsim.files import NOT_STORED, OMITTED, Number
 from cprsim.records import Estimate
 from cprsim.recovery.losses import Metric, strategy_key
 from cprsim.recovery.policy import Policy
@@ -74,32 +74,6 @@ class Candidate:
         return f"{self.option} {every}" if self.option else f"saving every {every}"
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """An input at which the decision for or against full recovery would change.
-
-    Values are whole numbers where the input counts something.
-    """
-
-    name: str
-    unit: str
-    now: int | float
-    at: int | float | None  # None: at no value that was tried
-    # values that were tried in vain, the last in each direction
-    furthest: tuple[int | float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnDecisions:
-    """What becomes of the decision as the parameters of the failures are drawn."""
-
-    n: int  # draws
-    same_fraction: float  # in which the decision for or against full recovery is the same
-    kept_fraction: float  # in which the chosen interval keeps the limit
-    low_h: Endless  # 5 % and 95 % of the interval that each draw would choose for that strategy;
-    high_h: Endless  # 0: none keeps the limit; infinite: never saves
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """The decision and what it rests on."""
@@ -112,14 +86,11 @@ class Selection:
     full: Candidate  # at its own best interval
     best: dict[str, Candidate | None]  # by strategy; None: no interval worth trying keeps the limit
     formula: tuple[Candidate, ...]  # the paper's interval, both forms, under partial recovery
-    flips: tuple[Flip, ...] = ()
-    drawn: DrawnDecisions | None = None  # None: the failures' parameters are taken as known
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
     # strategies that can't be told from the recommended one, which is the simplest of them
     alike: tuple[str, ...] = ()
-    # its interval by each curve that might hold as well; 0: none
-    stand_ins: tuple[Endless, ...] = ()
+    stand_in: bool = False  # whether the curve is a shipped one, of another model than the job's
     accuracy: str = ""  # the section of a scenario that asks the same
     limited: bool = True  # whether anything compared loses samples, so that the limit counts
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on

@@ -19,7 +19,7 @@ from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import Estimate, Floats
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import lost_portion
-from cprsim.recovery.policy import Capture, Policy
+from cprsim.recovery.policy import Capture, Policy, WhenBusy
 from cprsim.selector.limit import Limit, pls_alone
 from cprsim.selector.option import FULL, PricedEntry, options_of, strategy
 from cprsim.staleness.expected import Prediction, nothing_lost
@@ -144,13 +144,14 @@ class Bench:
     def saves(self, name: str) -> tuple[float, float]:
         """The shortest interval that an option takes, and the mean stall of a write [h, h].
 
-        0 and 0 where that can't be told: where no capture has the interval as it is given.
+        Below it saves would wait for each other, and the job for them. 0 and 0 where that can't be
+        told: where no capture has the interval as it is given.
         """
         if name not in self._saves:
             useful_h, is_strategy = self.experiment.useful_h, self.options[name].is_strategy
             capture = self._capture(name, useful_h if is_strategy else SHORT * useful_h)
             stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
-            shortest_h = 0.0 if capture is None or is_strategy else capture.every_h or 0.0
+            shortest_h = 0.0 if capture is None or is_strategy else _shortest_h(capture)
             self._saves[name] = shortest_h, stall_h
         return self._saves[name]
 
@@ -200,6 +201,13 @@ class Bench:
             assert not policy.leaves_stale, "only options that the curve knows are compared"
             return nothing_lost(outcome.costs.n_replications)
         return lost
+
+
+def _shortest_h(capture: Capture) -> float:
+    """The shortest interval that it takes, at which its saves do not wait for each other [h]."""
+    costs = (capture.stall, capture.background) if capture.when_busy is WhenBusy.WAIT else ()
+    busy_h = sum(cost.mean_h for cost in costs if cost is not None)
+    return max(capture.every_h or 0.0, busy_h / capture.in_flight)
 
 
 def bench_of(

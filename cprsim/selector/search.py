@@ -21,7 +21,9 @@ MOST_WRITES = 100_000  # that are ever tried
 STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
 SYSTEM_STEPS = (0.35, 1.0, 1.4)  # the same of recovery systems, which need rather fewer
 FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
-WORTH_A_SAVE = 1.01  # times the least overhead: where saves are free, no more for less than that
+WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
+WORTH_NO_SAVES = 0.005  # of useful time: what saving has to cost for never saving to be taken
+DAY_H = 24.0
 CLOSE = 1.15  # times the fewest such saves: as near as they are come to
 WIDER = 6  # times that the search may go beyond where it looked
 TIMES_FEWER = 2  # how far down it goes then
@@ -35,7 +37,30 @@ WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at mo
 
 
 def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> Priced | None:
-    """An option at the cheapest interval that keeps the limit; None where none does."""
+    """An option at the cheapest interval that keeps the limit; None where none does.
+
+    It saves, unless that costs `WORTH_NO_SAVES` more: what hardly ever happens is not simulated.
+    """
+    found = _best(bench, name, full, most_times)
+    if found is None or found.n_writes > 0 or bench.options[name].interval is None:
+        return found
+    n_days = max(1, int(bench.experiment.useful_h / DAY_H))
+    saving = [*_at_own_interval(bench, name), *bench.with_writes(name, [1, n_days])]
+    most = found.mean_overhead + WORTH_NO_SAVES
+    good = [
+        priced
+        for priced in saving
+        if priced.n_writes > 0
+        and priced.mean_overhead < most
+        and (not priced.policy.leaves_stale or priced.keeps(bench.limit))
+    ]
+    as_good = [one for one in good if one.mean_overhead <= WORTH_A_SAVE * found.mean_overhead]
+    if as_good:
+        return max(as_good, key=lambda priced: priced.n_writes)
+    return _cheapest(good) if good else found
+
+
+def _best(bench: Bench, name: str, full: Priced, most_times: float) -> Priced | None:
     option = bench.options[name]
     if not option.reloads:
         cheapest = cheapest_of(bench, name)
@@ -57,8 +82,6 @@ def cheapest_of(bench: Bench, name: str) -> Priced:
         return _least(bench, name, sorted({min(n, most) for n in around}), most)
     if option.is_strategy:
         return bench.with_writes(name, [FREE_WRITES])[0]
-    if any(scope.silent for scope in bench.experiment.scopes):
-        return _least(bench, name, [min(FREE_WRITES, most)], most)  # with more, all may be bad
     return _fewest_that_help(bench, name)
 
 
@@ -90,14 +113,9 @@ def _around_young(bench: Bench, save_h: float, steps: tuple[float, ...]) -> list
 
 
 def _fewest_that_help(bench: Bench, name: str) -> Priced:
-    """Where saves cost nothing, more are always better: the fewest that are as good as many."""
+    """Where saves cost nothing: the fewest that cost as little as the best number of them."""
     most = most_taken(bench, name)
-    enough, more = bench.with_writes(name, [min(FREE_WRITES, most), min(10 * FREE_WRITES, most)])
-    while WORTH_A_SAVE * more.mean_overhead < enough.mean_overhead or not enough.finished:
-        enough, n = more, min(10 * more.n_writes, most)
-        if n == enough.n_writes:
-            break
-        more = bench.with_writes(name, [n])[0]
+    enough = _least(bench, name, sorted({min(FREE_WRITES, most), most}), most)
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
     too_few = -1  # not known yet
     while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
@@ -109,18 +127,16 @@ def _fewest_that_help(bench: Bench, name: str) -> Priced:
             enough = priced
         else:
             too_few = middle
-    candidate = _at_own_interval(bench, name, enough_overhead) if enough.n_writes == 0 else None
-    return enough if candidate is None else candidate
+    return enough
 
 
-def _at_own_interval(bench: Bench, name: str, enough_overhead: float) -> Priced | None:
-    """A system at the scenario's interval, where that is as good as any."""
-    own_h = bench.own_interval_h(name)
+def _at_own_interval(bench: Bench, name: str) -> list[Priced]:
+    """An option at the interval of its entry, or of its rule; none where that can't be told."""
+    own_h = None if bench.options[name].is_strategy else bench.own_interval_h(name)
     if own_h is None:
-        return None
+        return []
     n_pieces = ceil(bench.experiment.useful_h / own_h)
-    tried = [*bench.price(name, [own_h]), *bench.with_writes(name, [n_pieces - 1])]
-    return next((priced for priced in tried if priced.mean_overhead <= enough_overhead), None)
+    return [*bench.price(name, [own_h]), *bench.with_writes(name, [n_pieces - 1])]
 
 
 def most_taken(bench: Bench, name: str) -> int:

@@ -10,12 +10,12 @@ from math import isclose
 import numpy as np
 from scipy import optimize
 
-from cprsim.curves.choosing import stand_ins
+from cprsim.curves.choosing import is_stand_in
 from cprsim.errors import ParameterError, watch
-from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.assemble import assemble
 from cprsim.records import Estimate
 from cprsim.recovery.intervals import cpr_h
-from cprsim.recovery.losses import WHOLE, Metric
+from cprsim.recovery.losses import WHOLE
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.words import hours
@@ -23,14 +23,11 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.deciding import Decided, decide, fit_tails, simplest
-from cprsim.selector.draws import decide_again, variants
-from cprsim.selector.flips import flips, inputs_of
 from cprsim.selector.limit import HOW, NO_LIMIT, limit_of, wrong
 from cprsim.selector.option import FULL, options_of
 from cprsim.selector.pricing import Bench, Priced, affordable, bench_of
-from cprsim.selector.search import best_within, most_writes
+from cprsim.selector.search import most_writes
 from cprsim.selector.unknown import sensitivity_of
-from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
@@ -69,10 +66,8 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, B
 
 def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
     """The selection, with what would make another candidate the cheapest."""
-    other_curves = stand_ins(loaded) if bench.limit.metric else ()
-    varied = variants(loaded, bench.experiment.simulation.replications or 0)
     with watch.progress("selecting") as on_progress:
-        selection = select(bench, on_progress, draws=varied, stand_ins=other_curves)
+        selection = select(bench, on_progress)
     bills = selection.bills(prices_of(loaded.scenario))
     best = cheapest_of(bills) if bills else selection.chosen.strategy
     costs = {name: candidate.overhead.mean for name, candidate in selection.finishing.items()}
@@ -82,7 +77,8 @@ def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
-    return replace(selection, accuracy=accuracy, sensitivity=unsure)
+    stand_in = bench.limit.metric is not None and is_stand_in(loaded)
+    return replace(selection, accuracy=accuracy, sensitivity=unsure, stand_in=stand_in)
 
 
 def select(
@@ -90,13 +86,10 @@ def select(
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     *,
     explain: bool = True,
-    draws: Sequence[Experiment] = (),
-    stand_ins: Sequence[StalenessCurve] = (),
 ) -> Selection:
     """Choose the interval of each option, and the option, by the curve of the experiment."""
     experiment, limit, curve = bench.experiment, bench.limit, bench.experiment.curve
-    explained = len(bench.options) + len(list(inputs_of(experiment))) if explain else 0
-    n_steps, steps = len(bench.options) + explained + len(stand_ins) + len(draws), count(1)
+    n_steps, steps = (1 + explain) * len(bench.options), count(1)
 
     def step() -> None:
         on_progress(min(next(steps), n_steps), n_steps)
@@ -116,11 +109,6 @@ def select(
         curve=None if curve is None else f"{curve.name} ({curve.origin})",
         recommended=chosen.strategy,
         alike=alike,
-        stand_ins=tuple(
-            _interval_by(other_curve, bench, decided, step)
-            for other_curve in stand_ins
-            if other_curve.of_policy(chosen.policy, limit.metric or Metric.AUC)
-        ),
         full=as_candidate(full),
         best={
             name: None if priced is None else as_candidate(priced)
@@ -128,23 +116,10 @@ def select(
         },
         formula=tuple(as_candidate(priced, rule) for rule, priced in _formula(bench)),
         front={name: tuple(map(as_candidate, priced)) for name, priced in fronts},
-        flips=flips(bench, decided, step, limited=limited) if explain else (),
-        drawn=decide_again(bench, decided, draws, step),
         notes=(*(() if curve is None or not limited else curve.notes), *_notes(bench, decided)),
         left_out=bench.left_out,
         limited=limited,
     )
-
-
-def _interval_by(
-    curve: StalenessCurve, bench: Bench, decided: Decided, step: Callable[[], None]
-) -> float:
-    """The interval [h] of the chosen strategy by another curve; 0: none keeps the limit."""
-    name, priced_by = decided.chosen.strategy, replace(bench.experiment, curve=curve)
-    bench_by_curve = bench_of(priced_by, bench.limit, {name: bench.options[name]})
-    priced = best_within(bench_by_curve, name, most_writes(bench_by_curve, name, decided.full))
-    step()
-    return 0.0 if priced is None else priced.policy.interval_h
 
 
 def _notes(bench: Bench, decided: Decided) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from cprsim.results.rows import replication_rows
 from cprsim.results.sensitivity import (
     MOST_CONTENDERS,
     N_DRAWS,
+    CostsOf,
     Sensitivity,
     sensitivity,
 )
 from cprsim.scenario.failures import ANY
+from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.prices import HOURS_PER_MONTH
-from cprsim.scenario.reading import PRICES, LoadedScenario, unknown_values
+from cprsim.scenario.reading import N_TRIED, PRICES, LoadedScenario, unknown_values
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
 N_REPLICATIONS = 200  # of each value: costs are compared on the same failures
@@ -34,53 +36,84 @@ def sensitivity_of(
     entries: Mapping[str, str],
     costs: Mapping[str, float],
     best: str,
+    unknown: Mapping[str, Values] | None = None,
 ) -> Sensitivity | None:
-    """What would make another entry the cheapest; None where no input is said to be unknown.
+    """Break-even of each unknown input; None where no input is unknown.
 
-    The entries keep the intervals that they say. Cost is that of a month where there are prices,
-    else node-hours of overhead.
+    `unknown` has the values to try by key; default: those of the section `unknown`, and of the
+    95 % intervals of the failures' parameters.
 
     Raises ScenarioError: an unknown input that can't be varied.
     """
-    if not loaded.scenario.unknown:
+    if unknown is None:
+        unknown = {**intervals_95(loaded), **unknown_values(loaded)}
+    if not unknown:
         return None
     by_cost = sorted((name for name in costs if name != best), key=costs.__getitem__)
     names = [best, *by_cost][:MOST_CONTENDERS]
-    text = "\n".join(["recovery:", *(f"  - {entries[name]}" for name in names)])
+    simulated = [len(some.written) for key, some in unknown.items() if not key.startswith(PRICES)]
+    priced = len(simulated) < len(unknown)  # what is used then is simulated once
+    total = sum(simulated) + N_DRAWS * bool(simulated) + priced
+    with watch.progress("values of unknown inputs") as on_progress:
+        costs_of = costs_under(
+            loaded, {name: entries[name] for name in names}, lambda n: on_progress(n, total)
+        )
+        return sensitivity(unknown, best, costs_of, loaded.scenario.simulation.seed)
+
+
+def intervals_95(loaded: LoadedScenario) -> dict[str, Values]:
+    """Values of the failures' parameters along the 95 % intervals that a fit wrote, by key."""
+    failures = cast(dict[str, Any], loaded.data["failures"])
+    sections = {f"failures.roles.{role}": of for role, of in failures.get("roles", {}).items()}
+    values = {}
+    for place, section in {"failures": failures, **sections}.items():
+        spread = "sigma" if "sigma" in section else "shape"
+        for name, interval in (("mtbf", "mtbf_95"), (spread, "spread_95")):
+            if section.get(interval) is not None:
+                low, high = section[interval]
+                values[f"{place}.{name}"] = values_along(f"{low}:{high}:lin{N_TRIED}")
+    return values
+
+
+def costs_under(
+    loaded: LoadedScenario,
+    entries: Mapping[str, str],
+    step: Callable[[int], None] = lambda n_simulated: None,
+) -> CostsOf:
+    """What entries of `recovery` cost under changes of a scenario, all on the same failures.
+
+    The entries keep the intervals that they say. Cost is that of a month where there are prices,
+    else node-hours of overhead. The function raises ScenarioError for a change that can't be made.
+    """
+    names, uses = list(entries), dict[str, Used]()
+    text = "\n".join(["recovery:", *(f"  - {entry}" for entry in entries.values())])
     n = min(loaded.scenario.simulation.replications or N_REPLICATIONS, N_REPLICATIONS)
     fixed = {
         "recovery": cast(dict[str, Plain], read_yaml(text, loaded.path)[0])["recovery"],
         "simulation.replications": n,
         "simulation.precision": None,
     }
-    unknown, uses = unknown_values(loaded), dict[str, Used]()
-    simulated = [len(some.written) for key, some in unknown.items() if not key.startswith(PRICES)]
-    priced = len(simulated) < len(unknown)  # what is used then is simulated once
-    total = sum(simulated) + N_DRAWS * bool(simulated) + priced
 
     def varied(changes: Mapping[str, Plain]) -> LoadedScenario:
         return loaded.varied({**fixed, **changes}, lambda key: Place(f"unknown {key}"))
 
-    with watch.progress("values of unknown inputs") as on_progress:
+    def used(changes: Mapping[str, Plain]) -> Used:
+        """What is used under some changes, whatever the prices."""
+        but = {key: to for key, to in changes.items() if not key.startswith(PRICES)}
+        if str(but) not in uses:
+            uses[str(but)] = _used(varied(but), names)
+            step(len(uses))
+        return uses[str(but)]
 
-        def used(changes: Mapping[str, Plain]) -> Used:
-            """What is used under some changes, whatever the prices."""
-            but = {key: to for key, to in changes.items() if not key.startswith(PRICES)}
-            if str(but) not in uses:
-                uses[str(but)] = _used(varied(but), names)
-                on_progress(len(uses), total)
-            return uses[str(but)]
+    def costs_of(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
+        rows = []
+        for changes in all_changes:
+            varied_by, used_by = varied(changes), used(changes)
+            prices = prices_of(varied_by.scenario)
+            rows.append([_cost(varied_by, used_by.get(name), prices) for name in names])
+        return dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
 
-        def costs_of(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
-            """Costs under each of some changes."""
-            rows = []
-            for changes in all_changes:
-                varied_by, used_by = varied(changes), used(changes)
-                prices = prices_of(varied_by.scenario)
-                rows.append([_cost(varied_by, used_by.get(name), prices) for name in names])
-            return dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
-
-        return sensitivity(unknown, best, costs_of, loaded.scenario.simulation.seed)
+    return costs_of
 
 
 def _used(loaded: LoadedScenario, names: Sequence[str]) -> Used:

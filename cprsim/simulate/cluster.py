@@ -107,7 +107,7 @@ class RunningJob:
         self.skips = skips and not shared_saves.captures
         self.logbook = logbook
         self.began_at_h = float(self.env.now)
-        self.copies = transitions.copies_as_object()
+        self.copies = transitions.copies_as_object(num)
         self.slots = transitions.SlotsAsObjects()
         transitions.begin(num, self.copies, self.slots)
         self.vacant: set[int] = set()  # slots without a node

@@ -71,9 +71,11 @@ NO_SLOT = np.zeros(1, SLOT)[0]
 NO_SLOT["recovery"] = NONE
 
 
-def copies_as_object() -> Copies:
-    """Copies for a Python engine; `begin` sets them up."""
-    return as_objects(np.zeros(1, COPIES)[0])
+def copies_as_object(num: Numbers) -> Copies:
+    """Copies for a Python engine, no more contents than are kept; `begin` sets them up."""
+    n_kept = max((tier.generations for tier in num.tiers), default=1)
+    contents = [(name, kind, (MOST_TIERS, n_kept)) for name, kind, *_ in COPIES[:3]]
+    return as_objects(np.zeros(1, [*contents, *COPIES[3:]])[0])
 
 
 class SlotsAsObjects(dict[int, Any]):

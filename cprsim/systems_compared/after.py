@@ -73,7 +73,7 @@ def after(
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
     job = SimulatedJob(1.0, cluster, Clock.WALL, (strike.scope,), of_kind)
     num = as_objects(numbers_of(job)[0][0])
-    copies, slots = transitions.copies_as_object(), transitions.SlotsAsObjects()
+    copies, slots = transitions.copies_as_object(num), transitions.SlotsAsObjects()
     fates_of_places: list[tuple[Fate, Rule | None]] = []
     for struck in strike.places:
         transitions.begin(num, copies, slots)

@@ -20,9 +20,8 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.records import Estimate, Floats
-from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.recovery.paper import NEVER
-from cprsim.recovery.policy import Medium, Outside, Policy, Ring
+from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, differences, spreads, summarise_rows
@@ -34,10 +33,17 @@ from cprsim.results.words import every, percent, with_interval
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
 from cprsim.systems_compared.after import Fate, content_every_h, fates
-from cprsim.systems_compared.lineup import FOUND, Entrant
+from cprsim.systems_compared.lineup import (
+    FOUND,
+    Entrant,
+    content_times_h,
+    memory_of_copies,
+    with_contents,
+)
 
 ABOUT = "systems.json"
 N_DRAWN = 1_000_000  # latencies of silent errors
+NEAR_OPTIMAL = 0.01  # of useful time more than the cheapest: other reasons may decide
 OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
 MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
@@ -62,6 +68,9 @@ class SystemFacts:
     fates: Mapping[str, Fate] = field(metadata={"alias": "after"})
     storage_bytes_per_h: float | None  # of all nodes together
     peers_bytes_per_h: float | None  # that one node sends to others
+    only_on: str = ""  # the platform outside of which `runs_as` does not run
+    memory_bytes: float | None = None  # that copies take on a node
+    storage_share: float | None = None  # of the storage's bandwidth, by the bytes above
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +101,18 @@ class Standing:
         return self.finishes and self.accuracy in ELIGIBLE and not self.facts.unknown
 
     @property
+    def runs_anywhere(self) -> bool:
+        """Whether maintained software runs it, wherever the job is."""
+        return bool(self.facts.runs_as) and not self.facts.only_on
+
+    @property
     def overhead(self) -> Estimate:
         return self.summary[OVERHEAD]
+
+    @property
+    def waiting(self) -> float:
+        """Its waits for nodes, as a share of useful time."""
+        return self.part("wait")
 
     def part(self, name: str) -> float:
         """A part of its overhead, as a share of useful time; 0 for one that it does not have."""
@@ -142,6 +161,17 @@ class Contents:
     none_clean: float  # share of errors that are in all contents as they are noticed; derived
 
 
+@dataclass(frozen=True, slots=True)
+class SpareNeed:
+    """How many spares change the answer, as jobs wait for them."""
+
+    system: str
+    n_spares: int
+    n_now: int
+    overhead: Estimate  # with so many spares
+    is_best: bool  # with them; else they take half of the overhead of `system`
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A comparison of systems; `systems.json` holds what the run does not."""
@@ -156,6 +186,7 @@ class Comparison:
     today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
     # what would make another system the cheapest; None: no input is said to be unknown
     sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
+    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
     contents: tuple[Contents, ...] = ()  # by their number, from 1 on; none without silent errors
 
     @property
@@ -186,8 +217,32 @@ class Comparison:
     @property
     def cheapest_that_runs(self) -> Standing | None:
         """The cheapest of those that may be the best and that a job can run today."""
-        able = (system for system in self.standings if system.may_be_best and system.facts.runs_as)
-        return next(able, None)
+        able = (system for system in self.standings if system.may_be_best)
+        return next((system for system in able if system.runs_anywhere), None)
+
+    @property
+    def unpriced_that_runs(self) -> Standing | None:
+        """The cheapest that runs today but for a loss of accuracy that nothing prices."""
+        able = (
+            system
+            for system in self.standings
+            if system.accuracy == UNPRICED and system.finishes and not system.facts.unknown
+        )
+        return next((system for system in able if system.runs_anywhere), None)
+
+    @property
+    def picks(self) -> list[Standing]:
+        """The best, and the cheapest that runs today where that is another."""
+        best, runs = self.cheapest, self.cheapest_that_runs
+        return [system for system in (best, None if runs is best else runs) if system is not None]
+
+    @property
+    def near_optimal(self) -> list[Standing]:
+        """Those that may be the best and cost at most a point more than it."""
+        able = (system for system in self.standings if system.may_be_best)
+        return [
+            system for system in able if system.more is None or system.more.mean <= NEAR_OPTIMAL
+        ]
 
     @property
     def best(self) -> str | None:
@@ -265,7 +320,12 @@ def facts_of_system(entrant: Entrant, experiment: Experiment) -> SystemFacts:
         text=entrant.text(useful_h),
         not_counted=system.not_counted,
         unknown=system.unknown(entrant.entry.options or {}),
-        runs_as=system.runs_as,
+        runs_as=system.said_to_run_as,
+        only_on=system.only_on,
+        memory_bytes=memory_of_copies(policy, experiment),
+        storage_share=None
+        if state_bytes is None or experiment.costs.storage is None
+        else storage / experiment.costs.storage.bandwidth_bytes_per_h,
         fates=fates(policy, cluster, experiment.scopes, section.rack, useful_h),
         storage_bytes_per_h=None if state_bytes is None else storage,
         peers_bytes_per_h=None if state_bytes is None else peers,
@@ -285,7 +345,7 @@ def _standings(comparison: Comparison) -> list[Standing]:
     standings.sort(key=_place)
     able = [system for system in standings if system.may_be_best]
     # of those that cost the same, one that a job can run today
-    able.sort(key=lambda system: (_place(system), not system.facts.runs_as))
+    able.sort(key=lambda system: (_place(system), not system.runs_anywhere))
     best = able[0].name if able else ""
     more, than_today = (
         more_than(name, result.replications, result.n_nodes) if name in summary else {}
@@ -338,30 +398,67 @@ def verdict_of(more: Estimate | None) -> str:
     return LESS if more.high < 0 else TIED
 
 
+# --------------------------------------------------------------------------- waits for spares
+
+
+def spares_needed(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, ...]:
+    """For the picks and those that would be cheaper if no job waited: the spares that it takes.
+
+    Of the numbers that make another the cheapest, or halve a pick's overhead, the one that costs
+    the fewest node-hours, spares included.
+    """
+    n_now, picks = run.cluster.n_spares, comparison.picks
+    if n_now is None or not picks:
+        return ()
+    # without waits, to first order; the winner then is simulated to be sure
+    able = [system for system in comparison.standings if system.may_be_best]
+    winner = min(able, key=lambda system: system.overhead.mean - system.waiting)
+    asked = {winner.name: winner} | {system.name: system for system in picks}
+    waits = (2 * one.waiting > one.overhead.mean for one in picks)
+    if winner is picks[0] and not any(waits):
+        return ()
+    policies = tuple(system.policy for system in asked.values())
+    most = run.cluster.n_nodes
+    of_number: dict[int, dict[str, Estimate]] = {}
+    for more in (*range(1, 5), *(n * 2**power for power in range(1, 12) for n in (3, 4))):
+        if more > most:
+            break
+        cluster = replace(run.cluster, n_spares=n_now + more)
+        rows = replication_rows(simulate(replace(run, cluster=cluster, policies=policies)))
+        summary = spreads(summarise_rows(rows, run.cluster.n_nodes))
+        of_number[n_now + more] = {name: summary[name][OVERHEAD] for name in asked}
+        if not any(2 * summary[name]["wait"].mean > more / most for name in asked):
+            break  # more spares can't be worth their nodes
+    needs = []
+    for name in asked:
+
+        def helps(overheads: Mapping[str, Estimate], name: str = name) -> bool:
+            mean = overheads[name].mean
+            if name == winner.name and winner is not picks[0]:
+                return mean < overheads[picks[0].name].mean
+            return 2 * mean <= asked[name].overhead.mean
+
+        good = {n: of[name] for n, of in of_number.items() if helps(of)}
+        if good:
+            n = min(good, key=lambda n: good[n].mean + (n - n_now) / most)
+            is_best = name == min(asked, key=lambda other: of_number[n][other].mean)
+            needs.append(SpareNeed(name, n, n_now, good[n], is_best))
+    return tuple(needs)
+
+
 # --------------------------------------------------------------------------- silent errors
 
 
 def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...]:
     """A policy with each number of contents outside, on the same failures; none if it has none."""
-    outside = [tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE]
-    every_h = [
-        content_every_h(policy, capture, experiment.useful_h)
-        + (capture.stall.mean_h if capture.stall else 0.0)
-        for capture in policy.captures
-        if capture.tier in outside
-    ]
-    if not every_h:
+    policies = with_contents(policy, experiment.useful_h)
+    if not policies:
         return ()
-    policies = {}
-    for n in range(1, MOST_GENERATIONS + 1):
-        tiers = tuple(
-            replace(tier, generations=n) if tier.name in outside else tier for tier in policy.tiers
-        )
-        policies[n] = replace(policy, name=f"{n} kept", tiers=tiers)
     rows = replication_rows(simulate(replace(experiment, policies=tuple(policies.values()))))
     n_nodes = experiment.cluster.n_nodes
     summary = spreads(summarise_rows(rows, n_nodes))
-    n_bad = _noticed_h(experiment) / min(every_h)  # contents, if the error struck at a save
+    # contents, if the error struck at a save
+    n_bad = _noticed_h(experiment) / min(content_times_h(policy, experiment.useful_h))
     contents = []
     for n, kept in policies.items():
         overhead, more = summary[kept.name][OVERHEAD], more_than(kept.name, rows, n_nodes)

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from math import ceil, inf
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, policies_of, policy_of
+from cprsim.experiments.pipeline import simulate
+from cprsim.files.units import SIZE
+from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.recovery.paper import NEVER, STRATEGIES
-from cprsim.recovery.policy import Policy
+from cprsim.recovery.policy import Medium, Policy
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
@@ -19,7 +24,11 @@ from cprsim.selector.deciding import decide, fit_tails
 from cprsim.selector.limit import NO_LIMIT, Limit
 from cprsim.selector.option import FULL, RELOADING, PricedEntry
 from cprsim.selector.pricing import bench_of
+from cprsim.selector.search import WORTH_A_SAVE
+from cprsim.systems_compared.after import content_every_h
 
+DAY_H, FEW_CONTENTS = 24.0, 8
+NUMBERS_OF_CONTENTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)  # tried beyond few
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
@@ -93,7 +102,9 @@ def entrants_of(
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
-            entrants.append(entrant_of(RecoverySection.model_validate(fields), DEFAULT))
+            entrant = entrant_of(RecoverySection.model_validate(fields), DEFAULT)
+            _require_memory(entrant.policy, experiment)
+            entrants.append(entrant)
         except ParameterError as error:
             left_out[name] = str(error).removeprefix(name).lstrip(": ")
     if only:
@@ -123,6 +134,22 @@ def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bo
         raise ParameterError(NO_SERVERS)
     if not searched and SYSTEMS[name].default("interval") in NEEDS_TARGET:
         raise ParameterError(NO_TARGET)
+
+
+def _require_memory(policy: Policy, experiment: Experiment) -> None:
+    """Raise ParameterError for copies that take more memory than a node has for them."""
+    needed, most = memory_of_copies(policy, experiment), experiment.scenario.cluster.memory_bytes
+    if needed is not None and most is not None and needed > most:
+        raise ParameterError(
+            f"its copies take {SIZE.format(needed)} of a node's memory, more than "
+            f"`cluster.memory`, {SIZE.format(most)}"
+        )
+
+
+def memory_of_copies(policy: Policy, experiment: Experiment) -> float | None:
+    """Memory that copies take on the node that holds most; None: its state is not known [B]."""
+    largest_bytes = experiment.scenario.cluster.largest_bytes
+    return None if largest_bytes is None else policy.tax.memory * largest_bytes
 
 
 def _require_known(only: Sequence[str], comparable: set[str], left_out: Mapping[str, str]) -> None:
@@ -161,6 +188,10 @@ def at_their_best(
     named_full = options.get(FULL)
     if named_full is not None and named_full.entry.strategy != FULL:
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
+    if experiment.scenario.silent is not None:  # how many contents: as many as are worth it
+        options = {
+            name: _keeping(option, MOST_GENERATIONS, experiment) for name, option in options.items()
+        }
     bench = bench_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
     decided = decide(bench, step=lambda: on_progress(next(steps), len(bench.options)))
@@ -174,10 +205,71 @@ def at_their_best(
             if option.interval is not None:
                 policy = option.policy_at(experiment, priced.policy.interval_h)
                 entrant = replace(entrant, policy=policy, how=FOUND)
+                if experiment.scenario.silent is not None:
+                    entrant = _retaining(entrant, option, experiment)
             at_best.append(entrant)
         else:
             left_out[entrant.name] = NONE_KEEPS if entrant.name in best else NOT_KNOWN
     return at_best, left_out
+
+
+# --------------------------------------------------------------------------- contents that are kept
+
+
+def _keeping(option: PricedEntry, n_kept: int, experiment: Experiment) -> PricedEntry:
+    """The option with another number of contents on the remote storage."""
+    costs = option.entry.costs or OwnCosts.model_construct(_fields_set=set())
+    save = (costs.save or experiment.scenario.costs.save).model_copy(update={"kept": n_kept})
+    own_costs = costs.model_copy(update={"save": save})
+    return PricedEntry(option.entry.model_copy(update={"costs": own_costs}))
+
+
+def _retaining(entrant: Entrant, option: PricedEntry, experiment: Experiment) -> Entrant:
+    """The entrant with the fewest contents that cost as little as those of a day."""
+    by_number = with_contents(entrant.policy, experiment.useful_h)
+    if not by_number:
+        return entrant
+    experiment_of = replace(experiment, policies=tuple(by_number.values()))
+    costs = [outcome.costs for outcome in simulate(experiment_of).strategies]
+    walls_h = [cost.wall_h.mean() if cost.finished.all() else inf for cost in costs]
+    most_h = experiment.useful_h + WORTH_A_SAVE * (min(walls_h) - experiment.useful_h)
+    n_kept = next(n for n, wall_h in zip(by_number, walls_h, strict=True) if wall_h <= most_h)
+    kept = _keeping(option, n_kept, experiment)
+    policy = kept.policy_at(experiment, entrant.policy.interval_h)
+    return replace(entrant, entry=kept.entry, policy=policy)
+
+
+def with_contents(policy: Policy, useful_h: float) -> dict[int, Policy]:
+    """A policy with 1 content outside, 2, 3 and so on, up to those of a day of saves."""
+    outside = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
+    every_h = content_times_h(policy, useful_h)
+    if not every_h:
+        return {}
+    most = min(max(ceil(DAY_H / min(every_h)), FEW_CONTENTS), MOST_GENERATIONS)
+    return {
+        n: replace(
+            policy,
+            name=f"{n} kept",
+            tiers=tuple(
+                replace(tier, generations=n) if tier.name in outside else tier
+                for tier in policy.tiers
+            ),
+        )
+        for n in (*range(1, FEW_CONTENTS), *NUMBERS_OF_CONTENTS, most)
+        if n <= most
+    }
+
+
+def content_times_h(policy: Policy, useful_h: float) -> list[float]:
+    """Hours between two contents of each capture that saves outside."""
+    outside = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
+    every_h = (
+        content_every_h(policy, capture, useful_h)
+        + (capture.stall.mean_h if capture.stall else 0.0)
+        for capture in policy.captures
+        if capture.tier in outside
+    )
+    return [hours for hours in every_h if hours < inf]
 
 
 def _is_searched(entrant: Entrant, limit: Limit | None) -> bool:

@@ -105,9 +105,11 @@ def test_a_selection_names_the_unknown_input_that_would_turn_it(scenario: Path) 
     assert "At these intervals, by cost in all:" in " ".join(answer.document.remarks)
 
 
-def test_node_hours_decide_without_prices(scenario: Path) -> None:
+@pytest.mark.parametrize(
+    "unknown", ["unknown={failures.mtbf: {low: 6 h, high: 30 h}}", "failures.mtbf_95=[6 h, 30 h]"]
+)
+def test_node_hours_decide_without_prices(scenario: Path, unknown: str) -> None:
     """Rare saves are cheapest where failures are rare; the MTBF at which both cost the same."""
-    unknown = "unknown={failures.mtbf: {low: 6 h, high: 30 h}}"
     few = "simulation.replications=40"
     loaded = load_scenario(scenario, ["prices=null", "costs.save=10 min", unknown, few])
     entry = "{{strategy: full, name: {}, interval: {} h}}".format

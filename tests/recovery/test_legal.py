@@ -80,7 +80,7 @@ GROW = Stage(StageKind.WAIT, blocks=False, grows_h=inf)
 ALLOWED = {  # what no random policy has (`random_policies`): those are legal, too
     "all of it": LEGAL,
     "as many copies as nodes": near_is(placement=Ring(NODES)),
-    "many generations": near_is(generations=8),
+    "many generations": near_is(generations=256),
     "many in flight": saved(in_flight=8),
     "on notice": saved(every_h=None, on_notice=True),
 }
@@ -102,7 +102,7 @@ REFUSED = [
     (near_is(placement=Groups(0, 0)), "groups of 0 do not divide"),
     (near_is(placement=Groups(4, -1)), "a group of 4 can't tolerate -1 losses"),
     (near_is(placement=Groups(4, 4)), "a group of 4 can't tolerate 4 losses"),
-    (near_is(generations=9), "`generations` is 9"),
+    (near_is(generations=257), "`generations` is 257"),
     (near_is(p_corrupt=1.0), "`p_corrupt` is 1.0; it must be at least 0 and below 1"),
     (near_is(load=LINK, p_corrupt=0.1), "loads share a link and may find contents corrupt"),
     (near_is(load=UNEVEN, role="reader"), "loads shards of several sizes, which role `reader`"),

@@ -20,7 +20,7 @@ from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import TRACKERS, Metric
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.recovery import SubSavesSection
-from cprsim.selector.choice import Flip, Selection
+from cprsim.selector.choice import Selection
 from cprsim.selector.limit import Limit
 from cprsim.selector.option import strategy, typed
 from cprsim.selector.pricing import interval_with
@@ -34,14 +34,12 @@ partial,0.4,0.004,0.0004
 mfu,0.1,0.0006,0.0001
 mfu,0.4,0.0024,0.0004
 """
-FLIPS = (Flip("a cost of a save", "h", 0.05, 0.5), Flip("an MTBF of the job", "h", 25, None, (1,)))
 FEW = {"replications": 100}
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The small scenario and a curve of the user's own; without what would flip the decision."""
-    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: FLIPS)
+    """The small scenario and a curve of the user's own."""
     monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(small_scenario(), "utf-8")
@@ -80,7 +78,6 @@ def test_the_frames_hold_the_decision_and_every_candidate() -> None:
     assert chosen["benefit_fraction_low"] > 0
     fronts = answer.frames["candidates"].query("part == 'front' and strategy == 'partial'")
     assert fronts["interval_h"].iloc[0] == float("inf")  # never saves
-    assert answer.frames["flips"]["at"].iloc[0] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -162,8 +159,8 @@ def selection() -> Selection:
         ),
         (lambda one: {"best": one.best | {"cpr-ssu": None}}, "cpr-ssu none keeps the limit"),
         (
-            lambda one: {"stand_ins": (0.0, 50.0)},
-            "shipped curves the interval of cpr-mfu is none that keeps the limit to 50 h.",
+            lambda one: {"stand_in": True},
+            "The curve is a stand-in, measured on a small model and not on yours",
         ),
     ],
 )

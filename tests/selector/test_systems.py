@@ -27,7 +27,6 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts, Option, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.choice import DrawnDecisions
 from cprsim.selector.limit import NO_LIMIT, PLS, Limit
 from cprsim.selector.option import RELOADING, options_of
 from cprsim.selector.search import most_taken
@@ -144,11 +143,10 @@ LONG = ("job.useful=2000 h", SCOPES, "costs.save={stall: 1 s, background: 5 s}")
     ("recovery", "overrides", "interval", "between_h", "entry"),
     [
         (LATE, (), "every", (1.5, 1.65), None),  # its shortest
-        # where nothing fails it never saves: as an option says it, as seldom as the job is long
-        (
-            "disguised", ("failures.mtbf=100000 h",), "every", (inf, inf),
-            "{strategy: disguised, options: {every: 40 h}}",
-        ),
+        # where hardly anything fails: a save a day, in 40 h one
+        ("disguised", ("failures.mtbf=100000 h",), "every", (20.0, 20.1), None),
+        # which it does not take where that costs a hundredth of the job
+        ("disguised", ("failures.mtbf=100000 h", "costs.save=30 min"), "every", (inf, inf), None),
         (OFTEN, (), None, (1 / 6, 1 / 6), OFTEN),  # without an interval it is priced as it is
         # free saves that guard against nothing: as the scenario says
         (GEMINI, (SCOPES, "failures.mtbf=40 h"), "remote_every", (7.0, 7.0), GEMINI),
@@ -180,7 +178,7 @@ def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path
     assert n_most > 1000, "as many as are written one after the other"
     most = bench.with_writes("gemini", [n_most])[0]
     assert 0 < one.n_saves < n_most
-    assert one.overhead.mean <= 1.01 * most.mean_overhead
+    assert one.overhead.mean <= 1.02 * most.mean_overhead
     fewer = bench.with_writes("gemini", [one.n_saves // 3])[0]
     assert fewer.mean_overhead > 1.01 * most.mean_overhead
 
@@ -203,11 +201,7 @@ def test_workers_are_compared_with_the_listed_systems_alone(tmp_path) -> None:
     assert list(options_of(servers)) == [*RELOADING, "ecrec"]
     alone = choose(experiment(tmp_path, "full"), None, NO_LIMIT, explain=True)
     assert alone.best == {}
-    assert alone.flips == ()
-    drawn = DrawnDecisions(40, 1.0, 1.0, 1.0, 2.0)
-    uncertain = said_of(replace(alone, drawn=drawn))
-    assert "In 40 draws of them the best interval of full is 1 h to 2 h (5 to 95 %)." in uncertain
-    assert "partial" not in uncertain  # nothing was decided between it and full
+    assert "partial" not in said_of(alone)  # nothing was decided between it and full
 
 
 def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) -> None:
@@ -239,11 +233,6 @@ def test_it_names_the_option_and_no_loss(tmp_path: Path) -> None:
     recovery = "full, gemini, {strategy: varuna, name: often}"
     made = experiment(tmp_path, recovery, FEW)
     whole = choose(made, None, NO_LIMIT, explain=True)
-    assert [flip.name for flip in whole.flips] == [
-        "a cost of a save",
-        "a cost of a recovery (detection, rescheduling, load)",
-        "an MTBF of the job",
-    ]
     assert set(whole.front) == {"full", "gemini", "often"}
     text = said_of(whole)
     assert "Nothing that is compared loses samples, so that no limit is needed." in text
@@ -280,8 +269,7 @@ def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
         ("{strategy: gemini, name: full}", "recovery: `full` is compared as the strategy of that"),
     ],
 )
-def test_what_the_program_says(monkeypatch, recovery: str, said: str) -> None:
-    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_, **__: ())
+def test_what_the_program_says(recovery: str, said: str) -> None:
     try:
         text = str(cprsim.select(WORKERS.replace("RECOVERY", recovery), replications=100))
     except cprsim.CprsimError as error:

@@ -52,7 +52,10 @@ def behind(
     `tuned`: the interval is CheckFreq's. `direct`: it goes to a server by each node's own link.
     """
     written, read = shares(job, o)
-    copy_h, write_h = (o.transfer, 0.0) if direct else (o.snapshot, o.persist)
+    if direct:
+        copy_h, write_h = max(o.transfer, job.all_bytes / o.server), 0.0
+    else:
+        copy_h, write_h = o.snapshot, o.persist
     if o.other_paths is not None:  # over several paths at once
         write_h = job.all_bytes / (o.other_paths + job.needed("remote_bytes_per_h"))
     hidden_h = o.window
@@ -182,10 +185,10 @@ SYSTEMS = (
         overrides={"in_flight": 2},
     ),
     _row(
-        "portus", "every window transfer", behind, {"hides": 1, "direct": True}, "Portus",
+        "portus", "every window transfer server", behind, {"hides": 1, "direct": True}, "Portus",
         RECALLED,
         "each node writes from the device to a server's persistent memory, by its own link",
-        source="Portus: mechanism recalled",
+        source="Portus: mechanism recalled; all nodes share the server's link (derived)",
     ),
     _row(
         "paracckpt", "every window snapshot other_paths", behind, {},
@@ -211,7 +214,7 @@ SYSTEMS = (
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
         "secondary",
         overrides={"every": time("progress between saves (published)", 0.5, "positive")},
-        assumed=INCREMENTS,
+        assumed=INCREMENTS, runs_as="TorchRec, DeepRec, TorchEasyRec",
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
     _rows(

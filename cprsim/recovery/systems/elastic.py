@@ -183,8 +183,13 @@ def spare(job: JobFacts, o: Any) -> Policy:
     )  # fmt: skip
 
 
-def varuna(job: JobFacts, o: Any) -> Policy:
-    step_h = job.needed("step_h", "it saves after whole steps, which")
+def varuna(job: JobFacts, o: Any, *, in_steps: bool = True) -> Policy:
+    """All start again on the nodes left; saves are `in_steps`, else the job's own."""
+    if in_steps:
+        step_h = job.needed("step_h", "it saves after whole steps, which")
+        every_h = 10 * step_h if o.every is None else max(o.every, step_h)
+    else:
+        step_h, every_h = job.step_h or 0.0, o.every or pieces.own_interval_h(job)
     elastic = pieces.elastic_of(job, o)
     save = Stage(StageKind.SAVE, job.save_stall)  # made for a node that has come back
     loaded = None  # a restart that is given includes the load
@@ -205,9 +210,7 @@ def varuna(job: JobFacts, o: Any) -> Policy:
         o.name,
         rules=(pieces.go_back((DETECT, *fewer, *back), pieces.REMOTE),),
         tiers=(replace(pieces.remote_tier(job), load=loaded),),
-        captures=(
-            pieces.remote_saves(job, 10 * step_h if o.every is None else max(o.every, step_h)),
-        ),
+        captures=(pieces.remote_saves(job, every_h),),
         elastic=elastic,
         step_h=step_h,
     )
@@ -283,7 +286,7 @@ SYSTEMS = (
         "flashrecovery", "group backstop", replicated, {}, "FlashRecovery", RECALLED,
         "saves nothing: a lost node is replaced and copies from a replica",
         source="FlashRecovery: 150 s at 4,800 devices published, mechanism recalled",
-        family=Family.EACH_STEP, runs_as="HyperPod checkpointless",
+        family=Family.EACH_STEP, runs_as="HyperPod checkpointless", only_on="EKS",
         assumed="each node reloads over its own link.",
         not_modelled="its faster detection and restart: give them as `costs` of the entry.",
     ),
@@ -361,6 +364,16 @@ SYSTEMS = (
         "trains 4 % fewer samples than the artifact, restarts by nodes 1 % more (derived). With "
         "fewer units than the table of throughput knows the job stands still until one is back.",
         not_modelled="the search for a shape, whose result is the table of throughput.",
+    ),
+    _row(
+        "elastic-restart", "throughput unit_nodes grows every restart restarts", varuna,
+        {"in_steps": False}, "torchelastic", PUBLISHED,
+        "the job starts again on the nodes left, from a checkpoint that loads on another number",
+        source="torchelastic with resharding loads of PyTorch DCP: mechanism published",
+        interval="every", runs_as="torchelastic with PyTorch DCP or Universal Checkpointing",
+        assumed="saves are the job's own; the parts of lost nodes fit on those that are left. "
+        "Without a table of throughput speed is in proportion to the nodes left.",
+        not_modelled="the memory that fewer nodes need more each; the shape of pipelines.",
     ),
     _groups(
         "hsdp", "group copy backstop stall speed", groups, {}, "FT-HSDP", PUBLISHED,

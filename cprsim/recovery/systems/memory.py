@@ -376,7 +376,7 @@ SYSTEMS = (
         "gemini", GEMINI_KEYS, gemini, {}, "SOSP'23", PUBLISHED,
         "copies of each shard in peers' host memory, each step where that fits, before remote "
         "saves", source="Wang et al. 2023: mechanism and the interval of remote saves published",
-        overrides=GEMINI, family=Family.MEMORY, runs_as="HyperPod tiered checkpoints",
+        overrides=GEMINI, family=Family.MEMORY,
         assumed="a machine copies to its own memory, and reads it, in no time beside the "
         "transfers; saves to the remote storage slow nothing.",
     ),
@@ -388,7 +388,14 @@ SYSTEMS = (
     _near(
         "ml-flashpoint", f"{SAVES} copies", near, {"place": "group"}, "ml-flashpoint", RECALLED,
         "saves in host memory, each on a pair of neighbouring nodes",
-        source="ml-flashpoint: mechanism recalled", runs_as="ml-flashpoint",
+        source="ml-flashpoint: mechanism recalled", runs_as="ml-flashpoint", only_on="GKE",
+    ),
+    _near(
+        "hyperpod-tiered", f"{SAVES} copies", near, {"place": "ring"}, "HyperPod", SECONDARY,
+        "snapshots by `async_save` in host memory, each on its node and the next one",
+        source="SageMaker HyperPod tiered checkpoints: mechanism secondary, placement assumed",
+        overrides={"copies": OPTIONS["copies"]._replace(bound=UP_TO_ALL)},
+        runs_as="HyperPod tiered checkpoints", only_on="EKS",
     ),
     _near(
         "transom", f"{SAVES} copies", near, {"place": "ring"}, "TRANSOM", RECALLED,

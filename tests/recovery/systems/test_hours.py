@@ -55,7 +55,7 @@ ALL_HOURS: list[tuple[str, Options, str, Hours]] = [
     ("datastates", SAVED, "", {"save": SAVES_H - 3 * STEP_H}),  # hidden but the last
     # each takes .625 h from its start, which is two intervals: there is room for two
     ("pccheck", {"every": 0.3125}, "", {}),
-    ("portus", SAVED, "4.75 node 0",
+    ("portus", {**SAVED, "server": 1e9}, "4.75 node 0",
      BACK | {"load": COPY_H, "save": 4 * (COPY_H - STEP_H) + STEP_H,
              "lost": 4.75 - (COPY_H - STEP_H) - 4.0}),
     ("lc-checkpoint", SAVED, "4.75 node 0",

@@ -18,7 +18,8 @@ from tests.recovery.systems.by_hand import OF_LITERATURE, SCOPES, facts, planned
 OUTSIDE = {  # of each bound: a value of a job on 8 nodes
     "positive": 0.0, "0 or more": -1.0, "between 0 and 1": 1.5, "above 0 and at most 1": 0.0,
     "above 0 and below 1": 1.0, "at least 0 and below 1": 1.0,
-    "between 1 and 8": 9, "between 1 and 32": 64, UP_TO_ALL: 9, IN_GROUPS: 3,
+    "between 1 and 8": 9, "between 1 and 32": 64, "between 1 and 256": 257,
+    UP_TO_ALL: 9, IN_GROUPS: 3,
     "a divisor of the nodes": 3,
 }  # fmt: skip
 INSIDE = {"bandwidth": 8.0, "count": 2, "share": 0.5, "time": 1.0}  # of options that are needed

@@ -1,0 +1,247 @@
+"""Advice that holds: intervals, waits for spares, contents, memory, storage, what runs today."""
+
+from __future__ import annotations
+
+from math import exp, factorial, sqrt
+
+import numpy as np
+import pytest
+
+import cprsim
+from cprsim.experiments.assemble import assemble
+from cprsim.present.answer import Answer
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.reading import load_scenario
+from cprsim.selector.limit import NO_LIMIT
+from cprsim.selector.option import PricedEntry
+from cprsim.selector.pricing import bench_of
+from cprsim.systems_compared.lineup import FOUND, at_their_best, entrants_of
+
+JOB = """\
+name: job
+job: {useful: USEFUL h, step: 10 s}
+cluster: {workers: NODES, state: 10 GB, link: 400 Gbit/s, CLUSTER}
+failures: {kind: job, family: exponential, mtbf: MTBF h, role: worker}
+scopes: [{name: process, share: 0.5, reach: process, detect: 1 min},
+  {name: node, share: 0.5, reach: node, detect: 1 min}]
+storage: {bandwidth: 400 Gbit/s}
+costs: {save: {stall: STALL s, background: 60 s}, load: 1 min, reschedule: 2 min}
+recovery: [{strategy: full, interval: 1 h}]
+simulation: {seed: 1, replications: 200}
+"""
+FIRST = {"USEFUL": 200, "NODES": 64, "CLUSTER": "rack: 8", "MTBF": 6, "STALL": 5}
+
+
+def scenario(**changes: object) -> str:
+    text = JOB
+    for key, value in {**FIRST, **changes}.items():
+        text = text.replace(key, str(value))
+    return text
+
+
+def said(found: Answer) -> str:
+    return "\n".join([*found.document.answer, *map(str, found.document.remarks)])
+
+
+def overheads(found: Answer) -> dict[str, float]:
+    systems = found.frames["systems"].set_index("system")
+    return dict(systems["overhead_fraction"])
+
+
+# --------------------------------------------------------------------------- best intervals
+
+
+def drawn_job(seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    nodes, mtbf_h = 8 * rng.integers(1, 9), 2 + 20 * rng.random()
+    stall_s, useful_h = rng.choice([2, 8, 20]), 30 + 100 * rng.random()
+    return scenario(
+        USEFUL=round(useful_h), NODES=nodes, MTBF=round(mtbf_h, 1), STALL=stall_s,
+        CLUSTER=rng.choice(["rack: 8", "spares: 4, repair: 6 h", "replicas: 8"]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seed", "names"),
+    [
+        (0, ("full", "datastates", "pccheck", "async", "gemini", "elastic-restart")),
+        *(pytest.param(seed, (), marks=pytest.mark.long) for seed in range(10)),
+    ],
+)
+def test_no_interval_of_a_fine_sweep_costs_less_by_three_per_cent(seed, names) -> None:
+    loaded = load_scenario("drawn.yaml", ["simulation.replications=100"], text=drawn_job(seed))
+    experiment = assemble(loaded, with_policies=False)
+    entrants, _ = entrants_of(loaded, experiment, only=names)
+    at_best, _ = at_their_best(entrants, experiment)
+    assert [one for one in at_best if one.how == FOUND]
+    for entrant in at_best:
+        option = PricedEntry(entrant.entry)
+        if entrant.how != FOUND or option.interval is None:
+            continue
+        bench = bench_of(experiment, NO_LIMIT, {option.name: option})
+        sweep_h = np.geomspace(1 / 120, experiment.useful_h / 2, 16).tolist()
+        sweep = [one.mean_overhead for one in bench.price(option.name, sweep_h)]
+        (taken,) = bench.price(option.name, [interval_of(entrant.text(experiment.useful_h))])
+        assert taken.mean_overhead <= 1.03 * min(sweep), entrant.text(experiment.useful_h)
+
+
+def interval_of(entry: str) -> float:
+    """The interval of an entry, its last time [h]."""
+    number, unit = entry.rstrip("}").split(": ")[-1].split()
+    return float(number) * {"s": 1 / 3600, "min": 1 / 60, "h": 1.0}[unit]
+
+
+# --------------------------------------------------------------------------- waits for spares
+
+
+def waits(n_spares: int, away: float = 1.0) -> float:
+    """Waits for a spare as a share of the work: more nodes are away than there are spares.
+
+    Their number is Poisson's, whatever the repair: one is lost in 12 h, and away for 12 h.
+    """
+    none_waits = sum(exp(-away) * away**n / factorial(n) for n in range(n_spares + 1))
+    return 1.0 / none_waits - 1.0
+
+
+def test_the_second_line_names_the_spares_that_change_the_winner() -> None:
+    text = scenario(CLUSTER="spares: 1, repair: 12 h") + "prices: {node_hour: 10, currency: USD}\n"
+    found = cprsim.systems(text, only=["gemini", "elastic-restart", "full"], replications=200)
+    assert found.values["best"] == "elastic-restart"
+    wait = found.frames["systems"].set_index("system")["wait_fraction"]["gemini"]
+    assert wait == pytest.approx(waits(1), rel=0.15)  # every other failure takes a node
+    assert found.document.table is not None
+    assert "waiting, %" in [column.heading for column in found.document.table.columns]
+    line = found.document.answer[1]
+    n = int(line.split("with ")[1].split()[0])
+    assert line.startswith(f"Waits for spares decide: with {n} ({n - 1} more nodes")
+    assert "gemini is the cheapest" in line
+    # of waits and spares together these cost least; a month of each spare is 7,305 USD
+    assert waits(n) + n / 64 <= min(waits(m) + m / 64 for m in range(1, 9)) + 0.005
+    assert f"{(n - 1) * 7305:,.2f} USD" in line
+    more = [f"cluster.spares={n}"]
+    with_more = cprsim.systems(text, more, only=["gemini", "full"], replications=200)
+    shown = float(line.rsplit(": ", 1)[1].split(" ±")[0]) / 100
+    assert overheads(with_more)["gemini"] == pytest.approx(shown, rel=0.1)
+
+
+def test_nothing_is_said_of_spares_where_no_job_waits() -> None:
+    found = cprsim.systems(scenario(CLUSTER="spares: 20, repair: 12 h"), only=["gemini", "full"])
+    assert "Waits" not in said(found)
+    assert "waiting" not in str(found.document.table)
+
+
+# --------------------------------------------------------------------------- contents
+
+SILENT = scenario(CLUSTER="rack: 8", MTBF=40) + (
+    "silent: {mtbf: 40 h, latency: {family: exponential, mean: 4 h}}\n"
+)
+
+
+def test_contents_and_interval_are_chosen_together() -> None:
+    found = cprsim.systems(SILENT, only=["full"], replications=100)
+    best = overheads(found)["full"]
+    entries = ", ".join(
+        f"{{strategy: full, name: k{kept} {minutes}, interval: {minutes} min, "
+        f"costs: {{save: {{stall: 5 s, background: 60 s, kept: {kept}}}}}}}"
+        for kept in (1, 4, 12, 48)
+        for minutes in (10, 30, 90, 240)
+    )
+    run = cprsim.run(SILENT, [f"recovery=[{entries}]"], replications=100)
+    strategies = run.frames["strategies"]
+    done = strategies[strategies["finished_fraction"] == 1]
+    assert best <= 1.05 * done["overhead_fraction"].min()
+    row = found.frames["systems"].set_index("system").loc["full"]
+    kept = int(row["entry"].split("kept: ")[1].split("}")[0])
+    # an error is noticed after 4 h: contents of less than that lose all; so many are kept
+    assert kept * row["interval_h"] > 4 * np.log(5)
+    assert kept > 8
+    assert f"Keep {kept} contents" in said(found)
+
+
+def test_the_bill_is_of_all_contents_from_their_first_save_on() -> None:
+    prices = "prices={storage_month: 1 USD}"
+    cents = {}
+    for kept in (1, 8):
+        run = cprsim.run(scenario(), [prices, f"costs.save.kept={kept}"], replications=100)
+        bills = run.frames["bills"].set_index(["strategy", "part"])["job_cost"]
+        cents[kept] = bills["full", "storage kept"]
+    # 200 saves: the nth content is missing for n / 200 of the job
+    assert cents[8] / cents[1] == pytest.approx(8 - sum(range(8)) / 200, rel=0.01)
+
+
+# --------------------------------------------------------------------------- what a job can run
+
+
+def left_out(text: str) -> dict[str, str]:
+    loaded = load_scenario("job.yaml", text=text)
+    return entrants_of(loaded, assemble(loaded, with_policies=False))[1]
+
+
+def test_copies_that_do_not_fit_in_memory_are_not_compared() -> None:
+    assert "gemini" not in left_out(scenario())
+    too_little = left_out(scenario(CLUSTER="memory: 15 GB"))
+    assert too_little["gemini"].startswith("its copies take 20 GB of a node's memory")
+    assert "dlrover-flash" not in too_little  # one copy, 10 GB
+    found = cprsim.systems(scenario(), only=["gemini", "full"], replications=100)
+    assert "gemini 20 GB of memory on each node" in said(found)
+
+
+def test_hardware_that_the_scenario_lacks_is_asked_for() -> None:
+    assert "give `server`" in left_out(scenario())["portus"]
+
+
+def test_a_pick_that_fills_the_storage_says_so() -> None:
+    # 640 GB over 8 Gbit/s take 640 s, and datastates saves as often as that
+    text = scenario(MTBF=2).replace("400 Gbit/s}\ncosts", "8 Gbit/s}\ncosts")
+    text = text.replace("background: 60 s", "background: transfer")
+    found = cprsim.systems(text, only=["datastates"], replications=100)
+    share = 640 / 3600 / found.frames["systems"].set_index("system")["interval_h"]["datastates"]
+    assert share > 0.5
+    assert f"datastates {100 * share:.1f} % of the storage's bandwidth" in said(found)
+
+
+def test_platforms_are_named_and_not_recommended() -> None:
+    for name, platform in (("hyperpod-tiered", "EKS"), ("ml-flashpoint", "GKE")):
+        assert SYSTEMS[name].only_on == platform
+    assert not SYSTEMS["gemini"].runs_as
+    assert "TorchRec" in SYSTEMS["check-n-run"].runs_as
+    found = cprsim.systems(scenario(), only=["hyperpod-tiered", "full"], replications=100)
+    costs = overheads(found)
+    # both stall for the snapshot; only the storage's copy is 60 s old and more
+    assert costs["hyperpod-tiered"] == pytest.approx(sqrt(10 / 21600) + 3 / 360, rel=0.15)
+    assert (found.values["best"], found.values["best_that_runs"]) == ("hyperpod-tiered", "full")
+
+
+def test_what_runs_today_and_costs_far_less_is_named_with_its_unpriced_loss() -> None:
+    """Spot nodes: each taken once in 29 h and back in half an hour, 48 of them with 6 replicas."""
+    cluster = "replicas: 6, spares: 0, repair: {family: exponential, mean: 30 min}"
+    text = scenario(USEFUL=20, NODES=48, CLUSTER=cluster, MTBF=0.3, STALL=3)
+    names = ["oobleck", "elastic-restart", "hsdp", "full"]
+    found = cprsim.systems(text, only=names, replications=100)
+    assert found.values["best_that_runs"] == "elastic-restart"
+    assert overheads(found)["full"] > 1
+    assert "hsdp (runs as torchft, TorchTitan) costs" in said(found)
+    assert "cost in accuracy is not priced" in said(found)
+
+
+def test_systems_within_a_point_are_named_with_what_they_share() -> None:
+    found = cprsim.systems(scenario(), only=["gemini", "fftrainer", "full"], replications=100)
+    line = next(line for line in found.document.answer if "within 1 point" in line)
+    assert line.startswith("2 systems lie within 1 point of the cheapest: ")
+    assert "copy to memory or disks of the nodes" in line
+
+
+def test_what_never_saving_loses_is_said() -> None:
+    """Of 8 trainers and 2 servers one fails in 400 h; every fifth takes half of the tables."""
+    text = """\
+name: servers
+job: {useful: 168 h}
+cluster: {trainers: 8, emb_ps: 2, shard_size: 30 GB}
+failures: {kind: job, family: exponential, mtbf: 400 h, role: any}
+costs: {save: 1 min, load: 1 min}
+recovery: [{strategy: full, interval: 4 h}, {strategy: cpr, target_pls: 0.05}]
+"""
+    found = cprsim.systems(text, only=["full", "cpr"], replications=4000)
+    line = next(line for line in said(found).splitlines() if "cpr never saves" in line)
+    share = float(line.split("in ")[1].split(" %")[0]) / 100
+    assert share == pytest.approx(1 - exp(-168 / 400 / 5), abs=0.02)
