@@ -5,10 +5,11 @@
         ...  # forward, backward, the steps of the optimisers
         if number % 500 == 0:  # eight sub-saves make an interval
             checkpoint.save(ends_interval=number % 4000 == 0)
-    checkpoint.restore([3], n_shards=8)  # shard 3 was lost: row i lies on shard i mod 8
+    checkpoint.restore([3], n_shards=8)  # shard 3 was lost
 
-This is `mfu` of docs/kernel.md: a sub-save writes an eighth of the rows of each table, the most
-frequently used; the one that ends an interval also writes everything else. Each file is written
+Row i of all tables, one after the other, lies on shard i mod n, as with `cprsim.torch`. This is
+`mfu` of docs/kernel.md: a sub-save writes an eighth of the rows of each table, the most frequently
+used; the one that ends an interval also writes everything else. Each file is written
 under another name, flushed, and renamed: a killed process leaves what was saved before. `restore`
 reads all files in their order; `compact` makes one file of them. Make it after the first step, when
 optimisers have their state. Rows that move without a look-up (momentum, weight decay) are missed.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,8 @@ class PartialCheckpoint:
         tables = {name: one for name, one in module.named_modules() if isinstance(one, kinds)}
         self.tables = {name: one.weight for name, one in tables.items()}
         self.uses = {name: torch.zeros(len(one)) for name, one in self.tables.items()}
+        ends = accumulate((len(one) for one in self.tables.values()), initial=0)
+        self.first = dict(zip(self.tables, ends, strict=False))  # number of each table's first row
         for name, one in tables.items():
             one.register_forward_pre_hook(self._listener(name))
         if not self._files():
@@ -70,14 +74,16 @@ class PartialCheckpoint:
                 saved = torch.load(file, weights_only=True)
                 rest = saved["rest"] or rest
                 for name, (rows, parts) in saved["rows"].items():
-                    ours = torch.tensor([int(row) % n_shards in lost for row in rows], dtype=bool)
+                    shards_of = (rows + self.first[name]) % n_shards
+                    ours = torch.tensor([int(one) in lost for one in shards_of], dtype=bool)
                     for live, part in zip(self._parts(name), parts, strict=True):
                         live[rows[ours]] = part[ours].to(live.device)
             if len(lost) == n_shards:
                 for live, part in zip(self._rest(copy=False), rest, strict=True):
                     live.copy_(part)
-        for uses in self.uses.values():
-            uses[[row for row in range(len(uses)) if row % n_shards in lost]] = 0
+        for name, uses in self.uses.items():
+            first = self.first[name]
+            uses[[row for row in range(len(uses)) if (row + first) % n_shards in lost]] = 0
 
     def compact(self) -> None:
         """Save everything as it is now, and remove the older files."""

@@ -27,6 +27,7 @@ from cprsim.errors import ParameterError, watch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cprsim.kernel.weights import TrainableModel
     from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, MeasureRequest
     from cprsim.present.answer import Answer
@@ -147,6 +148,7 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
 def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
     """Train once without failures, and warn of what speaks against measuring this."""
     from cprsim.curves.trained_on import digests_of, option_files
+    from cprsim.measuring.design import measurable
     from cprsim.measuring.expectation import expect
     from cprsim.measuring.runs import own_model, setting_of
     from cprsim.measuring.trainer_check import check_trainer
@@ -154,7 +156,8 @@ def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
     kernel = request.kernel
     if kernel.trainer is None:
         built_in = setting_of(request.loaded, kernel.seed)
-        request = replace(request, n_samples=built_in.trainer().n_samples)
+        model: TrainableModel = built_in.trainer()
+        request = replace(request, n_samples=model.n_samples)
         expected = expect(built_in)
     else:
         model, again = (own_model(request.loaded, kernel.seed)[0] for _ in range(2))
@@ -163,6 +166,8 @@ def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
         if files := digests_of(option_files(kernel.options)):
             described["files"] = files
         request = replace(request, described=described, n_samples=model.n_samples)
+    design = measurable(request.design, has_momentum=model.weights.momentum is not None)
+    request = replace(request, design=design)
     for warning in expected.warnings(request.precision):
         watch.warn(warning)
     return request, expected

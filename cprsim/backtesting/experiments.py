@@ -167,9 +167,11 @@ class EachItsOwn:
         """On which all of them lie."""
         return self.expected_as.clock
 
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+    def expected(
+        self, cluster: Cluster, useful_h: float, of: range | None = None
+    ) -> ExpectedFailures:
         """Of the mean over the draws."""
-        return self.expected_as.expected(cluster, useful_h)
+        return self.expected_as.expected(cluster, useful_h, of)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """All at once."""

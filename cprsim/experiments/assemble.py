@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cprsim.curves.choosing import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
+from cprsim.experiments.reverts import expected_reverts
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Constant, Exponential, Weibull
 from cprsim.failures.frailty import ALIKE, Lemons, Shocks
@@ -109,6 +110,7 @@ class Experiment:
         """What is known of the job before it runs, at the costs of the section."""
         cluster, section = self.cluster, self.scenario.cluster
         expected = self.failures.expected(cluster, self.useful_h)
+        reverted = expected_reverts(self.failures, self.scopes, self.shares, cluster, self.useful_h)
         n_nodes, node_bytes = section.n_nodes_of[section.state_role], section.shard_bytes
         return JobFacts(
             useful_h=self.useful_h,
@@ -125,9 +127,10 @@ class Experiment:
             shares=self.expected_shares,
             replicas=section.replicas,
             is_emb_ps=section.state_role == EMB_PS,
-            mtbf_shard_h=expected.mtbf_shard_h,
-            n_shards_together=expected.n_shards_together,
+            mtbf_shard_h=reverted.mtbf_shard_h,
+            n_shards_together=reverted.n_shards_together,
             beside_fraction=_beside_fraction(self, expected.mtbf_h),
+            clock=self.failures.clock,
         )
 
     def at_costs_of(self, entry: RecoverySection) -> Experiment:
@@ -360,10 +363,8 @@ def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:
     """
     cluster, saved = experiment.cluster, 0.0
     for role in (role for role in cluster.roles if role.others_go_on):
-        holds = {role.name: Holds.SHARD}  # so that what is known of shards is asked of this role
-        roles = (replace(r, holds=holds.get(r.name, Holds.NOTHING)) for r in cluster.roles)
-        at_role = replace(cluster, roles=tuple(roles))
-        struck = experiment.failures.expected(at_role, experiment.useful_h)
+        slots = cluster.slots(role.name)
+        struck = experiment.failures.expected(cluster, experiment.useful_h, slots)
         missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
         saved += mtbf_h / struck.mtbf_shard_h * (1.0 - missing)
     return saved

@@ -14,6 +14,7 @@ from cprsim.failures.node_sampling import failures_of_nodes
 from cprsim.failures.renewal import Clocks, expected_renewals
 from cprsim.failures.sources import (
     Start,
+    asked,
     expected_of,
     expected_of_random_slots,
     random_slots,
@@ -37,11 +38,14 @@ class JobClock:
     start: Start = Start.FRESH  # stationary: the job starts somewhere in a gap
     repair: Duration | None = None  # until a failed node is back in the pool; None: no time
 
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+    def expected(
+        self, cluster: Cluster, useful_h: float, of: range | None = None
+    ) -> ExpectedFailures:
         """Exact up to the accuracy of `expected_renewals`."""
         n_failures = _n_failures(self.lifetime, self.start, useful_h)
         mtbf_h = useful_h / n_failures if n_failures > 0 else inf
-        return expected_of_random_slots(cluster, slots_array(self.slots), self.together, mtbf_h)
+        slots = slots_array(self.slots)
+        return expected_of_random_slots(asked(cluster, of), slots, self.together, mtbf_h)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failed nodes of a block."""
@@ -87,11 +91,16 @@ class NodeClocks:
             for role, lifetime in self.lifetimes.items()
         }
 
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+    def expected(
+        self, cluster: Cluster, useful_h: float, of: range | None = None
+    ) -> ExpectedFailures:
         """Exact up to `expected_renewals`, as two nodes almost never fail at the same instant."""
         by_role = self._n_failures(cluster, useful_h)
-        n_failures, shards = sum(by_role.values()), cluster.shard_slots
-        n_of_shards = sum(n for role, n in by_role.items() if cluster.slots(role) == shards)
+        n_failures, shards, n_of_shards = sum(by_role.values()), asked(cluster, of), 0.0
+        for role, n in by_role.items():
+            slots = cluster.slots(role)
+            inside = range(max(slots.start, shards.start), min(slots.stop, shards.stop))
+            n_of_shards += n if inside == slots else n * len(inside) / len(slots)
         return expected_of(useful_h, n_failures, n_of_shards, n_of_shards)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:

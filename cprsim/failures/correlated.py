@@ -13,6 +13,7 @@ from cprsim.failures.frailty import ALIKE, Frailty, Shocks, failures_of_a_node
 from cprsim.failures.renewal import Clocks, numbers
 from cprsim.failures.sources import (
     Start,
+    asked,
     expected_of,
     repairs,
     replications_for,
@@ -73,16 +74,18 @@ class CorrelatedNodes:
         stretch = factors ** (-1 / self.lifetime.shape)
         return float(weights @ (useful_h / (self.lifetime.mean_h * stretch)))
 
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+    def expected(
+        self, cluster: Cluster, useful_h: float, of: range | None = None
+    ) -> ExpectedFailures:
         """Exact up to quadrature and the accuracy of `expected_renewals`."""
         n_own = self.failures_of_a_node(useful_h)
 
-        def of(n_slots: int) -> tuple[float, float]:
+        def of_slots(n_slots: int) -> tuple[float, float]:
             events, nodes = (0.0, 0.0) if self.shocks is None else self.shocks.striking(n_slots)
             return n_slots * n_own + events * useful_h, n_slots * n_own + nodes * useful_h
 
-        n_any, _ = of(cluster.n_nodes)
-        return expected_of(useful_h, n_any, *of(cluster.n_emb_ps))
+        n_any, _ = of_slots(cluster.n_nodes)
+        return expected_of(useful_h, n_any, *of_slots(len(asked(cluster, of))))
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failures and by the node clocks of a block."""

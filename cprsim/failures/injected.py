@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from cprsim.failures.sources import (
+    asked,
     expected_of,
     expected_of_random_slots,
     random_slots,
@@ -49,7 +50,9 @@ class Injected:
             return []
         return [slots for _, slots in sorted(zip(self.at_h, self.slots_at, strict=True))]
 
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+    def expected(
+        self, cluster: Cluster, useful_h: float, of: range | None = None
+    ) -> ExpectedFailures:
         """Exact over the job's useful hours of the clock: the number of failures is known.
 
         Instants beyond are left out, which on uptime and wall a job that takes longer meets too.
@@ -59,8 +62,8 @@ class Injected:
             n = sum(at_h < self.useful_h for at_h in self.at_h)
         if self.slots_at is None:
             slots, mtbf_h = slots_array(self.slots), useful_h / n if n > 0 else inf
-            return expected_of_random_slots(cluster, slots, self.together, mtbf_h)
-        shards = set(cluster.shard_slots)
+            return expected_of_random_slots(asked(cluster, of), slots, self.together, mtbf_h)
+        shards = set(asked(cluster, of))
         struck = [len(shards.intersection(slots)) for slots in self._slots_in_order[:n]]
         return expected_of(useful_h, n, sum(n_shards > 0 for n_shards in struck), sum(struck))
 

@@ -13,6 +13,7 @@ from cprsim.failures.distributions import p_strikes
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import (
     BYTES_OF_A_ROW,
+    asked,
     expected_of,
     replications_for,
     require_room,
@@ -49,7 +50,9 @@ class Replay:
         """Always wall time: a cluster's failures do not wait for the job."""
         return Clock.WALL
 
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+    def expected(
+        self, cluster: Cluster, useful_h: float, of: range | None = None
+    ) -> ExpectedFailures:
         """Exact means over windows and assignments, the same for any number of hours.
 
         A failure of s trace nodes strikes a job of n of the N nodes with the hypergeometric
@@ -66,9 +69,10 @@ class Replay:
             p = [p_strikes(int(size), n_slots, int(n_trace)) for size, n_trace in pairs.T]
             return float(counts @ np.array(p))
 
-        n_any, n_shard = n_striking(cluster.n_nodes), n_striking(cluster.n_emb_ps)
+        n_shards = len(asked(cluster, of))
+        n_any, n_shard = n_striking(cluster.n_nodes), n_striking(n_shards)
         n_all = self.outages.n_nodes  # each failure counts as if all had been there
-        n_shards_struck = float(counts @ (pairs[0] * n_all / pairs[1])) * cluster.n_emb_ps / n_all
+        n_shards_struck = float(counts @ (pairs[0] * n_all / pairs[1])) * n_shards / n_all
         return expected_of(self.outages.window_h, n_any, n_shard, n_shards_struck)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:

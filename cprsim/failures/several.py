@@ -36,9 +36,11 @@ class SeveralSources:
         expected = (source.expected(cluster, useful_h) for _, source in self.sources)
         return tuple(1.0 / part.mtbf_h for part in expected)
 
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+    def expected(
+        self, cluster: Cluster, useful_h: float, of: range | None = None
+    ) -> ExpectedFailures:
         """Rates add up."""
-        parts = [source.expected(cluster, useful_h) for _, source in self.sources]
+        parts = [source.expected(cluster, useful_h, of) for _, source in self.sources]
         rate = sum(1.0 / part.mtbf_h for part in parts)
         of_shards = np.array([1.0 / part.mtbf_shard_h for part in parts])
         rate_of_shards = sum(of_shards.tolist())
@@ -99,9 +101,11 @@ class Stretched:
         """That of the source."""
         return self.source.clock
 
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+    def expected(
+        self, cluster: Cluster, useful_h: float, of: range | None = None
+    ) -> ExpectedFailures:
         """Those of the source over the hours that become `useful_h`."""
-        of_source = self.source.expected(cluster, useful_h / self.factor)
+        of_source = self.source.expected(cluster, useful_h / self.factor, of)
         return replace(
             of_source,
             mtbf_h=of_source.mtbf_h * self.factor,

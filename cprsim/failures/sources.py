@@ -94,8 +94,13 @@ class FailureSource(Protocol):
         """The clock on which these failures age."""
         ...
 
-    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
-        """What the formulas need to know, over the first `useful_h` hours of the clock."""
+    def expected(
+        self, cluster: Cluster, useful_h: float, of: range | None = None
+    ) -> ExpectedFailures:
+        """What the formulas need to know, over the first `useful_h` hours of the clock.
+
+        Of failures that strike shards, or others of the slots.
+        """
         ...
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
@@ -195,11 +200,16 @@ def expected_of(
     )
 
 
+def asked(cluster: Cluster, of: range | None) -> range:
+    """The slots whose failures are counted: by default those that hold shards."""
+    return cluster.shard_slots if of is None else of
+
+
 def expected_of_random_slots(
-    cluster: Cluster, slots: Ints, together: int, mtbf_h: float
+    shards: range, slots: Ints, together: int, mtbf_h: float
 ) -> ExpectedFailures:
     """Expected failures where each strikes `together` random ones of `slots` (hypergeometric)."""
-    n_shards = int(np.isin(slots, np.asarray(cluster.shard_slots)).sum())
+    n_shards = int(np.isin(slots, np.asarray(shards)).sum())
     p_shard = p_strikes(together, n_shards, len(slots))
     if p_shard == 0 or mtbf_h == inf:
         return ExpectedFailures(mtbf_h, inf, 0.0)

@@ -81,7 +81,7 @@ class Saver:
         return TRACKERS[how.tracker](
             Tracked(
                 shards.layout, segments, how.fraction, live, stored, self.model.seed,
-                how.sample_period,
+                how.sample_period, momentum=self.model.weights.momentum,
             )
         )  # fmt: skip
 

@@ -1,9 +1,9 @@
 """Which embedding server holds which rows.
 
-Two assignments, both found in practice. By rows: row i lives on server ``i mod n_servers``, every
-server holds a part of every table, and a failure takes the same share of each. By tables: a table
-lives on one server, the next largest always on the one with the fewest rows so far; failures are
-then uneven.
+Two assignments, both found in practice. By rows: row i of all tables, one after the other, lives
+on server ``i mod n_servers``, every server holds a part of every table, and a failure takes the
+same share of each. By tables: a table lives on one server, the next largest always on the one with
+the fewest rows so far; failures are then uneven.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from math import ceil
 import numpy as np
 
 from cprsim.compiling import compiled
+from cprsim.errors import ParameterError
 from cprsim.kernel.loops import GOLDEN, Array, mix
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Segment
@@ -34,6 +35,7 @@ class Tracked:
     seed: int
     sample_period: int  # of SSU: it looks at every `sample_period`-th sample
     in_job: tuple[Segment, ...] = ()  # what the segments are there, where this is a server alone
+    momentum: Sliced | None = None  # of each row, live; None: the optimizer keeps none
 
     @property
     def seeds(self) -> Array:
@@ -130,10 +132,14 @@ class MostFrequentlyUsed(Tracker):
         self._chosen, ids = [], []
         for segment, k in zip(self.tracked.segments, self.tracked.budgets, strict=True):
             counts = self._of(segment)
-            positions = most_urgent(counts, k)
+            positions = most_urgent(self._scores(segment, counts), k)
             self._chosen.append((counts, positions, counts[positions]))
             ids.append(segment.ids(positions))
         return np.concatenate(ids)
+
+    def _scores(self, segment: Segment, counts: Array) -> Array:
+        """(n,) urgency of each row of a segment; 0 of those that were not used."""
+        return counts
 
     def committed(self) -> None:
         for counts, positions, saved in self._chosen:
@@ -165,6 +171,32 @@ def count_accesses(counts: Array, rows: Array, tables: Array, shift: Array) -> N
             row = rows[i, table]
             if row >= 0:  # else ABSENT
                 counts[np.uint64(row + by)] += np.uint32(1)
+
+
+# --------------------------------------------------------------------------- momentum
+
+# Momentum: of the rows that were used since their save, those with the largest momentum in the
+# optimizer first (MOMENTUM_LAST of TorchRec's ModelDeltaTracker).
+#
+# The momentum is what the optimizer keeps first of a row: the sum of squared gradients of row-wise
+# Adagrad, the mean gradient of Adam. Memory as MFU: the counters say which rows were used.
+
+
+class LargestMomentum(MostFrequentlyUsed):
+    """Chooses the used rows of each segment with the largest momentum."""
+
+    def __init__(self, tracked: Tracked) -> None:
+        if tracked.momentum is None:
+            raise ParameterError(
+                "`momentum` ranks rows by what the optimizer keeps of each, and sgd keeps nothing: "
+                "take adagrad or adam (`kernel.optimizer`), or another strategy"
+            )
+        super().__init__(tracked)
+        self._momentum = tracked.momentum
+
+    def _scores(self, segment: Segment, counts: Array) -> Array:
+        momentum = self._momentum[segment.rows].reshape(len(counts), -1)
+        return np.where(counts > 0, np.square(momentum).sum(axis=1), 0)
 
 
 # --------------------------------------------------------------------------- SCAR
@@ -400,5 +432,6 @@ TRACKERS: dict[str, Callable[[Tracked], Tracker]] = {
     "scar": LargestChange,
     "mfu": MostFrequentlyUsed,
     "ssu": SubSampledUsed,
+    "momentum": LargestMomentum,
     "round-robin": RoundRobin,
 }

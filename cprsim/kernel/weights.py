@@ -42,6 +42,10 @@ class Weights(Protocol):
     def table(self) -> Sliced:
         """The weights of some rows of one table, without the optimiser's."""
 
+    @property
+    def momentum(self) -> Sliced | None:
+        """What the optimizer keeps first of each row; None where nothing."""
+
     def read(self, rows: Ints) -> Parcel:
         """Copies of rows (m,), in that order."""
 
@@ -115,6 +119,10 @@ class FusedWeights:
     dense: Array  # (n_dense,)
     dense_state: Array  # of any length
 
+    @property
+    def momentum(self) -> Array | None:
+        return momentum_of(self.row_state, self.table)
+
     def read(self, rows: Ints) -> Parcel:
         if not len(self.row_state):
             return (self.table[rows],)
@@ -145,6 +153,14 @@ class FusedWeights:
         for copied, array in zip(copies, live, strict=True):
             copied[:] = array
         return FusedWeights(*copies)
+
+
+def momentum_of(row_state: Array, table: Array) -> Array | None:
+    """The first values of the optimizer's state per row, live: as many as a row has, or one."""
+    if not len(row_state):
+        return None
+    first: Array = row_state.reshape(len(table), -1)[:, : table.shape[1]]
+    return first
 
 
 def room_for(shape: tuple[int, ...], dtype: Any) -> Array:

@@ -10,7 +10,7 @@ predicts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,6 +48,13 @@ class Design:
             *(Trial(Saving(strategy, every), failures) for every, failures in held_out
               for strategy in self.held_out if strategy in self.strategies),
         ]  # fmt: skip
+
+
+def measurable(design: Design, *, has_momentum: bool) -> Design:
+    """The design without `momentum` where the optimizer has none, unless it was asked for."""
+    if has_momentum or design != Design():
+        return design
+    return replace(design, strategies=tuple(s for s in STRATEGIES if not s.startswith("momentum")))
 
 
 def design_of(strategies: Sequence[str]) -> Design:

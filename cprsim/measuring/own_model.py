@@ -17,7 +17,7 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.trackers import ABSENT
-from cprsim.kernel.weights import Parcel, room_for
+from cprsim.kernel.weights import Parcel, Sliced, room_for
 from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
 from cprsim.recovery.losses import Metric
@@ -68,11 +68,22 @@ class ModelWeights:
         """Itself: slices of it are vectors."""
         return self
 
+    @property
+    def momentum(self) -> Sliced | None:
+        """Of each row, what the optimizer of its table keeps first."""
+        none = np.zeros(0, np.int64)
+        has_any = all(len(table.get_rows(none)) > 1 for table in self.tables)
+        return _Momentum(self) if has_any else None
+
     def __getitem__(self, some: slice) -> Array:
+        return self.part(some, 0)
+
+    def part(self, some: slice, part: int) -> Array:
+        """Of rows within one table: 0 the weights, then what the optimizer keeps."""
         start, stop, step = some.indices(self.layout.n_rows)
         number = int(np.searchsorted(self.layout.first_row, start, side="right")) - 1
         first = int(self.layout.first_row[number])
-        return np.asarray(self.tables[number].get_rows(np.arange(start, stop, step) - first)[0])
+        return np.asarray(self.tables[number].get_rows(np.arange(start, stop, step) - first)[part])
 
     def _by_table(self, rows: Ints) -> Iterator[tuple[OwnTable, Ints]]:
         """Each table that has any of the rows, and their numbers in it."""
@@ -113,6 +124,16 @@ class ModelWeights:
     def copy(self) -> ModelWeights:
         tables = {str(i): CopiedTable.of(table) for i, table in enumerate(self.tables)}
         return ModelWeights(CopiedModel(tables, self.read_dense()), self.layout)
+
+
+@dataclass(frozen=True, slots=True)
+class _Momentum:
+    """The optimizer's first values of rows."""
+
+    weights: ModelWeights
+
+    def __getitem__(self, some: slice) -> Array:
+        return self.weights.part(some, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,8 +33,10 @@ from cprsim.results.words import (
     with_interval,
 )
 from cprsim.selector.choice import Candidate, Selection, candidate_rows
+from cprsim.selector.option import RELOADING
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
+OVER = " (over the limit)"  # marks a bound
 VALUES = (
     "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "notes",
     "stand_in",
@@ -162,13 +164,12 @@ def _cells(selection: Selection, candidate: Candidate) -> list[str]:
     overhead = _times(100, candidate.overhead)
     if candidate is selection.full:
         return [every, overhead]
-    loss = [_times(1, candidate.loss), portion(candidate.held)]
+    loss = [portion(candidate.loss.mean), portion(candidate.held)]
     if selection.limit.metric is not None:
-        loss = [
-            portion(candidate.pls.mean),
-            _times(1e4, candidate.loss),
-            significant(1e4 * candidate.held),
-        ]
+        in_units = [significant(1e4 * value) for value in (candidate.loss.mean, candidate.held)]
+        loss = [portion(candidate.pls.mean), *in_units]
+    if selection.limited and not candidate.keeps:
+        loss[-1] += OVER
     return [every, overhead, _times(100, candidate.benefit), *loss]
 
 
@@ -198,9 +199,19 @@ def _decision(selection: Selection) -> list[str]:
         against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
-        loses = f"Expected {selection.limit.words}: {with_ends(*chosen.loss.triple)}."
+        loses = _held(selection)
     run = f"Recommended: {chosen.strategy}, {chosen.saving}, at {costs}"
     return [f"{run}: {against}. {loses}", entry]
+
+
+def _held(selection: Selection) -> str:
+    """What the choice loses, and the one bound that is compared with the limit."""
+    limit, chosen = selection.limit, selection.chosen
+    of = "" if limit.risk is None else f" for {100 * limit.risk:g} % of the jobs"
+    return (
+        f"Expected {limit.words}: {chosen.loss.mean:.3g};{of} at most "
+        f"{chosen.held:.3g} ({100 * limit.confidence:g} % upper bound; limit {limit.most:g})."
+    )
 
 
 def _why_full(selection: Selection) -> str:
@@ -230,6 +241,7 @@ def _why_full(selection: Selection) -> str:
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings and what could reverse the decision, then its assumptions."""
     chosen, unsure = selection.chosen, selection.sensitivity
+    yield from _why_not(selection)
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
         if candidate and candidate.beyond_fraction > BEYOND_FRACTION:
@@ -253,16 +265,32 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
         yield cheapest(bills, chosen.strategy)
     if unsure:
         yield f"At these intervals, by cost in all: {' '.join(sensitivity_sentences(unsure))}"
-    alike = [name for name in selection.alike if name != chosen.strategy]
-    if alike:
-        yield (
-            f"As good as {chosen.strategy}, the simplest, within the curve's 95 % intervals: "
-            f"{', '.join(alike)}."
-        )
-    if selection.left_out:
-        yield (
-            f"Not compared: {', '.join(selection.left_out)}. The curve does not say what they lose "
-            f"in {selection.limit.words}, as they save."
-        )
     if selection.curve is not None and selection.limited:
         yield f"Staleness curve: {selection.curve}."
+
+
+def _why_not(selection: Selection) -> Iterator[str]:
+    """Why each of the paper's strategies that could be run is not the one that is recommended."""
+    chosen, why = selection.chosen, dict[str, list[str]]()
+    for name, candidate in selection.best.items():
+        if name != chosen.strategy and name in RELOADING:
+            why.setdefault(_why_not_this(selection, name, candidate), []).append(name)
+    unknown = f"the curve does not say what it loses in {selection.limit.words}, as it saves"
+    why |= {unknown: list(selection.left_out)} if selection.left_out else {}
+    clauses = [f"{', '.join(names)}: {reason}" for reason, names in why.items()]
+    if clauses:
+        yield f"Why not another? {'. '.join(clauses)}."
+
+
+def _why_not_this(selection: Selection, name: str, candidate: Candidate | None) -> str:
+    chosen = selection.chosen
+    if candidate is None:
+        return "no interval keeps the limit"
+    if name in selection.alike:
+        return f"not surely better than {chosen.strategy}, which is simpler"
+    if candidate.finished_fraction < 1:
+        return f"only {percent(candidate.finished_fraction)} of the jobs finish"
+    more = 100 * (candidate.overhead.mean - chosen.overhead.mean)
+    if more <= 0:
+        return f"{significant(-more)} points cheaper, which these jobs do not make sure"
+    return f"{significant(more)} points more overhead"

@@ -41,25 +41,36 @@ def daly_h(save_cost_h: float, mtbf_h: float) -> float:
     return young_h(save_cost_h, mtbf_h) * (1.0 + x / 3.0 + x * x / 9.0) - save_cost_h
 
 
-def cpr_h(target_pls: float, n_emb_ps: int, mtbf_shard_h: float, n_together: float = 1.0) -> float:
-    """CPR's interval between saves for partial recovery [h].
+def cpr_h(
+    target_pls: float, n_emb_ps: int, mtbf_shard_h: float, n_together: float = 1.0,
+    late_h: float = 0.0, p_bad: float = 0.0,
+) -> float:  # fmt: skip
+    """CPR's interval between saves for partial recovery [h]; 0 where none keeps the target.
 
-    ``2 PLS N_emb T_fail / k``. Source: Maeng et al. 2021, facts in docs/model.md.
+    ``2 PLS N_emb T_fail / k``. Source: Maeng et al. 2021, facts in docs/model.md. Less what a shard
+    loses beyond half an interval: it goes back further by the hours that a save is late, and by
+    whole intervals where saves fail.
     """
-    return 2.0 * target_pls * n_emb_ps * mtbf_shard_h / n_together if target_pls else 0.0
+    if not target_pls:
+        return 0.0
+    most_h = 2.0 * target_pls * n_emb_ps * mtbf_shard_h / n_together
+    return max(0.0, (most_h - 2.0 * late_h) * (1.0 - p_bad) / (1.0 + p_bad))
 
 
 def expected_pls(
-    save_interval_h: float, n_emb_ps: int, mtbf_shard_h: float, n_together: float
-) -> float:
-    """Expected portion of lost samples of a job under partial recovery.
+    save_interval_h: float, n_emb_ps: int, mtbf_shard_h: float, n_together: float,
+    late_h: float = 0.0, p_bad: float = 0.0,
+) -> float:  # fmt: skip
+    """Expected portion of lost samples of a job under partial recovery; see `cpr_h`.
 
-    ``k T_save / (2 T_fail N_emb)``. Exact for Poisson failures on the progress clock when the job
-    is a whole number of intervals and saves keep their cadence. Source: Maeng et al. 2021.
+    ``k T_save / (2 T_fail N_emb)``, for saves that take no time. Exact for Poisson failures on the
+    progress clock when the job is a whole number of intervals and saves keep their cadence.
+    Source: Maeng et al. 2021.
     """
     if mtbf_shard_h == inf:
         return 0.0
-    return n_together * save_interval_h / (2.0 * mtbf_shard_h * n_emb_ps)
+    lost_h = save_interval_h * (1.0 + p_bad) / (1.0 - p_bad) + 2.0 * late_h
+    return n_together * lost_h / (2.0 * mtbf_shard_h * n_emb_ps)
 
 
 def full_overhead_fraction(

@@ -91,6 +91,7 @@ TRACKERS = {  # what each saves first
     "scar": "the rows that changed most since their last save",
     "mfu": "the rows used most often since their last save",
     "ssu": "rows that a sub-sample of the inputs used",
+    "momentum": "the used rows with the largest momentum in the optimizer",
     "round-robin": "one part of the rows after the other (control)",
 }
 STRATEGIES = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKERS))

@@ -20,6 +20,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
     STATE,
+    Clock,
     Cluster,
     Costs,
     Decision,
@@ -163,18 +164,52 @@ def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -
 INTERVAL_RULES: dict[str, Callable[[JobFacts, Any], float]] = {
     "young": lambda job, o: young_h(job.stall_h, job.mtbf_h),
     "daly": lambda job, o: daly_h(job.stall_h, job.mtbf_h),
-    "cpr": lambda job, o: _cpr_h(job, o, job.n_shards_together),
-    "cpr-undivided": lambda job, o: _cpr_h(job, o, 1.0),
+    "cpr": lambda job, o: cpr_interval_h(job, o.target_pls),
+    "cpr-undivided": lambda job, o: cpr_interval_h(job, o.target_pls, undivided=True),
     NEVER: lambda job, o: inf,
 }
 
 
-def _cpr_h(job: JobFacts, o: Any, n_together: float) -> float:
-    """CPR's interval for the target PLS; infinite where no failure can lose a shard."""
-    assert o.target_pls is not None, "the section `recovery` asks for it"
+def cpr_interval_h(job: JobFacts, target_pls: float, *, undivided: bool = False) -> float:
+    """CPR's interval for a target PLS [h]; infinite where no failure can lose a shard.
+
+    Undivided it is as published: one shard a failure, and saves that take no time.
+    """
     if job.n_shards_together == 0:
-        return inf if o.target_pls > 0 else 0.0
-    return cpr_h(o.target_pls, job.cluster.n_emb_ps, job.mtbf_shard_h, n_together)
+        return inf if target_pls > 0 else 0.0
+    if undivided:
+        return cpr_h(target_pls, job.cluster.n_emb_ps, job.mtbf_shard_h)
+    return cpr_h(target_pls, **_losing(job))
+
+
+def _losing(job: JobFacts) -> dict[str, Any]:
+    """How often shards go back, how many together, and how late saves are.
+
+    On the wall clock failures also strike while the job recovers, on uptime while it saves.
+    """
+    saves = job.costs.reliability
+    late_h, per_h = job.background_h, 1.0
+    if job.clock is not Clock.PROGRESS:
+        late_h += job.stall_h
+    if job.clock is Clock.WALL:
+        per_h += _recovery_h(job) / job.mtbf_h
+    return {
+        "n_emb_ps": job.cluster.n_emb_ps,
+        "mtbf_shard_h": job.mtbf_shard_h / per_h,
+        "n_together": job.n_shards_together,
+        "late_h": late_h,
+        "p_bad": 1.0 - (1.0 - saves.p_fail) * (1.0 - saves.p_corrupt),
+    }
+
+
+def _recovery_h(job: JobFacts) -> float:
+    """How long partial recovery stalls the job at a failure, on average."""
+    costs = job.costs
+    recovery_h = (costs.detect.mean_h + costs.reschedule.mean_h) * (1.0 - job.beside_fraction)
+    if job.mtbf_shard_h == inf:
+        return recovery_h
+    load_h = costs.mean_h(costs.load, max(1, round(job.n_shards_together)))
+    return recovery_h + job.mtbf_h / job.mtbf_shard_h * load_h
 
 
 def _interval(job: JobFacts, o: Any) -> tuple[float, str]:
@@ -207,27 +242,23 @@ def _sensible_h(interval_h: float, rule: str, job: JobFacts, o: Any) -> float:
 def _decide(job: JobFacts, o: Any) -> tuple[Decision, str]:
     """Price both ways to recover and choose the cheaper; partial recovery where they tie.
 
-    A target PLS of 0 allows no stale shard and leaves only full recovery. A failure that strikes no
-    shard loads nothing under partial recovery.
+    A target PLS that no interval keeps, such as 0, leaves only full recovery. A failure that
+    strikes no shard loads nothing under partial recovery.
     """
     costs, save_h, full_h = job.costs, job.stall_h, young_h(job.stall_h, job.mtbf_h)
     restart_h = costs.detect.mean_h + costs.reschedule.mean_h
     full = full_overhead_fraction(full_h, save_h, restart_h + job.load.mean_h, job.mtbf_h)
-    if o.target_pls == 0 and job.n_shards_together > 0:
+    is_undivided = o.interval != "cpr"
+    if job.n_shards_together and not cpr_interval_h(job, o.target_pls, undivided=is_undivided):
         return Decision("full", 0.0, full_h, inf, full, 0.0), "cpr"
     partial_h, rule = _interval(job, o)
-    recovery_h = restart_h * (1.0 - job.beside_fraction)
-    if job.mtbf_shard_h != inf:
-        load_h = costs.mean_h(costs.load, max(1, round(job.n_shards_together)))
-        recovery_h += job.mtbf_h / job.mtbf_shard_h * load_h
     parts = o.sub_saves or WHOLE
     save_h = parts.bytes_share * save_h + parts.n_per_interval * parts.extra_h
     saves = n_saves_due(parts.fraction * partial_h, job.useful_h) > 0
     every_h = partial_h if saves else inf
-    stale = partial_overhead_fraction(every_h, save_h, recovery_h, job.mtbf_h)
-    lost = expected_pls(
-        min(partial_h, job.useful_h), job.cluster.n_emb_ps, job.mtbf_shard_h, job.n_shards_together
-    )
+    stale = partial_overhead_fraction(every_h, save_h, _recovery_h(job), job.mtbf_h)
+    late = {} if saves else {"late_h": 0.0, "p_bad": 0.0}
+    lost = expected_pls(min(partial_h, job.useful_h), **_losing(job) | late)
     chosen: Literal["partial", "full"] = "partial" if stale <= full else "full"
     return Decision(chosen, partial_h, full_h, stale, full, lost), rule
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.records import Cluster, Costs, Duration, Transfer
+from cprsim.records import Clock, Cluster, Costs, Duration, Transfer
 from cprsim.recovery.options import Option, Settled
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
@@ -44,6 +44,7 @@ class JobFacts:
     mtbf_shard_h: float = inf  # of failures that strike a shard; infinite where none does
     n_shards_together: float = 0.0  # that such a failure strikes, on average
     beside_fraction: float = 0.0  # of detection and rescheduling, that the others work on
+    clock: Clock = Clock.PROGRESS  # on which failures age
 
     @property
     def n_nodes(self) -> int:

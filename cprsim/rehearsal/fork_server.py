@@ -33,6 +33,8 @@ def warm(material: Material, start: Dlrm) -> None:
     """Compile what workers run before anything is timed: a batch, a push, each kind of sub-save."""
     _batch(material, start)
     for tracker in (None, *TRACKERS):
+        if tracker == "momentum" and material.plan.optimizer == "sgd":
+            continue
         sub_saves = None if tracker is None else SubSaves(tracker)
         shard = Shard(material, 0, initial_rows(material, start.table, 0), sub_saves)
         gradients = np.zeros((1, material.shape.dimension), np.float32)

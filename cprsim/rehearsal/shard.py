@@ -22,6 +22,7 @@ from cprsim.kernel.trackers import (
     Tracked,
     Tracker,
 )
+from cprsim.kernel.weights import momentum_of
 from cprsim.records import Ints, SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, rows_of, segments_of
 from cprsim.rehearsal.store import Arrays
@@ -73,6 +74,7 @@ class Shard:
             Tracked(
                 layout, segments, how.fraction, self.table, self._saved, material.plan.seed,
                 how.sample_period, tuple(parts[number] for number in tracked),
+                momentum_of(self.row_state, self.table),
             )
         )  # fmt: skip
 

@@ -16,8 +16,8 @@ from cprsim.scenario.recovery import RecoverySection, SubSavesSection
 from cprsim.scenario.schema import dump_entry
 
 FULL = "full"
-SIMPLE_FIRST = ("mfu", "ssu", "scar", "round-robin")
-"""Trackers: a counter per row, a list of sampled rows, a second copy of the tables; the control."""
+SIMPLE_FIRST = ("mfu", "ssu", "momentum", "scar", "round-robin")
+"""Trackers: a counter per row, sampled rows, the optimizer's state, a second copy; the control."""
 RELOADING = (WHOLE, *(f"cpr-{tracker}" for tracker in SIMPLE_FIRST))
 """The strategies that reload struck servers, the simplest first."""
 

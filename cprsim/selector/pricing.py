@@ -222,7 +222,12 @@ def bench_of(
         )
     compared = options_of(experiment) if options is None else options
     priceable = {FULL: strategy(FULL), **_priceable(experiment, limit, compared)}
-    return Bench(experiment, priceable, limit, left_out=tuple(compared.keys() - priceable.keys()))
+    return Bench(
+        experiment,
+        priceable,
+        limit,
+        left_out=tuple(name for name in compared if name not in priceable),
+    )
 
 
 def _priceable(

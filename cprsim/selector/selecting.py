@@ -14,9 +14,8 @@ from cprsim.curves.choosing import is_stand_in
 from cprsim.errors import ParameterError, watch
 from cprsim.experiments.assemble import assemble
 from cprsim.records import Estimate
-from cprsim.recovery.intervals import cpr_h
 from cprsim.recovery.losses import WHOLE
-from cprsim.recovery.paper import STRATEGIES
+from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.words import hours
 from cprsim.scenario.reading import LoadedScenario
@@ -179,17 +178,20 @@ def _formula(bench: Bench) -> list[tuple[str, Priced]]:
     metric, curve = limit.metric, experiment.curve
     response = curve.of(WHOLE, metric) if curve is not None and metric is not None else None
     target = limit.most if response is None else target_pls(response, limit.most)
-    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
-    if not target > 0 or expected.n_shards_together == 0:
+    job = experiment.facts
+    if not target > 0 or job.n_shards_together == 0:
         return []
-    n_together = {"cpr-undivided": 1.0, "cpr": expected.n_shards_together}
-    if isclose(n_together["cpr"], 1.0):
-        del n_together["cpr-undivided"]  # both forms are one
     by_rule_h = {
-        rule: cpr_h(min(target, 1.0), experiment.cluster.n_emb_ps, expected.mtbf_shard_h, k)
-        for rule, k in n_together.items()
+        rule: cpr_interval_h(job, min(target, 1.0), undivided=rule != "cpr")
+        for rule in ("cpr-undivided", "cpr")
     }
-    return [(rule, bench.price(WHOLE, [interval_h])[0]) for rule, interval_h in by_rule_h.items()]
+    if isclose(job.n_shards_together, 1.0):
+        del by_rule_h["cpr-undivided"]  # both forms are one
+    return [
+        (rule, bench.price(WHOLE, [interval_h])[0])
+        for rule, interval_h in by_rule_h.items()
+        if interval_h > 0
+    ]
 
 
 def target_pls(response: Response, loss: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,8 +14,9 @@ import pandas as pd
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED
 from cprsim.records import Estimate
-from cprsim.recovery.intervals import cpr_h, daly_h, young_h
+from cprsim.recovery.intervals import daly_h, young_h
 from cprsim.recovery.losses import strategy_key
+from cprsim.recovery.paper import cpr_interval_h
 from cprsim.recovery.policy import BY_RULES, RELOAD, Policy
 from cprsim.results.folder import (
     ResultTarget,
@@ -238,10 +239,11 @@ def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
 def _rules(job: Experiment, policy: Policy) -> Mapping[str, float]:
     """What Young's, Daly's and CPR's formulas would choose at this point [h]."""
     entry = next(entry for entry in job.scenario.recovery if entry.name == policy.name)
-    costs, facts, n_emb_ps = job.at_costs_of(entry).costs, job.facts, job.cluster.n_emb_ps
-    save_h, chosen = costs.mean_h(costs.save_stall, n_emb_ps), nan
+    costs = job.at_costs_of(entry).costs
+    facts, chosen = replace(job.facts, costs=costs), nan
+    save_h = costs.mean_h(costs.save_stall, job.cluster.n_emb_ps)
     if entry.target_pls and facts.n_shards_together:
-        chosen = cpr_h(entry.target_pls, n_emb_ps, facts.mtbf_shard_h, facts.n_shards_together)
+        chosen = cpr_interval_h(facts, entry.target_pls)
     return {
         "young_h": young_h(save_h, facts.mtbf_h) or nan,
         "daly_h": daly_h(save_h, facts.mtbf_h) or nan,

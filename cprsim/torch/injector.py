@@ -30,13 +30,13 @@ class FailureInjector(TrainedModule):
     failures : sequence of (share of the run, shards)
         What fails when, in order; `examples/plan_a_measurement.py` draws some.
     strategy : str, default "partial"
-        Whole saves, or mfu, ssu, scar or round-robin.
+        Whole saves, or mfu, ssu, momentum, scar or round-robin.
     interval : float, default 0.1
         Between saves, as a share of the run.
     n_shards : int, default 8
         Embedding servers that the rows are dealt out to.
     shard_by : str, default "rows"
-        By rows (row i is on shard i mod n), or by tables.
+        By rows, numbered through all tables (row i is on shard i mod n), or by tables.
     seed : int, default 1
         Of what is drawn at random in saving.
 

@@ -19,7 +19,7 @@ from cprsim.kernel.shared_run import Baseline, run_trials
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.kernel.weights import TrainableModel
-from cprsim.recovery.losses import STRATEGIES
+from cprsim.measuring.design import Design, measurable
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised
 ONE = (ShardFailure(0.6, (1, 2)),)
@@ -43,10 +43,15 @@ def new(request: pytest.FixtureRequest) -> Callable[[], ProxyTrainer]:
     return partial(ProxyTrainer, shape, clicks[:2500], plan, test=clicks[2500:])
 
 
+def with_a_curve(model: TrainableModel) -> tuple[str, ...]:
+    """The strategies that are measured: SGD has no momentum."""
+    return measurable(Design(), has_momentum=model.weights.momentum is not None).strategies
+
+
 def test_a_fork_is_bit_by_bit_a_run_from_scratch(new) -> None:
     trials = [
         Trial(Saving(strategy, interval), failures)
-        for strategy in STRATEGIES
+        for strategy in with_a_curve(new())
         for interval, failures in ((0.25, ONE), (0.3, THREE))
     ]
     *finished, _ = run_trials(new(), SHARDS, trials)
@@ -57,12 +62,12 @@ def test_a_fork_is_bit_by_bit_a_run_from_scratch(new) -> None:
 
 
 def test_equal_bytes_are_equal_and_more_bytes_are_more(new) -> None:
-    savings = [Saving(strategy, 0.25) for strategy in STRATEGIES]
+    savings = [Saving(strategy, 0.25) for strategy in with_a_curve(new())]
     (twin,) = run_trials(new(), SHARDS, [], savings)
     assert isinstance(twin, Baseline)
     written = {saving.strategy: n_bytes for saving, n_bytes in twin.bytes_written.items()}
     assert written["partial"] > 0
-    for tracker in ("mfu", "ssu", "scar"):
+    for tracker in {"mfu", "ssu", "scar", "momentum"} & written.keys():
         assert written[tracker] <= written["partial"] * 1.1  # whole rows per segment: rounded up
         assert written[f"{tracker}+"] > written[tracker]
     assert written["round-robin"] == written["partial"]

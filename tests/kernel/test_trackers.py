@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cprsim.errors import ParameterError
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker, most_urgent
+from cprsim.kernel.weights import momentum_of
 from cprsim.records import ShardBy
 
 LAYOUT = TableLayout((12, 3, 16))
@@ -48,6 +52,27 @@ def test_mfu_clears_what_a_commit_saved_and_keeps_what_came_after():
     assert tracker.choose().tolist() == [3, 15 + 5]  # 7 has one left, as 3: the lower id
     tracker.committed()
     assert tracker.choose().tolist() == [7]
+
+
+@pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
+def test_momentum_chooses_the_used_rows_with_most_of_it(optimizer):
+    what = tracked(1 / 8)
+    state = np.zeros(len(what.table) if optimizer == "adagrad" else (len(what.table), 8))
+    state[[1, 2, 3, 4]] = np.reshape([1.0, 5.0, 3.0, 9.0], (4, *[1] * (state.ndim - 1)))
+    if optimizer == "adam":
+        state[1, 4:] = 100.0  # means of squares: no momentum
+    tracker = TRACKERS["momentum"](replace(what, momentum=momentum_of(state, what.table)))
+    seen(tracker, (1, 0), (1, 0), (2, 0), (3, 0))
+    assert tracker.choose().tolist() == [2, 3]  # 4 was not used; of the other table none has any
+    tracker.abandoned()
+    assert tracker.choose().tolist() == [2, 3]
+    tracker.committed()
+    assert tracker.choose().tolist() == [1]
+
+
+def test_momentum_needs_an_optimizer_that_keeps_some():
+    with pytest.raises(ParameterError, match="sgd keeps nothing"):
+        TRACKERS["momentum"](tracked(1 / 8))
 
 
 def test_scar_chooses_by_distance_from_the_saved_copy():
@@ -105,7 +130,9 @@ def test_choices_stay_within_the_budget_of_each_segment(name, by):
     segments = Shards(layout, 3, by).of_tables((0, 2))
     rng = np.random.default_rng(0)
     table = rng.standard_normal((layout.n_rows, 4)).astype(np.float32)
-    what = Tracked(layout, segments, 0.125, table, 0 * table, seed=1, sample_period=2)
+    what = Tracked(
+        layout, segments, 0.125, table, 0 * table, seed=1, sample_period=2, momentum=table
+    )
     tracker = TRACKERS[name](what)
     for _ in range(20):
         tracker.observe(

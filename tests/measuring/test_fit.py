@@ -81,7 +81,8 @@ def test_an_intercept_is_part_of_every_prediction() -> None:
     fitted = fit(observed(made(6, 1e-5, offset=-4e-4), N_SERVERS), Metric.AUC)
     assert fitted.parts["partial"].intercept == pytest.approx(-4e-4, rel=0.1)
     response = response_of(fitted, "partial")
-    for trial in Design().trials(99, N_SERVERS)[36:44]:  # single failures under partial
+    first = 4 * len(STRATEGIES)  # after the scenes of all: single failures under partial
+    for trial in Design().trials(99, N_SERVERS)[first : first + 8]:
         losses, interval = stale_shards([trial], N_SERVERS), trial.saving.interval_fraction
         lost = response.predict_losses(losses, np.zeros(1, int), 1.0, interval).loss
         assert lost == pytest.approx([loss(trial) - 4e-4], abs=5e-5)

@@ -18,6 +18,7 @@ from cprsim.measuring.design import Design
 from cprsim.measuring.measure import MeasureRequest, measure
 from cprsim.measuring.runs import SeedRuns, own_model, read_seed, run_seed
 from cprsim.measuring.trainer_check import check_trainer
+from cprsim.recovery.losses import STRATEGIES
 from cprsim.scenario.reading import load_scenario
 from cprsim.workers import HERE
 from tests.making import call
@@ -189,4 +190,4 @@ def test_strategies_that_save_the_same_bytes_run_once(own_scenario, tmp_path, mo
         assert found.quality[trial] == found.quality[once]
     written = {saving.strategy: n for saving, n in found.twin.bytes_written.items()}
     assert written["mfu"] == written["mfu+"]
-    assert len(written) == 9
+    assert len(written) == len(STRATEGIES)

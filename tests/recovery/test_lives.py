@@ -211,9 +211,16 @@ SHRUNK = [
     shrunk("1 node 0, 2 node 1 5", 6, STRIDED, detect=0.5, lost=1.75),
     # slot 0 is up, and in the ring again, at 9.25
     shrunk("1 node 0, 9.5 node 1", 2, detect=0.5),
-    # slot 1 has left the ring, though its memory is there: 0 and 2 are neighbours
+    shrunk("1 node 0, 2 node 1 2", 4, Groups(4, 1), detect=0.5, lost=1.75),  # 3 of it tolerate 1
+    # 0 has left the ring, and its shard is others': a rule for the struck needs 1's alone, on 2
+    life("a rule for the struck needs nothing of a live tier that they have left",
+         job(rule("struck", "detect again, rebuild 8~", "remote", needs=("live",)), AGAIN,
+             tiers=(remote(), Tier("live", Medium.DEVICE, RING, "state"))),
+         "1 node 0, 2 node 0 1", detect=0.5, stale=[(1, 0, 0), (1.75, 0, 0), (1.75, 1, 0)]),
+    # slot 1 has left the ring, though its memory is there: 0 and 2 are neighbours (random policy
+    # 703900 once had 0 survive on 1)
     shrunk("1 process 1, 2 node 0 2", medium=Medium.HOST, detect=0.375, lost=1.875),
-]
+]  # fmt: skip
 
 
 def grids(near_min: int, far_min: int) -> SimulatedJob:

@@ -25,7 +25,7 @@ from cprsim.selector.search import best_within, cheapest_of
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.expected import Prediction
 from tests.making import paper_policy
-from tests.selector.conftest import Job, bench_by, choose, curve_of
+from tests.selector.conftest import Job, bench_by, choose, curve_of, said_of
 
 EVEN = 0.5  # confidence: the estimate itself
 TIGHT = 0.06 * 0.01 * Job().pls(0)  # what about 16 saves lose at a slope of 0.01
@@ -117,6 +117,27 @@ def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
     assert made.at_best["cpr-ssu"].overhead.mean < made.at_best["cpr-mfu"].overhead.mean
     assert made.recommended == chosen
     assert made.alike == (("cpr-mfu", "cpr-ssu") if chosen == "cpr-mfu" else ("cpr-ssu",))
+
+
+def test_a_limit_is_shown_by_its_one_bound_and_each_other_strategy_with_its_reason(
+    job: Job,
+) -> None:
+    curve = curve_of(0.0005, partial=0.010, mfu=0.0060, ssu=0.0058)
+    made = choose(job.experiment(), curve, Limit(Metric.AUC, 0.05 * 0.01 * job.pls(0)))
+    said = said_of(made)
+    chosen, (formula, *_) = made.chosen, made.formula
+    assert not formula.keeps
+    assert f"{1e4 * formula.held:.2f} (over the limit)" in said
+    assert said.count("(over the limit)") == sum(not one.keeps for one in made.formula)
+    bound = f"{chosen.loss.mean:.3g}; at most {chosen.held:.3g} (95 % upper bound; limit"
+    assert bound in said.replace("\n", " ")
+    columns = next(line for line in said.splitlines() if "(recommended)" in line).split("  ")
+    assert sum("±" in cell for cell in columns) == 2  # overheads: of the loss there is one bound
+    why = said[said.index("Why not another? ") :].replace("\n", " ").split(". ")
+    assert why[0].startswith("Why not another? partial: ")
+    assert why[1] == "cpr-ssu: not surely better than cpr-mfu, which is simpler"
+    unknown = "the curve does not say what it loses in AUC loss, as it saves"
+    assert why[2].startswith(f"cpr-momentum, cpr-scar, cpr-round-robin: {unknown}")
 
 
 def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -> None:

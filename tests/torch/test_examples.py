@@ -13,6 +13,7 @@ from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.runs import forked, own_model
 from cprsim.measuring.trainer_check import check_trainer
 from cprsim.scenario.reading import load_scenario
+from cprsim.torch import FailureInjector
 from tests.measuring.conftest import JOB
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -66,6 +67,31 @@ def test_a_two_tower_model_with_tables_of_several_widths_can_be_measured(setting
     twin, lost = forked(model, shards, trials)
     assert all(quality != twin for quality in lost.values())
     assert not model.trainer.moves_only_accessed
+
+
+def test_a_partial_checkpoint_numbers_rows_as_the_injector_does(tmp_path, monkeypatch) -> None:
+    """Tables of 3 and 6 rows: by table, row 0 of the second would be on shard 0."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    from partial_checkpoint import PartialCheckpoint
+
+    def lost_rows(how: str) -> list[list[bool]]:
+        torch.manual_seed(1)
+        module = torch.nn.ModuleList(torch.nn.Embedding(n, 2) for n in (3, 6))
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        start = [table.weight.detach().clone() for table in module]
+        injector = FailureInjector(module, optimizer, 10, [(0.5, [0])], interval=1.0, n_shards=4)
+        checkpoint = PartialCheckpoint(tmp_path / how, module, optimizer)
+        sum(table(torch.arange(len(table.weight))).square().sum() for table in module).backward()
+        optimizer.step()
+        if how == "injector":
+            injector.step(5)
+        else:
+            checkpoint.restore([0], n_shards=4)
+        pairs = zip(module, start, strict=True)
+        return [(table.weight == then).all(dim=1).tolist() for table, then in pairs]
+
+    rows = [[True, False, False], [False, True, False, False, False, True]]  # 0, 4 and 8 of 9
+    assert lost_rows("injector") == lost_rows("checkpoint") == rows
 
 
 def test_a_partial_checkpoint_takes_a_lost_shard_back(tmp_path, monkeypatch) -> None:
