@@ -71,6 +71,7 @@ def run(
     from cprsim.experiments import pipeline
     from cprsim.plots.save import drawing
     from cprsim.present.run import answer_of_run, drawings_of_run
+    from cprsim.results.assumption import choice_of, decisive_assumption
     from cprsim.results.folder import Kept, ResultTarget, kept
     from cprsim.results.run import load_result, price_of, write_run
 
@@ -81,9 +82,11 @@ def run(
                 outcome = pipeline.simulate(experiment, on_progress=on_progress)
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
+        choice = choice_of(outcome) if number is None else None
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
             replication=number or 0, price=price_of(loaded),
+            assumption=choice and decisive_assumption(loaded, choice),
         )  # fmt: skip
 
     def stored_run(number: int | None) -> Kept[Result]:

@@ -97,6 +97,7 @@ def systems(
     from cprsim.experiments.assemble import assemble
     from cprsim.plots.save import save_figures
     from cprsim.present.systems import answer_of_systems, document_of_systems
+    from cprsim.results.assumption import contending, decisive_assumption
     from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
     from cprsim.selector.limit import limit_of
@@ -153,7 +154,11 @@ def systems(
             if best is not None:
                 entries = {name: known.text for name, known in facts.items()}
                 unsure = sensitivity_of(loaded, entries, costs, best)
-                comparison = replace(comparison, sensitivity=unsure)
+                comparison = replace(
+                    comparison,
+                    sensitivity=unsure,
+                    assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
+                )
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 watch.doing("simulating numbers of contents")
                 comparison = replace(

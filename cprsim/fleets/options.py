@@ -38,7 +38,9 @@ from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 
 BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
-    **dict.fromkeys(("name", "kernel", "accuracy", "sweep", "prices", "unknown", "recovery"), True),
+    **dict.fromkeys(
+        ("name", "kernel", "accuracy", "sweep", "prices", "unknown", "marks", "recovery"), True
+    ),
     "fleet": {"histories"},
 }
 N_RESAMPLED = 1000

@@ -24,6 +24,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import WORK, bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
+from cprsim.present.recommendation import entry_from, recommendation, turns_on
 from cprsim.present.run import costs_table, parts_table, strategies_frame
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
@@ -105,6 +106,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "warnings": result.warnings,
             "sensitivity": comparison.sensitivity,
             "recovery": _entries_text(standings),
+            "recommendation": _recommended(comparison),
         },
         rows={"replications": result.replications, "events": result.timeline},
         **about,
@@ -140,6 +142,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         answer=[*_answer(comparison)],
         table=_costs(standings, bills_in(result)),
         remarks=[remark for remark in _remarks(comparison) if remark],
+        turns_on=turns_on(comparison.assumption),
         sections=[
             Section("Why", [picture, *of_run, _survived(standings)]),
             Section("What it costs in all", money_section(result)),
@@ -150,6 +153,20 @@ def document_of_systems(comparison: Comparison) -> Document:
             *origin(result.manifest, result.path),
         ],
     )
+
+
+def _recommended(comparison: Comparison) -> dict[str, Any] | None:
+    """The cheapest system beside how the job runs now, or the next one; None: there is none."""
+    best, now = comparison.cheapest, comparison.today
+    if best is None:
+        return None
+    others = [system for system in comparison.standings if system.may_be_best and system.more]
+    today = [system for system in comparison.standings if system.name == now and system.more]
+    beaten = next(iter([*today, *others]), None)
+    return recommendation(
+        entry_from(best.facts.text), best.overhead,
+        beats=beaten and beaten.name, less=beaten and beaten.more, turns_on=comparison.assumption,
+    )  # fmt: skip
 
 
 def _entries_text(standings: Sequence[Standing]) -> str:

@@ -20,6 +20,7 @@ from cprsim.files.units import SIZE
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
 from cprsim.recovery.intervals import ROUNDING, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
+from cprsim.results.assumption import Assumption
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -101,6 +102,8 @@ class Result:
     warnings: tuple[str, ...] = ()  # of `warnings_of`
     # of a node-hour, where the scenario says it
     price: Price | None = field(default=None, metadata=OMITTED)
+    # the assumed input that moves the choice most
+    assumption: Assumption | None = field(default=None, metadata=OMITTED)
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)
     manifest: Mapping[str, Any] = field(metadata=NOT_STORED)
@@ -113,6 +116,14 @@ class Result:
     def summary(self) -> pd.DataFrame:
         """Of `results.metrics.summarise`: as in summary.csv, but exact to the last digit."""
         return summarise_rows(self.replications, self.n_nodes)
+
+    @property
+    def cheapest(self) -> Policy | None:
+        """The policy of the least overhead, of those under which all jobs finish."""
+        spreads = self.spreads()
+        finishing = [policy for policy in self.policies if spreads[policy.name][FINISHED].mean == 1]
+        overhead = {p.name: spreads[p.name]["overhead_fraction"].mean for p in finishing}
+        return min(finishing, key=lambda policy: overhead[policy.name], default=None)
 
     def spreads(self) -> dict[str, dict[str, Estimate]]:
         """The summary by strategy and quantity."""
@@ -180,7 +191,7 @@ def write_run(
     draw: Callable[[Result], object],
     *,
     replication: int = 0,
-    price: Price | None = None,
+    **more: Any,
 ) -> Result:
     """Write a simulation of a scenario, with the event logs of one replication."""
     from cprsim.experiments.pipeline import replay
@@ -195,7 +206,7 @@ def write_run(
         curve_path=curve_path(loaded) if loaded.scenario.may_have_a_curve else None,
         log_notes=experiment.log_notes,
         warnings=warnings_of(experiment, loaded.scenario.cluster),
-        price=price,
+        **more,
     )
 
 

@@ -203,7 +203,7 @@ def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], st
             f"`nodes: {n_nodes}` below `kind: job`"
         )
     factors = {"hazards": n_nodes / n_known} | dict.fromkeys(TIMES_OF_JOB, n_known / n_nodes)
-    scaled = {key: _times(section[key], by) for key, by in factors.items() if key in section}
+    scaled = {key: times(section[key], by) for key, by in factors.items() if key in section}
     key = "mtbf" if "mtbf" in scaled else "hazards"
     return section | scaled | {"nodes": n_nodes}, (
         f"scaled from {n_known} to {n_nodes} nodes, {key} from {section.get(key)} to "
@@ -211,10 +211,14 @@ def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], st
     )
 
 
-def _times(value: Any, factor: float) -> Any:
-    """A quantity, or a list of them, `factor` as large."""
+def times(value: Any, factor: float) -> Any:
+    """A number, a quantity, or a list of them, `factor` as large; counts stay whole, from 1 on."""
     if isinstance(value, list):
-        return [_times(entry, factor) for entry in value]
+        return [times(entry, factor) for entry in value]
+    if isinstance(value, int):
+        return max(1, round(value * factor))
+    if isinstance(value, float):
+        return value * factor
     return _NUMBER.sub(lambda found: f"{float(found[0]) * factor:.6g}", str(value), count=1)
 
 

@@ -20,13 +20,16 @@ from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.quantities import quoted, written_key
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.yaml_text import Plain, dotted, read_yaml
+from cprsim.scenario.yaml_text import ASSUMED, Plain, dotted, marks_in, read_yaml
 
 MAX_BYTES = 500_000
 OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for
 N_TRIED, N_PRICED = 5, 101  # values of an unknown input: each needs a simulation, or none
 PRICES = "prices."
 UNKNOWN = "unknown"  # the section
+MARKS = "marks"  # the section
+# sections with numbers that decide what failures cost
+MARKED = ("job", "cluster", "failures", "scopes", "silent", "storage", "costs", "recovery")
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 EXAMPLE_AXIS = "write KEY=LOW:HIGH:logN or KEY=A,B,C, for example --over costs.save=30s:10min:log12"
 # Setting one of these takes the other ways to say the same out of the file.
@@ -42,6 +45,7 @@ INSTEAD_OF: dict[str, tuple[str, ...]] = {
     "simulation.precision": ("replications",),
     "recovery.target_pls": ("assumed",),  # of any entry
 }
+_QUANTITY = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?\s*[A-Za-z/%]+", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
 
@@ -133,7 +137,8 @@ def load_scenario(
         file and line (or ``--set KEY``)
     """
     path = Path(path)
-    data, places = read_yaml(read_text(path) if text is None else text, path)
+    text = read_text(path) if text is None else text
+    data, places = read_yaml(text, path)
     if not isinstance(data, dict):
         fault = "is empty" if data is None else "is not a mapping"
         place = places.get("", Place(path))
@@ -147,6 +152,8 @@ def load_scenario(
         places |= {f"sweep.over.{key}": Place(f"--over {one_line(key)}") for key in over}
     if data.get("name") is None:
         data["name"] = name_from(path)
+    if marks := _marks(data, places, marks_in(text) if has_lines else {}):
+        data["marks"] = marks
     loaded = _checked(data, path, places)
     unknown_values(loaded)
     return loaded
@@ -202,6 +209,87 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
         for end in (values[key].written[0], values[key].written[-1]):
             loaded.varied({key: end}, lambda _, place=place: place)  # type: ignore[misc]
     return values
+
+
+# ----------------------------------------------------------------------------------- marks
+
+
+def _marks(
+    data: dict[str, Plain], places: Mapping[str, Place], by_line: Mapping[int, Any]
+) -> dict[str, Plain]:
+    """The section `marks`: as written, with those of comments; without overridden values.
+
+    Raises ScenarioError for a mark of a key that is not there.
+    """
+    written = data.get("marks")
+    if not isinstance(written, dict | None):
+        return {}  # validation says so
+    marks, key = dict[str, Plain](), MARKS
+    for named, mark in (written or {}).items():
+        try:
+            key = _numbered(data, named)
+        except ScenarioError as error:
+            message = f"{quoted(named)} is no key of this scenario: {error.problems[0].message}"
+            raise ScenarioError.at(_nearest(places, f"{MARKS}.{named}"), message, MARKS) from None
+        marks[key] = mark
+    for i, entry in enumerate(_listed(data.get("recovery"))):
+        if isinstance(entry, dict) and entry.get(ASSUMED) is True:
+            marks.setdefault(f"recovery.{i}.target_pls", ASSUMED)
+    for key in places:
+        section, _, leaf = key.partition(".")
+        if section in MARKED and leaf and number_at(data, key) is not None:
+            around = (".".join(key.split(".")[:n]) for n in range(key.count(".") + 1, 0, -1))
+            lines = (places[name].line for name in around if name in places)
+            mark = next((by_line[line] for line in lines if line in by_line), None)
+            if mark is not None:
+                marks.setdefault(key, mark)
+    return {
+        _named(data, key): mark
+        for key, mark in marks.items()
+        if not str(_nearest(places, key).file).startswith("--")
+    }
+
+
+def number_at(data: Mapping[str, Plain], key: str) -> int | float | str | None:
+    """The number or quantity at a key, as written; None where there is none."""
+    value: Any = data
+    try:
+        for step in _numbered(data, key).split("."):
+            value = value[int(step) if isinstance(value, list) else step]
+    except (KeyError, ScenarioError):
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_quantity = isinstance(value, str) and _QUANTITY.fullmatch(value) is not None
+    return value if is_number or is_quantity else None
+
+
+def _listed(value: Plain) -> list[Plain]:
+    return value if isinstance(value, list) else []
+
+
+def _numbered(data: Mapping[str, Plain], key: str) -> str:
+    """A dotted key with the numbers of entries, not their names. Raises ScenarioError."""
+    section, parts, steps = dict[str, Any](data), key.split("."), list[str]()
+    while parts:
+        step, n_used = _step(section, parts, Place(MARKS))
+        if isinstance(section, dict) and step not in section:
+            raise ScenarioError.at(Place(MARKS), f"it has no {quoted(step)}")
+        section, parts = section[step], parts[n_used:]
+        steps.append(str(step))
+    return ".".join(steps)
+
+
+def _named(data: Mapping[str, Plain], key: str) -> str:
+    """A dotted key with the names of entries that have one."""
+    section, steps = dict[str, Any](data), list[str]()
+    for step in key.split("."):
+        if isinstance(section, list):
+            section = section[int(step)]
+            steps.append(_name(section) or step)
+        else:
+            section = section[step]
+            steps.append(step)
+    return ".".join(steps)
 
 
 # ----------------------------------------------------------------------------------- validating

@@ -17,6 +17,7 @@ from cprsim.records import Estimate
 from cprsim.recovery.intervals import cpr_h
 from cprsim.recovery.losses import WHOLE, Metric
 from cprsim.recovery.paper import STRATEGIES
+from cprsim.results.assumption import decisive_assumption
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.words import hours
 from cprsim.scenario.reading import LoadedScenario
@@ -82,7 +83,8 @@ def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
-    return replace(selection, accuracy=accuracy, sensitivity=unsure)
+    assumption = decisive_assumption(loaded, selection.chosen.strategy, selection.entries)
+    return replace(selection, accuracy=accuracy, sensitivity=unsure, assumption=assumption)
 
 
 def select(
