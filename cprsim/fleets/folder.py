@@ -9,10 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.files import NOT_STORED, OMITTED
+from cprsim.files import NOT_STORED
 from cprsim.fleets.options import Axes, FleetDecision, FleetOption, Knee
 from cprsim.fleets.population import fleet_of
-from cprsim.results.assumption import Assumption
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -44,8 +43,6 @@ class FleetResult:
     options: tuple[FleetOption, ...]
     decision: FleetDecision
     knees: tuple[Knee, ...]
-    # of one job alone: the assumed input that moves the choice most
-    assumption: Assumption | None = field(default=None, metadata=OMITTED)
 
     def option(self, name: str) -> FleetOption:
         """The option of that name."""

@@ -72,9 +72,13 @@ def decisive_assumption(
     expect_all([present, *(experiment for *_, experiment in others)])
     with watch.progress("assumed inputs") as on_progress:
         now = _overheads(simulate(present, keep_losses=False))
+        overhead = _means(now)[choice]
+        # what costs less already, and is not the choice, is none for another reason
+        may_be = [name for name, mean in _means(now).items() if name == choice or mean >= overhead]
         for done, (key, value, tried, experiment) in enumerate(others, start=1):
-            then = _overheads(simulate(experiment, keep_losses=False))
-            overhead, cheapest, best = _means(now)[choice], *_cheapest(then)
+            all_then = _overheads(simulate(experiment, keep_losses=False))
+            then = {name: all_then[name] for name in may_be}
+            cheapest, best = _cheapest(then)
             stays = not Estimate.of_mean(_difference(then, choice, cheapest)).low > 0
             moved = max(abs(best - overhead), _means(then)[choice] - best)
             found.append((moved, Assumption(
