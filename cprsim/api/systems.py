@@ -112,6 +112,7 @@ def systems(
         load_comparison,
     )
     from cprsim.systems_compared.lineup import at_their_best, entrants_of
+    from cprsim.systems_compared.missing import split_save
 
     loaded = source.read(shortcuts(seed=seed, replications=replications))
     limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)
@@ -146,7 +147,7 @@ def systems(
                 else {"quantity": limit.quantity.value, "most": limit.most},
                 facts=facts,
                 left_out={**left_out, **dropped},
-                assumed=tuple(assumptions(loaded.scenario)),
+                assumed=(*assumptions(loaded.scenario), *split_save(experiment)),
                 result=result,
                 today=next((entrant.name for entrant in at_best if entrant.is_today), ""),
             )

@@ -47,6 +47,7 @@ from cprsim.systems_compared.comparison import (
     verdict_of,
 )
 from cprsim.systems_compared.lineup import FOUND, NO_SERVERS, PAPER
+from cprsim.systems_compared.missing import missing_sentence
 
 WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
@@ -251,6 +252,9 @@ def _picks(comparison: Comparison) -> list[Standing]:
 
 def _answer(comparison: Comparison) -> Iterator[str]:
     """Which system costs least, which that runs today, and what they save against today."""
+    n_systems = len(comparison.facts) + len(comparison.left_out)
+    if lacking := missing_sentence(comparison.left_out, n_systems):
+        yield lacking
     picks = _picks(comparison)
     if not picks:
         yield "No system that keeps the job's accuracy lets all jobs finish."

@@ -265,12 +265,14 @@ def worth_seeing(result: Result) -> dict[str, int]:
 # -------------------------------------------------------------- what costs more than one may think
 
 
+WRITTEN = 0.01  # relative: by so much a save may be shorter than its writing, for rounding
 MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 
 def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
     """A sentence for each tier to which a save goes on for longer than until the next."""
     warnings = [] if section is None else list(_more_than_a_node_holds(section))
+    warnings += _shorter_than_its_writing(experiment)
     for policy in experiment.policies:
         warnings += _longer_than_intervals(policy, experiment.useful_h)
     return tuple(warnings)
@@ -283,6 +285,16 @@ def _more_than_a_node_holds(section: ClusterSection) -> Iterator[str]:
         yield (
             f"{section.state_said}: is {state} the state of all nodes? `cluster.state` is that of "
             f"one; then write {share}, or times `replicas` where replicas hold it."
+        )
+
+
+def _shorter_than_its_writing(experiment: Experiment) -> Iterator[str]:
+    job = experiment.facts
+    if job.save_background is None and job.stall_h < (1 - WRITTEN) * (write_h := job.write_h or 0.0):
+        yield (
+            f"`costs.save` is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to write "
+            "the state. Write {stall: ..., background: transfer} for a save that is written behind "
+            "the job, or the bandwidth that it has."
         )
 
 

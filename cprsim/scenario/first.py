@@ -45,7 +45,8 @@ job:
   useful: {useful}  # {useful_mark}; useful work at full speed, a time
 {cluster}\
   rack: 8  # assumed; neighbouring nodes that one failure may take, a count
-  # spares: 4  # absent: a replacement is always free; a count
+  # spares: 4  # absent, so it is assumed that a replacement is always free; a count
+  repair: 24 h  # assumed; until a failed node is there again, a time
 
 {failures}{scopes}
 storage: {{bandwidth: {storage}}}  # {storage_mark}; shared by all nodes, a bandwidth
@@ -66,11 +67,14 @@ JOB = {
     LLM: "A language model on workers that each hold a part of its state",
 }
 CLUSTER = {
-    RECOMMENDER: """
+    RECOMMENDER: """\
+  step: 200 ms  # assumed; a training step at full speed, a time
+
 cluster:
   trainers: {trainers}  # {nodes_mark}; each with the dense model
   emb_ps: {servers}  # {nodes_mark}; embedding servers, each with a shard
   shard_size: {node_state}  # {state_mark}; tables on one server, a size
+  link: 25 Gbit/s  # assumed; of one node to the others, a bandwidth
 """,
     LLM: """\
   step: 10 s  # assumed; a training step at full speed, a time
@@ -78,7 +82,7 @@ cluster:
 cluster:
   workers: {servers}  # given; nodes, each with its part
   state: {node_state}  # {state_mark}; on one node, with the optimizer's
-  # replicas: 8  # absent: each part of the state exists once; a count
+  # replicas: 8  # absent, so it is assumed that each part of the state exists once; a count
   link: 400 Gbit/s  # assumed; of one node to the others, a bandwidth
 """,
 }
@@ -95,10 +99,10 @@ failures:  # {mark}; mean time between failures of one node, a time
 {clocks}"""
 SCOPES = """
 scopes:  # what a failure takes, with its share: by publications, for you to correct
-  - {name: process, share: 0.15, reach: process}    # derived: Llama 3, software and NCCL, 63 of 419
-  - {name: node, share: 0.76, reach: node}          # derived: the rest
-  - {name: rack, share: 0.06, reach: rack}          # derived: InfiniteHBD's trace, 30 of 529
-  - {name: all, share: 0.03, reach: all}            # recalled: Blue Waters, 39 of 1,490 outages
+  - {name: process, share: 0.15, reach: process}    # assumed; derived: Llama 3, software and NCCL, 63 of 419
+  - {name: node, share: 0.76, reach: node}          # assumed; derived: the rest
+  - {name: rack, share: 0.06, reach: rack}          # assumed; derived: InfiniteHBD's trace, 30 of 529
+  - {name: all, share: 0.03, reach: all}            # assumed; recalled: Blue Waters, 39 of 1,490 outages
 """
 """By causes of interruptions of Llama 3 405B (2024, table recalled), faults of several of 400
 servers at once in InfiniteHBD's trace, and system-wide outages of Blue Waters (Di Martino et al.
