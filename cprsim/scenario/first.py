@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import ParameterError, choices, one_line
 from cprsim.failures.presets import PRESETS
 from cprsim.files.units import BANDWIDTH, SIZE, TIME, Quantity
 from cprsim.records import MAX_NODES
@@ -27,7 +27,7 @@ COLUMN = 30  # from which comments stand
 TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
 _NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 _NODES = re.compile(r"(?:(\d{1,9})\s*\+\s*)?(\d{1,9})")
-OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, or the name of a log that is there"
+OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, the name of a log that is there, or a published rate"
 MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h", OR_LOG)
 STATE = Quantity(SIZE, "1 B", "1000 PB", "6 TB")
 STORAGE = Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "800 Gbit/s")
@@ -107,6 +107,7 @@ scopes:  # what a failure takes, with its share: by publications, for you to cor
 """By causes of interruptions of Llama 3 405B (2024, table recalled), faults of several of 400
 servers at once in InfiniteHBD's trace, and system-wide outages of Blue Waters (Di Martino et al.
 2014)."""
+_SCALED = "scaled from {} to {} nodes, from {:.6g} h: assumed that nodes fail alike, one by one"
 TODAY = "  - {{strategy: full, name: today, interval: {}}}  # given\n"
 PARTIAL = """\
   - partial  # the failed server alone goes back; it loses samples
@@ -126,6 +127,7 @@ class Known:
     split: bool = True  # it was said how many are servers, not only how many nodes there are
     mtbf_h: float | None = None
     per_node: bool = False  # the MTBF is of each node, not of the job
+    rate: str = ""  # the name of a published one
     fitted: str = ""  # a section `failures`, instead of a rate
     interval_h: float | None = None
     save_h: float | None = None
@@ -171,8 +173,16 @@ def nodes_of(kind: str, text: str) -> dict[str, Any]:
 
 
 def rate_of(text: str) -> dict[str, Any]:
-    """``28 h`` of the job, ``1000 d per node``, or ``unknown``. Raises ParameterError."""
-    mtbf_h = quantity("--failures", text.removesuffix(PER_NODE), MTBF)
+    """``28 h`` of the job, ``1000 d per node``, a published rate's name, or ``unknown``.
+
+    Raises ParameterError.
+    """
+    if text in PRESETS:
+        return {"rate": text}
+    try:
+        mtbf_h = quantity("--failures", text.removesuffix(PER_NODE), MTBF)
+    except ParameterError as error:
+        raise ParameterError(f"{error}; {choices(text, PRESETS)}") from None
     return {"mtbf_h": mtbf_h, "per_node": text.endswith(PER_NODE)}
 
 
@@ -279,9 +289,12 @@ def _failures(job: Known) -> str:
     if job.mtbf_h is not None:
         lifetime = ["family: exponential", f"mtbf: {TIME.format(job.mtbf_h)}"]
     else:
-        rate, mark = PRESETS[INSTEAD[job.kind]], ASSUMED
+        rate, mark = PRESETS[job.rate or INSTEAD[job.kind]], ASSUMED
         source = f"  # of `cprsim init --list`: {rate.name} ({rate.mark}; {rate.source})\n"
-        lifetime = [f"family: {rate.family}", f"mtbf: {rate.mean_h:.6g} h"]
+        mean_h = rate.mean_h * (rate.n_nodes or job.n_nodes) / job.n_nodes
+        if rate.n_nodes not in (None, job.n_nodes):
+            source += f"  # {_SCALED.format(rate.n_nodes, job.n_nodes, rate.mean_h)}\n"
+        lifetime = [f"family: {rate.family}", f"mtbf: {mean_h:.6g} h"]
         lifetime += [] if rate.shape is None else [f"shape: {rate.shape:g}"]
         per_node = rate.of == "node"
     roles = {WORKER if job.kind == LLM else EMB_PS: job.servers, "trainer": job.trainers}

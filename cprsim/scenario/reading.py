@@ -12,9 +12,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
+from cprsim.errors import ParameterError, Place, Problem, ScenarioError, did_you_mean, one_line
 from cprsim.failures.traces.formats import format_of
 from cprsim.failures.traces.spec import A_LOG, DATES
+from cprsim.files import shipped_scenarios
 from cprsim.files.units import IN_STEPS, TIME
 from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.job import Values, values_along
@@ -187,7 +188,8 @@ def read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         if isinstance(error, FileNotFoundError) and len(path.parts) == 1 and not path.suffix:
-            reason += "; `cprsim init --list` lists the names of those that come with cprsim"
+            near = did_you_mean(path, shipped_scenarios())
+            reason += f"; {near}`cprsim init --list` lists the names of those that come with cprsim"
         raise ScenarioError.at(Place(path), reason) from None
 
 
