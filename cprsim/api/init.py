@@ -77,7 +77,9 @@ def init(
     if listed:
         return answer_of_list(shipped)
     if copy is not None and copy not in shipped:
-        raise ParameterError(f"--from: {one_line(copy)!r} is no shipped one: {choices(copy, shipped)}")
+        raise ParameterError(
+            f"--from: {one_line(copy)!r} is no shipped one: {choices(copy, shipped)}"
+        )
     path = Path(file or ("scenario.yaml" if copy is None else f"{copy}.yaml"))
     if not force:
         require_new(path)

@@ -109,7 +109,7 @@ def _share(option: str, value: float | str) -> float:
     """A share of useful time. Raises ParameterError for what is none."""
     share = number_of(option, value, "10% or 0.1")
     is_percent = str(value).strip().endswith("%")
-    if not 0 <= share or (share >= 1 and not is_percent):
+    if share < 0 or (share >= 1 and not is_percent):
         raise ParameterError(f"{option}: {value} is no share of useful time: write 10% or 0.1")
     return share
 

@@ -41,7 +41,7 @@ STATISTICS = {
     "machine_years": "node-hours of overhead, in years of 8766 h",
     "queued_h": "mean hours from arrival to start",
     "wait_h": "mean hours in which a job waits for a spare",
-    "jobs_per_month": "jobs that arrive and finish, per month of 730.5 h: those that the cost is of",
+    "jobs_per_month": "jobs that arrive and finish per month of 730.5 h, whose cost that is",
     "utilisation_fraction": "useful node-hours within the window, of those that `nodes` has in it",
     "busy_nodes": "nodes that are in jobs, mean over the window",
     "pls": "mean PLS of a job",

@@ -128,7 +128,9 @@ def option_of(
 
 def _quantile(cells: Sequence[FleetCell], share: float) -> Estimate:
     """Of the one job of each history."""
-    return Estimate(float(np.quantile([cell.statistics["overhead_fraction"] for cell in cells], share)))
+    return Estimate(
+        float(np.quantile([cell.statistics["overhead_fraction"] for cell in cells], share))
+    )
 
 
 def _mean_by_part(some: Sequence[Mapping[str, float]]) -> dict[str, float]:

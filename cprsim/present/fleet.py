@@ -63,7 +63,9 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
 
 def _recommended(result: FleetResult) -> dict[str, Any]:
     """The strategy of the best option beside the present one, with the option's values."""
-    best, present = (result.option(name) for name in (result.decision.best, result.decision.present))
+    best, present = (
+        result.option(name) for name in (result.decision.best, result.decision.present)
+    )
     entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
     by = [option.statistics["overhead_fraction"] for option in (present, best)]
     less = Estimate(by[0].mean - by[1].mean)

@@ -78,6 +78,7 @@ def answer(result: Result) -> list[str]:
 
 
 def plain_full(policies: Sequence[Policy]) -> Policy | None:
+    """The first policy that is full recovery and nothing else."""
     return next((policy for policy in policies if policy.is_plain_full), None)
 
 

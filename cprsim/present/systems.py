@@ -166,7 +166,8 @@ def _recommended(comparison: Comparison) -> dict[str, Any] | None:
     beaten = next(iter([*today, *others]), None)
     return recommendation(
         entry_from(best.facts.text), best.overhead,
-        beats=beaten and beaten.name, less=beaten and beaten.more, turns_on=comparison.assumption,
+        beats=beaten.name if beaten else None, less=beaten.more if beaten else None,
+        turns_on=comparison.assumption,
     )  # fmt: skip
 
 

@@ -122,7 +122,9 @@ def _other_values(
     if value is None:
         return
     if section == "scopes" and names[-1:] == ["share"]:
-        rest = [dict(cast(dict[str, Any], scope)) for scope in cast(list[Plain], loaded.data[section])]
+        rest = [
+            dict(cast(dict[str, Any], scope)) for scope in cast(list[Plain], loaded.data[section])
+        ]
         shares = {scope.name: scope.share or 0.0 for scope in loaded.scenario.scopes}
         share = shares.pop(".".join(names[:-1]))
         if sum(shares.values()) > 0:
@@ -139,9 +141,7 @@ def _other_values(
             yield str(value), str(tried), {key: tried}
 
 
-def contending(
-    entries: Mapping[str, str], costs: Mapping[str, float], best: str
-) -> dict[str, str]:
+def contending(entries: Mapping[str, str], costs: Mapping[str, float], best: str) -> dict[str, str]:
     """The entries that could be chosen instead: the cheapest few of many."""
     by_cost = sorted((name for name in costs if name != best), key=costs.__getitem__)
     return {name: entries[name] for name in [best, *by_cost][:MOST_CONTENDERS]}

@@ -289,12 +289,12 @@ def _more_than_a_node_holds(section: ClusterSection) -> Iterator[str]:
 
 
 def _shorter_than_its_writing(experiment: Experiment) -> Iterator[str]:
-    job = experiment.facts
-    if job.save_background is None and job.stall_h < (1 - WRITTEN) * (write_h := job.write_h or 0.0):
+    job, write_h = experiment.facts, experiment.facts.write_h or 0.0
+    if job.save_background is None and job.stall_h < (1 - WRITTEN) * write_h:
         yield (
-            f"`costs.save` is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to write "
-            "the state. Write {stall: ..., background: transfer} for a save that is written behind "
-            "the job, or the bandwidth that it has."
+            f"`costs.save` is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to "
+            "write the state. Write {stall: ..., background: transfer} for a save that is "
+            "written behind the job, or the bandwidth that it has."
         )
 
 

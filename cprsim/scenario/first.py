@@ -98,11 +98,11 @@ failures:  # {mark}; mean time between failures of one node, a time
   roles:
 {clocks}"""
 SCOPES = """
-scopes:  # what a failure takes, with its share: by publications, for you to correct
-  - {name: process, share: 0.15, reach: process}    # assumed; derived: Llama 3, software and NCCL, 63 of 419
-  - {name: node, share: 0.76, reach: node}          # assumed; derived: the rest
-  - {name: rack, share: 0.06, reach: rack}          # assumed; derived: InfiniteHBD's trace, 30 of 529
-  - {name: all, share: 0.03, reach: all}            # assumed; recalled: Blue Waters, 39 of 1,490 outages
+scopes:  # what a failure takes, with its share
+  - {name: process, share: 0.15, reach: process}  # assumed; derived: Llama 3, 63 of 419
+  - {name: node, share: 0.76, reach: node}  # assumed; derived: the rest
+  - {name: rack, share: 0.06, reach: rack}  # assumed; derived: InfiniteHBD's trace, 30 of 529
+  - {name: all, share: 0.03, reach: all}  # assumed; recalled: Blue Waters, 39 of 1,490
 """
 """By causes of interruptions of Llama 3 405B (2024, table recalled), faults of several of 400
 servers at once in InfiniteHBD's trace, and system-wide outages of Blue Waters (Di Martino et al.

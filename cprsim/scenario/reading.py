@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -154,7 +154,7 @@ def load_scenario(
     if data.get("name") is None:
         data["name"] = name_from(path)
     if marks := _marks(data, places, marks_in(text) if has_lines else {}):
-        data["marks"] = marks
+        data[MARKS] = marks
     loaded = _checked(data, path, places)
     unknown_values(loaded)
     return loaded
@@ -217,81 +217,64 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
 
 
 def _marks(
-    data: dict[str, Plain], places: Mapping[str, Place], by_line: Mapping[int, Any]
+    data: dict[str, Plain], places: Mapping[str, Place], by_line: Mapping[int | None, Any]
 ) -> dict[str, Plain]:
     """The section `marks`: as written, with those of comments; without overridden values.
 
     Raises ScenarioError for a mark of a key that is not there.
     """
-    written = data.get("marks")
-    if not isinstance(written, dict | None):
-        return {}  # validation says so
-    marks, key = dict[str, Plain](), MARKS
-    for named, mark in (written or {}).items():
-        try:
-            key = _numbered(data, named)
-        except ScenarioError as error:
-            message = f"{quoted(named)} is no key of this scenario: {error.problems[0].message}"
-            raise ScenarioError.at(_nearest(places, f"{MARKS}.{named}"), message, MARKS) from None
-        marks[key] = mark
-    for i, entry in enumerate(_listed(data.get("recovery"))):
-        if isinstance(entry, dict) and entry.get(ASSUMED) is True:
-            marks.setdefault(f"recovery.{i}.target_pls", ASSUMED)
+    written, marks = data.get(MARKS) or {}, dict[str, Plain]()
+    if not isinstance(written, dict):
+        return {}  # validation refuses it
+    for name, mark in written.items():
+        if number_at(data, name) is None:
+            message = "there is no number at this key"
+            raise ScenarioError.at(_nearest(places, f"{MARKS}.{name}"), message, f"{MARKS}.{name}")
+        marks[_spelled(data, name)] = mark
     for key in places:
-        section, _, leaf = key.partition(".")
-        if section in MARKED and leaf and number_at(data, key) is not None:
+        section = key.partition(".")[0]
+        if section in MARKED and number_at(data, key) is not None:
             around = (".".join(key.split(".")[:n]) for n in range(key.count(".") + 1, 0, -1))
             lines = (places[name].line for name in around if name in places)
             mark = next((by_line[line] for line in lines if line in by_line), None)
+            if key.endswith(".target_pls") and value_at(data, f"{key[:-10]}{ASSUMED}") is True:
+                mark = ASSUMED
             if mark is not None:
-                marks.setdefault(key, mark)
-    return {
-        _named(data, key): mark
-        for key, mark in marks.items()
-        if not str(_nearest(places, key).file).startswith("--")
-    }
+                marks.setdefault(_spelled(data, key), mark)
+    overridden = {_spelled(data, k) for k, at in places.items() if str(at.file).startswith("--")}
+    return {key: mark for key, mark in marks.items() if not _around(key) & overridden}
+
+
+def _around(key: str) -> set[str]:
+    """A dotted key, and the sections around it."""
+    return {".".join(key.split(".")[: n + 1]) for n in range(key.count(".") + 1)}
+
+
+def value_at(data: Mapping[str, Plain], key: str) -> Plain:
+    """What stands at a dotted key, entries by name or number; None where nothing does."""
+    value, parts = cast(Any, data), key.split(".")
+    while parts:
+        try:
+            step, n_used = _step(value, parts, Place(key))
+            value, parts = value[step], parts[n_used:]
+        except (KeyError, ScenarioError):
+            return None
+    return cast(Plain, value)
 
 
 def number_at(data: Mapping[str, Plain], key: str) -> int | float | str | None:
     """The number or quantity at a key, as written; None where there is none."""
-    value: Any = data
-    try:
-        for step in _numbered(data, key).split("."):
-            value = value[int(step) if isinstance(value, list) else step]
-    except (KeyError, ScenarioError):
-        return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    is_quantity = isinstance(value, str) and _QUANTITY.fullmatch(value) is not None
-    return value if is_number or is_quantity else None
+    value = value_at(data, key)
+    if isinstance(value, str):
+        return value if _QUANTITY.fullmatch(value) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _listed(value: Plain) -> list[Plain]:
-    return value if isinstance(value, list) else []
-
-
-def _numbered(data: Mapping[str, Plain], key: str) -> str:
-    """A dotted key with the numbers of entries, not their names. Raises ScenarioError."""
-    section, parts, steps = dict[str, Any](data), key.split("."), list[str]()
-    while parts:
-        step, n_used = _step(section, parts, Place(MARKS))
-        if isinstance(section, dict) and step not in section:
-            raise ScenarioError.at(Place(MARKS), f"it has no {quoted(step)}")
-        section, parts = section[step], parts[n_used:]
-        steps.append(str(step))
-    return ".".join(steps)
-
-
-def _named(data: Mapping[str, Plain], key: str) -> str:
-    """A dotted key with the names of entries that have one."""
-    section, steps = dict[str, Any](data), list[str]()
-    for step in key.split("."):
-        if isinstance(section, list):
-            section = section[int(step)]
-            steps.append(_name(section) or step)
-        else:
-            section = section[step]
-            steps.append(step)
-    return ".".join(steps)
+def _spelled(data: Mapping[str, Plain], key: str) -> str:
+    """A dotted key with the names of entries, where they have one."""
+    first, number, *rest = [*key.split("."), "", ""]
+    name = _name(value_at(data, f"{first}.{number}")) if number.isdigit() else ""
+    return ".".join([first, name, *filter(None, rest)]) if name else key
 
 
 # ----------------------------------------------------------------------------------- validating

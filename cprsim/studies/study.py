@@ -76,6 +76,7 @@ class Study:
     name: str  # as in ``cprsim reproduce NAME``
     make: Callable[[Work], Summary]
     shows: str  # in one line
+    paper: str  # the figure or table that it makes again, by what that shows
     title: str
     question: str
     notes: Sequence[str] = ()  # what the numbers mean; in braces what `make` gives

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
