@@ -76,7 +76,6 @@ class Study:
     name: str  # as in ``cprsim reproduce NAME``
     make: Callable[[Work], Summary]
     shows: str  # in one line
-    paper: str  # the figure or table that it makes again, by what that shows
     title: str
     question: str
     notes: Sequence[str] = ()  # what the numbers mean; in braces what `make` gives
@@ -87,6 +86,7 @@ class Study:
     data: Mapping[str, str] = field(default_factory=dict)  # others, in the package or CPRSIM_DATA
     cases: Mapping[str, Sequence[str]] = field(default_factory=dict)  # overrides of a scenario
     trains: bool = False  # on the user's clicks where there are some
+    paper: str = ""  # the figure or table that it makes again, by what that shows
 
     @classmethod
     def described(
