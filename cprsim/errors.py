@@ -21,9 +21,10 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Self
 
@@ -173,6 +174,17 @@ def printable(text: str) -> str:
 def json_printable(text: str) -> str:
     """JSON with what a terminal would obey as JSON's own escapes: it reads back the same."""
     return _UNPRINTABLE.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def did_you_mean(name: object, names: Iterable[str]) -> str:
+    """``did you mean `NAME`? `` for a name that is nearly one of some; else empty."""
+    near = get_close_matches(str(name), list(names), n=1)
+    return f"did you mean `{near[0]}`? " if near else ""
+
+
+def choices(name: object, names: Collection[str]) -> str:
+    """Tell what there is to choose from, the nearest first."""
+    return f"{did_you_mean(name, names)}Known: {', '.join(names)}"
 
 
 def one_line(text: str, most: int = MOST_SHOWN) -> str:

@@ -56,7 +56,7 @@ def fleet(
     Parameters
     ----------
     scenario, overrides
-        See `cprsim.load`; the scenario has a section `fleet`.
+        See `cprsim.load`. A scenario without a section `fleet` is a fleet of its one job.
     over : mapping or sequence of str, optional
         Options to choose from, e.g. spares=0:64:lin9 or recovery.full.interval='1 h,2 h,4 h'; may
         be repeated. Short for fleet.KEY: spares, nodes, storage. Default: the scenario's
@@ -89,9 +89,13 @@ def fleet(
     >>> planned = cprsim.fleet("planning", {"spares": [0, 2, 6]})
     >>> planned.values["best"]
     """
+    from cprsim.fleets.population import of_one
+
     changes = shortcuts("fleet", histories=histories) + shortcuts(seed=seed)
-    loaded = source_of(scenario, overrides).read(changes)
-    axes = axes_of(over)
+    source = source_of(scenario, overrides)
+    if (alone := source.read()).scenario.fleet is None:
+        source = source.changed({"fleet": of_one(alone)})
+    loaded, axes = source.read(changes), axes_of(over)
     from cprsim.fleets.folder import load_fleet, write_fleet
     from cprsim.fleets.options import decide, knees, run_options, unknown_of
     from cprsim.plots.fleet import fleet_figures
@@ -140,7 +144,7 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
 def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
     """All strategies at the scenario's own values, then at those of the axes; all can start."""
     from cprsim.fleets.course import prepare
-    from cprsim.fleets.options import points_of, varied
+    from cprsim.fleets.options import is_unpriced, points_of, varied
 
     own_values, others = dict[str, Any](), []
     for where in points_of(axes) if axes else []:
@@ -151,9 +155,10 @@ def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], i
         else:
             others.append((where, scenario))
     prepare(loaded)
+    own = [] if is_unpriced(loaded, axes) else [(own_values, loaded)]
     return [
         (where, strategy)
-        for where, scenario in [(own_values, loaded), *others]
+        for where, scenario in [*own, *others]
         for strategy in range(len(scenario.scenario.recovery))
     ]
 

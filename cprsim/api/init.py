@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cprsim.api import command
 from cprsim.api.scenario import FileName, Shell
-from cprsim.errors import CprsimError, ParameterError, one_line
+from cprsim.errors import CprsimError, ParameterError, choices, one_line
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
@@ -21,7 +21,7 @@ def init(
     *,
     kind: Literal["recommender", "llm"] | None = None,
     nodes: Annotated[int | str | None, Shell(metavar="N|TRAINERS+SERVERS")] = None,
-    failures: Annotated[str, Shell(metavar="MTBF|FILE|unknown")] = "unknown",
+    failures: Annotated[str, Shell(metavar="MTBF|FILE|RATE|unknown")] = "unknown",
     saves: Annotated[str, Shell(metavar="INTERVAL,COST|unknown")] = "unknown",
     state: Annotated[str | None, Shell(metavar="SIZE")] = None,
     storage: Annotated[str | None, Shell(metavar="BANDWIDTH")] = None,
@@ -44,7 +44,7 @@ def init(
         Nodes of the job: 12; of a recommender 8+4.
     failures : str, default "unknown"
         Mean time between failures: '28 h' of the job, '1000 d per node'; a log, which is fitted;
-        or what 'cprsim fit --save' wrote.
+        what 'cprsim fit --save' wrote; or a published rate of --list, such as llama3.
     saves : str, default "unknown"
         How it saves today: '30 min, 2 min' is every 30 min, for 2 min.
     state : str, optional
@@ -77,7 +77,9 @@ def init(
     if listed:
         return answer_of_list(shipped)
     if copy is not None and copy not in shipped:
-        raise ParameterError(f"--from: {one_line(copy)!r} is none of {', '.join(shipped)}")
+        raise ParameterError(
+            f"--from: {one_line(copy)!r} is no shipped one: {choices(copy, shipped)}"
+        )
     path = Path(file or ("scenario.yaml" if copy is None else f"{copy}.yaml"))
     if not force:
         require_new(path)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cprsim.api import command
 from cprsim.api.scenario import FileName, Shell, Workers
-from cprsim.errors import ParameterError, watch
+from cprsim.errors import ParameterError, choices, watch
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
@@ -66,7 +66,7 @@ def reproduce(
 
     for unknown in names:
         if unknown not in STUDIES:
-            raise ParameterError(f"{unknown!r} is none of {', '.join(STUDIES)}")
+            raise ParameterError(f"{unknown!r} is no result: {choices(unknown, STUDIES)}")
     if keep and (effort != "full" or clicks):
         raise ParameterError("--keep keeps full runs on generated clicks: no --effort, no --clicks")
     if clicks is not None and not Path(clicks).is_file():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 from cprsim.api import command
@@ -13,6 +15,7 @@ from cprsim.api.scenario import (
     ScenarioLike,
     Seed,
     Shell,
+    number_of,
     shortcuts,
     source_of,
 )
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from cprsim.present.answer import Answer
     from cprsim.results.run import Result
 
+TOO_MUCH = 4  # the exit code
 MOST_REPLAYED = 10**9  # no simulation has as many replications
 
 
@@ -33,6 +37,7 @@ def run(
     seed: Seed = None,
     replications: int | None = None,
     replay: Annotated[int | str | None, Shell(metavar="N|median|p95|worst")] = None,
+    fail_above: Annotated[float | str | None, Shell(metavar="PERCENT")] = None,
     folder: ResultsFolder = None,
 ) -> Answer:
     """Simulate a job under several recovery strategies.
@@ -50,6 +55,8 @@ def run(
         Number of replications; default: the scenario's.
     replay : int or str, optional
         Run one replication alone: by number, or by its overhead among all.
+    fail_above : float or str, optional
+        End with exit code 4 where the least overhead is over it, such as 10%, or no job finishes.
     folder : str or Path, optional
         Folder of the results folders. None: nothing is kept.
 
@@ -64,6 +71,7 @@ def run(
     CprsimError
         What is wrong, with file, line, key and value where a scenario says it.
     """
+    most = None if fail_above is None else _share("--fail-above", fail_above)
     loaded = source_of(scenario, overrides).read(shortcuts(seed=seed, replications=replications))
     from cprsim.experiments.assemble import assemble
 
@@ -71,6 +79,7 @@ def run(
     from cprsim.experiments import pipeline
     from cprsim.plots.save import drawing
     from cprsim.present.run import answer_of_run, drawings_of_run
+    from cprsim.results.assumption import choice_of, decisive_assumption
     from cprsim.results.folder import Kept, ResultTarget, kept
     from cprsim.results.run import load_result, price_of, write_run
 
@@ -81,16 +90,41 @@ def run(
                 outcome = pipeline.simulate(experiment, on_progress=on_progress)
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
+        choice = choice_of(outcome) if number is None else None
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
             replication=number or 0, price=price_of(loaded),
+            assumption=choice and decisive_assumption(loaded, choice),
         )  # fmt: skip
 
     def stored_run(number: int | None) -> Kept[Result]:
         return kept(folder, loaded, load_result, simulated, replay=number)
 
     stored = stored_run(replay_number(replay, lambda: stored_run(None).made))
-    return answer_of_run(stored.made, **stored.about())
+    answer = answer_of_run(stored.made, **stored.about())
+    return answer if most is None else _judged(answer, most)
+
+
+def _share(option: str, value: float | str) -> float:
+    """A share of useful time. Raises ParameterError for what is none."""
+    share = number_of(option, value, "10% or 0.1")
+    is_percent = str(value).strip().endswith("%")
+    if share < 0 or (share >= 1 and not is_percent):
+        raise ParameterError(f"{option}: {value} is no share of useful time: write 10% or 0.1")
+    return share
+
+
+def _judged(answer: Answer, most: float) -> Answer:
+    """The answer with the exit code that the least overhead deserves; stderr says why."""
+    chosen = answer.values["recommendation"]
+    overhead = inf if chosen is None else chosen["overhead"]["mean"]
+    if overhead <= most:
+        return answer
+    least = "no strategy finishes every job" if chosen is None else (
+        f"the least overhead, of {chosen['name']}, is {100 * overhead:.3g} %"
+    )  # fmt: skip
+    watch.warn(f"--fail-above: {least}, over {100 * most:.3g} %")
+    return replace(answer, exit_code=TOO_MUCH)
 
 
 def replay_number(replay: int | str | None, all_replications: Callable[[], Result]) -> int | None:

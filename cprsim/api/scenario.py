@@ -178,6 +178,16 @@ def _plain(key: str, value: object) -> str:
         raise ParameterError(f"{one_line(key)}: can't stand in a scenario: {error}") from None
 
 
+def number_of(option: str, value: float | str, like: str = "0.0002 or 0.02%") -> float:
+    """A number, or per cent of one. Raises ParameterError."""
+    text = str(value).strip()
+    try:
+        return float(f"{text[:-1].strip()}e-2" if text.endswith("%") else text)
+    except ValueError:
+        wrong = f"{one_line(str(value))!r} is no number, such as {like}"
+        raise ParameterError(f"{option}: {wrong}") from None
+
+
 def _number(value: object) -> object:
     """A number of numpy as one of Python; a path as text."""
     if isinstance(value, Path):

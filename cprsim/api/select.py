@@ -14,10 +14,10 @@ from cprsim.api.scenario import (
     ScenarioLike,
     Seed,
     Shell,
+    number_of,
     shortcuts,
     source_of,
 )
-from cprsim.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
@@ -128,10 +128,4 @@ def _numbers(option: str, value: Any) -> Any:
         return {name.strip(): _numbers(option, most) for name, _, most in pairs}
     if not isinstance(value, str):
         return value
-    text = value.strip()
-    try:
-        return float(f"{text[:-1].strip()}e-2" if text.endswith("%") else text)
-    except ValueError:
-        like = "ne=0.0005" if option == "--max-loss" else "0.0002 or 0.02%"
-        wrong = f"{one_line(value)!r} is no number, such as {like}"
-        raise ParameterError(f"{option}: {wrong}") from None
+    return number_of(option, value, "ne=0.0005" if option == "--max-loss" else "0.0002 or 0.02%")

@@ -97,6 +97,7 @@ def systems(
     from cprsim.experiments.assemble import assemble
     from cprsim.plots.save import save_figures
     from cprsim.present.systems import answer_of_systems, document_of_systems
+    from cprsim.results.assumption import contending, decisive_assumption
     from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
     from cprsim.selector.limit import limit_of
@@ -112,6 +113,7 @@ def systems(
         spares_needed,
     )
     from cprsim.systems_compared.lineup import at_their_best, entrants_of
+    from cprsim.systems_compared.missing import split_save
 
     loaded = source.read(shortcuts(seed=seed, replications=replications))
     limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)
@@ -146,7 +148,7 @@ def systems(
                 else {"quantity": limit.quantity.value, "most": limit.most},
                 facts=facts,
                 left_out={**left_out, **dropped},
-                assumed=tuple(assumptions(loaded.scenario)),
+                assumed=(*assumptions(loaded.scenario), *split_save(experiment)),
                 result=result,
                 today=next((entrant.name for entrant in at_best if entrant.is_today), ""),
             )
@@ -154,7 +156,11 @@ def systems(
             if best is not None:
                 entries = {name: known.text for name, known in facts.items()}
                 unsure = sensitivity_of(loaded, entries, costs, best)
-                comparison = replace(comparison, sensitivity=unsure)
+                comparison = replace(
+                    comparison,
+                    sensitivity=unsure,
+                    assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
+                )
             watch.doing("simulating numbers of spares")
             comparison = replace(comparison, spares=spares_needed(run, comparison))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cprsim.curves.trained_on import different_keys, kernel_block, other_files
-from cprsim.errors import ScenarioError
+from cprsim.errors import ScenarioError, choices
 from cprsim.files import CURVES as FOLDER
 from cprsim.files import digest_of
-from cprsim.scenario.quantities import choices
 from cprsim.scenario.reading import LoadedScenario
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError, one_line
+from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError, choices, one_line
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
 from cprsim.recovery.losses import STRATEGIES, Metric
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.quantities import choices
 from cprsim.staleness.response import BY_PLS, COUNTED, Response
 
 # of the numbers of a row: the most that each can be, and why. No AUC is above 1, no log-loss of a

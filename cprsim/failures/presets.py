@@ -25,6 +25,7 @@ class FailurePreset:
     mark: Literal["published", "secondary", "derived", "recalled", "fitted"]
     source: str
     note: str
+    n_nodes: int | None = None  # of the job whose clock it is; None: not known, or of a node
 
 
 CPR = "Maeng et al., MLSys 2021, arXiv 2011.02999"
@@ -53,17 +54,17 @@ ROWS = (
     ),
     (
         "llama3", "job", "exponential", 54 * DAY_H / 419, None, "derived",
-        "Llama 3 (2024)", "419 interruptions in 54 days of a job on 16,384 GPUs",
+        "Llama 3 (2024)", "419 interruptions in 54 days of a job on 16,384 GPUs, 8 on a node", 2048,
     ),
     (
         "infinitehbd", "job", "gamma", 0.4897 * 32.0749, 0.4897, "fitted",
         "InfiniteHBD's fault trace (StepFun)",
-        "gaps between failures of all 400 servers; 9.3 % more gaps are zero",
+        "gaps between failures of all 400 servers; 9.3 % more gaps are zero", 400,
     ),
     (
         "lanl-system-2", "job", "weibull", 16.03, 0.8248, "fitted",
         "Los Alamos, LA-UR-05-7318",
-        "gaps between failures of all 49 nodes of system 2, 2000 to 2005; its rate falls",
+        "gaps between failures of all 49 nodes of system 2, 2000 to 2005; its rate falls", 49,
     ),
 )  # fmt: skip
 

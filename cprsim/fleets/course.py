@@ -13,10 +13,10 @@ import pandas as pd
 
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.pipeline import blocks_of, engine_of
+from cprsim.experiments.pipeline import blocks_of, engine_of, outcome_of_one
 from cprsim.failures.sources import stream
 from cprsim.files import Number
-from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
+from cprsim.fleets.population import Population, fleet_of, is_alone, population_of, scenario_of
 from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium
@@ -41,7 +41,7 @@ STATISTICS = {
     "machine_years": "node-hours of overhead, in years of 8766 h",
     "queued_h": "mean hours from arrival to start",
     "wait_h": "mean hours in which a job waits for a spare",
-    "jobs_per_month": "jobs that end within the window, per month of 730.5 h",
+    "jobs_per_month": "jobs that arrive and finish per month of 730.5 h, whose cost that is",
     "utilisation_fraction": "useful node-hours within the window, of those that `nodes` has in it",
     "busy_nodes": "nodes that are in jobs, mean over the window",
     "pls": "mean PLS of a job",
@@ -125,6 +125,9 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     A job meets the failures of its kind's replication ``history * n_jobs + nth``.
     """
     section, kinds, jobs = fleet.section, fleet.kinds, fleet.arrivals(history)
+    jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
+    if is_alone(section):
+        return _history_of_one(kinds[0], strategy, history, jobs)
     cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
     engines = [engine_of(kind.policies[strategy], kind, keep_losses=False) for kind in kinds]
     begins = []  # by kind, of each of its jobs
@@ -138,7 +141,6 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
                 for number in range(meets[0].n_replications)
             ]
         )
-    jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
     ran = run_fleet(
         cluster,
         jobs.arrive_h.tolist(),
@@ -150,14 +152,31 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         jobs[name] = [getattr(outcome, name) for outcome in outcomes]
     of_kinds = list(zip(jobs.kind, outcomes, strict=True))
     jobs["pls"] = [_pls(kinds[kind], outcome.stale) for kind, outcome in of_kinds]
-    jobs["queued_h"] = jobs.start_h - jobs.arrive_h
-    jobs["overhead"] = (jobs.wall_h - jobs.useful_h) / jobs.useful_h
     parts = dict.fromkeys(part for e in engines for part in e.parts or e.job.policy.parts)
     hours = [
         dict(zip(kinds[kind].policies[strategy].parts, outcome.hours, strict=True))
         for kind, outcome in of_kinds
     ]
-    return History(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
+    return _history(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
+
+
+def _history_of_one(kind: Experiment, strategy: int, history: int, jobs: pd.DataFrame) -> History:
+    """Of a job that shares nothing: a row of the compiled loop says it all."""
+    alone = replace(kind, policies=(kind.policies[strategy],))
+    of = outcome_of_one(alone, history).strategies[0]
+    rows = of.costs.columns()
+    jobs["start_h"] = jobs.arrive_h
+    for name in OUTCOME:
+        jobs[name] = rows[name]
+    jobs["pls"] = (of.losses.share * of.losses.since_save_h).sum() / kind.useful_h
+    hours = {part: of.costs.hours_of(part) for part in of.costs.parts}
+    return _history(jobs, pd.DataFrame(hours))
+
+
+def _history(jobs: pd.DataFrame, hours: pd.DataFrame) -> History:
+    jobs["queued_h"] = jobs.start_h - jobs.arrive_h
+    jobs["overhead"] = (jobs.wall_h - jobs.useful_h) / jobs.useful_h
+    return History(jobs, hours)
 
 
 def _begin(
@@ -213,16 +232,16 @@ class FleetCell:
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     """What a history comes to."""
     (jobs, hours), section, window_h = history, fleet.section, fleet.section.window_h
+    stands_h = jobs.wall_h.sum() if is_alone(section) else window_h  # of spares
     within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
     useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
-    n_ended = (jobs.finished & (jobs.start_h + jobs.wall_h <= window_h)).sum()
     wait_h = hours.get("wait", 0.0)
     per_job = jobs[["queued_h"]].assign(overhead_fraction=jobs.overhead, wait_h=wait_h)
     statistics: Mapping[Any, Any] = {
         **per_job.mean(),
         **jobs.overhead.quantile(list(QUANTILES.values())).set_axis(list(QUANTILES)),
         "machine_years": (jobs.n_nodes * (jobs.wall_h - jobs.useful_h)).sum() / HOURS_PER_YEAR,
-        "jobs_per_month": n_ended * HOURS_PER_MONTH / window_h,
+        "jobs_per_month": jobs.finished.sum() * HOURS_PER_MONTH / window_h,
         "utilisation_fraction": useful_h / ((section.nodes or nan) * window_h),
         "busy_nodes": (jobs.n_nodes * within).sum() / window_h,
         "pls": jobs.pls.mean(),
@@ -240,7 +259,7 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         usage.append(
             usage_of(policy, nodes, state_bytes, kind.useful_h, of_parts, n_saves, per_month)
         )
-    spare_h = (section.spares or 0) * HOURS_PER_MONTH
+    spare_h = (section.spares or 0) * stands_h * HOURS_PER_MONTH / window_h
     of_spares = [Usage({SPARE: {SPARE: spare_h}})] if spare_h else []
     return FleetCell(
         finished=float(jobs.finished.mean()),

@@ -12,8 +12,9 @@ import numpy as np
 
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
 from cprsim.failures.sources import stream
-from cprsim.files import NOT_STORED, Number, decode, digest_of, encode
+from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
 from cprsim.fleets.course import (
+    QUANTILES,
     STATISTICS,
     FleetCell,
     cell_of,
@@ -25,9 +26,10 @@ from cprsim.fleets.course import (
     summed,
     with_spares,
 )
-from cprsim.fleets.population import fleet_of, table_of
+from cprsim.fleets.population import fleet_of, is_alone, table_of
 from cprsim.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
+from cprsim.results.assumption import Assumption, decisive_assumption
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointStore, Task
@@ -38,9 +40,12 @@ from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 
 BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
-    **dict.fromkeys(("name", "kernel", "accuracy", "sweep", "prices", "unknown", "recovery"), True),
+    **dict.fromkeys(
+        ("name", "kernel", "accuracy", "sweep", "prices", "unknown", "marks", "recovery"), True
+    ),
     "fleet": {"histories"},
 }
+SPARES = "fleet.spares"  # the key
 N_RESAMPLED = 1000
 FEWEST_KINDS = 10  # from which the kinds of jobs tell how sure a number is
 MOST_HERE = 2_000  # jobs in all that are run in this very process
@@ -104,7 +109,9 @@ def option_of(
         where=where,
         finished=all(cell.finished == 1.0 for cell in cells),
         statistics={
-            name: _estimate(
+            name: _quantile(cells, QUANTILES[name])
+            if n_jobs.sum() == 1 and name in QUANTILES
+            else _estimate(
                 [cell.statistics[name] for cell in cells], means.get(name, np.zeros(0)), n_jobs
             )
             for name in STATISTICS
@@ -116,6 +123,13 @@ def option_of(
         carbon_kg=carbon,
         cells=cells,
         prices=prices,
+    )
+
+
+def _quantile(cells: Sequence[FleetCell], share: float) -> Estimate:
+    """Of the one job of each history."""
+    return Estimate(
+        float(np.quantile([cell.statistics["overhead_fraction"] for cell in cells], share))
     )
 
 
@@ -237,6 +251,8 @@ class FleetDecision:
     saves: Estimate  # what the best costs less per month, in cents or node-hours
     sensitivity: Sensitivity
     n_left_out: int  # options in which some jobs did not finish
+    # of one job alone: the assumed input that moves the choice most
+    assumption: Assumption | None = field(default=None, metadata=OMITTED)
 
 
 def decide(
@@ -257,6 +273,9 @@ def decide(
         raise ParameterError("under no option do all jobs of the fleet finish: nothing to decide")
     counted = _eligible(loaded, able) or able
     best, present = min(counted, key=lambda option: option.cost), options[0]
+    if is_unpriced(loaded, axes):  # the scenario's own spares are no option
+        same = [option for option in able if option.strategy == present.strategy]
+        present = min(same, key=lambda option: option.cost, default=present)
     few = contenders(counted, best, present, axes)
     names = [entry.name for entry in loaded.scenario.recovery]
 
@@ -287,7 +306,21 @@ def decide(
             unknown_of(loaded, axes), best.name, costs, loaded.scenario.simulation.seed
         ),
         n_left_out=len(options) - len(able),
+        assumption=decisive_assumption(one_job(loaded, best.where), best.strategy),
     )
+
+
+def is_unpriced(loaded: LoadedScenario, axes: Axes) -> bool:
+    """Whether numbers of spares are compared, and the scenario's own are endless and free."""
+    return SPARES in axes and fleet_of(loaded).spares is None
+
+
+def one_job(loaded: LoadedScenario, where: Mapping[str, Plain]) -> LoadedScenario:
+    """The typical job of a fleet at some values; the spares of a job alone are its own."""
+    at = varied(loaded, where)
+    fleet = fleet_of(at)
+    spares = {"cluster.spares": fleet.spares} if is_alone(fleet) else {}
+    return at.varied({"fleet": None, **spares}, at.place)
 
 
 def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
@@ -349,7 +382,7 @@ class Knee:
 
 def knees(options: Sequence[FleetOption], axes: Axes) -> tuple[Knee, ...]:
     """The knee of each strategy's curve of spares, where spares are what is varied alone."""
-    key = "fleet.spares"
+    key = SPARES
     if list(axes) != [key]:
         return ()
     curves = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from cprsim.scenario.job import MOST_JOBS, MOST_KINDS, Fleet
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import Plain
 
+N_ALONE = 50  # histories of a job alone
 SOURCE = "a CSV file of yours with the jobs of the fleet"
 GB = 1e9
 COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
@@ -50,6 +52,19 @@ def fleet_of(loaded: LoadedScenario) -> Fleet:
         message = "is missing: it says how many jobs there are, for example fleet: {jobs: 1000}"
         raise ScenarioError.at(loaded.place(""), message, key="fleet")
     return fleet
+
+
+def of_one(loaded: LoadedScenario) -> dict[str, Any]:
+    """A section `fleet` of the scenario's job alone: its month is 730.5 h of useful work."""
+    scenario = loaded.scenario
+    n, spares = scenario.simulation.replications or N_ALONE, scenario.cluster.spares
+    section = {"jobs": 1, "window": f"{scenario.job.useful_h!r} h", "histories": min(n, N_ALONE)}
+    return section if spares is None else section | {"spares": spares}
+
+
+def is_alone(fleet: Fleet) -> bool:
+    """Whether it is one job that shares nothing: its spares stand as long as it runs."""
+    return fleet.jobs == 1 and fleet.nodes is None and fleet.storage_bytes_per_h is None
 
 
 def population_of(loaded: LoadedScenario) -> Population:

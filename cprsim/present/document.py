@@ -127,6 +127,7 @@ class Document:
     sections: Sequence[Section] = ()
     table: Table | ListingBlock | None = None
     remarks: Sequence[str] = ()  # the most important first
+    turns_on: str = ""  # the last remark, shown by all: the input that moves the answer most
     parts: Sequence[Document] = ()  # of the results that it compares
 
     def __post_init__(self) -> None:
@@ -137,7 +138,8 @@ class Document:
     def main(self) -> list[Block]:
         """Table and remarks."""
         table: list[Block] = [] if self.table is None else [self.table]
-        return [*table, *([Words(self.remarks)] if self.remarks else [])]
+        remarks = [*self.remarks, *filter(None, [self.turns_on])]
+        return [*table, *([Words(remarks)] if remarks else [])]
 
     @property
     def blocks(self) -> list[Block]:

@@ -13,9 +13,10 @@ from cprsim.plots.fleet import fleet_figures, shown_options
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, Picture, Section, Table, row_columns
 from cprsim.present.provenance import origin
+from cprsim.present.recommendation import recommendation, turns_on
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
-from cprsim.results.folder import read_manifest
+from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import USEFUL
 from cprsim.results.words import count, hours, significant, with_ends, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
@@ -40,6 +41,7 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
         },
         values={
             "best": decision.best,
+            "recommendation": _recommended(result),
             "present": decision.present,
             "saves_per_month": _saves(result).by_name,
             "currency": result.currency,
@@ -59,6 +61,21 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
     )
 
 
+def _recommended(result: FleetResult) -> dict[str, Any]:
+    """The strategy of the best option beside the present one, with the option's values."""
+    best, present = (
+        result.option(name) for name in (result.decision.best, result.decision.present)
+    )
+    entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
+    by = [option.statistics["overhead_fraction"] for option in (present, best)]
+    less = Estimate(by[0].mean - by[1].mean)
+    of_strategy = recommendation(
+        entries[best.strategy], by[1], beats=None, less=None, turns_on=result.decision.assumption
+    )
+    beats = {} if best is present else {"beats": present.name, "by": less.by_name}
+    return {**of_strategy, "at": dict(best.where), **beats}
+
+
 def _document(result: FleetResult) -> Document:
     pictures = [
         Picture(CAPTIONS[name], f"{CAPTIONS[name]}. The tables have the numbers.", draw, name)
@@ -70,10 +87,11 @@ def _document(result: FleetResult) -> Document:
         answer=[_advice(result)],
         table=_options(result),
         remarks=[
+            *_spares(result),
             *_cautions(result),
             *sensitivity_sentences(result.decision.sensitivity),
-            *_spares(result),
         ],
+        turns_on=turns_on(result.decision.assumption),
         sections=[
             Section("What a month costs", [_costs(result)]),
             Section("In pictures", pictures),
@@ -90,9 +108,14 @@ def _options(result: FleetResult) -> Table:
     uses = any(
         not isnan(option.statistics["utilisation_fraction"].mean) for option in result.options
     )
+    hours_of = {
+        heading: name
+        for heading, name in (("queued, h", "queued_h"), ("waits for spares, h", "wait_h"))
+        if any(option.statistics[name].mean > 0 for option in result.options)
+    }
     columns = {
         "P90, %": ("p90_fraction", 100),
-        "queued, h": ("queued_h", 1),
+        **{heading: (name, 1) for heading, name in hours_of.items()},
         "jobs a month": ("jobs_per_month", 1),
         **({"used, %": ("utilisation_fraction", 100)} if uses else {}),
     }
@@ -191,11 +214,11 @@ def _pls(option: FleetOption) -> str:
 
 def _spares(result: FleetResult) -> list[str]:
     """How many spares are enough for each strategy."""
-    enough = []
+    sentences = []
     for knee in result.knees:
-        waits = "at none of these numbers does nobody wait"
+        waits = "jobs still wait at every number tried"
         if knee.nobody_waits is not None:
-            waits = f"from {knee.nobody_waits:g} on no job waits for one"
-        most = "the most that was tried: more may be cheaper yet; " if knee.at_end else ""
-        enough.append(f"{knee.strategy} {knee.cheapest:g} ({most}{waits})")
-    return [f"Spares that are cheapest in all: {', '.join(enough)}."] if enough else []
+            waits = f"from {knee.nobody_waits:g} on no job waits"
+        most = ", the most that was tried" if knee.at_end else ""
+        sentences.append(f"{knee.strategy}: {knee.cheapest:g}{most} ({waits})")
+    return [f"Cheapest number of spares: {'; '.join(sentences)}."] if sentences else []

@@ -26,12 +26,14 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
+from cprsim.present.recommendation import recommendation, turns_on
 from cprsim.present.run_sentences import (
     accuracy_sentences,
     answer,
     assumed_limits,
     decisions,
     knows_loss,
+    plain_full,
     question,
     savings,
     verdicts,
@@ -40,7 +42,8 @@ from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import RESTART, Policy
-from cprsim.results.metrics import BESIDE, FINISHED, percentiles
+from cprsim.results.folder import stored_scenario
+from cprsim.results.metrics import BESIDE, FINISHED, more_than, percentiles
 from cprsim.results.money import Billed, bills_in, cheapest_of
 from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.run import Result, judged_by, worth_seeing
@@ -94,9 +97,29 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
             "curve": result.curve,
             "log_notes": result.log_notes,
             "worth_seeing": worth_seeing(result),
+            "recommendation": recommended(result),
         },
         rows={"replications": result.replications, "events": result.timeline},
         **about,
+    )
+
+
+def recommended(result: Result) -> dict[str, Any] | None:
+    """The cheapest strategy beside plain full recovery, or the next one; None: none finishes."""
+    best = result.cheapest
+    if best is None:
+        return None
+    entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
+    more = more_than(best.name, result.replications, result.n_nodes)
+    plain = plain_full([policy for policy in result.policies if policy.name in more])
+    next_best = min(more, key=lambda name: more[name].mean, default=None)
+    beats = next_best if plain is None else plain.name
+    return recommendation(
+        entries[best.name],
+        result.spreads()[best.name]["overhead_fraction"],
+        beats=beats,
+        less=more[beats] if beats else None,
+        turns_on=result.assumption,
     )
 
 
@@ -154,6 +177,7 @@ def document_of_run(result: Result) -> Document:
             *accuracy_sentences(result),
             *(_replications_to_replay(result) if is_whole else []),
         ],
+        turns_on=turns_on(result.assumption),
         sections=[
             Section("Why", [*([pictures["overhead"]] if is_whole else []), parts_table(result)]),
             Section("What it costs in all", money_section(result)),

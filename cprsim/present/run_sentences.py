@@ -58,11 +58,11 @@ def question(result: Result) -> str:
 def answer(result: Result) -> list[str]:
     """The answer first, then what has to be known with it."""
     spreads = result.spreads()
-    finishing = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean == 1]
-    if not finishing:
+    best = result.cheapest
+    if best is None:
         return ["No strategy reliably gets this job done."]
-    best = min(finishing, key=lambda policy: spreads[policy.name]["overhead_fraction"].mean)
-    plain = _plain_full(finishing)
+    finishing = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean == 1]
+    plain = plain_full(finishing)
     choice = f"{best.name} ({WHAT_FAILURES_DO[best.on_failure]}; {_saving(best, result.useful_h)})"
     cost = _cost(spreads[best.name])
     sentence = f"Use {choice}: it costs least, {cost}."
@@ -77,7 +77,8 @@ def answer(result: Result) -> list[str]:
     return [sentence, *_ties(result, best, finishing), *_staleness(best, spreads[best.name], plain)]
 
 
-def _plain_full(policies: Sequence[Policy]) -> Policy | None:
+def plain_full(policies: Sequence[Policy]) -> Policy | None:
+    """The first policy that is full recovery and nothing else."""
     return next((policy for policy in policies if policy.is_plain_full), None)
 
 
@@ -234,7 +235,7 @@ def _no_whole_save(policy: Policy, useful_h: float) -> str:
 
 def savings(result: Result) -> Iterator[str]:
     """What each strategy saves against plain full recovery, paired by replication."""
-    plain = _plain_full(result.policies)
+    plain = plain_full(result.policies)
     if plain is None:
         return
     against = result.spreads()[plain.name]["overhead_fraction"].mean

@@ -20,6 +20,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import bills_frame, cheapest, money_table
 from cprsim.present.provenance import origin
+from cprsim.present.recommendation import entry_from, recommendation, turns_on
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.money import Bills, cheapest_of, prices_in
@@ -72,6 +73,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
         values={
             "recommended": selection.chosen.strategy,
             "recovery": recovery_of(selection),
+            "recommendation": _recommended(selection),
             **{name: getattr(selection, name) for name in VALUES},
             "limit": selection.limit if selection.limited else None,
             "none_within_limit": [name for name, best in selection.best.items() if best is None],
@@ -82,6 +84,21 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
         },
         **about,
     )
+
+
+def _recommended(selection: Selection) -> dict[str, Any] | None:
+    """The choice beside full recovery, or full recovery beside the next; None: none finishes."""
+    chosen, full = selection.chosen, selection.full
+    if chosen.finished_fraction < 1:
+        return None
+    beats, less = full, chosen.benefit
+    if selection.fell_back and (others := [c for c in selection.best.values() if c is not None]):
+        beats = min(others, key=lambda other: other.overhead.mean)
+        less = Estimate(-beats.benefit.mean, -beats.benefit.high, -beats.benefit.low)
+    return recommendation(
+        entry_from(chosen.entry), chosen.overhead, beats=beats.strategy, less=less,
+        turns_on=selection.assumption,
+    )  # fmt: skip
 
 
 def recovery_of(selection: Selection) -> str:
@@ -113,6 +130,7 @@ def document_of_select(selection: Selection) -> Document:
         answer=_decision(selection),
         table=_table(selection, selection.name),
         remarks=[*_remarks(selection, bills)],
+        turns_on=turns_on(selection.assumption),
         sections=[
             Section("How to run it", [ListingBlock("For the scenario", entry)]),
             Section("All candidates", [picture, *([money_table(bills)] if bills else [])]),

@@ -25,6 +25,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import WORK, bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
+from cprsim.present.recommendation import entry_from, recommendation, turns_on
 from cprsim.present.run import costs_table, parts_table, strategies_frame
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
@@ -55,6 +56,7 @@ from cprsim.systems_compared.comparison import (
     verdict_of,
 )
 from cprsim.systems_compared.lineup import FOUND, NO_SERVERS, PAPER
+from cprsim.systems_compared.missing import missing_sentence
 
 WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
@@ -117,6 +119,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "warnings": result.warnings,
             "sensitivity": comparison.sensitivity,
             "recovery": _entries_text(standings),
+            "recommendation": _recommended(comparison),
         },
         rows={"replications": result.replications, "events": result.timeline},
         **about,
@@ -152,6 +155,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         answer=[*_answer(comparison)],
         table=_costs(standings, bills_in(result)),
         remarks=[remark for remark in _remarks(comparison) if remark],
+        turns_on=turns_on(comparison.assumption),
         sections=[
             Section("Why", [picture, *of_run, _survived(standings)]),
             Section("What it costs in all", money_section(result)),
@@ -162,6 +166,21 @@ def document_of_systems(comparison: Comparison) -> Document:
             *origin(result.manifest, result.path),
         ],
     )
+
+
+def _recommended(comparison: Comparison) -> dict[str, Any] | None:
+    """The cheapest system beside how the job runs now, or the next one; None: there is none."""
+    best, now = comparison.cheapest, comparison.today
+    if best is None:
+        return None
+    others = [system for system in comparison.standings if system.may_be_best and system.more]
+    today = [system for system in comparison.standings if system.name == now and system.more]
+    beaten = next(iter([*today, *others]), None)
+    return recommendation(
+        entry_from(best.facts.text), best.overhead,
+        beats=beaten.name if beaten else None, less=beaten.more if beaten else None,
+        turns_on=comparison.assumption,
+    )  # fmt: skip
 
 
 def _entries_text(standings: Sequence[Standing]) -> str:
@@ -244,6 +263,9 @@ def _survived(standings: Sequence[Standing]) -> Table:
 
 def _answer(comparison: Comparison) -> Iterator[str]:
     """Which system costs least, which that runs today, and what they save against today."""
+    n_systems = len(comparison.facts) + len(comparison.left_out)
+    if lacking := missing_sentence(comparison.left_out, n_systems):
+        yield lacking
     picks = comparison.picks
     if not picks:
         yield "No system that keeps the job's accuracy lets all jobs finish."

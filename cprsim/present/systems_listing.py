@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, choices
 from cprsim.experiments.assemble import assemble, policy_of
 from cprsim.files import encode
 from cprsim.present.answer import Answer
@@ -27,7 +27,6 @@ from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring,
 from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.words import count, hours, percent
-from cprsim.scenario.quantities import choices
 from cprsim.scenario.reading import LoadedScenario, load_scenario
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.yaml_text import dump_plain

@@ -28,7 +28,8 @@ def text_of(document: Document, *, verbose: bool = False, width: int | None = No
         blocks = [*document.main, *(block for part in headed for block in part)]
     else:
         table = [] if document.table is None else [document.table]
-        blocks = [*table, Words(document.remarks[:MOST_REMARKS])]
+        remarks = [*document.remarks[:MOST_REMARKS], *filter(None, [document.turns_on])]
+        blocks = [*table, Words(remarks)]
     texts = ("\n".join(_lines(block, width)) for block in (Words(document.answer), *blocks))
     return "\n\n".join(filter(None, texts))
 

@@ -128,18 +128,35 @@ class JobFacts:
 
     @property
     def snapshot_h(self) -> float:
-        """How long a copy of a node's state to its host memory takes."""
-        if self.save_background is None:
+        """How long a copy of a node's state to its host memory takes.
+
+        Of a save that is all stall it is what writing the state leaves of it, and not less than to
+        send the state over the link; a save shorter than the writing is all copy.
+        """
+        write_h = self.write_h
+        if self.save_background is not None or (write_h is not None and self.stall_h < write_h):
+            return self.stall_h
+        if write_h is None or self.node_bytes_per_h is None:
             raise ParameterError(
                 "nothing says how long a copy to host memory takes: give `snapshot`, or "
                 "`costs.save` with `stall` and `background`"
             )
-        return self.stall_h
+        return max(self.stall_h - write_h, self.to_peer_h)
+
+    @property
+    def write_h(self) -> float | None:
+        """How long the storage takes to write the state; None where nothing says it."""
+        storage = self.costs.storage
+        if storage is None or not storage.shard_bytes:
+            return None
+        return storage.transfer_h(self.n_nodes) / self.replicas
 
     @property
     def persist_h(self) -> float:
         """How long a whole save takes to be written to where it is kept, copies before it apart."""
-        return (self.save_background or self.save_stall).mean_h
+        if self.save_background is None:
+            return max(self.stall_h, self.write_h or 0.0)
+        return self.save_background.mean_h
 
     @property
     def all_bytes(self) -> float:

@@ -289,6 +289,14 @@ def differences(
     return _frame({name: difference_of(base, mine, sharing) for name, mine in samples.items()})
 
 
+def more_than(baseline: str, rows: pd.DataFrame, n_nodes: int) -> dict[str, Estimate]:
+    """Overhead of others less that of one strategy, paired by replication, of those that finish."""
+    compared = differences(rows, n_nodes, baseline)
+    overheads = compared[(compared["quantity"] == "overhead_fraction") & compared["mean"].notna()]
+    of_each = overheads.drop(columns="quantity").itertuples(index=False)
+    return {name: Estimate(*of) for name, *of in of_each}
+
+
 def _frame(estimates: Mapping[str, Mapping[str, Estimate]]) -> pd.DataFrame:
     records = [
         (strategy, quantity, *estimate.triple, estimate.n)

@@ -20,6 +20,7 @@ from cprsim.files.units import SIZE
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
 from cprsim.recovery.intervals import ROUNDING, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
+from cprsim.results.assumption import Assumption
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -101,6 +102,8 @@ class Result:
     warnings: tuple[str, ...] = ()  # of `warnings_of`
     # of a node-hour, where the scenario says it
     price: Price | None = field(default=None, metadata=OMITTED)
+    # the assumed input that moves the choice most
+    assumption: Assumption | None = field(default=None, metadata=OMITTED)
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)
     manifest: Mapping[str, Any] = field(metadata=NOT_STORED)
@@ -113,6 +116,14 @@ class Result:
     def summary(self) -> pd.DataFrame:
         """Of `results.metrics.summarise`: as in summary.csv, but exact to the last digit."""
         return summarise_rows(self.replications, self.n_nodes)
+
+    @property
+    def cheapest(self) -> Policy | None:
+        """The policy of the least overhead, of those under which all jobs finish."""
+        spreads = self.spreads()
+        finishing = [policy for policy in self.policies if spreads[policy.name][FINISHED].mean == 1]
+        overhead = {p.name: spreads[p.name]["overhead_fraction"].mean for p in finishing}
+        return min(finishing, key=lambda policy: overhead[policy.name], default=None)
 
     def spreads(self) -> dict[str, dict[str, Estimate]]:
         """The summary by strategy and quantity."""
@@ -180,7 +191,7 @@ def write_run(
     draw: Callable[[Result], object],
     *,
     replication: int = 0,
-    price: Price | None = None,
+    **more: Any,
 ) -> Result:
     """Write a simulation of a scenario, with the event logs of one replication."""
     from cprsim.experiments.pipeline import replay
@@ -195,7 +206,7 @@ def write_run(
         curve_path=curve_path(loaded) if loaded.scenario.may_have_a_curve else None,
         log_notes=experiment.log_notes,
         warnings=warnings_of(experiment, loaded.scenario.cluster),
-        price=price,
+        **more,
     )
 
 
@@ -254,12 +265,14 @@ def worth_seeing(result: Result) -> dict[str, int]:
 # -------------------------------------------------------------- what costs more than one may think
 
 
+WRITTEN = 0.01  # relative: by so much a save may be shorter than its writing, for rounding
 MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 
 def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
     """A sentence for each tier to which a save goes on for longer than until the next."""
     warnings = [] if section is None else list(_more_than_a_node_holds(section))
+    warnings += _shorter_than_its_writing(experiment)
     for policy in experiment.policies:
         warnings += _longer_than_intervals(policy, experiment.useful_h)
     return tuple(warnings)
@@ -272,6 +285,16 @@ def _more_than_a_node_holds(section: ClusterSection) -> Iterator[str]:
         yield (
             f"{section.state_said}: is {state} the state of all nodes? `cluster.state` is that of "
             f"one; then write {share}, or times `replicas` where replicas hold it."
+        )
+
+
+def _shorter_than_its_writing(experiment: Experiment) -> Iterator[str]:
+    job, write_h = experiment.facts, experiment.facts.write_h or 0.0
+    if job.save_background is None and job.stall_h < (1 - WRITTEN) * write_h:
+        yield (
+            f"`costs.save` is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to "
+            "write the state. Write {stall: ..., background: transfer} for a save that is "
+            "written behind the job, or the bandwidth that it has."
         )
 
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import ParameterError, choices, one_line
 from cprsim.failures.presets import PRESETS
 from cprsim.files.units import BANDWIDTH, SIZE, TIME, Quantity
 from cprsim.records import MAX_NODES
@@ -27,7 +27,7 @@ COLUMN = 30  # from which comments stand
 TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
 _NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 _NODES = re.compile(r"(?:(\d{1,9})\s*\+\s*)?(\d{1,9})")
-OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, or the name of a log that is there"
+OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, the name of a log that is there, or a published rate"
 MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h", OR_LOG)
 STATE = Quantity(SIZE, "1 B", "1000 PB", "6 TB")
 STORAGE = Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "800 Gbit/s")
@@ -45,7 +45,8 @@ job:
   useful: {useful}  # {useful_mark}; useful work at full speed, a time
 {cluster}\
   rack: 8  # assumed; neighbouring nodes that one failure may take, a count
-  # spares: 4  # absent: a replacement is always free; a count
+  # spares: 4  # absent, so it is assumed that a replacement is always free; a count
+  repair: 24 h  # assumed; until a failed node is there again, a time
 
 {failures}{scopes}
 storage: {{bandwidth: {storage}}}  # {storage_mark}; shared by all nodes, a bandwidth
@@ -66,11 +67,14 @@ JOB = {
     LLM: "A language model on workers that each hold a part of its state",
 }
 CLUSTER = {
-    RECOMMENDER: """
+    RECOMMENDER: """\
+  step: 200 ms  # assumed; a training step at full speed, a time
+
 cluster:
   trainers: {trainers}  # {nodes_mark}; each with the dense model
   emb_ps: {servers}  # {nodes_mark}; embedding servers, each with a shard
   shard_size: {node_state}  # {state_mark}; tables on one server, a size
+  link: 25 Gbit/s  # assumed; of one node to the others, a bandwidth
 """,
     LLM: """\
   step: 10 s  # assumed; a training step at full speed, a time
@@ -78,7 +82,7 @@ cluster:
 cluster:
   workers: {servers}  # given; nodes, each with its part
   state: {node_state}  # {state_mark}; on one node, with the optimizer's
-  # replicas: 8  # absent: each part of the state exists once; a count
+  # replicas: 8  # absent, so it is assumed that each part of the state exists once; a count
   link: 400 Gbit/s  # assumed; of one node to the others, a bandwidth
 """,
 }
@@ -94,15 +98,16 @@ failures:  # {mark}; mean time between failures of one node, a time
   roles:
 {clocks}"""
 SCOPES = """
-scopes:  # what a failure takes, with its share: by publications, for you to correct
-  - {name: process, share: 0.15, reach: process}    # derived: Llama 3, software and NCCL, 63 of 419
-  - {name: node, share: 0.76, reach: node}          # derived: the rest
-  - {name: rack, share: 0.06, reach: rack}          # derived: InfiniteHBD's trace, 30 of 529
-  - {name: all, share: 0.03, reach: all}            # recalled: Blue Waters, 39 of 1,490 outages
+scopes:  # what a failure takes, with its share
+  - {name: process, share: 0.15, reach: process}  # assumed; derived: Llama 3, 63 of 419
+  - {name: node, share: 0.76, reach: node}  # assumed; derived: the rest
+  - {name: rack, share: 0.06, reach: rack}  # assumed; derived: InfiniteHBD's trace, 30 of 529
+  - {name: all, share: 0.03, reach: all}  # assumed; recalled: Blue Waters, 39 of 1,490
 """
 """By causes of interruptions of Llama 3 405B (2024, table recalled), faults of several of 400
 servers at once in InfiniteHBD's trace, and system-wide outages of Blue Waters (Di Martino et al.
 2014)."""
+_SCALED = "scaled from {} to {} nodes, from {:.6g} h: assumed that nodes fail alike, one by one"
 TODAY = "  - {{strategy: full, name: today, interval: {}}}  # given\n"
 PARTIAL = """\
   - partial  # the failed server alone goes back; it loses samples
@@ -122,6 +127,7 @@ class Known:
     split: bool = True  # it was said how many are servers, not only how many nodes there are
     mtbf_h: float | None = None
     per_node: bool = False  # the MTBF is of each node, not of the job
+    rate: str = ""  # the name of a published one
     fitted: str = ""  # a section `failures`, instead of a rate
     interval_h: float | None = None
     save_h: float | None = None
@@ -167,8 +173,16 @@ def nodes_of(kind: str, text: str) -> dict[str, Any]:
 
 
 def rate_of(text: str) -> dict[str, Any]:
-    """``28 h`` of the job, ``1000 d per node``, or ``unknown``. Raises ParameterError."""
-    mtbf_h = quantity("--failures", text.removesuffix(PER_NODE), MTBF)
+    """``28 h`` of the job, ``1000 d per node``, a published rate's name, or ``unknown``.
+
+    Raises ParameterError.
+    """
+    if text in PRESETS:
+        return {"rate": text}
+    try:
+        mtbf_h = quantity("--failures", text.removesuffix(PER_NODE), MTBF)
+    except ParameterError as error:
+        raise ParameterError(f"{error}; {choices(text, PRESETS)}") from None
     return {"mtbf_h": mtbf_h, "per_node": text.endswith(PER_NODE)}
 
 
@@ -203,7 +217,7 @@ def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], st
             f"`nodes: {n_nodes}` below `kind: job`"
         )
     factors = {"hazards": n_nodes / n_known} | dict.fromkeys(TIMES_OF_JOB, n_known / n_nodes)
-    scaled = {key: _times(section[key], by) for key, by in factors.items() if key in section}
+    scaled = {key: times(section[key], by) for key, by in factors.items() if key in section}
     key = "mtbf" if "mtbf" in scaled else "hazards"
     return section | scaled | {"nodes": n_nodes}, (
         f"scaled from {n_known} to {n_nodes} nodes, {key} from {section.get(key)} to "
@@ -211,10 +225,14 @@ def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], st
     )
 
 
-def _times(value: Any, factor: float) -> Any:
-    """A quantity, or a list of them, `factor` as large."""
+def times(value: Any, factor: float) -> Any:
+    """A number, a quantity, or a list of them, `factor` as large; counts stay whole, from 1 on."""
     if isinstance(value, list):
-        return [_times(entry, factor) for entry in value]
+        return [times(entry, factor) for entry in value]
+    if isinstance(value, int):
+        return max(1, round(value * factor))
+    if isinstance(value, float):
+        return value * factor
     return _NUMBER.sub(lambda found: f"{float(found[0]) * factor:.6g}", str(value), count=1)
 
 
@@ -271,9 +289,12 @@ def _failures(job: Known) -> str:
     if job.mtbf_h is not None:
         lifetime = ["family: exponential", f"mtbf: {TIME.format(job.mtbf_h)}"]
     else:
-        rate, mark = PRESETS[INSTEAD[job.kind]], ASSUMED
+        rate, mark = PRESETS[job.rate or INSTEAD[job.kind]], ASSUMED
         source = f"  # of `cprsim init --list`: {rate.name} ({rate.mark}; {rate.source})\n"
-        lifetime = [f"family: {rate.family}", f"mtbf: {rate.mean_h:.6g} h"]
+        mean_h = rate.mean_h * (rate.n_nodes or job.n_nodes) / job.n_nodes
+        if rate.n_nodes not in (None, job.n_nodes):
+            source += f"  # {_SCALED.format(rate.n_nodes, job.n_nodes, rate.mean_h)}\n"
+        lifetime = [f"family: {rate.family}", f"mtbf: {mean_h:.6g} h"]
         lifetime += [] if rate.shape is None else [f"shape: {rate.shape:g}"]
         per_node = rate.of == "node"
     roles = {WORKER if job.kind == LLM else EMB_PS: job.servers, "trainer": job.trainers}

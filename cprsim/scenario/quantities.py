@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from difflib import get_close_matches
 from math import log, sqrt
 from typing import Annotated, Any, Literal, Self
 
@@ -20,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
-from cprsim.errors import MOST_PROBLEMS, ParameterError, one_line
+from cprsim.errors import MOST_PROBLEMS, ParameterError, choices, one_line
 from cprsim.failures import limits
 from cprsim.failures.distributions import Constant, Distribution, PiecewiseHazard, with_mean
 from cprsim.files.units import BANDWIDTH, HAZARD, SIZE, TIME, Quantity
@@ -153,12 +152,6 @@ def written_key(loc: tuple[int | str, ...], data: Any) -> str:
 def quoted(value: object) -> str:
     """A value found, in backquotes and not too long."""
     return "nothing" if value is None else f"`{one_line(str(value))}`"
-
-
-def choices(value: object, names: tuple[str, ...]) -> str:
-    """Tell what there is to choose from, the nearest first."""
-    near = get_close_matches(str(value), names, n=1)
-    return (f"did you mean `{near[0]}`? " if near else "") + f"Known: {', '.join(names)}"
 
 
 def within(least: float, most: float) -> Any:

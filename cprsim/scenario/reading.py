@@ -8,24 +8,28 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
-from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
+from cprsim.errors import ParameterError, Place, Problem, ScenarioError, did_you_mean, one_line
 from cprsim.failures.traces.formats import format_of
 from cprsim.failures.traces.spec import A_LOG, DATES
+from cprsim.files import shipped_scenarios
 from cprsim.files.units import IN_STEPS, TIME
 from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.quantities import quoted, written_key
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.yaml_text import MAX_BYTES, Plain, dotted, read_yaml
+from cprsim.scenario.yaml_text import ASSUMED, MAX_BYTES, Plain, dotted, marks_in, read_yaml
 
 OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for
 N_TRIED, N_PRICED = 5, 101  # values of an unknown input: each needs a simulation, or none
 PRICES = "prices."
 UNKNOWN = "unknown"  # the section
+MARKS = "marks"  # the section
+# sections with numbers that decide what failures cost
+MARKED = ("job", "cluster", "failures", "scopes", "silent", "storage", "costs", "recovery")
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 EXAMPLE_AXIS = "write KEY=LOW:HIGH:logN or KEY=A,B,C, for example --over costs.save=30s:10min:log12"
 # Setting one of these takes the other ways to say the same out of the file.
@@ -41,6 +45,7 @@ INSTEAD_OF: dict[str, tuple[str, ...]] = {
     "simulation.precision": ("replications",),
     "recovery.target_pls": ("assumed",),  # of any entry
 }
+_QUANTITY = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?\s*[A-Za-z/%]+", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
 
@@ -132,7 +137,8 @@ def load_scenario(
         file and line (or ``--set KEY``)
     """
     path = Path(path)
-    data, places = read_yaml(read_text(path) if text is None else text, path)
+    text = read_text(path) if text is None else text
+    data, places = read_yaml(text, path)
     if not isinstance(data, dict):
         fault = "is empty" if data is None else "is not a mapping"
         place = places.get("", Place(path))
@@ -146,6 +152,8 @@ def load_scenario(
         places |= {f"sweep.over.{key}": Place(f"--over {one_line(key)}") for key in over}
     if data.get("name") is None:
         data["name"] = name_from(path)
+    if marks := _marks(data, places, marks_in(text) if has_lines else {}):
+        data[MARKS] = marks
     loaded = _checked(data, path, places)
     unknown_values(loaded)
     return loaded
@@ -184,7 +192,8 @@ def read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         if isinstance(error, FileNotFoundError) and len(path.parts) == 1 and not path.suffix:
-            reason += "; `cprsim init --list` lists the names of those that come with cprsim"
+            near = did_you_mean(path, shipped_scenarios())
+            reason += f"; {near}`cprsim init --list` lists the names of those that come with cprsim"
         raise ScenarioError.at(Place(path), reason) from None
 
 
@@ -210,6 +219,70 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
         for end in (values[key].written[0], values[key].written[-1]):
             loaded.varied({key: end}, lambda _, place=place: place)  # type: ignore[misc]
     return values
+
+
+# ----------------------------------------------------------------------------------- marks
+
+
+def _marks(
+    data: dict[str, Plain], places: Mapping[str, Place], by_line: Mapping[int | None, Any]
+) -> dict[str, Plain]:
+    """The section `marks`: as written, with those of comments; without overridden values.
+
+    Raises ScenarioError for a mark of a key that is not there.
+    """
+    written, marks = data.get(MARKS) or {}, dict[str, Plain]()
+    if not isinstance(written, dict):
+        return {}  # validation refuses it
+    for name, mark in written.items():
+        if number_at(data, name) is None:
+            message = "there is no number at this key"
+            raise ScenarioError.at(_nearest(places, f"{MARKS}.{name}"), message, f"{MARKS}.{name}")
+        marks[_spelled(data, name)] = mark
+    for key in places:
+        section = key.partition(".")[0]
+        if section in MARKED and number_at(data, key) is not None:
+            around = (".".join(key.split(".")[:n]) for n in range(key.count(".") + 1, 0, -1))
+            lines = (places[name].line for name in around if name in places)
+            mark = next((by_line[line] for line in lines if line in by_line), None)
+            if key.endswith(".target_pls") and value_at(data, f"{key[:-10]}{ASSUMED}") is True:
+                mark = ASSUMED
+            if mark is not None:
+                marks.setdefault(_spelled(data, key), mark)
+    overridden = {_spelled(data, k) for k, at in places.items() if str(at.file).startswith("--")}
+    return {key: mark for key, mark in marks.items() if not _around(key) & overridden}
+
+
+def _around(key: str) -> set[str]:
+    """A dotted key, and the sections around it."""
+    return {".".join(key.split(".")[: n + 1]) for n in range(key.count(".") + 1)}
+
+
+def value_at(data: Mapping[str, Plain], key: str) -> Plain:
+    """What stands at a dotted key, entries by name or number; None where nothing does."""
+    value, parts = cast(Any, data), key.split(".")
+    while parts:
+        try:
+            step, n_used = _step(value, parts, Place(key))
+            value, parts = value[step], parts[n_used:]
+        except (KeyError, ScenarioError):
+            return None
+    return cast(Plain, value)
+
+
+def number_at(data: Mapping[str, Plain], key: str) -> int | float | str | None:
+    """The number or quantity at a key, as written; None where there is none."""
+    value = value_at(data, key)
+    if isinstance(value, str):
+        return value if _QUANTITY.fullmatch(value) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _spelled(data: Mapping[str, Plain], key: str) -> str:
+    """A dotted key with the names of entries, where they have one."""
+    first, number, *rest = [*key.split("."), "", ""]
+    name = _name(value_at(data, f"{first}.{number}")) if number.isdigit() else ""
+    return ".".join([first, name, *filter(None, rest)]) if name else key
 
 
 # ----------------------------------------------------------------------------------- validating

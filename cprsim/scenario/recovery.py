@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic.json_schema import WithJsonSchema
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, choices
 from cprsim.files.units import SIZE, TIME, Quantity
 from cprsim.records import Duration, OverLink, SmallTables, Storage, SubSaves
 from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
@@ -53,7 +53,6 @@ from cprsim.scenario.quantities import (
     PositiveCount,
     PositiveShare,
     Share,
-    choices,
     duration_of,
     within,
     written_key,

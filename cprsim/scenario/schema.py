@@ -34,7 +34,7 @@ from cprsim.scenario.kernel import Accuracy, Kernel, Sync
 from cprsim.scenario.prices import Prices
 from cprsim.scenario.quantities import Model
 from cprsim.scenario.recovery import RecoveryEntry, RecoverySection
-from cprsim.scenario.yaml_text import dump_plain
+from cprsim.scenario.yaml_text import Mark, dump_plain
 
 SCENARIO_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 
@@ -98,6 +98,13 @@ class Scenario(Model):
         description="Inputs that are not known exactly, by key: {low, high}. `fleet`, `select` and "
         "`systems` say which of them would change the decision.",
         examples=[{"failures.mtbf": {"low": "14 h", "high": "30 h"}}],
+    )
+    marks: dict[str, Mark] | None = Field(
+        None,
+        max_length=200,
+        description="Keys whose value is assumed, or recalled and not checked. Comments that begin "
+        "so behind a value, or behind the section around it, are read into here.",
+        examples=[{"costs.detect": "assumed"}],
     )
     sweep: Sweep | None = Field(
         None, description="What `cprsim sweep` varies; every other command leaves it aside."

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -18,6 +18,12 @@ MAX_BYTES = 500_000  # of a scenario, what its aliases stand for included
 MOST_OF_A_COMPLAINT = 80  # characters of what PyYAML says, which may hold a name from the text
 Scalar = None | bool | int | float | str
 Plain = Scalar | list["Plain"] | dict[str, "Plain"]
+
+Mark = Literal["assumed", "recalled"]
+ASSUMED: Mark = "assumed"
+RECALLED: Mark = "recalled"
+_FIRM = ("given", "published", "secondary", "derived", "fitted", "measured")  # marks of all others
+_MARKED = re.compile(rf"\s#\s*((?:(?:{'|'.join((ASSUMED, RECALLED, *_FIRM))})\b[,;:]?\s*)+)")
 
 _WORDS: dict[str, Scalar] = {"": None, "~": None, "null": None, "true": True, "false": False}
 _WORDS |= {word.title(): value for word, value in _WORDS.items()}
@@ -84,6 +90,16 @@ def read_yaml(text: str, file: Path | str) -> tuple[Plain, dict[str, Place]]:
     if problems:
         raise ScenarioError(problems)
     return data, places
+
+
+def marks_in(text: str) -> dict[int | None, Mark | None]:
+    """The mark that the comment of a line begins with, by line; None: its value is known."""
+    found: dict[int | None, Any] = {
+        n: _MARKED.search(line) for n, line in enumerate(text.splitlines(), start=1)
+    }
+    words = {n: re.findall(r"\w+", match[1]) for n, match in found.items() if match}
+    by_caution = (RECALLED, ASSUMED)
+    return {n: next((m for m in by_caution if m in said), None) for n, said in words.items()}
 
 
 def _place(file: Path | str, node: yaml.Node) -> Place:

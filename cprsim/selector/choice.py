@@ -17,6 +17,7 @@ from cprsim.files import NOT_STORED, OMITTED, Number
 from cprsim.records import Estimate
 from cprsim.recovery.losses import Metric, strategy_key
 from cprsim.recovery.policy import Policy
+from cprsim.results.assumption import Assumption
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -96,6 +97,8 @@ class Selection:
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
     # what would make another one the cheapest; None: no input is said to be unknown
     sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
+    # the assumed input that moves the choice most
+    assumption: Assumption | None = field(default=None, metadata=OMITTED)
     path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder
     manifest: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_STORED)
 

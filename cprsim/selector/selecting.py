@@ -16,6 +16,7 @@ from cprsim.experiments.assemble import assemble
 from cprsim.records import Estimate
 from cprsim.recovery.losses import WHOLE
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
+from cprsim.results.assumption import decisive_assumption
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.words import hours
 from cprsim.scenario.reading import LoadedScenario
@@ -76,8 +77,11 @@ def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
+    assumption = decisive_assumption(loaded, selection.chosen.strategy, selection.entries)
     stand_in = bench.limit.metric is not None and is_stand_in(loaded)
-    return replace(selection, accuracy=accuracy, sensitivity=unsure, stand_in=stand_in)
+    return replace(
+        selection, accuracy=accuracy, sensitivity=unsure, stand_in=stand_in, assumption=assumption
+    )
 
 
 def select(

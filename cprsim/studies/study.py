@@ -86,6 +86,7 @@ class Study:
     data: Mapping[str, str] = field(default_factory=dict)  # others, in the package or CPRSIM_DATA
     cases: Mapping[str, Sequence[str]] = field(default_factory=dict)  # overrides of a scenario
     trains: bool = False  # on the user's clicks where there are some
+    paper: str = ""  # the figure or table that it makes again, by what that shows
 
     @classmethod
     def described(

@@ -28,7 +28,7 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.workers import Workers
 
 BESIDE_THE_NUMBERS = {  # sections that decide none of them
-    "name", "kernel", "accuracy", "sweep", "prices", "unknown",
+    "name", "kernel", "accuracy", "sweep", "prices", "unknown", "marks",
 }  # fmt: skip
 EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
 TAKEN = ("interval", "target_pls")  # what an axis gives to all strategies that take it

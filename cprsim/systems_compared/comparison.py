@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
@@ -23,8 +22,9 @@ from cprsim.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.assumption import Assumption
 from cprsim.results.folder import read_record
-from cprsim.results.metrics import FINISHED, differences, spreads, summarise_rows
+from cprsim.results.metrics import FINISHED, more_than, spreads, summarise_rows
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.rows import replication_rows
 from cprsim.results.run import Result, load_result
@@ -186,6 +186,8 @@ class Comparison:
     today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
     # what would make another system the cheapest; None: no input is said to be unknown
     sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
+    # the assumed input that moves the choice most
+    assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
     contents: tuple[Contents, ...] = ()  # by their number, from 1 on; none without silent errors
 
@@ -379,14 +381,6 @@ def _accuracy(
     if limit is not None and facts.how == FOUND and not facts.not_counted:
         return WITHIN
     return PRICED if isfinite(summary["auc_loss"].mean) else UNPRICED
-
-
-def more_than(baseline: str, rows: pd.DataFrame, n_nodes: int) -> dict[str, Estimate]:
-    """Overhead of others less that of one system, paired by replication, of those that finish."""
-    compared = differences(rows, n_nodes, baseline)
-    overheads = compared[(compared["quantity"] == OVERHEAD) & compared["mean"].notna()]
-    of_each = overheads.drop(columns="quantity").itertuples(index=False)
-    return {name: Estimate(*of) for name, *of in of_each}
 
 
 def verdict_of(more: Estimate | None) -> str:

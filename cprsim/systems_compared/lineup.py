@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil, inf
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, choices
 from cprsim.experiments.assemble import Experiment, policies_of, policy_of
 from cprsim.experiments.pipeline import simulate
 from cprsim.files.units import SIZE
@@ -157,8 +157,8 @@ def _require_known(only: Sequence[str], comparable: set[str], left_out: Mapping[
         if name in left_out:
             raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name]}")
         if name not in comparable:
-            names = ", ".join([*sorted(comparable), *sorted(left_out)])
-            raise ParameterError(f"--only: there is no `{name}`; there are: {names}")
+            names = [*sorted(comparable), *sorted(left_out)]
+            raise ParameterError(f"--only: there is no `{name}`; {choices(name, names)}")
 
 
 def _rank(name: str) -> int:

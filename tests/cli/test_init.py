@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import random
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from cprsim.scenario.reading import load_scenario
-from tests.making import SCENARIOS
+from tests.making import SCENARIOS, call
 
 RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")
 LLM = ("init", "mine.yaml", "--kind", "llm", "--nodes")
@@ -116,3 +117,36 @@ def test_the_commands_to_go_on_with_are_of_the_scenario(cprsim, options, interva
         f"cprsim sweep mine.yaml --over recovery.{interval}.interval='10 min:8 h:log6'" in commands
     )
     assert {line.split()[1] for line in commands} == {"run", "sweep", other, "fit", "report"}
+
+
+def test_a_published_rate_is_scaled_to_the_nodes_with_its_provenance(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    assert call("init", file, "--kind", "llm", "--nodes", 64, "--failures", "llama3").exit_code == 0
+    text, failures = file.read_text(), load_scenario(file).scenario.failures
+    assert failures.mtbf_h == pytest.approx(54 * 24 / 419 * 2048 / 64, rel=1e-5)
+    assert "# of `cprsim init --list`: llama3 (derived; Llama 3 (2024))" in text
+    assert "scaled from 2048 to 64 nodes" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("run", "quikstart"), "quickstart"),
+        (("init", "--from", "quickstrt"), "quickstart"),
+        (("init", "--kind", "llm", "--nodes", "8", "--failures", "llma3"), "llama3"),
+        (("systems", "quickstart", "--only", "gemni"), "gemini"),
+        (("systems", "--explain", "gemni"), "gemini"),
+        (("run", "quickstart", "--set", "recovery.full.strategy=partail"), "partial"),
+        (
+            ("run", "quickstart", "--set", "accuracy.curve=criteo-kagle-linear"),
+            "criteo-kaggle-linear",
+        ),
+        (("reproduce", "fig-overhead"), "fig-overheads"),
+    ],
+)
+def test_a_name_that_is_nearly_right_gets_the_one_that_is_meant(
+    words: tuple[str, ...], meant: str
+) -> None:
+    ran = call(*words)
+    assert ran.exit_code == 2
+    assert f"did you mean `{meant}`?" in ran.stderr

@@ -24,7 +24,7 @@ from cprsim.studies import STUDIES, accuracy, failure_analysis, fleet, shadowsyn
 from cprsim.studies.estimates import StudyEstimate
 from cprsim.studies.study import Summary, Work
 from cprsim.studies.verdicts import Finding
-from tests.making import SCENARIOS
+from tests.making import SCENARIOS, call
 
 FLEET = SCENARIOS / "fleet.yaml"
 
@@ -189,3 +189,10 @@ def test_a_quick_run_fills_every_target_and_misses_none(tmp_path: Path) -> None:
             assert (finding is Finding.OPEN) == bool(row.free), name
     left_out = "Oobleck and Varuna are left out" in summary.notes[-1]
     assert left_out == (not study.data_files())
+
+
+def test_each_result_names_the_part_of_a_paper_that_it_makes_again() -> None:
+    ran = call("reproduce", "--list")
+    for study in STUDIES.values():
+        assert study.paper
+        assert study.paper in ran.stdout

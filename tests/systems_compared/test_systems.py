@@ -246,7 +246,7 @@ REFUSED: list[tuple[list[str], str, dict[str, Any], str]] = [
     ),
     ([], NAMED_FULL, {}, "the name `full`"),
     (["accuracy.max_auc_loss=0.001"], "full", {}, "no staleness curve applies"),
-    ([], "full", {"only": ["nobody"]}, "only: there is no `nobody`; there are: full, gemini,"),
+    ([], "full", {"only": ["nobody"]}, "only: there is no `nobody`; Known: full, gemini,"),
     ([], "full", {"only": ["moc"]}, "only: `moc` can't run this job: give `experts`"),
 ]
 

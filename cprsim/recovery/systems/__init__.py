@@ -22,6 +22,7 @@ ROOMS = (announced, behind, elastic, memory, parity, written)
 SYSTEMS: dict[str, System] = {
     system.name: system for room in (paper, *ROOMS) for system in room.SYSTEMS
 }
+N_SHIPPED = len(SYSTEMS)  # the first ones; a user's follow
 
 
 def _user_systems(folder: Path) -> Iterator[System]:

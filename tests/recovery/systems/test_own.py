@@ -29,6 +29,7 @@ COMMANDS = {
     "shown": "run own.yaml --out shown",
     "schema": "validate --schema",
     "wrong": "run wrong.yaml",
+    "reproduced": "reproduce fig-overheads --effort quick --out made --json",
 }
 CHILD = """
 import json, sys
@@ -116,3 +117,9 @@ def test_a_file_that_gives_no_system_is_one_clear_error(
     assert code == 2
     assert message in err
     assert "Traceback" not in err
+
+
+def test_it_stands_as_a_row_of_the_overheads_in_the_emulation(runs: dict[str, Said]) -> None:
+    code, out, err = runs["reproduced"]
+    assert code == 0, err
+    assert out.count("neighbour") >= 2  # a row for each data set

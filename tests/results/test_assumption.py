@@ -1,0 +1,103 @@
+"""The input on which an answer turns: found, with the values that closed forms give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cprsim
+from cprsim.results.assumption import WITHOUT, Assumption, decisive_assumption
+from cprsim.scenario.reading import load_scenario
+from tests.making import call
+
+TEXT = """\
+name: turning
+job: {useful: 200 h}
+cluster: {workers: 8}
+failures: {kind: job, family: exponential, mtbf: 10 h, role: worker}  # MTBF
+scopes:
+  - {name: node, share: 0.9, reach: node}
+  - name: all
+    share: 0.1  # ALL
+    reach: all
+    detect: 5 h
+costs:
+  save: 1 min
+  load: 1 min
+  detect: 1 s  # assumed; hardly matters
+recovery:
+  - {strategy: full, interval: 30 min}
+  - {strategy: none}
+  - {strategy: full, name: hourly, interval: 1 h}
+simulation: {seed: 1, replications: 400}
+"""
+
+
+def turning(marks: dict[str, str], text: str = TEXT) -> Assumption | None:
+    for word, comment in marks.items():
+        text = text.replace(f"# {word}", f"# {comment}")
+    return decisive_assumption(load_scenario("turning.yaml", text=text), "full")
+
+
+def test_a_rare_failure_that_takes_all_decides_and_is_left_out() -> None:
+    found = turning({"ALL": "recalled"})
+    assert found is not None
+    assert (found.key, found.mark, found.tried) == ("scopes.all.share", "recalled", WITHOUT)
+    # per hour of work: saves, and 0.1 failures each with half an interval lost and the load
+    both = 1 / 30 + 0.1 * (0.25 + 1 / 60)
+    assert found.overhead_tried == pytest.approx(both, rel=0.1)
+    assert found.overhead == pytest.approx(both + 0.1 * 0.1 * 5.0, rel=0.15)
+    assert found.choice_tried == "full"
+
+
+def test_the_mean_time_between_failures_is_tried_at_a_third() -> None:
+    found = turning({"MTBF": "assumed"}, TEXT.replace("detect: 5 h", "detect: 1 min"))
+    assert found is not None
+    assert (found.key, found.value, found.mark) == ("failures.mtbf", "10 h", "assumed")
+    assert found.tried == "3.33333 h"
+    assert found.overhead_tried == pytest.approx(1 / 30 + 0.3 * (0.25 + 1 / 60), rel=0.1)
+
+
+def test_another_choice_is_named_where_the_input_reverses_it() -> None:
+    # 5 h, a save of 6 min each 1.4 h: 3 saves cost 6 %; at an MTBF of 10 h to start again costs
+    # 2 (exp(.5) - 1) - 1 = 30 %, at one of 100 h 20 (exp(.05) - 1) - 1 = 2.5 %
+    text = TEXT.replace("useful: 200 h", "useful: 5 h").replace("detect: 5 h", "detect: 1 s")
+    text = text.replace("save: 1 min", "save: 6 min").replace("interval: 30 min", "interval: 1.4 h")
+    found = turning(
+        {"MTBF": "assumed"}, f"{text}unknown: {{failures.mtbf: {{low: 9.99 h, high: 100 h}}}}"
+    )
+    assert found is not None
+    assert (found.tried, found.choice, found.choice_tried) == ("100 h", "full", "none")
+    assert found.overhead_tried == pytest.approx(0.025, abs=0.01)
+
+
+def test_nothing_turns_on_what_was_given() -> None:
+    assert turning({}, TEXT.replace("# assumed", "# given")) is None
+
+
+def test_the_range_of_unknown_takes_the_place_of_a_third_and_three_times() -> None:
+    text = f"{TEXT}unknown: {{failures.mtbf: {{low: 5 h, high: 11 h}}}}\n"
+    found = turning({"MTBF": "assumed"}, text.replace("detect: 5 h", "detect: 1 s"))
+    assert found is not None
+    assert found.tried == "5 h"
+
+
+def test_run_ends_with_it_on_a_terminal_and_has_it_in_its_recommendation(tmp_path: Path) -> None:
+    file = tmp_path / "turning.yaml"
+    file.write_text(TEXT.replace("# ALL", "# recalled"))
+    answer = cprsim.run(file)
+    said = "It turns on `scopes.all.share`, 0.1, recalled: without such failures full costs "
+    assert str(answer).splitlines()[-1].startswith(said)
+    chosen = answer.values["recommendation"]
+    assert (chosen["name"], chosen["beats"]) == ("full", "hourly")
+    assert chosen["entry"]["interval"] == "30 min"
+    assert chosen["overhead"]["low"] < chosen["overhead"]["mean"] < chosen["overhead"]["high"]
+    assert chosen["by"]["low"] > 0
+    assert chosen["turns_on"].key == "scopes.all.share"
+    ran = call("run", str(file), "--fail-above", "1%", "--out", str(tmp_path / "r"))
+    assert ran.exit_code == 4
+    assert "--fail-above: the least overhead, of full, is" in ran.stderr
+    ran = call("run", str(file), "--fail-above", "90%", "--out", str(tmp_path / "r"))
+    assert ran.exit_code == 0
+    assert call("run", str(file), "--fail-above", "10").exit_code == 2
