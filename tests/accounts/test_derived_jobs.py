@@ -59,7 +59,7 @@ def scenario(job: Drawn) -> tuple[dict[str, Any], dict[str, float]]:
     given = (
         {"interval": f"{own['every']} h"} if job.entry["strategy"] in ("full", "partial") else {}
     )
-    written = {
+    written: dict[str, Any] = {
         "name": f"derived-{job.seed}",
         "job": {"useful": "600 h", "step": "10 s"},
         "cluster": {**nodes, "rack": 8, "repair": f"{job.repair_h} h"},
