@@ -95,7 +95,7 @@ def derived(job: Drawn, own: dict[str, float]) -> float:
         case "partial":  # half of the failures strike a server, which loads its shard
             return save_h / every_h + (restart_h + LOAD / 2) / mtbf_h
         case "cpr":
-            every_h = 2 * job.entry["target_pls"] * (n / 2) * (2 * mtbf_h)
+            every_h = 2 * float(job.entry["target_pls"]) * (n / 2) * (2 * mtbf_h)
             return save_h / every_h * (every_h < 600) + (restart_h + LOAD / 2) / mtbf_h
         case "gemini":  # a step is lost, or half of the interval of remote saves
             peer_h = STATE_GB / LINK_GB_PER_H
