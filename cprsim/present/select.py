@@ -37,6 +37,7 @@ from cprsim.selector.choice import Candidate, Selection, candidate_rows
 from cprsim.selector.option import RELOADING
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
+HARDLY_MORE = 0.005  # percentage points: two overheads that are shown as one
 OVER = " (over the limit)"  # marks a bound
 VALUES = (
     "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "notes",
@@ -309,6 +310,8 @@ def _why_not_this(selection: Selection, name: str, candidate: Candidate | None) 
     if candidate.finished_fraction < 1:
         return f"only {percent(candidate.finished_fraction)} of the jobs finish"
     more = 100 * (candidate.overhead.mean - chosen.overhead.mean)
+    if abs(more) < HARDLY_MORE:
+        return "as much overhead"
     if more <= 0:
         return f"{significant(-more)} points cheaper, which these jobs do not make sure"
     return f"{significant(more)} points more overhead"

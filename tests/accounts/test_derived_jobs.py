@@ -59,7 +59,7 @@ def scenario(job: Drawn) -> tuple[dict[str, Any], dict[str, float]]:
     given = (
         {"interval": f"{own['every']} h"} if job.entry["strategy"] in ("full", "partial") else {}
     )
-    written = {
+    written: dict[str, Any] = {
         "name": f"derived-{job.seed}",
         "job": {"useful": "600 h", "step": "10 s"},
         "cluster": {**nodes, "rack": 8, "repair": f"{job.repair_h} h"},
@@ -95,7 +95,7 @@ def derived(job: Drawn, own: dict[str, float]) -> float:
         case "partial":  # half of the failures strike a server, which loads its shard
             return save_h / every_h + (restart_h + LOAD / 2) / mtbf_h
         case "cpr":
-            every_h = 2 * job.entry["target_pls"] * (n / 2) * (2 * mtbf_h)
+            every_h = 2 * float(job.entry["target_pls"]) * (n / 2) * (2 * mtbf_h)
             return save_h / every_h * (every_h < 600) + (restart_h + LOAD / 2) / mtbf_h
         case "gemini":  # a step is lost, or half of the interval of remote saves
             peer_h = STATE_GB / LINK_GB_PER_H
