@@ -435,7 +435,8 @@ def spares_needed(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, .
         good = {n: of[name] for n, of in of_number.items() if helps(of)}
         if good:
             n = min(good, key=lambda n: good[n].mean + (n - n_now) / most)
-            is_best = name == min(asked, key=lambda other: of_number[n][other].mean)
+            cheapest = min(asked, key=lambda other: of_number[n][other].mean)
+            is_best = name == cheapest != picks[0].name
             needs.append(SpareNeed(name, n, n_now, good[n], is_best))
     return tuple(needs)
 

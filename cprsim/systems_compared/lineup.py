@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -229,11 +230,15 @@ def _retaining(entrant: Entrant, option: PricedEntry, experiment: Experiment) ->
     by_number = with_contents(entrant.policy, experiment.useful_h)
     if not by_number:
         return entrant
-    experiment_of = replace(experiment, policies=tuple(by_number.values()))
-    costs = [outcome.costs for outcome in simulate(experiment_of).strategies]
-    walls_h = [cost.wall_h.mean() if cost.finished.all() else inf for cost in costs]
-    most_h = experiment.useful_h + WORTH_A_SAVE * (min(walls_h) - experiment.useful_h)
-    n_kept = next(n for n, wall_h in zip(by_number, walls_h, strict=True) if wall_h <= most_h)
+
+    def wall_h(n: int) -> float:
+        (outcome,) = simulate(replace(experiment, policies=(by_number[n],))).strategies
+        return float(outcome.costs.wall_h.mean()) if outcome.costs.finished.all() else inf
+
+    numbers = list(by_number)  # the more are kept, the less is lost
+    most_h = experiment.useful_h + WORTH_A_SAVE * (wall_h(numbers[-1]) - experiment.useful_h)
+    place = bisect_left(numbers[:-1], True, key=lambda n: wall_h(n) <= most_h)
+    n_kept = numbers[place]
     kept = _keeping(option, n_kept, experiment)
     policy = kept.policy_at(experiment, entrant.policy.interval_h)
     return replace(entrant, entry=kept.entry, policy=policy)

@@ -40,6 +40,7 @@ JOBS: dict[str, tuple[str, Sequence[str]]] = {
 }  # fmt: skip
 NEEDED: dict[str, dict[str, Any]] = {
     "paracckpt": {"other_paths": "100 Gbit/s"},
+    "portus": {"server": "1600 Gbit/s"},
     "ssdc": {"fraction": 0.3},
     "scr": {"disk": "10 GB/s"},
     "fti": {"disk": "10 GB/s"},
@@ -59,6 +60,7 @@ OTHER: dict[str, Sequence[Any]] = {
     "expert_share": [0.5], "experts": [16], "first": [0.4], "fraction": [0.1], "group": [4, 16],
     "growth": [0.1], "idle": ["3 s"], "in_flight": [3], "less": [0.2], "load": ["70 s"],
     "migrate": ["30 s"], "model": ["any"], "other_paths": ["40 Gbit/s"], "parity": [2],
+    "server": ["9 Gbit/s"],
     "persist": ["6 min"], "pipelines": [4], "placement": ["ring", "group"],
     "pool_fraction": [0.9], "prepare": ["50 s"], "quorum": ["5 s"],
     "readers": ["worker", "trainer"], "rebuild": ["4 min"],
