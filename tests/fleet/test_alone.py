@@ -35,7 +35,7 @@ def test_the_waits_are_those_of_a_run_with_as_many_spares(planned: cprsim.Answer
         hours = row["wait_fraction"] * 100
         assert options.loc[spares, "wait_h"] == pytest.approx(hours)
     assert options.loc[12, "wait_h"] == 0.0
-    # without spares work stands still while any of the nodes is away: 10 busy periods of M/D/infinity
+    # without spares work stands still while a node is away: 10 busy periods of M/D/infinity
     assert options.loc[0, "wait_h"] == pytest.approx(10 * 10 * (exp(2.4) - 1), rel=0.2)
 
 
