@@ -182,9 +182,14 @@ class _Loky:
         return AHEAD * self.n_workers
 
     def submit(self, task: Callable[[Any], Any], argument: Any) -> Future[Any]:
-        while True:
-            with suppress(BrokenExecutor):  # it broke just now: the next one is whole
-                return self.executor().submit(task, argument)
+        # new processes do not heed Ctrl-C before they run `_follow`
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            while True:
+                with suppress(BrokenExecutor):  # it broke just now: the next one is whole
+                    return self.executor().submit(task, argument)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def died(self, error: BaseException | None) -> bool:
         """Whether this is how the death of a worker shows."""

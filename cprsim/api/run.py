@@ -90,7 +90,7 @@ def run(
                 outcome = pipeline.simulate(experiment, on_progress=on_progress)
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
-        choice = choice_of(outcome) if number is None else None
+        choice = choice_of(outcome, experiment.useful_h) if number is None else None
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
             replication=number or 0, price=price_of(loaded),

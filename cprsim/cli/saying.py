@@ -164,6 +164,7 @@ pulse = Pulse()  # of the process: there is one stderr
 # --------------------------------------------------------------------------- nobody is to blame
 
 
+_interrupted: list[int] = []  # signals of interrupts so far
 keeps: list[Callable[[], str]] = []  # the last one says what an interruption keeps
 
 
@@ -171,7 +172,8 @@ keeps: list[Callable[[], str]] = []  # the last one says what an interruption ke
 def exit_codes() -> Iterator[None]:
     """Say on stderr what was expected to go wrong, and end with its exit code (see `main`)."""
     try:
-        yield
+        with _as_interrupt():
+            yield
     except InputError as error:
         complain(str(error))  # each line begins with file and line
         sys.exit(2)
@@ -194,6 +196,17 @@ def exit_codes() -> Iterator[None]:
     except OSError as error:  # of stdout for example: what writes results has its own
         refused(error)
         sys.exit(REFUSED)
+
+
+@contextmanager
+def _as_interrupt() -> Iterator[None]:
+    """After Ctrl-C any error is an interrupt: the import of a library in C makes others of it."""
+    try:
+        yield
+    except Exception as error:
+        if _interrupted:
+            raise KeyboardInterrupt from error
+        raise
 
 
 def refused(error: OSError) -> None:
@@ -247,6 +260,7 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    _interrupted.append(number)
     signal.setitimer(signal.ITIMER_REAL, INSIST_AFTER_S)
     raise KeyboardInterrupt
 

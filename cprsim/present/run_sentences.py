@@ -65,7 +65,9 @@ def answer(result: Result) -> list[str]:
     plain = plain_full(finishing)
     choice = f"{best.name} ({WHAT_FAILURES_DO[best.on_failure]}; {_saving(best, result.useful_h)})"
     cost = _cost(spreads[best.name])
-    sentence = f"Use {choice}: it costs least, {cost}."
+    overhead = {policy: spreads[policy.name]["overhead_fraction"].mean for policy in finishing}
+    of = " of those that save" if overhead[best] > min(overhead.values()) else ""
+    sentence = f"Use {choice}: it costs least{of}, {cost}."
     if len(result.policies) == 1:
         sentence = f"With {choice}, failures and saves cost {cost}."
     if plain is not None and plain is not best:
@@ -107,7 +109,11 @@ def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str
     table = differences(result.replications, result.n_nodes, best.name)
     rows = records_of(table[table["quantity"] == "overhead_fraction"])
     names = {policy.name for policy in finishing}
-    tied = [str(r["strategy"]) for r in rows if r["strategy"] in names and not r["low"] > 0]
+    tied = [
+        str(r["strategy"])
+        for r in rows
+        if r["strategy"] in names and not (r["low"] > 0 or r["high"] < 0)
+    ]
     if tied:
         yield (
             f"These replications do not tell {best.name} from {', '.join(tied)}: the 95 % interval "

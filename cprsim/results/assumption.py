@@ -19,6 +19,8 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, expect_all, simulate
 from cprsim.files import Endless
 from cprsim.records import Estimate, Floats
+from cprsim.recovery.intervals import WORTH_NO_SAVES, n_saves_due
+from cprsim.recovery.policy import Policy
 from cprsim.results.identity import failures_digest
 from cprsim.scenario.first import times
 from cprsim.scenario.reading import LoadedScenario, number_at
@@ -147,10 +149,31 @@ def contending(entries: Mapping[str, str], costs: Mapping[str, float], best: str
     return {name: entries[name] for name in [best, *by_cost][:MOST_CONTENDERS]}
 
 
-def choice_of(outcome: Outcome) -> str | None:
-    """The strategy of the least overhead; None: under none all jobs finish."""
-    name, overhead = _cheapest(_overheads(outcome))
-    return None if overhead == inf else name
+def cheapest_of_finishing(overheads: Mapping[Policy, float], useful_h: float) -> Policy | None:
+    """The policy of the least overhead, a share of useful time; None where there is none.
+
+    One that never saves only where saving costs more than `WORTH_NO_SAVES`: what hardly ever
+    happens is in few replications.
+    """
+
+    def cost(policy: Policy) -> float:
+        saves = any(
+            capture.every_h is None or n_saves_due(capture.every_h, useful_h)
+            for capture in policy.captures
+        )
+        return overheads[policy] + (0.0 if saves else WORTH_NO_SAVES)
+
+    return min(overheads, key=cost, default=None)
+
+
+def choice_of(outcome: Outcome, useful_h: float) -> str | None:
+    """The strategy that `cheapest_of_finishing` takes."""
+    means = _means(_overheads(outcome))
+    finishing = {
+        of.policy: means[of.policy.name] for of in outcome.strategies if of.costs.finished.all()
+    }
+    cheapest = cheapest_of_finishing(finishing, useful_h)
+    return None if cheapest is None else cheapest.name
 
 
 def _overheads(outcome: Outcome) -> Overheads:

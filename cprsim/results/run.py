@@ -20,7 +20,7 @@ from cprsim.files.units import SIZE
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
 from cprsim.recovery.intervals import ROUNDING, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
-from cprsim.results.assumption import Assumption
+from cprsim.results.assumption import Assumption, cheapest_of_finishing
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -119,11 +119,14 @@ class Result:
 
     @property
     def cheapest(self) -> Policy | None:
-        """The policy of the least overhead, of those under which all jobs finish."""
+        """Of the policies under which all jobs finish, that of `cheapest_of_finishing`."""
         spreads = self.spreads()
-        finishing = [policy for policy in self.policies if spreads[policy.name][FINISHED].mean == 1]
-        overhead = {p.name: spreads[p.name]["overhead_fraction"].mean for p in finishing}
-        return min(finishing, key=lambda policy: overhead[policy.name], default=None)
+        overheads = {
+            policy: spreads[policy.name]["overhead_fraction"].mean
+            for policy in self.policies
+            if spreads[policy.name][FINISHED].mean == 1
+        }
+        return cheapest_of_finishing(overheads, self.useful_h)
 
     def spreads(self) -> dict[str, dict[str, Estimate]]:
         """The summary by strategy and quantity."""

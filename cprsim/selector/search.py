@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import count
 from math import ceil, copysign, exp, inf, isfinite, log
 
-from cprsim.recovery.intervals import n_saves_due, young_h
+from cprsim.recovery.intervals import WORTH_NO_SAVES, n_saves_due, young_h
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import Bench, Priced
 
@@ -22,7 +22,6 @@ STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
 SYSTEM_STEPS = (0.35, 1.0, 1.4)  # the same of recovery systems, which need rather fewer
 FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
 WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
-WORTH_NO_SAVES = 0.005  # of useful time: what saving has to cost for never saving to be taken
 DAY_H = 24.0
 CLOSE = 1.15  # times the fewest such saves: as near as they are come to
 WIDER = 6  # times that the search may go beyond where it looked

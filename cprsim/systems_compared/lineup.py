@@ -12,7 +12,6 @@ from cprsim.errors import ParameterError, choices
 from cprsim.experiments.assemble import Experiment, policies_of, policy_of
 from cprsim.experiments.pipeline import simulate
 from cprsim.files.units import SIZE
-from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.policy import Medium, Policy
 from cprsim.recovery.systems import SYSTEMS
@@ -29,7 +28,8 @@ from cprsim.selector.search import WORTH_A_SAVE
 from cprsim.systems_compared.after import content_every_h
 
 DAY_H, FEW_CONTENTS = 24.0, 8
-NUMBERS_OF_CONTENTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)  # tried beyond few
+NUMBERS_OF_CONTENTS = (8, 12, 16, 24)  # tried beyond few
+MOST_CONTENTS = 32  # that are tried: a day of saves each 45 min; the time grows with their square
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
@@ -191,7 +191,7 @@ def at_their_best(
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
     if experiment.scenario.silent is not None:  # how many contents: as many as are worth it
         options = {
-            name: _keeping(option, MOST_GENERATIONS, experiment) for name, option in options.items()
+            name: _keeping(option, MOST_CONTENTS, experiment) for name, option in options.items()
         }
     bench = bench_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
@@ -250,7 +250,7 @@ def with_contents(policy: Policy, useful_h: float) -> dict[int, Policy]:
     every_h = content_times_h(policy, useful_h)
     if not every_h:
         return {}
-    most = min(max(ceil(DAY_H / min(every_h)), FEW_CONTENTS), MOST_GENERATIONS)
+    most = min(max(ceil(DAY_H / min(every_h)), FEW_CONTENTS), MOST_CONTENTS)
     return {
         n: replace(
             policy,

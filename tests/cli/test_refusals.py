@@ -117,7 +117,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("report", "curve.json", "--out", "page.html"), "curve.json"),
     # init
     (("init", "mine.yaml", "--nodes", "12"), "--kind"),
-    (("init", "mine.yaml", "--from", "quikstart"), "'quikstart' is none of criteo-kaggle, "),
+    (("init", "mine.yaml", "--from", "quikstart"), "did you mean `quickstart`?"),
     ((*MINE, "gpu"), "'gpu' is not one of"),
     ((*MINE, "recommender", "--failures", "28 h", "--state", "6"), "--state: '6' has no unit"),
     *(((*MINE, "recommender", "--failures", file), file)
@@ -144,7 +144,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         ("kernel.sampels=9000", "did you mean `samples`"),
     )),
     # reproduce
-    (("reproduce", "nonsense"), "'nonsense' is none of "),
+    (("reproduce", "nonsense"), "'nonsense' is no result: "),
     (("reproduce", "--keep", "--effort", "quick"), "--keep keeps full runs on generated clicks"),
     (("reproduce", "--clicks", "nowhere.tsv"), "nowhere.tsv is no file"),
     # numbers that are none, or too large

@@ -27,7 +27,7 @@ def example(monkeypatch):
 
 def test_seeds_are_counted_by_a_pilot(example, capsys) -> None:
     example.seeds(EXAMPLES / "two_tower.json", 2e-4)
-    assert "17 seeds find 0.0002 in 80% of cases" in capsys.readouterr().out
+    assert "27 seeds find 0.0002 in 80% of cases" in capsys.readouterr().out
     assert example.power(17, 2e-4, 3.1e-4) > 0.8 > example.power(14, 2e-4, 3.1e-4)
 
 

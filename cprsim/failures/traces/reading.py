@@ -126,7 +126,6 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
 # ----------------------------------------------------------------------------------------- columns
 
 LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*\d\d:\d\d")
-MOST_SHOWN = 12  # of a header
 
 
 def named_columns(
@@ -162,14 +161,13 @@ def header_line(table: pd.DataFrame) -> int:
 
 
 def _hint(name: str, header: list[str]) -> str:
-    """What there is, and what to write."""
+    """What to write; no other name of the file is told: it may be no log at all."""
     if any(LIKE_A_TIME.match(cell) for cell in header):
         return "; is the first line no header? Put one above it, such as node,start,end"
     if len(header) == 1 and separator_of(header[0]) in header[0]:
         return "; separate columns by commas"
     one = ", or --node NAME that all rows are of one" if name == "node" else ""
-    listed = ", ".join(quote(one_line(cell)) for cell in header[:MOST_SHOWN])
-    return f" ({listed}); --column {quote(name)}=NAME says which it is{one}"
+    return f"; --column {quote(name)}=NAME says which it is{one}"
 
 
 def no_row_where(
