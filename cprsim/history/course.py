@@ -314,7 +314,7 @@ class JobCourse:
             self._go_on()
         for save in self._run.saves:  # work goes on: the end of its stall is missing
             if save.open and not isfinite(save.stalled_until_s) and step > save.step + BACK:
-                save.open, save.committed = False, not self.background
+                save.open, save.committed = self.background, not self.background
         self._run.see(at_s, step)
         self._at_s = at_s
 
@@ -501,7 +501,7 @@ class JobCourse:
             raise self.contradiction(at_s, f"step {event.step:g} is saved again")
         for save in saves:  # stalls do not overlap: the end of one before is missing
             if save.open and not isfinite(save.stalled_until_s) and not save.waits:
-                save.open, save.committed = False, not self.background
+                save.open, save.committed = self.background, not self.background
         if not waits and last.open and last.waits:
             saves[-1].waits, saves[-1].name, saves[-1].step = False, event.save_id, event.step
         else:

@@ -138,9 +138,9 @@ class _Booking:
         self._filled: dict[LoggedAttempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
-        saves = [save for run in course.runs for save in run.saves if save.committed]
-        # steps of the last save that is known to have committed; NaN where the log tells none
-        self._content = 0.0 if any(isfinite(save.step) for save in saves) else nan
+        self._tells_saves = any(isfinite(save.step) for run in course.runs for save in run.saves)
+        self._content = np.full(n_draws, nan)  # steps of the last save that surely committed
+        self._maybe = nan  # steps of one after it whose end nothing tells
         self._began = np.zeros(n_draws)  # the step of the last run's begin
         self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
         self._planned = Counter[str]()
@@ -249,8 +249,11 @@ class _Booking:
             return np.full(self._n, logged_step)
         if before is not None and self._course.reloads and first >= before.last_step:
             return np.minimum(end_step, first)
-        if self._content <= first and before is not None:
-            return np.full(self._n, self._content)
+        content = self._content
+        if self._maybe <= first:
+            content = np.where(self._shared < 0.5, self._maybe, content)
+        if before is not None and (content <= first).all():
+            return content
         return self._unsaid_begin(attempt, end_step if before is not None else first)
 
     def _unsaid_begin(self, attempt: LoggedAttempt, end_step: Floats | float) -> Floats:
@@ -280,9 +283,9 @@ class _Booking:
         self._inferred["begins"] += isnan(said) and bool(np.ptp(step) > BACK)
         if attempt.before is not None and not self._course.reloads:
             self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
-            if isfinite(self._content):
-                self._content = float(step.mean())
             self._see_notice(attempt, end_step - step)
+        if self._tells_saves:
+            self._content, self._maybe = step, nan
         self._began = step
         return step
 
@@ -307,9 +310,11 @@ class _Booking:
     def _account(
         self, run: LoggedAttempt, after: LoggedAttempt | None, begin_s: Floats, begin_step: Floats
     ) -> Account:
-        committed = [save.step for save in run.saves if save.committed and isfinite(save.step)]
-        if isfinite(self._content):
-            self._content = max([self._content, *committed])
+        open_ = [save.step for save in run.saves if save.open and isfinite(save.step)]
+        known = [save.step for save in run.saves if save.committed and isfinite(save.step)]
+        for step in known + open_[:-1]:  # the next one began
+            self._content = np.maximum(self._content, step)
+        self._maybe = next((step for step in open_[-1:] if (step > self._content).all()), nan)
         if after is None:
             wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
             end_s = np.full(self._n, wall_s)
