@@ -436,7 +436,10 @@ class JobCourse:
         if isnan(began) and self.reloads:
             began = self._run.end_step
         elif isnan(began) and self._now.stage == "load":
-            began = self._run.last_step if isnan(self._saved) else self._saved
+            last_step = self._run.last_step
+            began = self._saved
+            if isnan(began):  # nothing saved: another step than the last was reached anew
+                began = 0.0 if step < last_step - BACK else last_step
         return step > began + BACK
 
     def _start(self, at_s: float, event: Any) -> None:
@@ -472,11 +475,8 @@ class JobCourse:
         if name in ("save.wait", "save.start"):
             self._begin_save(at_s, event)
             return
-        save = next(  # by its name, else the oldest that goes on
-            (save for save in run.saves
-             if save.open and (not event.save_id or save.name in ("", event.save_id))),
-            None,
-        )  # fmt: skip
+        under_way = [save for save in run.saves if save.open and event.save_id in ("", save.name)]
+        save = min(under_way, key=lambda save: save.step != step, default=None)  # else the oldest
         if save is None:  # its start is missing
             save = LoggedSave(step=step, name=event.save_id)
             run.saves.append(save)

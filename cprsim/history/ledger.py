@@ -252,9 +252,20 @@ class _Booking:
         content = self._content
         if self._maybe <= first:
             content = np.where(self._shared < 0.5, self._maybe, content)
-        if before is not None and (content <= first).all():
+        if before is not None and self._can_begin(attempt, content):
             return content
         return self._unsaid_begin(attempt, end_step if before is not None else first)
+
+    def _can_begin(self, attempt: LoggedAttempt, step: Floats) -> bool:
+        """Whether the first step that a log tells of an attempt allows that it began at this one."""
+        points = attempt.points
+        if not len(points.step):
+            return not np.isnan(step).any()
+        made = points.step[0] - step
+        if not (isfinite(attempt.begin_s) and self._pace.is_known):
+            return bool((made >= 0).all())
+        by_pace = (points.at_s[0] - attempt.begin_s) / self._pace.step_s
+        return bool((made >= 0).all() and (np.abs(made - by_pace) <= 1.0 + by_pace / 10).all())
 
     def _unsaid_begin(self, attempt: LoggedAttempt, end_step: Floats | float) -> Floats:
         """Where a log tells neither this step nor a save there: by the pace, else anywhere.
