@@ -109,6 +109,11 @@ class LoggedAttempt:
         return next((at_s for at_s in instants_s if isfinite(at_s)), nan)
 
     @property
+    def final_step(self) -> float:
+        """The last step that the log tells."""
+        return self.end_step if isfinite(self.end_step) else self.last_step
+
+    @property
     def stage(self) -> str:
         """The last one so far."""
         return self.stages[-1][0] if self.stages else ""
@@ -436,7 +441,7 @@ class JobCourse:
         if isnan(began) and self.reloads:
             began = self._run.end_step
         elif isnan(began) and self._now.stage == "load":
-            last_step = self._run.last_step
+            last_step = self._run.final_step
             began = self._saved
             if isnan(began):  # nothing saved: another step than the last was reached anew
                 began = 0.0 if step < last_step - BACK else last_step
@@ -466,7 +471,7 @@ class JobCourse:
     def _saving(self, at_s: float, event: Any) -> None:
         name, step, run = event.event, event.step, self._run
         ends = name in ("save.commit", "save.abandon")
-        new = self._state is START or step > run.last_step + BACK or self._worked_since(step)
+        new = self._state is START or step > run.final_step + BACK or self._worked_since(step)
         if self._state is not WORK and (not ends or (name == "save.commit" and new)):
             if self._state is OVER:
                 return
@@ -560,6 +565,7 @@ class JobCourse:
 
     def contradiction(self, at_s: float, message: str, way_out: str = TWO_JOBS) -> ParameterError:
         """What is wrong with the log, when, and what to write instead."""
+        at_s = at_s if isfinite(at_s) else self._at_s
         at = f"{pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S)):%Y-%m-%d %H:%M:%S}"
         return ParameterError(f"job {self.job!r}: at {at} UTC {message}; {way_out}")
 

@@ -31,6 +31,7 @@ N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 S_PER_H = 3600.0
+SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
     "instants": "instants of incidents that the log does not give",
@@ -40,7 +41,6 @@ INFERRED = {
     "half_saves": "saves without their start or end",
     "intervals": "save intervals that nothing but the saved steps shows",
     "begins": "steps at which attempts began, by the pace or unknown",
-    "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
     "ends": "job without an end: cut at its last event",
 }
@@ -119,6 +119,12 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
     }
 
 
+def _begins_in_save(attempt: LoggedAttempt) -> bool:
+    """Whether the first that a log tells of an attempt is the end of a save."""
+    begun = [save for save in attempt.saves if isnan(save.start_s)]
+    return any(save.stalled_until_s == attempt.points.at_s[0] for save in begun)
+
+
 class _Booking:
     """Completes the course of one job, attempt after attempt, and books its hours."""
 
@@ -130,7 +136,13 @@ class _Booking:
             self._end_where_next_begins(run)
         for run in course.runs:
             run.points = points_of(run, course)
-        self._pace = self._said_pace = pace = pace_of(course)
+        pace, (first, *_) = pace_of(course), [*course.runs, course.attempts[0]]
+        if isnan(pace.step_s) and isnan(first.begin_step) and isfinite(first.begin_s):
+            first.begin_step = 0.0  # unless another pace speaks against it
+            first.marks.insert(0, (first.begin_s, 0.0))
+            first.points = points_of(first, course)
+            pace = pace_of(course)
+        self._pace = self._said_pace = pace
         if isnan(pace.step_s) and not any(len(run.points.at_s) for run in course.runs):
             self._pace = replace(pace, step_s=1.0)  # no step at all: seconds of work are steps
         self._filling = Filling(usual, n_draws, pace.silences_s, rng)
@@ -220,6 +232,9 @@ class _Booking:
         if len(points.at_s) and self._pace.is_known:
             step = self._begin_step(attempt, self._reached(attempt, failed_s))
             made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.step_s
+        if len(points.at_s) and _begins_in_save(attempt):
+            message = "a save ends, and nothing tells when it or the work before it began"
+            raise self._course.contradiction(points.at_s[0], message, "write train.resume")
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
         low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
@@ -256,8 +271,14 @@ class _Booking:
             return content
         return self._unsaid_begin(attempt, end_step if before is not None else first)
 
+    def _no_leap(self, attempt: LoggedAttempt, step: Floats, end_step: Floats) -> None:
+        """Raise ParameterError where an attempt begins beyond all that was done before."""
+        if float(step.min()) > float(end_step.max()) + 1.0:
+            message = f"work goes on at step {step.mean():g}, beyond every step before"
+            raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
+
     def _can_begin(self, attempt: LoggedAttempt, step: Floats) -> bool:
-        """Whether the first step that a log tells of an attempt allows that it began at this one."""
+        """Whether an attempt can have begun at a step, by the first one that the log tells."""
         points = attempt.points
         if not len(points.step):
             return not np.isnan(step).any()
@@ -279,6 +300,8 @@ class _Booking:
             instants_s = (begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
             worked_s = points.at_s[0] - next(at_s for at_s in instants_s if isfinite(at_s))
             made = self._pace.steps_in(worked_s * (1.0 + PACE_SPREAD * self._normal))
+            if not attempt.is_start:
+                self._no_leap(attempt, first - TOO_FAST * made, np.asarray(end_step))
             if not attempt.is_start or (TOO_FAST * made < first).all():
                 most = np.minimum(end_step, first)
                 least = np.clip(first - made, least, most)
@@ -293,7 +316,7 @@ class _Booking:
         said = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
         self._inferred["begins"] += isnan(said) and bool(np.ptp(step) > BACK)
         if attempt.before is not None and not self._course.reloads:
-            self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
+            self._no_leap(attempt, step, self._frontier)
             self._see_notice(attempt, end_step - step)
         if self._tells_saves:
             self._content, self._maybe = step, nan
