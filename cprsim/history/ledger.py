@@ -41,6 +41,7 @@ INFERRED = {
     "half_saves": "saves without their start or end",
     "intervals": "save intervals that nothing but the saved steps shows",
     "begins": "steps at which attempts began, by the pace or unknown",
+    "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
     "ends": "job without an end: cut at its last event",
 }
@@ -117,12 +118,6 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
         name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
         for name in ("useful", *LEDGER_PARTS)
     }
-
-
-def _begins_in_save(attempt: LoggedAttempt) -> bool:
-    """Whether the first that a log tells of an attempt is the end of a save."""
-    begun = [save for save in attempt.saves if isnan(save.start_s)]
-    return any(save.stalled_until_s == attempt.points.at_s[0] for save in begun)
 
 
 class _Booking:
@@ -232,9 +227,6 @@ class _Booking:
         if len(points.at_s) and self._pace.is_known:
             step = self._begin_step(attempt, self._reached(attempt, failed_s))
             made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.step_s
-        if len(points.at_s) and _begins_in_save(attempt):
-            message = "a save ends, and nothing tells when it or the work before it began"
-            raise self._course.contradiction(points.at_s[0], message, "write train.resume")
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
         low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
@@ -316,7 +308,7 @@ class _Booking:
         said = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
         self._inferred["begins"] += isnan(said) and bool(np.ptp(step) > BACK)
         if attempt.before is not None and not self._course.reloads:
-            self._no_leap(attempt, step, self._frontier)
+            self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
             self._see_notice(attempt, end_step - step)
         if self._tells_saves:
             self._content, self._maybe = step, nan

@@ -266,7 +266,8 @@ def fault(plan: Plan, form: Form) -> str:
     met = {
         "J2": form.jobs == "two unnamed",
         "J14": plan.first > 0 and "first_step" in gone,
-        "J34": "save.start" in gone and gone & {"progress", "failure", "step of failure"},
+        "J34": "save.start" in gone
+        and gone & {"progress", "failure", "step of failure", "train.resume", "save.commit"},
     }
     return next((name for name, is_met in met.items() if is_met), "")
 
