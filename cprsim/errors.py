@@ -12,6 +12,7 @@ CprsimError                 one clear message; the command line prints it and ex
 ├── BudgetError             what is asked for takes more memory or time than it may
 │   └── TooManyReplicationsError    at once; fewer may fit
 ├── WorkerError             the processes that do the work die, or are not there
+│   └── ClusterError            a cluster's scheduler or workers are gone; exits with 1
 └── AccountingError         parts of a replication don't add up to its wall time: a defect of ours
 """
 
@@ -71,6 +72,12 @@ class WorkerError(CprsimError):
     """The processes that do the work die again and again, or are not there."""
 
 
+class ClusterError(WorkerError):
+    """The scheduler or all workers of a cluster are not there, or not any more."""
+
+    exit_code = 1
+
+
 class AccountingError(CprsimError):
     """The named parts of a replication do not add up to its wall time."""
 
@@ -110,7 +117,10 @@ class InputError(CprsimError):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        lines = [str(problem) for problem in self.problems[:MOST_PROBLEMS]]
+        if (n_more := len(self.problems) - MOST_PROBLEMS) > 0:
+            lines.append(f"{self.problems[0].place.file}: and {n_more:,} more")
+        super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...]]]:
         """As what it was made of: it may come from another process."""
@@ -140,6 +150,7 @@ class ClickError(InputError):
 
 # ------------------------------------------------------ what others wrote, as messages show it
 
+MOST_PROBLEMS = 10  # of one input, in a message; the others are counted
 MOST_SHOWN = 60  # characters of a value or key found, in a message
 
 UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)

@@ -11,10 +11,18 @@ import os
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    wait,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from logging import CRITICAL, getLogger, root
 from threading import Thread
 from time import monotonic, sleep
 from typing import Any, Literal, TypeVar
@@ -22,13 +30,14 @@ from typing import Any, Literal, TypeVar
 import loky
 from threadpoolctl import threadpool_limits
 
-from cprsim.errors import ParameterError, WorkerError
+from cprsim.errors import ClusterError, ParameterError, WorkerError
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 BACKENDS = ("local", "dask")
 AHEAD = 2  # tasks handed out per worker: the next one is there when one is finished
+GONE = "the cluster's scheduler has gone"
 IDLE_S = 60.0  # after which a local worker without work ends
 LOOK_EVERY_S = 2.0  # whether a cluster still has workers, and a parent still lives
 CONNECT_S = 10.0
@@ -119,7 +128,7 @@ def run_each(
                 seen_at = monotonic()
             elif monotonic() - seen_at > PATIENCE_S:
                 names = ", ".join(map(name, sorted([*suspects, *running.values()])))
-                raise WorkerError(
+                raise ClusterError(
                     f"the cluster has had no worker for {PATIENCE_S:.0f} s; last asked to do: "
                     f"{names or 'nothing'}"
                 )
@@ -138,7 +147,7 @@ def run_each(
             for future in sorted(finished, key=running.__getitem__):
                 number = running.pop(future)
                 if future.cancelled():
-                    raise WorkerError("the cluster's scheduler has gone")
+                    raise ClusterError(GONE)
                 error = future.exception()
                 if not pool.died(error):
                     if error is not None:
@@ -220,11 +229,19 @@ class _Dask:
     most_deaths: int = 1  # each stands for several: dask has tried other workers by then
 
     def n_at_once(self) -> int:
-        return AHEAD * int(sum(self.client.nthreads().values()))
+        return AHEAD * int(sum(self._asked(self.client.nthreads).values()))
 
     def submit(self, task: Callable[[Any], Any], argument: Any) -> Future[Any]:
-        future: Future[Any] = self.client.get_executor(pure=False).submit(task, argument)
+        executor = self.client.get_executor(pure=False)
+        future: Future[Any] = self._asked(executor.submit, task, argument)
         return future
+
+    def _asked(self, of_scheduler: Callable[..., Any], *arguments: Any) -> Any:
+        """What the scheduler answers. Raises ClusterError where it does not."""
+        try:
+            return of_scheduler(*arguments)
+        except (OSError, CancelledError, RuntimeError) as error:  # closed, lost, ended
+            raise ClusterError(GONE) from error
 
     def died(self, error: BaseException | None) -> bool:
         from distributed import KilledWorker
@@ -239,11 +256,13 @@ def _dask(address: str | None) -> Iterator[_Dask]:
         from distributed import Client
     except ModuleNotFoundError:
         raise WorkerError("dask is not installed: pip install 'cprsim[dask]'") from None
+    for name in [name for name in root.manager.loggerDict if name.startswith("distributed")]:
+        getLogger(name).setLevel(CRITICAL)  # of a cluster that goes away we say it ourselves
     try:
         client = Client(  # type: ignore[no-untyped-call]
             address, timeout=CONNECT_S, set_as_default=False
         )
     except (OSError, ValueError) as error:
-        raise WorkerError(f"no dask scheduler answers at {address}: {error}") from error
+        raise ClusterError(f"no dask scheduler answers at {address}: {error}") from error
     with client:
         yield _Dask(client)

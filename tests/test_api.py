@@ -209,3 +209,19 @@ def test_a_fit_has_intervals_and_a_section_that_runs(tmp_path: Path) -> None:
     assert run.frames["strategies"]["replications"].eq(3).all()
     with pytest.raises(TraceError):
         cprsim.fit(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (cprsim.validate, {"scenario": 300 * "x"}),
+        (cprsim.read, {"result": 300 * "x"}),
+        (cprsim.fit, {"log": "a\0b"}),
+        (cprsim.run, {"scenario": "quickstart", "folder": "a\0b"}),
+        (cprsim.run, {"scenario": "quickstart", "folder": "\udcff"}),
+        (cprsim.report, {"result": "x", "out": "\ud800"}),
+    ],
+)
+def test_text_that_names_no_file_is_an_error_of_ours(function, arguments) -> None:
+    with pytest.raises(cprsim.CprsimError):
+        function(**arguments)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from threadpoolctl import threadpool_info
 
-from cprsim.errors import ParameterError, Place, Problem, ScenarioError, WorkerError
+from cprsim.errors import ClusterError, ParameterError, Place, Problem, ScenarioError, WorkerError
 from cprsim.workers import Workers, run_each
 
 TWO = Workers(2)
@@ -143,5 +143,5 @@ def test_a_cluster_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) ->
     pytest.importorskip("distributed")
     monkeypatch.setattr("cprsim.workers.CONNECT_S", 0.3)
     nobody = Workers(backend="dask", address="tcp://127.0.0.1:1")
-    with pytest.raises(WorkerError, match=r"no dask scheduler answers at tcp://127.0.0.1:1"):
+    with pytest.raises(ClusterError, match=r"no dask scheduler answers at tcp://127.0.0.1:1"):
         list(run_each(square, [1], nobody))

@@ -6,12 +6,15 @@ A module is light to import: what a function needs is imported when it runs.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from cprsim.errors import CprsimError, ParameterError, one_line
+from cprsim.errors import CprsimError, ParameterError, WriteError, one_line
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -21,6 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 RIGHT = "Input should be "
+WRITTEN = ("file", "figures", "folder", "out", "page", "save")  # parameters: what is written
 PARAMETER = {  # of options that are called otherwise
     "column": "columns", "set": "overrides", "out": "folder", "strategy": "strategies",
     "metric": "metrics", "from": "copy", "list": "listed",
@@ -32,7 +36,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     Raises ParameterError for an argument that an annotation excludes.
     """
-    names = [name for name in inspect.signature(function).parameters if name != "self"]
+    signature = inspect.signature(function)
+    names = [name for name in signature.parameters if name != "self"]
 
     @cache  # at the first call: by then all is there that annotations name
     def checked() -> Callable[P, R]:
@@ -50,6 +55,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         from pydantic import ValidationError
 
+        check_names(signature, *args, **kwargs)
         try:
             return checked()(*args, **kwargs)
         except ValidationError as error:
@@ -57,8 +63,33 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         except CprsimError as error:
             error.args = (OPTION.sub(parameter, str(error)),)
             raise
+        except BrokenPipeError:  # nobody reads stdout any more
+            raise
+        except OSError as error:  # a name that the system does not take, no permission
+            where = f"{one_line(os.fsdecode(error.filename))}: " if error.filename else ""
+            raise WriteError(f"{where}{error.strerror or error}") from error
 
     return called
+
+
+def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> None:
+    """Raise ParameterError for text that the system takes for no name of a file.
+
+    What is to be written must have a name in UTF-8; a log on an old disk need not.
+    """
+    with suppress(TypeError):  # arguments too many or too few, of which pydantic complains
+        for name, value in signature.bind_partial(*args, **kwargs).arguments.items():
+            for text in value if isinstance(value, list | tuple) else (value,):
+                if not isinstance(text, str | Path):
+                    continue
+                errors = "strict" if name in WRITTEN else "surrogateescape"
+                try:
+                    is_name = b"\0" not in str(text).encode("utf-8", errors)
+                except UnicodeEncodeError:
+                    is_name = False
+                if not is_name:
+                    message = f"{name}: '{one_line(str(text))}' has a character that no name has"
+                    raise ParameterError(message)
 
 
 COMMANDS: dict[str, Callable[..., object]] = {}

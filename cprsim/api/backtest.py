@@ -16,6 +16,7 @@ from cprsim.api.scenario import (
     SavesEvery,
     Shell,
     StateNodes,
+    TimeUnit,
     assignments,
 )
 from cprsim.errors import watch
@@ -31,7 +32,7 @@ def backtest(
     nodes: StateNodes = 8,
     overrides: Overrides = (),
     draws: Annotated[int, Ge(2), Le(400)] = 200,
-    time_unit: str | None = None,
+    time_unit: TimeUnit | None = None,
     saves_every: SavesEvery = None,
     seed: DrawsSeed = 0,
 ) -> Answer:

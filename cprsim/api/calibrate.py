@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from cprsim.api import command
 from cprsim.api.ledger import read_named
-from cprsim.api.scenario import Bootstrap, DrawsSeed, FileName, Logs, SavesEvery, StateNodes
+from cprsim.api.scenario import (
+    Bootstrap,
+    DrawsSeed,
+    FileName,
+    Logs,
+    SavesEvery,
+    StateNodes,
+    TimeUnit,
+)
 from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
@@ -20,7 +28,7 @@ def calibrate(
     nodes: StateNodes = 8,
     save: FileName = None,
     bootstrap: Bootstrap = 0,
-    time_unit: str | None = None,
+    time_unit: TimeUnit | None = None,
     saves_every: SavesEvery = None,
     seed: DrawsSeed = 0,
 ) -> Answer:

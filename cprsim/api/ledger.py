@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cprsim.api import command
-from cprsim.api.scenario import DrawsSeed, Logs
+from cprsim.api.scenario import DrawsSeed, Logs, TimeUnit
 from cprsim.errors import ParameterError, watch
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @command
 def ledger(
-    *logs: Logs, time_unit: str | None = None, node_hour: str | None = None, seed: DrawsSeed = 0
+    *logs: Logs,
+    time_unit: TimeUnit | None = None,
+    node_hour: str | None = None,
+    seed: DrawsSeed = 0,
 ) -> Answer:
     """Book the hours of jobs from their logs.
 

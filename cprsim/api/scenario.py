@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 from annotated_types import Ge, Le
 
@@ -257,6 +257,7 @@ DrawsSeed = Annotated[int, Ge(0), Shell(help="Seed of the draws of values missin
 Bootstrap = Annotated[
     int, Ge(0), Le(100_000), Shell(help="Samples behind each p-value; 0 for none.")
 ]
+TimeUnit = Literal["ns", "us", "ms", "s", "min", "h", "d"]
 StateNodes = Annotated[int, Ge(1), Le(100_000), Shell(help="Nodes that hold the state of the job.")]
 SavesEvery = Annotated[
     str | None,

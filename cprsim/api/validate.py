@@ -83,7 +83,7 @@ def _answer(
         f"Checked: {name}",
         "Is this a scenario?",
         [f"{name}: {verdict}"],
-        table=ListingBlock("What is wrong", "\n".join(map(str, problems))) if problems else None,
+        table=ListingBlock("What is wrong", str(InputError(problems))) if problems else None,
         remarks=[f"Warning: {warning}" for warning in warnings],
     )
     frames, exit_code = {"problems": frame}, 2 if problems else 0
@@ -108,6 +108,9 @@ def _warnings(loaded: LoadedScenario) -> tuple[str, ...]:
     from cprsim.fleets.population import population_of
     from cprsim.results.run import warnings_of
     from cprsim.scenario.kernel import ClickFile
+    from cprsim.sweeps.points import check_axes
+
+    check_axes(loaded)
 
     experiment = assemble(loaded)
     kernel, fleet = loaded.scenario.kernel, loaded.scenario.fleet

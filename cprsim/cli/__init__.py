@@ -32,8 +32,8 @@ def main() -> NoReturn:
 
     0: done. 1: the system refused, e.g. because the disk is full. 2: the input is wrong, or
     asks for too much memory. 3: a rehearsal found the machine too busy. 70: an error that nobody
-    foresaw: a defect. 130: interrupted. 141: nobody reads any more. Whatever is not 0 is said on
-    stderr, but for 141.
+    foresaw: a defect. 130: interrupted. 141: nobody reads any more. 143: ended by SIGTERM.
+    Whatever is not 0 is said on stderr, but for 141 and 143.
     """
     code: str | int | None = 0
     gc.set_threshold(*SEARCH_AFTER)

@@ -19,7 +19,7 @@ import typer
 from annotated_types import Ge, Le
 from typer.core import TyperGroup
 
-from cprsim.api import COMMANDS
+from cprsim.api import COMMANDS, check_names
 from cprsim.api import __path__ as functions
 from cprsim.api.scenario import Shell
 from cprsim.cli.saying import complain, exit_codes, keeps, pulse, say, say_json_text
@@ -70,6 +70,7 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
             if parameter.kind is parameter.VAR_POSITIONAL
             for value in arguments.pop(parameter.name)
         ]
+        check_names(inspect.signature(function), *positional, **arguments)
         answer = function(*positional, **arguments)
         _show(answer, as_json=as_json, page=page)
         if answer.exit_code:

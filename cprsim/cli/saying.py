@@ -119,6 +119,8 @@ class Pulse:
 
         self.doing(doing, how_far)
         yield tell
+        with self._lock:  # what follows may take a while, and has no name of its own
+            self._doing, self._how_far = "finishing", str
 
     def _beat(self) -> None:
         terminal = _is_terminal()
@@ -223,8 +225,11 @@ def heed_interrupts() -> None:
     """Raise KeyboardInterrupt at Ctrl-C, and again until it has come through to `calm`.
 
     An exception raised inside some callbacks of C libraries is printed and forgotten; the run
-    would go on. Where the caller has the program ignore interrupts, it does.
+    would go on. Where the caller has the program ignore interrupts, it does. SIGTERM, of a batch
+    system, ends the program in order: workers and temporary folders go.
     """
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
         signal.signal(signal.SIGALRM, _interrupt)
@@ -234,6 +239,11 @@ def heed_interrupts() -> None:
 def calm() -> None:
     """The program is ending: no further exceptions."""
     signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it whatever it does
+    raise SystemExit(128 + number)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from math import inf
 from typing import Any, Literal, NamedTuple
 
@@ -204,9 +203,7 @@ class Outages:
     def of_node(self, name: str) -> Outages:
         """The outages of one node alone."""
         if name not in self.node_names:
-            near = get_close_matches(name, self.node_names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ParameterError(f"the log names no node {name!r}{hint}")
+            raise ParameterError(f"the log names no node {name!r}")
         place = self.node_names.index(name)
         chosen = self.where(self.node == place)
         row = slice(place, place + 1)

@@ -69,6 +69,8 @@ class Lifetimes:
 
     def where(self, rows: Bools | Ints | slice) -> Lifetimes:
         """Those that a mask (n,) keeps, of these numbers in this order, or of a slice."""
+        if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.all():
+            return self  # they are long
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
     def at_risk_h(self, borders_h: Floats) -> Floats:
@@ -107,13 +109,13 @@ def lifetimes_of(
     duration_h = np.asarray(duration_h, dtype=np.float64)
     n = len(duration_h)
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
-    entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
+    entry_h = np.broadcast_to(0.0, n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
     limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
     is_positive = duration_h - entry_h > ROUNDING_H
     return Lifetimes(
         duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64),
         np.arange(n) if unit is None else unit,
-        np.zeros(n, dtype=bool) if competed is None else competed,
+        np.broadcast_to(False, n) if competed is None else competed,
         int((~is_positive & observed).sum()),
     ).where(is_positive)  # fmt: skip
 
@@ -178,11 +180,15 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
         begin_h -= entry_h
     end_h -= begin_h  # since the renewal, as all columns are
     until_h -= begin_h
+    del outages, order, last, is_first, guessed, begin_h  # they are long, as are those below
+    end_h = end_h[is_uptime]
+    until_h = until_h[is_uptime]
+    node = node[is_uptime]
     return lifetimes_of(
-        end_h[is_uptime],
+        end_h,
         ended[is_uptime],
         entry_h=None if entry_h is None else entry_h[is_uptime],
-        limit_h=until_h[is_uptime],
-        unit=node[is_uptime],
+        limit_h=until_h,
+        unit=node,
         competed=competed[is_uptime],
     )

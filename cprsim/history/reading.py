@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -162,7 +162,7 @@ def _tables(
     elif is_header(lines[0] if lines else ""):
         yield from _of_rows(attempt_events(path, time_unit, notes))
     elif any(map(fields_of, lines)):
-        with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:
+        with opened(path) as file:
             yield from _of_json_lines(file, path, damaged)
     elif google.HINT.search(head):
         yield from _of_rows(google.resiliency_events(path, damaged))

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
@@ -87,7 +87,7 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Number and text of the lines that may hold an event, one after the other."""
     words, number = (*HINTS, "closing signal", "exitcode"), 1
-    with opened(path) as bare, io.BufferedReader(cast(Any, bare)) as file:
+    with opened(path, None) as bare, io.BufferedReader(bare) as file:
         text = io.TextIOWrapper(file, "utf-8", errors="replace")
         while line := text.readline(LONGEST_LINE):
             if any(word in line for word in words):

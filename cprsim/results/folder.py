@@ -13,6 +13,7 @@ whoever changes a folder on purpose can renew them.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -20,6 +21,7 @@ import platform
 import re
 import secrets
 import shutil
+import stat
 import subprocess
 import tempfile
 import weakref
@@ -54,6 +56,7 @@ from cprsim.version import PACKAGE, __version__
 SCENARIO, MANIFEST = "scenario.yaml", "manifest.json"
 FORMAT = 3
 DIGEST = "manifest_sha256"  # of all its other entries
+_WORKSHOP = re.compile(rf"\..+\.[0-9a-f]{{8}}{re.escape(UNFINISHED)}")
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic")
 
 Made = TypeVar("Made")
@@ -458,19 +461,23 @@ def workshop(final: Path) -> Iterator[Path]:
 def _lock(path: Path, how: int = 0) -> int:
     """The descriptor that holds the lock of a file; the kernel lets go of it when we die.
 
-    Raises BlockingIOError where another process holds it and `how` says not to wait.
+    Raises BlockingIOError where another process holds it and `how` says not to wait, and OSError
+    where somebody has put a link to another file there.
     """
     while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | how)
-            if os.path.samestat(path.stat(), os.fstat(lock)):
+            info = os.fstat(lock)
+            if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1:
+                raise OSError(errno.ELOOP, "it is no lock of ours but a link", str(path))
+            if os.path.samestat(path.lstat(), info):
                 return lock
-        except BlockingIOError:
-            os.close(lock)
-            raise
         except FileNotFoundError:
             pass  # whoever held it has deleted it
+        except OSError:
+            os.close(lock)
+            raise
         os.close(lock)
 
 
@@ -479,6 +486,9 @@ def remove_leftovers(root: Path) -> list[Path]:
     removed = []
     for folder in root.glob(f".*{UNFINISHED}"):
         with suppress(OSError):  # gone meanwhile, or not ours to touch
+            inside = os.listdir(folder)
+            if not _WORKSHOP.fullmatch(folder.name) or (inside and "lock" not in inside):
+                continue
             lock = _lock(folder / "lock", fcntl.LOCK_NB)
             try:
                 shutil.rmtree(folder)

@@ -18,6 +18,7 @@ from cprsim.errors import ParameterError, one_line
 from cprsim.files.units import (
     SHARE,
     THROUGHPUT,
+    TIME,
     Quantity,
     plain_number,
     split_quantity,
@@ -78,8 +79,11 @@ class Job(Model):
                 yield key, "give either `useful`, or `samples` and `throughput`"
         elif self.samples is None or self.throughput_per_h is None:
             yield "useful", "is missing: give `useful: 50 h`, or `samples` and `throughput`"
+            return
         elif not 1 / 3600 <= self.useful_h <= 100_000:
             yield "samples", f"makes {self.useful_h:.3g} h of work; it must be 1 s to 100000 h"
+        if self.step_h is not None and self.step_h > self.useful_h:
+            yield "step", f"is longer than the job: {self.step_h:g} h of {self.useful_h:g} h"
 
 
 class Simulation(Model):
@@ -199,7 +203,7 @@ class VarySection(Model):
 class Fleet(Model):
     """Many jobs on one cluster; the scenario says what a typical one is."""
 
-    window_h: UsefulTime = Field(
+    window_h: Annotated[float, Quantity(TIME, "1 h", "100000 h", "720 h")] = Field(
         720.0, description="Time in which the jobs arrive [time]; default 720 h."
     )
     jobs: Annotated[int, within(1, MOST_JOBS)] | None = Field(

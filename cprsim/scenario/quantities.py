@@ -20,7 +20,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import MOST_PROBLEMS, ParameterError, one_line
 from cprsim.failures import limits
 from cprsim.failures.distributions import Constant, Distribution, PiecewiseHazard, with_mean
 from cprsim.files.units import BANDWIDTH, HAZARD, SIZE, TIME, Quantity
@@ -68,7 +68,12 @@ class Model(BaseModel):
         try:
             section = handler(data)
         except ValidationError as error:
-            raise _error(cls, [_explained(cls, cause) for cause in _causes(error)]) from None
+            causes = _causes(error)
+            problems = [_explained(cls, cause) for cause in causes[:MOST_PROBLEMS]]
+            if (n_more := len(causes) - MOST_PROBLEMS) > 0:
+                loc, message, value = problems[-1]
+                problems[-1] = loc, f"{message}; {n_more:,} more problems in this section", value
+            raise _error(cls, problems) from None
         problems = [
             (tuple(filter(None, key.split("."))), message, data)
             for key, message in section.problems()

@@ -20,9 +20,8 @@ from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.quantities import quoted, written_key
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.yaml_text import Plain, dotted, read_yaml
+from cprsim.scenario.yaml_text import MAX_BYTES, Plain, dotted, read_yaml
 
-MAX_BYTES = 500_000
 OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for
 N_TRIED, N_PRICED = 5, 101  # values of an unknown input: each needs a simulation, or none
 PRICES = "prices."
@@ -172,6 +171,11 @@ def name_from(path: Path) -> str:
 def read_text(path: Path) -> str:
     """The text of a scenario file. Raises ScenarioError where it can't be one."""
     try:
+        if path.exists() and not path.is_dir():
+            if not path.is_file():  # to open a pipe would wait for ever
+                raise OSError("it is no regular file")
+            if path.stat().st_size == 0:  # of the kernel's files, some wait for ever too
+                return ""
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
@@ -199,6 +203,10 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
             values[key] = values_along(f"{entry.low}:{entry.high}:lin{n_values}")
         except ParameterError as error:
             raise ScenarioError.at(place, f"low to high {error}", unknown_key) from None
+        numbers = values[key].numbers
+        if numbers is not None and numbers[0] > numbers[-1]:
+            message = f"{quoted(entry.low)} as `low` lies above `high`, {quoted(entry.high)}"
+            raise ScenarioError.at(place, message, unknown_key)
         for end in (values[key].written[0], values[key].written[-1]):
             loaded.varied({key: end}, lambda _, place=place: place)  # type: ignore[misc]
     return values

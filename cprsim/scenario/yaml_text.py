@@ -14,6 +14,7 @@ import yaml
 
 from cprsim.errors import Place, Problem, ScenarioError, one_line
 
+MAX_BYTES = 500_000  # of a scenario, what its aliases stand for included
 MOST_OF_A_COMPLAINT = 80  # characters of what PyYAML says, which may hold a name from the text
 Scalar = None | bool | int | float | str
 Plain = Scalar | list["Plain"] | dict[str, "Plain"]
@@ -34,13 +35,20 @@ class _Loader(yaml.SafeLoader):
 def read_yaml(text: str, file: Path | str) -> tuple[Plain, dict[str, Place]]:
     """The data of one YAML document, and the place of each of its dotted keys.
 
-    Raises ScenarioError where the text is no YAML, has a key twice, or a tag.
+    Raises ScenarioError where the text is no YAML, has a key twice, or a tag, or where its aliases
+    stand for too much.
     """
     places: dict[str, Place] = {}
     problems: list[Problem] = []
+    n_bytes = 0  # as if all aliases were spelled out
 
     def plain(node: yaml.Node, key: str) -> Plain:
+        nonlocal n_bytes
         place = _place(file, node)
+        n_bytes += len(node.value) if isinstance(node, yaml.ScalarNode) else 1
+        if n_bytes > MAX_BYTES:
+            message = f"with its aliases spelled out it has more than {MAX_BYTES} bytes"
+            raise ScenarioError.at(place, message)
         places.setdefault(key, place)
         if not node.tag.endswith((":str", ":map", ":seq")):
             message = f"tag {one_line(node.tag)} is not allowed: write it plainly"

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from cprsim.curves.choosing import curve_path
-from cprsim.errors import Place, ScenarioError
+from cprsim.errors import Place, ScenarioError, watch
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.records import interval
@@ -63,8 +63,22 @@ def require_sweep(loaded: LoadedScenario) -> Sweep:
 
 def points_of(loaded: LoadedScenario) -> tuple[Point, ...]:
     """The points in the order of the axes, the last axis fastest; all are known to be possible."""
-    sweep = require_sweep(loaded)
-    return tuple(_point(loaded, sweep.over, where) for where in _coordinates(sweep))
+    sweep, points = require_sweep(loaded), list[Point]()
+    with watch.progress("planning points") as on_progress:
+        for where in _coordinates(sweep):
+            points.append(_point(loaded, sweep.over, where))
+            on_progress(len(points), sweep.n_points)
+    return tuple(points)
+
+
+def check_axes(loaded: LoadedScenario) -> None:
+    """Raise ScenarioError where the ends of an axis, or any of its words, make no scenario."""
+    axes = {} if loaded.scenario.sweep is None else loaded.scenario.sweep.over
+    for axis, values in axes.items():
+        place = loaded.place(f"sweep.over.{axis}")
+        ends = (values.written[0], values.written[-1])
+        for value in values.written if values.numbers is None else ends:
+            loaded.varied(dict(_changes(loaded, axis, value, place)), lambda _, place=place: place)  # type: ignore[misc]
 
 
 def _coordinates(sweep: Sweep) -> Iterator[tuple[int | None, ...]]:

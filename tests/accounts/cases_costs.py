@@ -72,7 +72,7 @@ COSTS = [
     Case("lengths in another column", {"saves.csv": _lasting("took", 1 / 60, STEADY)},
          f"{FIT} --column duration=took --time-unit min", MEAN_30),
     Case("lengths without a unit", {"saves.csv": _lasting("duration", 1, STEADY)}, FIT,
-         refused=("saves.csv:2: duration: '28.0': in which unit? Say --time-unit",)),
+         refused=("saves.csv:2: duration: '28.0': in which unit? Say --time-unit (beside",)),
     Case("lengths beside empty ends",
          {"saves.csv": "kind,start,end,duration_s\n" + "".join(
              f"save,{row['start']},{row['end'] if number % 3 else ''},{seconds}\n"

@@ -187,7 +187,7 @@ CASES: list[Case] = [
     refused(
         "lengths that contradict the ends",
         spans("node,start,end,elapsed", "9h 8h"),
-        "duration=elapsed",
+        "elapsed: '9h' is not from the start to the end",
     ),
     of("lengths that do not", spans("node,start,end,downtime_h", "3")),
     refused("a number of failures", spans("node,start,end,occurrences", "1 4"), "occurrences"),
@@ -389,7 +389,7 @@ CASES: list[Case] = [
     refused(
         "a German header",
         "Rechner;Beginn;Ende\na;2025-04-01;2025-04-02\n",
-        "--column node=Rechner --column start=Beginn --column end=Ende",
+        "(Rechner, Beginn, Ende); --column node=NAME says which it is",
     ),
     of(
         "an end that is ongoing",

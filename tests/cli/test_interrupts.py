@@ -27,7 +27,9 @@ def heeding_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def interrupted(arguments: list[str], begun) -> subprocess.CompletedProcess[str]:
+def interrupted(
+    arguments: list[str], begun, number: int = signal.SIGINT
+) -> subprocess.CompletedProcess[str]:
     """Call the program, and press Ctrl-C as a terminal does once it has begun."""
     command = [*PROGRAM, *arguments]
     with subprocess.Popen(
@@ -41,7 +43,7 @@ def interrupted(arguments: list[str], begun) -> subprocess.CompletedProcess[str]
         ends = time.monotonic() + PATIENCE_S
         while not begun() and running.poll() is None and time.monotonic() < ends:
             time.sleep(0.01)
-        os.killpg(running.pid, signal.SIGINT)
+        os.killpg(running.pid, number) if number == signal.SIGINT else running.send_signal(number)
         try:
             out, err = running.communicate(timeout=PATIENCE_S)
         finally:
@@ -77,3 +79,13 @@ def test_what_is_finished_is_kept_and_counted_and_the_way_on_is_said(
     assert last.endswith(f". The same command goes on from there: cprsim {arguments}")
     assert not list(Path("results").glob("small-sweep-*"))
     assert not Path("c.json").exists()
+
+
+def test_sigterm_ends_a_sweep_and_its_workers_without_a_word(scenario) -> None:
+    def finished() -> list[Path]:
+        return list(Path().glob("results/points/*/*.json"))
+
+    done = interrupted(f"{SWEEP} --workers 2".split(), finished, signal.SIGTERM)
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "")
+    assert finished()
+    assert not list(Path("results").glob(".*"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,17 @@ FILES = {
     "few.csv": "node,start,end\na,2025-01-01,2025-01-02\n",
     "bad.csv": "\x00\x01",
     "curve.json": '{"kind": "cprsim staleness curve"}',
+    "bomb.yaml": "a: &a [1, 2, 3]\n"
+    + "".join(
+        f"{name}: &{name} [{', '.join(['*' + before] * 12)}]\n"
+        for before, name in pairwise("abcdefghij")
+    ),
+    "keys.yaml": small_scenario() + "".join(f"k{k}: {k}\n" for k in range(20_000)),
+    "product.csv": 'node,start,end\n"g[0-79999]u[0-79999]",1,2\n',
+    "digits.csv": f'node,start,end\n"g[{4400 * "2"}]",1,2\n',
+    "zeros.csv": f'node,start,end\n"g[{4400 * "0"}1-7]",1,2\n',
+    "cell.csv": f"start,end,last_step\n1,2,3\n4,{140_000 * '5'}",
+    "empty.txt": "",
 }
 HUGE, DIGITS = "1" + 30 * "0", 5000 * "1"
 MINE = ("init", "mine.yaml", "--nodes", "12", "--kind")
@@ -79,6 +91,23 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("fit", "records.csv"),
      "these are LANL's records, of which `system` has to be said (--system 2)"),
     (("fit", "backwards.csv", "--save", "fragment.yaml"), "backwards.csv"),
+    # what would take all memory or time is counted before it is made
+    (("run", "bomb.yaml"), "with its aliases spelled out it has more than 500000 bytes"),
+    (("run", "keys.yaml"), "19,990 more problems in this section"),
+    *((("fit", file, "--time-unit", "h"), said) for file, said in (
+        ("product.csv", "product.csv:2: node: 'g[0-79999]u[0-79999]' names more than 100,000 node"),
+        ("digits.csv", "is no range of numbers such as 001-016"),
+        ("zeros.csv", "is no range of numbers such as 001-016"),
+    )),
+    (("ledger", "cell.csv"), "cell.csv:3: can't be read as a CSV: field larger than"),
+    *((("fit", "empty.txt", "--format", form), "empty.txt: is empty")
+      for form in ("slurm-events", "slurm-jobs", "tidy", "jsonl")),
+    # what no computer means
+    (("ledger", "log.csv", "--time-unit", "banana"), "--time-unit"),
+    (changed("job.step=21 h"), "job.step: is longer than the job"),
+    (changed("fleet={window: 1 s, jobs: 2}"), "fleet.window: `1 s` is out of range"),
+    (changed("unknown={failures.mtbf: {low: 9 h, high: 8 h}}"), "as `low` lies above `high`"),
+    (("run", "small.yaml", "--out", "\udcff"), "folder: '\\udcff' has a character"),
     # sweep, select, measure, report
     (varying("cluster.emb_ps=4,-4"), "cluster.emb_ps"),
     (varying("costs.save=1 min,2 min", "--precision", "nonsense"), "--precision"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.making import small_scenario
@@ -43,3 +45,24 @@ def test_all_entries_that_can_not_serve_the_job_are_told_at_once(cprsim, scenari
     assert called.exit_code == 2
     keys = [line.split(": ")[1] for line in called.stderr.splitlines()]
     assert keys == ["recovery.1", "recovery.2", "recovery.3"]
+
+
+@pytest.mark.parametrize(
+    ("axis", "said"),
+    [
+        ("nope.x: [1]", "nope: unknown key"),
+        ("failures.mtbf: [7 h, soon]", "`soon` is not a time"),
+        ("recovery.target_pls: [0.1, 7]", "target_pls: `7` should be less than or equal to 1"),
+    ],
+)
+def test_validate_tries_the_ends_of_each_axis_of_a_sweep(cprsim, scenario, axis, said):
+    called = cprsim("validate", scenario, "--set", f"sweep={{over: {{{axis}}}}}")
+    assert called.exit_code == 2
+    assert said in called.stdout
+
+
+def test_files_that_are_none_are_refused_at_once(cprsim, tmp_path):
+    os.mkfifo(tmp_path / "pipe.yaml")  # nobody writes into it: to open it would wait for ever
+    assert "it is no regular file" in cprsim("validate", tmp_path / "pipe.yaml").stdout
+    (tmp_path / "empty.yaml").touch()  # as those of the kernel, some of which wait as well
+    assert "is empty: a scenario has keys" in cprsim("validate", tmp_path / "empty.yaml").stdout

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import cprsim
 from cprsim.errors import TraceError
 from tests.failures.test_forms import OUTAGES, table, utc
 from tests.failures.tidy import read_tidy
@@ -71,3 +72,20 @@ def test_a_log_of_many_pieces_reads_as_one(tmp_path: Path, monkeypatch: pytest.M
     path.write_text(rows + "a,soon,\n")
     with pytest.raises(TraceError, match=r"log.csv:92: start: 'soon' is no ISO 8601"):
         read_tidy(path)
+
+
+def test_lines_documents_and_packed_logs_have_a_bound(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "log.csv.gz"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b"node,start,end\n" + 17_000_000 * b"x")
+    with pytest.raises(TraceError, match=r"log.csv.gz:2: the line has more than 16,777,216 bytes"):
+        read_tidy(path, time_unit="h")
+    path.write_bytes(gzip.compress(LOG.encode()))
+    monkeypatch.setattr("cprsim.failures.traces.files.MOST_UNPACKED", 20)
+    with pytest.raises(TraceError, match=r"unpacked it has more than 20 bytes: split it"):
+        read_tidy(path, time_unit="h")
+    monkeypatch.setattr("cprsim.failures.traces.files.MOST_TEXT", 20)
+    path = tmp_path / "log.json"
+    path.write_text('[{"node": "a", "start": 1, "end": 2}]')
+    with pytest.raises(TraceError, match="more than 20 bytes"):
+        cprsim.fit(path, time_unit="h", bootstrap=0)

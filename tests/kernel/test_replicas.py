@@ -11,7 +11,7 @@ from cprsim.failures.distributions import with_mean
 from cprsim.in_step.setting import SyncEvent, SyncLog
 from cprsim.in_step.simulation import run_log
 from cprsim.in_step.trainers import Outage
-from cprsim.kernel.replicas import Replicas, bmuf, easgd
+from cprsim.kernel.replicas import Replicas, easgd
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from tests.in_step.settings import MS, setting
 
@@ -80,15 +80,6 @@ def test_easgd_moves_both_by_what_was_sent() -> None:
     w, sent, g = (np.float32([number]) for number in (3.0, 2.0, 1.0))
     easgd(w, sent, g, 0.5)
     assert (w[0], g[0]) == (2.5, 1.5)
-
-
-def test_bmuf_goes_on_where_it_went() -> None:
-    g, v = np.zeros(1, np.float32), np.zeros(1, np.float32)
-    went = []
-    for mean in (1.0, 1.0, 1.0):  # v: 0.5, 0.5 + 0.25, 0.375 - 0.125
-        bmuf(g, v, np.float32([mean]), momentum=0.5, block_rate=0.5)
-        went.append(float(g[0]))
-    assert went == [0.5, 1.0, 1.25]
 
 
 # --------------------------------------------------------------------------- several

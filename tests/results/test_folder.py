@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import re
 from dataclasses import replace
 from math import inf
@@ -13,9 +14,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cprsim.errors import ResultError
+from cprsim.errors import ResultError, WriteError
 from cprsim.records import SubSaves
-from cprsim.results.folder import damage, publishing, remove_leftovers
+from cprsim.results.folder import damage, publishing, remove_leftovers, sole
 from cprsim.results.identity import Identity, safe_name
 from cprsim.results.metrics import summarise
 from cprsim.results.rows import loss_rows, replication_rows
@@ -126,3 +127,22 @@ def test_what_a_living_process_writes_is_no_leftover(tmp_path):
         assert remove_leftovers(tmp_path) == []
         assert (folder / "file.txt").exists()
     assert (tmp_path / "final" / "file.txt").read_text() == "text"
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_lock_that_is_a_link_is_refused_and_its_target_stays(tmp_path, link):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    link(victim, tmp_path / ".result.lock")
+    with pytest.raises(WriteError, match="link"), sole(tmp_path / "result"):
+        pass
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", [".mine.unfinished", ".mine.0123abcd.unfinished", "x.unfinished"])
+def test_folders_of_others_are_no_leftovers(tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "thesis").touch()
+    assert remove_leftovers(tmp_path) == []
+    assert (tmp_path / name / "thesis").exists()
+    assert not (tmp_path / name / "lock").exists()

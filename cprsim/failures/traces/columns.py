@@ -205,7 +205,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     if "state" in rows and (rows["state"].groupby(text.to_numpy()).nunique() == 1).all():
         return ""
     is_number = _is_read(read_lengths, filled, "h", Path())  # or a length of time
-    counts_rows = pd.to_numeric(text, errors="coerce").diff().iloc[1:].gt(0).all()
+    counts_rows = text.str.isdigit().all() and text.astype(float).diff().iloc[1:].gt(0).all()
     if counts_rows if is_number else filled.nunique() >= NEARLY_ALL * len(filled):
         return ""
     are_causes = not is_number and rows["end"].notna().any() and not OF_STATE.search(name.lower())

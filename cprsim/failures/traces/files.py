@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Iterator
@@ -15,6 +16,10 @@ from zipfile import BadZipFile, ZipFile
 
 from cprsim.errors import Place, Problem, TraceError
 
+LONGEST_LINE = 1 << 24  # bytes
+MOST_TEXT = 200_000_000  # bytes of a document that is read as one
+MOST_UNPACKED = 4_000_000_000  # of a packed log
+PACKED = (".xz", ".gz", ".bz2", ".zst", ".zip")
 UNREADABLE = (OSError, EOFError, BadZipFile, lzma.LZMAError, zlib.error)
 HEAD_BYTES = 65_536
 
@@ -25,14 +30,21 @@ def trace_error(log: PathLike[str], line: int | None, message: str, key: str = "
 
 
 @contextmanager
-def opened(log: PathLike[str]) -> Iterator[IO[bytes]]:
-    """The bytes of a regular file, unpacked by its suffix: .xz, .gz, .bz2, .zst or .zip."""
+def opened(log: PathLike[str], longest_line: int | None = LONGEST_LINE) -> Iterator[Any]:
+    """The bytes of a regular file, unpacked by its suffix: .xz, .gz, .bz2, .zst or .zip.
+
+    Raises TraceError for a line, or a packed log, of more bytes than any log has; a file that is no
+    text (None) has no lines.
+    """
     path = Path(log)
     try:
         if path.exists() and not path.is_file():  # to open a pipe would wait for ever
             raise OSError("it is no regular file")
+        if path.exists() and path.stat().st_size == 0:  # some of the kernel's wait for ever, too
+            raise trace_error(path, None, "is empty")
         with _unpacked(path) as file:
-            yield file
+            bounded = longest_line and io.BufferedReader(_Bounded(file, path, longest_line))
+            yield bounded or file
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error).strip() or "it is damaged"
         raise trace_error(path, None, f"can't be read: {reason.splitlines()[-1]}") from None
@@ -41,13 +53,40 @@ def opened(log: PathLike[str]) -> Iterator[IO[bytes]]:
 def head_of(log: PathLike[str]) -> str:
     """The first bytes of a log without blanks before them; what is no UTF-8 is replaced."""
     with opened(log) as file:
-        return file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace").lstrip()
+        head: bytes = file.read(HEAD_BYTES)
+    return head.decode("utf-8-sig", errors="replace").lstrip()
 
 
 def has_columns(head: str, *columns: str, separator: str = "|") -> bool:
     """Whether the first line is a header with these columns, in whatever case."""
     cells = {cell.strip().lower() for cell in head.partition("\n")[0].split(separator)}
     return cells >= {column.lower() for column in columns}
+
+
+class _Bounded(io.RawIOBase):
+    """The bytes of a log, as long as its lines and, where it is packed, its length are bounded."""
+
+    def __init__(self, file: IO[bytes], path: Path, longest_line: int) -> None:
+        self._file, self._path, self._longest = file, path, longest_line
+        self._line, self._of_line, self._n_bytes = 1, 0, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        n_ends, end = data.count(b"\n"), data.rfind(b"\n")
+        self._n_bytes += len(data)
+        if self._of_line + (len(data) if end < 0 else data.index(b"\n")) > self._longest:
+            message = f"the line has more than {self._longest:,} bytes: is it a log?"
+            raise trace_error(self._path, self._line, message)
+        if self._n_bytes > MOST_UNPACKED and self._path.suffix.lower() in PACKED:
+            message = f"unpacked it has more than {MOST_UNPACKED:,} bytes: split it"
+            raise trace_error(self._path, None, message)
+        self._line += n_ends
+        self._of_line = self._of_line + len(data) if end < 0 else len(data) - end - 1
+        return len(data)
 
 
 def _unpacked(path: Path) -> IO[bytes] | Any:
@@ -86,9 +125,12 @@ def numbered_lines(log: PathLike[str]) -> Iterator[tuple[int, str]]:
 
 
 def read_text(log: PathLike[str]) -> str:
-    """The whole file."""
-    with opened(log) as file:
-        content = file.read()
+    """The whole file. Raises TraceError for one of more than `MOST_TEXT` bytes."""
+    with opened(log, MOST_TEXT) as file:
+        content: bytes = file.read(MOST_TEXT + 1)
+    if len(content) > MOST_TEXT:
+        message = f"a document of more than {MOST_TEXT:,} bytes is not read: split it"
+        raise trace_error(log, None, message)
     try:
         return content.decode("utf-8-sig")
     except UnicodeError as error:

@@ -60,7 +60,7 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
     """The nodes that a cell names: ``n[1-3,7]``, ``a;b``, ``n1 n2``, ``['a', 'b']``, ``n{1..3}``.
 
     Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. Raises
-    ParameterError for others with blanks that hold a `known` node.
+    ParameterError for bare numbers (4+3), and others with blanks that hold a `known` node.
     """
     if not text.replace("\n", ",").isprintable():  # a name, whatever it is; no list
         return [text]
@@ -80,7 +80,8 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
         elif len(alike) == 1 and re.search(r"[^\W\d_].*#|#.*[^\W\d_]", alike.pop()):
             names += pieces
         elif re.search(UNUSUAL, part):
-            if any(_bare(piece) in known for piece in re.split(r"[\s+/:.–-]+", part)):
+            is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+", part)  # 4+3
+            if is_sum or any(_bare(piece) in known for piece in re.split(r"[\s+/:.–-]+", part)):
                 raise ParameterError(f"'{one_line(text)}' is no node, nor a list such as n1,n2")
             return [text.strip()]  # "Rack 5, left"
         else:

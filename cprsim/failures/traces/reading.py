@@ -7,7 +7,6 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from os import PathLike
 from shlex import quote
 from typing import IO, Any
@@ -38,7 +37,7 @@ def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
     above, header = _header(path)
     separator = separator or separator_of(header)
-    names = Counter(cell.strip() for cell in next(csv.reader([header], delimiter=separator), []))
+    names = Counter(cell.strip() for cell in _cells(header, separator, path, above + 1))
     if twice := [name for name, n in names.items() if name and n > 1]:
         message = "two columns have this name: rename one of them"
         raise trace_error(path, above + 1, message, twice[0])
@@ -73,10 +72,18 @@ def _require_whole(path: PathLike[str], separator: str, n_columns: int) -> None:
         for number, last in enumerate(file, 1):  # noqa: B007 - the last one counts
             pass
     text = last.decode("utf-8", errors="replace")
-    n_cells = len(next(csv.reader([text], delimiter=separator), []))
+    n_cells = len(_cells(text, separator, path, number))
     if text.strip() and not text.endswith(("\n", "\r")) and n_cells < n_columns:
         message = f"the file ends within this row: {n_cells} cells, the header has {n_columns}"
         raise trace_error(path, number, message)
+
+
+def _cells(text: str, separator: str, path: PathLike[str], line: int) -> list[str]:
+    """The cells of one line. Raises TraceError where it is no row."""
+    try:
+        return next(csv.reader([text], delimiter=separator), [])
+    except csv.Error as error:  # of a cell of more than 131,072 characters
+        raise trace_error(path, line, f"can't be read as a CSV: {error}") from None
 
 
 def _not_blank(table: pd.DataFrame) -> pd.DataFrame:
@@ -118,17 +125,8 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
 
 # ----------------------------------------------------------------------------------------- columns
 
-NEAR = 0.75  # of names that may be the same one
 LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*\d\d:\d\d")
-OFTEN_CALLED = {  # without capitals and signs
-    "node": "host hostname nodename machine server instance instanceid vm name "
-    "knoten rechner maschine noeud nodo serveur servidor",
-    "start": "begin began starttime timestart startsat time timestamp down failedat createdon "
-    "beginn anfang von startzeit zeit ausfall debut inicio inizio date datum fecha",
-    "end": "finish endtime timeend endsat up repairedat resolved resolvedat resolvedon "
-    "ende bis endzeit fin fine recovered",
-    "cause": "reason category type error fault problem grund ursache fehler raison motivo",
-}
+MOST_SHOWN = 12  # of a header
 
 
 def named_columns(
@@ -152,7 +150,7 @@ def named_columns(
         if header in table:
             renamed[header] = name
         elif name not in optional or name in columns:
-            hint = _hint(name, header, [str(column) for column in table.columns], columns)
+            hint = _hint(name, [str(column) for column in table.columns])
             message = f"there is no column {header!r} among the {len(table.columns)} of the header"
             raise trace_error(path, header_line(table), message + hint, name)
     return table[list(renamed)].rename(columns=renamed)
@@ -163,35 +161,15 @@ def header_line(table: pd.DataFrame) -> int:
     return max(int(table.index[0]) + FIRST_ROW - 1, 1) if len(table) else 1
 
 
-def _hint(name: str, header_name: str, header: list[str], columns: Mapping[str, str]) -> str:
-    """What may be meant; no other name of the file is told: it may be no log at all."""
+def _hint(name: str, header: list[str]) -> str:
+    """What there is, and what to write."""
     if any(LIKE_A_TIME.match(cell) for cell in header):
         return "; is the first line no header? Put one above it, such as node,start,end"
     if len(header) == 1 and separator_of(header[0]) in header[0]:
         return "; separate columns by commas"
-    options = _often_called(header, columns)
-    if name not in columns and any(option.lstrip("'").startswith(f"{name}=") for option in options):
-        return f"; perhaps {' '.join(f'--column {option}' for option in options)}"
-    near = get_close_matches(header_name, header, 1, NEAR)
-    if near:
-        return f"; did you mean {near[0]!r}?"
     one = ", or --node NAME that all rows are of one" if name == "node" else ""
-    return f"; --column {quote(name)}=NAME says which it is{one}"
-
-
-def _often_called(header: list[str], columns: Mapping[str, str]) -> list[str]:
-    """Columns that others call what ours mean, keys of JSON by their last part."""
-    bare = {
-        re.sub(r"[\W_]", "", column.rsplit(".", 1)[-1].lower()): column
-        for column in reversed(header)
-    }
-    return [
-        quote(f"{name}={bare[called]}")
-        for name, names in OFTEN_CALLED.items()
-        if name not in header and name not in columns
-        for called in [next((column for column in (name, *names.split()) if column in bare), None)]
-        if called is not None and bare[called] not in columns.values()
-    ]
+    listed = ", ".join(quote(one_line(cell)) for cell in header[:MOST_SHOWN])
+    return f" ({listed}); --column {quote(name)}=NAME says which it is{one}"
 
 
 def no_row_where(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import product
+from math import prod
 from os import PathLike
 
 import pandas as pd
@@ -19,7 +20,7 @@ UNKNOWN_NODE = "failure(s) of jobs on several nodes: the one that failed is not 
 MOST_NODES = 100_000  # of one list
 _LIST = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")
 _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")  # wider ones are no node's
 
 
 def bar_table(
@@ -48,6 +49,8 @@ def bar_table(
                 message = f"the row has {len(cells)} cells where the header has {len(header)}"
                 raise trace_error(log, line, message)
             rows[line - FIRST_ROW] = cells
+    if not header:
+        raise trace_error(log, None, "is empty")
     return pd.DataFrame.from_dict(rows, orient="index", columns=header, dtype=object)
 
 
@@ -83,9 +86,9 @@ def expanded(text: str) -> list[str]:
     names: list[str] = []
     for element in lists:
         parts = [[plain] if plain else _numbers(ranges) for ranges, plain in _PART.findall(element)]
-        names += ["".join(name) for name in product(*parts)]
-        if len(names) > MOST_NODES:
+        if len(names) + prod(map(len, parts)) > MOST_NODES:  # counted before they are made
             raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES:,} nodes")
+        names += ["".join(name) for name in product(*parts)]
     return names
 
 
@@ -95,7 +98,7 @@ def _numbers(ranges: str) -> list[str]:
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if match is None or not 0 <= last - first < MOST_NODES:
+        if match is None or not 0 <= last - first < MOST_NODES - len(numbers):
             raise ParameterError(f"'[{one_line(ranges)}]' is no range of numbers such as 001-016")
         numbers += [f"{number:0{len(match[1])}d}" for number in range(first, last + 1)]
     return numbers

@@ -30,7 +30,7 @@ from cprsim.failures.traces.node_file import dates_of, node_columns
 from cprsim.failures.traces.reading import named_columns, no_row_where
 from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, NOTHING, LogSpec
 from cprsim.failures.traces.times import Times, read_lengths, read_times, resolution_h
-from cprsim.records import Floats
+from cprsim.records import Bools, Floats
 
 OPTIONAL = {"end", "cause"}
 NO_END = NOTHING - {""} | {
@@ -41,8 +41,7 @@ MOST_SHOWN = 6
 SAME_H = 1 / 60
 NEVER_H = 70_380_768.0  # the year 9999: the same
 NO_STATE = "row(s) left out whose state is empty"
-TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
-SKIPPED = "local time(s) that summer time skips, taken as when it did"
+MOVED = "local time(s) that summer time skips or repeats, taken as the earliest they can be"
 
 
 def read_table(
@@ -102,7 +101,7 @@ def read_table(
         if spec.has_dates:
             used |= {spec.names.get(one, one) for one in NODE_COLUMNS}
         if has_end:
-            frame["end"], lengths = _with_lengths(frame, table, spec, path)
+            frame["end"], lengths = _with_lengths(frame, table, times, spec, path)
             used.add(lengths)
         unread = not_read(table, frame, used, spec, path)
         read.append(frame)
@@ -117,6 +116,8 @@ def read_table(
             node_names = all_rows["node"].astype(object).replace(same)
             all_rows = all_rows.assign(node=pd.Categorical(node_names))
         looks = _watch(all_rows, known_to_h)
+        if "duration" in found:
+            _require_lengths(all_rows, found["duration"], path)
         all_rows = _of_states(all_rows, found["state"], path, counted)
     notes = [Note("read_as", None, how_read(spec.names, found, has_end, said))]
     if unread:
@@ -136,18 +137,23 @@ def read_table(
 
 
 def _with_lengths(
-    frame: pd.DataFrame, table: pd.DataFrame, spec: LogSpec, path: PathLike[str]
+    frame: pd.DataFrame, table: pd.DataFrame, times: Times, spec: LogSpec, path: PathLike[str]
 ) -> tuple[Floats, str]:
-    """Ends [h], missing ones by a column of lengths; and that column, empty where none is read."""
-    end_h = frame["end"].to_numpy()
-    none, names = np.isnan(end_h), [str(one) for one in table if LENGTH.fullmatch(str(one).lower())]
-    if len(names) != 1 or not none.any() or table[names[0]][none].isna().all():
+    """Ends [h], missing ones by a column of lengths; and that column, empty where there is none."""
+    end_h, start_h = frame["end"].to_numpy(), frame["start"].to_numpy()
+    names = [name for name in map(str, table) if LENGTH.fullmatch(name.lower())]
+    if len(names) != 1:
         return end_h, ""
-    unit = unit_of(names[0]) or spec.time_unit
-    lasted_h, start_h = read_lengths(table[names[0]], unit, path), frame["start"].to_numpy()
-    contradicts = np.abs(start_h + lasted_h - end_h) > SAME_H + 0.01 * lasted_h
+    unit = unit_of(names[0]) or (spec.time_unit if times.dated else None)
+    until_h = start_h + read_lengths(table[names[0]], unit, path)
+    contradicts = _are_apart(end_h, start_h, until_h)
     no_row_where(contradicts, table, path, names[0], "{value} is not from the start to the end")
-    return np.where(none, start_h + lasted_h, end_h), names[0]
+    return np.where(np.isnan(end_h), until_h, end_h), names[0]
+
+
+def _are_apart(end_h: Floats, start_h: Floats, until_h: Floats) -> Bools:
+    """Where ends are not those that lengths say, which may be rounded."""
+    return np.asarray(np.abs(until_h - end_h) > SAME_H + 0.01 * (until_h - start_h))
 
 
 def _without_ignored(
@@ -218,6 +224,19 @@ def _watch(rows: pd.DataFrame, known_to_h: float) -> dict[str, Any]:
     return watch
 
 
+def _require_lengths(rows: pd.DataFrame, column: str, path: PathLike[str]) -> None:
+    """Raise TraceError for a length of an outage that is not the time to its node's next row."""
+    rows = rows.drop_duplicates(["node", "start", "state"]).sort_values(["node", "start"])
+    next_h = rows.groupby("node", observed=True)["start"].shift(-1).to_numpy()
+    contradicts = _are_apart(next_h, rows["start"].to_numpy(), rows["end"].to_numpy())
+    contradicts &= (rows["state"] == BEGIN).to_numpy()
+    complaint = (
+        "the outage of {value} lasts until its node's next row by the instants, another time by "
+        f"this column; --ignore {quote(column)} takes the instants"
+    )
+    no_row_where(contradicts, rows["node"].astype(object), path, column, complaint)
+
+
 def _of_states(
     rows: pd.DataFrame, column: str, path: PathLike[str], counted: Counted
 ) -> pd.DataFrame:
@@ -256,10 +275,7 @@ def _times(
     counted: Counted,
 ) -> Times:
     times = read_times(column, spec.time_unit, path, like, spec.date_format, spec.tz)
-    counted["assumed", SKIPPED] += times.n_skipped
-    counted["assumed", TWICE] += (
-        0 if times.later_h is None else int(np.isfinite(times.later_h).sum())
-    )
+    counted["assumed", MOVED] += times.n_moved
     return times
 
 
@@ -274,21 +290,15 @@ def _ends_h(
 ) -> Floats:
     """Ends [h], NaN where there is none; those that stand for none are counted."""
     if "duration" in rows:
-        unit = unit_of(columns["duration"]) or spec.time_unit
+        unit = unit_of(columns["duration"]) or (spec.time_unit if like.dated else None)
         lasted_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
         return np.asarray(start_h + lasted_h, dtype=np.float64)
     if "end" not in rows:
         return np.full(len(rows), np.nan)
     none = rows["end"].str.strip().str.lower().isin(NO_END)
-    counted["assumed", "end(s) such as NULL or - taken for none"] += int(none.sum())
-    ends = _times(rows["end"].mask(none), spec, path, like, counted)
-    end_h = ends.hours
-    never = like.dated & (end_h >= NEVER_H)
-    counted["assumed", "end(s) in the year 9999 taken for none"] += int(never.sum())
-    zero = like.since_1970 & (end_h <= ZERO_H)
-    counted["assumed", "end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(
-        zero.sum()
+    end_h = _times(rows["end"].mask(none), spec, path, like, counted).hours
+    none |= (like.dated & (end_h >= NEVER_H)) | (like.since_1970 & (end_h <= ZERO_H))
+    counted["assumed", "end(s) such as NULL, -, 0 or the year 9999 taken for none"] += int(
+        none.sum()
     )
-    if ends.later_h is not None:  # an end in the second of two hours, as its start is later
-        end_h = np.where((end_h < start_h) & np.isfinite(ends.later_h), ends.later_h, end_h)
-    return np.where(never | zero, np.nan, end_h)
+    return np.where(none, np.nan, end_h)

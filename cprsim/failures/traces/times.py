@@ -22,6 +22,7 @@ HOURS = {
     "d": 24.0,
 }  # fmt: skip
 EPOCH = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # units since 1970, per second
+DAYS_1995, DAYS_2040 = 34_700, 51_136  # as spreadsheets count them, since 1899
 EARLIEST_S, LATEST_S = 788_918_400.0, 2_208_988_800.0  # 1995 and 2040: between are the logs
 DAY_H, MONTH_H = 24.0, 672.0  # the shortest ones
 EARLIEST_H = 8760.0  # the end of 1970
@@ -38,8 +39,7 @@ class Times(NamedTuple):
     since_1970: bool = True  # else since the file's own zero
     unit: str | None = None  # of numbers; None: time stamps
     zone: tzinfo | None = None  # of the first time stamp; None: they have none
-    later_h: Floats | None = None  # the second instant of an hour that occurs twice; else NaN
-    n_skipped: int = 0  # local times that summer time skips
+    n_moved: int = 0  # local times that summer time skips or repeats
 
     @property
     def dated(self) -> bool:
@@ -147,6 +147,11 @@ def _unit(
         message = f"the times are numbers: say in which unit ({', '.join(HOURS)})"
         message += "" if time_unit is None else f", not {time_unit!r}"
         raise trace_error(path, FIRST_ROW, message, "time_unit")
+    is_of_spreadsheet = (numbers > DAYS_1995).all() and (numbers < DAYS_2040).all()
+    if time_unit != "d" and is_of_spreadsheet and len(numbers):
+        message = "the times look like days of a spreadsheet: say --time-unit d; if they are "
+        message += f"{time_unit}, subtract the first from all"
+        raise trace_error(path, FIRST_ROW, message, "time_unit")
     if looks_like not in (None, time_unit):
         ends = (float(end) / EPOCH[looks_like] for end in (numbers.min(), numbers.max()))
         first, last = (datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends)
@@ -196,9 +201,8 @@ def _stamps(
     no_row_where(odd, text, path, key, "{value}: either all time stamps have a zone or none")
     if zoned or tz is None:
         return Times(hours, zone=zone)
-    first, later, n_skipped = in_zone(stamps, tz)
-    later_h = None if later is None else hours_since_1970(later)
-    return Times(hours_since_1970(first), later_h=later_h, n_skipped=n_skipped)
+    stamps, n_moved = in_zone(stamps, tz)
+    return Times(hours_since_1970(stamps), n_moved=n_moved)
 
 
 def _wrong_form(form: str) -> str:
@@ -226,24 +230,17 @@ def resolution_h(column: pd.Series[str], form: str | None) -> float:
 Stamps = pd.Series  # of time stamps
 
 
-def in_zone(stamps: Stamps, tz: str) -> tuple[Stamps, Stamps | None, int]:
+def in_zone(stamps: Stamps, tz: str) -> tuple[Stamps, int]:
     """Time stamps that were read as UTC, taken as local time of a zone.
 
-    Returns the instants, the earlier one where there are two; the other one, NaT where there is one
-    alone (None: nowhere two); how many local times summer time skips, taken as the instant of the
-    skip.
+    Returns the instants, the earlier one where there are two, that of the skip where summer time
+    skips them; and how many these are.
     """
     local = stamps.dt.tz_localize(None)
+    is_once = local.dt.tz_localize(tz, ambiguous="NaT", nonexistent="NaT").notna()
     summer = np.ones(len(local), dtype=bool)
-
-    def instants(ambiguous: Bools | str) -> Stamps:
-        return pd.Series(local.dt.tz_localize(tz, ambiguous=ambiguous, nonexistent="shift_forward"))
-
-    first = instants(summer)
-    twice = instants("NaT").isna() & local.notna()
-    later = instants(~summer).where(twice).dt.tz_convert("UTC") if twice.any() else None
-    n_skipped = int(((first.dt.tz_localize(None) != local) & local.notna()).sum())
-    return first.dt.tz_convert("UTC"), later, n_skipped
+    first = local.dt.tz_localize(tz, ambiguous=summer, nonexistent="shift_forward")
+    return pd.Series(first.dt.tz_convert("UTC")), int((~is_once & local.notna()).sum())
 
 
 def hours_since_1970(stamps: Stamps) -> Floats:
@@ -296,8 +293,8 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: PathLike[str]) 
     number = np.isfinite(numbers)
     require_decimals(text, path)
     if unit is None:
-        message = "{value}: in which unit? Say --time-unit, or name the column so: "
-        no_row_where(number, text, path, key, f"{message}{key}_min, _h, _s")
+        message = "{value}: in which unit? Say --time-unit (beside time stamps), or name the column"
+        no_row_where(number, text, path, key, f"{message} so: {key}_min, _h, _s")
     plain = text.str.replace(DAYS_AND_TIME, r"\1 days \2", regex=True)
     lettered = plain.str.replace(UNIT_BY_LETTER, lambda found: LETTERS[found[1]], regex=True)
     plain = plain.where(plain.str.startswith("P"), lettered)

@@ -55,10 +55,6 @@ ADVICE = {  # for files that are no log of failures, by what their beginning hol
         "is a table whose columns have a fixed width: separate them by semicolons, for example by "
         "sed -E 's/^ +//; /^[-= ]*$/d; s/ {2,}/;/g' FILE"
     ),
-    r'\{[^\n]*"__REALTIME_TIMESTAMP"|(?:\w+\[)?\[? *\d+\.\d{6}\] ': (
-        "is a kernel's log as JSON, or with seconds since its start: write it with `journalctl -k "
-        "-o short-iso` or `dmesg -T`"
-    ),
 }
 
 

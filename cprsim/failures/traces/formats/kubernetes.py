@@ -94,7 +94,8 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     counted["no_failure", "event(s) that announce a removal"] = int((removed & ~removes).sum())
     rows = pd.concat([down, instants.assign(end=instants["start"], planned=False, open=False)])
     note = "outage(s) begin within a minute of the end of another of the same node: one failure"
-    rows = joined(rows, REBOOT_H, note, counted)
+    rows = joined(rows.fillna({"end": np.inf}), REBOOT_H, note, counted)  # down still
+    rows["end"] = rows["end"].replace(np.inf, np.nan)
     n_more = int(changes["n"].groupby(changes["key"]).first().sum()) - len(changes)
     counted["dropped", MERGED] = n_more
     n_read = int((~is_change).sum()) + len(changes) + n_more

@@ -76,7 +76,10 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     text, code = text[loses], code[loses]
     line = _groups(text, PREFIX)
     stamps = _stamps(line, log, spec)
-    note = "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso`"
+    note = (
+        "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso` or "
+        "`dmesg -T`"
+    )
     no_row_where(stamps.isna().to_numpy(), text, log, "", note)
     nameless = line["host"].isin(["", "NVRM"])
     note = "Xid(s) without a node's name, taken as of one node (dmesg names none)"

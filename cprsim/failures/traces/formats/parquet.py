@@ -21,7 +21,7 @@ def parquet_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
 
     row = 0
     try:
-        with opened(log) as file, pq.ParquetFile(file) as table:
+        with opened(log, None) as file, pq.ParquetFile(file) as table:
             for batch in table.iter_batches(batch_size=ROWS_AT_ONCE):
                 first, row = row + 1 - FIRST_ROW, row + batch.num_rows
                 flattened = pa.Table.from_batches([batch]).flatten()
