@@ -248,6 +248,7 @@ class JobCourse:
         self._saved = nan  # steps of the last save that committed
         self._done = nan  # the step at which it had finished
         self._has_failed_beside = False
+        self._started_s = nan  # the first attempt
 
     @property
     def n_failures(self) -> int:
@@ -327,8 +328,8 @@ class JobCourse:
         if self._state is WORK:
             run = self._run
             has_worked = max(run.last_step, step) > run.begin_step + BACK
-            if not has_worked and not at_s > run.begin_s + LATE_S:  # another process says it again
-                run.see(at_s, step)
+            if not has_worked and isfinite(run.begin_s):
+                self._once(at_s, run.begin_s, "train.resume")
                 return
             self._stop_unseen()
         if self._state is not OVER:
@@ -452,9 +453,8 @@ class JobCourse:
             self.step_s = event.step_seconds
         if self._state is START and event.attempt > self._number and at_s > 0:
             self._go_on()  # an attempt ended of which the log tells nothing else
-        run, is_new = self._run, event.attempt > self._number or self._state is STANDS
-        if self._state is WORK and run.last_step > run.begin_step + BACK:  # counted from 0 again
-            is_new |= at_s > run.begin_s + LATE_S
+        if not (is_new := event.attempt > self._number or self._state is STANDS):
+            self._started_s = self._once(at_s, self._started_s, "job.start")
         if is_new:
             self._number = event.attempt
             if self._state is WORK:
@@ -465,6 +465,15 @@ class JobCourse:
                 self._enter("load", at_s)
         if not self.says_work and self._state in (START, STANDS):
             self._go_on()
+
+    def _once(self, at_s: float, said_s: float, name: str) -> float:
+        """The instant at which an attempt says what it can say only once; refused if it does not.
+
+        Raises ParameterError where it said the same at another instant.
+        """
+        if at_s > said_s + NEAR_S:
+            raise self.contradiction(at_s, f"a second {name} of an attempt that works on")
+        return at_s
 
     # ------------------------------------------------------------------ saves, parts, the end
 

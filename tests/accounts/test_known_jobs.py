@@ -260,18 +260,6 @@ def untold(plan: Plan, form: Form) -> bool:
     )
 
 
-def fault(plan: Plan, form: Form) -> str:
-    """The known fault of the reader that an example would meet."""
-    gone = {*form.dropped, *form.silent}
-    met = {
-        "J2": form.jobs == "two unnamed",
-        "J14": plan.first > 0 and "first_step" in gone,
-        "J34": "save.start" in gone
-        and gone & {"progress", "failure", "step of failure", "train.resume", "save.commit"},
-    }
-    return next((name for name, is_met in met.items() if is_met), "")
-
-
 def some(of: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
     return st.lists(st.sampled_from(of), max_size=3, unique=True).map(tuple)
 
@@ -300,7 +288,7 @@ QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much]
 
 
 def check(plan: Plan, form: Form, folder: Path) -> None:
-    assume(not untold(plan, form) and not fault(plan, form))
+    assume(not untold(plan, form))
     wrong = read(plan, form, folder)
     event(f"{'table' if form.table else 'events'}: {'refused' if wrong is None else 'answered'}")
     assert not wrong
@@ -328,5 +316,5 @@ def test_the_ledger_of_a_usual_form_is_answered(tmp_path: Path, form: Form) -> N
     for seed in range(8):
         ends = (ENDS[seed % 4], ENDS[seed % 6 + 5])
         plan = Plan(ends, ("cut", "finished")[seed % 2], seed=seed)
-        if not untold(plan, form) and not fault(plan, form):
+        if not untold(plan, form):
             assert read(plan, form, tmp_path) == []
