@@ -31,7 +31,7 @@ ORDER = (
     *list(STAGES)[:2], "rollback", "job.start", *list(STAGES)[2:], "train.resume", "job.end",
 )  # fmt: skip
 TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
-FEWEST_BACK, BACK_SHARE = 3, 0.3  # steps back that nothing tells: of two jobs, for each progress
+FEWEST_BACK = 3  # steps below both beside them, without an incident: of two jobs
 LIFE, FAILS = ("job.start", "job.end"), ("failure", "failure.detected")
 TWO_JOBS = "if these are two jobs, name each in the field `job`, else leave the wrong line out"
 SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
@@ -161,12 +161,6 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
         else:
             course.take(at_s, event)
     course.finish((ends_ns - begins_ns) / NS_PER_S)
-    back = [attempt for attempt in course.attempts if not attempt.is_shown]
-    if len(back) >= FEWEST_BACK and len(back) > BACK_SHARE * len(steps):
-        at_s = course.wall_s if isnan(back[0].alive_s) else back[0].alive_s
-        raise course.contradiction(
-            at_s, f"the steps go back, and no event tells why; {len(back)} times in all"
-        )
     return course
 
 

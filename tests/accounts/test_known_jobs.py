@@ -257,6 +257,9 @@ def untold(plan: Plan, form: Form) -> bool:
             and "failure in a save" in plan.ends
         )
         or ("failure" in gone and plan.last == "given up")
+        or ({"save.start", "save.commit"} <= gone and plan.last not in ("finished", "cut"))
+        or ({"save.start", "save.commit", "train.resume"} <= gone and "PREEMPTED" in plan.ends)
+        or ({"failure", "train.resume"} <= gone and "crash loop" in plan.ends)
     )
 
 
