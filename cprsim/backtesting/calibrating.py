@@ -124,7 +124,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     n_saves = max(sum(job.n_saves for job in jobs), 1)
     booked.append({"save": np.array([sum(job.parts["save"].mean for job in jobs) / n_saves])})
     for kind in ("save", *KINDS):  # where nothing is told in full, what the ledger booked
-        if not any(np.isfinite(hours).any() for hours in took_h.get(kind, [])):
+        if not any((hours > 0).any() for hours in took_h.get(kind, [])):
             took_h[kind] = [np.array([one[kind].mean() for one in booked if kind in one])]
     timed = [
         (kind, hours)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def attempt_events(
     """The events that a table of attempts amounts to. Raises TraceError, with file and line."""
     read = _attempts(path, time_unit, notes)
     for job, mine in read.groupby("job", sort=False):
-        saved, n = 0.0, len(mine)
+        saved, n = nan, len(mine)
         rows: Any = mine.itertuples()
         for attempt, row in enumerate(rows):
             about = {"attempt": attempt, **({"job": job} if job else {})}

@@ -31,7 +31,7 @@ ORDER = (
     *list(STAGES)[:2], "rollback", "job.start", *list(STAGES)[2:], "train.resume", "job.end",
 )  # fmt: skip
 TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
-FEWEST_BACK, BACK_SHARE = 3, 0.3  # steps back that nothing tells: of two jobs, for each progress
+FEWEST_BACK = 3  # steps below both beside them, without an incident: of two jobs
 LIFE, FAILS = ("job.start", "job.end"), ("failure", "failure.detected")
 TWO_JOBS = "if these are two jobs, name each in the field `job`, else leave the wrong line out"
 SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
@@ -109,6 +109,11 @@ class LoggedAttempt:
         return next((at_s for at_s in instants_s if isfinite(at_s)), nan)
 
     @property
+    def final_step(self) -> float:
+        """The last step that the log tells."""
+        return self.end_step if isfinite(self.end_step) else self.last_step
+
+    @property
     def stage(self) -> str:
         """The last one so far."""
         return self.stages[-1][0] if self.stages else ""
@@ -156,12 +161,6 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
         else:
             course.take(at_s, event)
     course.finish((ends_ns - begins_ns) / NS_PER_S)
-    back = [attempt for attempt in course.attempts if not attempt.is_shown]
-    if len(back) >= FEWEST_BACK and len(back) > BACK_SHARE * len(steps):
-        at_s = course.wall_s if isnan(back[0].alive_s) else back[0].alive_s
-        raise course.contradiction(
-            at_s, f"the steps go back, and no event tells why; {len(back)} times in all"
-        )
     return course
 
 
@@ -243,6 +242,7 @@ class JobCourse:
         self._saved = nan  # steps of the last save that committed
         self._done = nan  # the step at which it had finished
         self._has_failed_beside = False
+        self._started_s = nan  # the first attempt
 
     @property
     def n_failures(self) -> int:
@@ -314,7 +314,7 @@ class JobCourse:
             self._go_on()
         for save in self._run.saves:  # work goes on: the end of its stall is missing
             if save.open and not isfinite(save.stalled_until_s) and step > save.step + BACK:
-                save.open, save.committed = False, not self.background
+                save.open, save.committed = self.background, not self.background
         self._run.see(at_s, step)
         self._at_s = at_s
 
@@ -322,8 +322,8 @@ class JobCourse:
         if self._state is WORK:
             run = self._run
             has_worked = max(run.last_step, step) > run.begin_step + BACK
-            if not has_worked and not at_s > run.begin_s + LATE_S:  # another process says it again
-                run.see(at_s, step)
+            if not has_worked and isfinite(run.begin_s):
+                self._once(at_s, run.begin_s, "train.resume")
                 return
             self._stop_unseen()
         if self._state is not OVER:
@@ -436,7 +436,10 @@ class JobCourse:
         if isnan(began) and self.reloads:
             began = self._run.end_step
         elif isnan(began) and self._now.stage == "load":
-            began = self._run.last_step if isnan(self._saved) else self._saved
+            last_step = self._run.final_step
+            began = self._saved
+            if isnan(began):  # nothing saved: another step than the last was reached anew
+                began = 0.0 if step < last_step - BACK else last_step
         return step > began + BACK
 
     def _start(self, at_s: float, event: Any) -> None:
@@ -444,9 +447,8 @@ class JobCourse:
             self.step_s = event.step_seconds
         if self._state is START and event.attempt > self._number and at_s > 0:
             self._go_on()  # an attempt ended of which the log tells nothing else
-        run, is_new = self._run, event.attempt > self._number or self._state is STANDS
-        if self._state is WORK and run.last_step > run.begin_step + BACK:  # counted from 0 again
-            is_new |= at_s > run.begin_s + LATE_S
+        if not (is_new := event.attempt > self._number or self._state is STANDS):
+            self._started_s = self._once(at_s, self._started_s, "job.start")
         if is_new:
             self._number = event.attempt
             if self._state is WORK:
@@ -458,12 +460,21 @@ class JobCourse:
         if not self.says_work and self._state in (START, STANDS):
             self._go_on()
 
+    def _once(self, at_s: float, said_s: float, name: str) -> float:
+        """The instant at which an attempt says what it can say only once; refused if it does not.
+
+        Raises ParameterError where it said the same at another instant.
+        """
+        if at_s > said_s + NEAR_S:
+            raise self.contradiction(at_s, f"a second {name} of an attempt that works on")
+        return at_s
+
     # ------------------------------------------------------------------ saves, parts, the end
 
     def _saving(self, at_s: float, event: Any) -> None:
         name, step, run = event.event, event.step, self._run
         ends = name in ("save.commit", "save.abandon")
-        new = self._state is START or step > run.last_step + BACK or self._worked_since(step)
+        new = self._state is START or step > run.final_step + BACK or self._worked_since(step)
         if self._state is not WORK and (not ends or (name == "save.commit" and new)):
             if self._state is OVER:
                 return
@@ -472,11 +483,8 @@ class JobCourse:
         if name in ("save.wait", "save.start"):
             self._begin_save(at_s, event)
             return
-        save = next(  # by its name, else the oldest that goes on
-            (save for save in run.saves
-             if save.open and (not event.save_id or save.name in ("", event.save_id))),
-            None,
-        )  # fmt: skip
+        under_way = [save for save in run.saves if save.open and event.save_id in ("", save.name)]
+        save = min(under_way, key=lambda save: save.step != step, default=None)  # else the oldest
         if save is None:  # its start is missing
             save = LoggedSave(step=step, name=event.save_id)
             run.saves.append(save)
@@ -501,7 +509,7 @@ class JobCourse:
             raise self.contradiction(at_s, f"step {event.step:g} is saved again")
         for save in saves:  # stalls do not overlap: the end of one before is missing
             if save.open and not isfinite(save.stalled_until_s) and not save.waits:
-                save.open, save.committed = False, not self.background
+                save.open, save.committed = self.background, not self.background
         if not waits and last.open and last.waits:
             saves[-1].waits, saves[-1].name, saves[-1].step = False, event.save_id, event.step
         else:
@@ -560,6 +568,7 @@ class JobCourse:
 
     def contradiction(self, at_s: float, message: str, way_out: str = TWO_JOBS) -> ParameterError:
         """What is wrong with the log, when, and what to write instead."""
+        at_s = at_s if isfinite(at_s) else self._at_s
         at = f"{pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S)):%Y-%m-%d %H:%M:%S}"
         return ParameterError(f"job {self.job!r}: at {at} UTC {message}; {way_out}")
 

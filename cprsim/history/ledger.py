@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import pairwise
 from math import inf, isfinite, isnan, nan
 
 import numpy as np
 
 from cprsim.failures.sources import stream
-from cprsim.history.course import BACK, JobCourse, LoggedAttempt, course_of
+from cprsim.history.course import BACK, JobCourse, LoggedAttempt, LoggedSave, course_of
 from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events
 from cprsim.history.save_interval import save_interval_of
@@ -31,6 +31,7 @@ N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 S_PER_H = 3600.0
+SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
     "instants": "instants of incidents that the log does not give",
@@ -130,17 +131,26 @@ class _Booking:
             self._end_where_next_begins(run)
         for run in course.runs:
             run.points = points_of(run, course)
-        self._pace = self._said_pace = pace = pace_of(course)
+        pace, (first, *_) = pace_of(course), [*course.runs, course.attempts[0]]
+        if isnan(pace.step_s) and isnan(first.begin_step) and isfinite(first.begin_s):
+            first.begin_step = 0.0  # unless another pace speaks against it
+            first.marks.insert(0, (first.begin_s, 0.0))
+            first.points = points_of(first, course)
+            pace = pace_of(course)
+        self._pace = self._said_pace = pace
+        for run in course.runs:
+            self._no_open_begin(run)
         if isnan(pace.step_s) and not any(len(run.points.at_s) for run in course.runs):
             self._pace = replace(pace, step_s=1.0)  # no step at all: seconds of work are steps
         self._filling = Filling(usual, n_draws, pace.silences_s, rng)
         self._shared, self._normal = rng.random(n_draws), rng.standard_normal(n_draws)
+        self._after = dict(pairwise(course.attempts))
         self._filled: dict[LoggedAttempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
-        saves = [save for run in course.runs for save in run.saves if save.committed]
-        # steps of the last save that is known to have committed; NaN where the log tells none
-        self._content = 0.0 if any(isfinite(save.step) for save in saves) else nan
+        self._tells_saves = any(isfinite(save.step) for run in course.runs for save in run.saves)
+        self._content = np.full(n_draws, nan)  # steps of the last save that surely committed
+        self._maybe = nan  # steps of one after it whose end nothing tells
         self._began = np.zeros(n_draws)  # the step of the last run's begin
         self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
         self._planned = Counter[str]()
@@ -151,11 +161,11 @@ class _Booking:
     def ledger(self, usual: Usual) -> JobLedger:
         """Book all, in order of time."""
         course, pace, end_step = self._course, self._said_pace, np.zeros(self._n)
-        for attempt, after in zip_longest(course.attempts, course.attempts[1:]):
+        for attempt in course.attempts:
             filled, lost_h = self._fill(attempt), np.zeros(self._n)
             if attempt.works:
                 begin_step, been = self._begun(attempt, end_step), self._frontier
-                account = self._account(attempt, after, filled.resumed_s, begin_step)
+                account = self._account(attempt, filled.resumed_s, begin_step)
                 end_step, lost_h = account.end_step, account.lost_s / S_PER_H
                 self._ran[attempt] = begin_step.mean(), end_step.mean(), filled.resumed_s.mean()
                 self._book_run(filled.resumed_s, account, np.maximum(been, begin_step))
@@ -223,10 +233,15 @@ class _Booking:
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
         low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
-            ends_s = (attempt.last_s, attempt.end_s, low_s)
-            last_s = next(at_s for at_s in ends_s if isfinite(at_s))
+            last_s = attempt.last_s if isfinite(attempt.last_s) else self._ends_s(attempt)
             return np.asarray(low_s + self._shared * np.maximum(last_s - low_s, 0.0))
         return np.asarray(np.clip(points.at_s[0] - made_s, low_s, points.at_s[0]))
+
+    def _ends_s(self, run: LoggedAttempt) -> Floats:
+        """When a run ended."""
+        if (after := self._after.get(run)) is not None:
+            return self._fill(after).failed_s
+        return np.full(self._n, run.end_s if isfinite(run.end_s) else self._course.wall_s)
 
     # ------------------------------------------------------------------ steps
 
@@ -249,9 +264,42 @@ class _Booking:
             return np.full(self._n, logged_step)
         if before is not None and self._course.reloads and first >= before.last_step:
             return np.minimum(end_step, first)
-        if self._content <= first and before is not None:
-            return np.full(self._n, self._content)
+        content = self._content
+        if self._maybe <= first:
+            content = np.where(self._shared < 0.5, self._maybe, content)
+        if before is not None and self._can_begin(attempt, content):
+            return content
         return self._unsaid_begin(attempt, end_step if before is not None else first)
+
+    def _no_open_begin(self, run: LoggedAttempt) -> None:
+        """Raise ParameterError where the first save has no start, and the work before it neither.
+
+        Where the steps' own time is the pace, the saves are part of it.
+        """
+        first = run.saves[0] if run.saves else LoggedSave()
+        if not self._pace.is_said or isfinite(run.begin_s) or isfinite(first.start_s):
+            return
+        if len(run.points.at_s) and run.points.at_s[0] == first.stalled_until_s:
+            message = f"step {first.step:g} is saved, and when work or the save began is missing"
+            way_out = "write save.start, or train.resume"
+            raise self._course.contradiction(first.stalled_until_s, message, way_out)
+
+    def _no_leap(self, attempt: LoggedAttempt, step: Floats, end_step: Floats) -> None:
+        """Raise ParameterError where an attempt begins beyond all that was done before."""
+        if float(step.min()) > float(end_step.max()) + 1.0:
+            message = f"work goes on at step {step.mean():g}, beyond every step before"
+            raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
+
+    def _can_begin(self, attempt: LoggedAttempt, step: Floats) -> bool:
+        """Whether an attempt can have begun at a step, by the first one that the log tells."""
+        points = attempt.points
+        if not len(points.step):
+            return not np.isnan(step).any()
+        made = points.step[0] - step
+        if not (isfinite(attempt.begin_s) and self._pace.is_known):
+            return bool((made >= 0).all())
+        by_pace = (points.at_s[0] - attempt.begin_s) / self._pace.step_s
+        return bool((made >= 0).all() and (np.abs(made - by_pace) <= 1.0 + by_pace / 10).all())
 
     def _unsaid_begin(self, attempt: LoggedAttempt, end_step: Floats | float) -> Floats:
         """Where a log tells neither this step nor a save there: by the pace, else anywhere.
@@ -265,6 +313,8 @@ class _Booking:
             instants_s = (begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
             worked_s = points.at_s[0] - next(at_s for at_s in instants_s if isfinite(at_s))
             made = self._pace.steps_in(worked_s * (1.0 + PACE_SPREAD * self._normal))
+            if not attempt.is_start:
+                self._no_leap(attempt, first - TOO_FAST * made, np.asarray(end_step))
             if not attempt.is_start or (TOO_FAST * made < first).all():
                 most = np.minimum(end_step, first)
                 least = np.clip(first - made, least, most)
@@ -280,9 +330,9 @@ class _Booking:
         self._inferred["begins"] += isnan(said) and bool(np.ptp(step) > BACK)
         if attempt.before is not None and not self._course.reloads:
             self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
-            if isfinite(self._content):
-                self._content = float(step.mean())
             self._see_notice(attempt, end_step - step)
+        if self._tells_saves:
+            self._content, self._maybe = step, nan
         self._began = step
         return step
 
@@ -304,17 +354,13 @@ class _Booking:
 
     # ------------------------------------------------------------------ accounts
 
-    def _account(
-        self, run: LoggedAttempt, after: LoggedAttempt | None, begin_s: Floats, begin_step: Floats
-    ) -> Account:
-        committed = [save.step for save in run.saves if save.committed and isfinite(save.step)]
-        if isfinite(self._content):
-            self._content = max([self._content, *committed])
-        if after is None:
-            wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
-            end_s = np.full(self._n, wall_s)
-        else:
-            end_s = self._fill(after).failed_s
+    def _account(self, run: LoggedAttempt, begin_s: Floats, begin_step: Floats) -> Account:
+        open_ = [save.step for save in run.saves if save.open and isfinite(save.step)]
+        known = [save.step for save in run.saves if save.committed and isfinite(save.step)]
+        for step in known + open_[:-1]:  # the next one began
+            self._content = np.maximum(self._content, step)
+        self._maybe = next((step for step in open_[-1:] if (step > self._content).all()), nan)
+        end_s = self._ends_s(run)
         account = account_of(run, self._pace, begin_s, begin_step, end_s, self._frontier)
         self._inferred["unseen_saves"] += account.n_unseen
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)

@@ -51,7 +51,7 @@ def _went_back(course: JobCourse) -> tuple[Floats, Floats]:
     losses = []
     for before, after in pairwise(course.runs):
         saved = after.to_step if isfinite(after.to_step) else after.begin_step
-        last = before.end_step if isfinite(before.end_step) else before.last_step
+        last = before.final_step
         if after.n_failures and saved <= last < inf:
             losses.append((saved, last - saved))
     columns = np.array(losses, dtype=np.float64).reshape(-1, 2)

@@ -216,6 +216,8 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
     if isfinite(run.end_step) and pace.step_s > 0:
         held_s = np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
         return held_s if under_way else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
+    if under_way and isnan(pace.save_s):
+        return tail_s * np.linspace(0.0, 1.0, len(tail_s))
     if under_way:
         return np.fmin(tail_s, pace.save_s)
     since_due_s = np.maximum(tail_s - _due_s(run, pace), 0.0)

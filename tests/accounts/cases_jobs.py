@@ -213,7 +213,7 @@ CASES: list[Case] = [
         {"values.n_failures": 1}),
     Case("two-jobs-without-names-that-keep-time", {"e.jsonl": lines(*job(), *[
         event for event in job(45.0) if event[1] != "failure"])}, "ledger e.jsonl",
-        refused=("step 100 is saved again", "`job`")),
+        refused=("11:07:25 UTC a second job.start of an attempt that works on", "`job`")),
     Case("steps-that-only-failures-say", {"e.jsonl": lines(*job(step_seconds=20)[:9],
         (3600, "failure", {"attempt": 1, "step": 125}), (3700, "failure.detected", {"attempt": 1}),
         (3800, "job.start", {"attempt": 2}), (3850, "train.resume", {"attempt": 2, "step": 100}),

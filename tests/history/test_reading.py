@@ -136,7 +136,7 @@ NO_LOG = "no log that can be read"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", NO_LOG),
+        ("", "is empty"),
         ("node,start,end\na,1,2\n", NO_LOG),
         (ATTEMPTS.replace("01T20:30", "01T09:30"), r":3: end: .*before the start"),
         (ATTEMPTS.replace("1000,900", "-5,900"), r":2: last_step: .*no number"),
