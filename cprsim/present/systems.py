@@ -272,6 +272,9 @@ def _answer(comparison: Comparison) -> Iterator[str]:
         return
     sentences = []
     for label, system in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
+        if label != "Cheapest" and system.name == comparison.today:
+            sentences.append(f"What runs today costs no less than now, {system.percent} %.")
+            continue
         runs_as = system.facts.runs_as and f" (runs as {system.facts.runs_as})"
         paper = "" if runs_as else ", a paper only: nothing that is maintained runs it"
         sentences.append(
@@ -295,7 +298,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
 
 def _spares(comparison: Comparison) -> Iterator[str]:
     """With how many spares another is the cheapest, or a pick costs half, and what they cost."""
-    result, prices = comparison.result, prices_in(comparison.path)
+    result, prices, clauses = comparison.result, prices_in(comparison.path), dict[str, str]()
     for need in comparison.spares:
         more = need.n_spares - need.n_now
         cost = f"{count(more, 'more node')}, {percent(more / result.n_nodes)} of the job's"
@@ -303,10 +306,12 @@ def _spares(comparison: Comparison) -> Iterator[str]:
             cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
             cost += f", {shown(cents, prices.currency)} per {WORK}"
         then = "is the cheapest" if need.is_best else "costs less than half"
-        yield (
-            f"Waits for spares decide: with {need.n_spares} ({cost}), {need.system} {then}: "
-            f"{in_percent(need.overhead)} % of useful time."
-        )
+        clause = f"{need.system} {then}: {in_percent(need.overhead)} % of useful time"
+        spares = f"with {need.n_spares} ({cost}), "
+        clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
+    if clauses:
+        each = "; ".join(spares + clause for spares, clause in clauses.items())
+        yield f"Waits for spares decide: {each}."
 
 
 def _unpriced(comparison: Comparison) -> str:

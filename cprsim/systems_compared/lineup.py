@@ -28,8 +28,8 @@ from cprsim.selector.search import WORTH_A_SAVE
 from cprsim.systems_compared.after import content_every_h
 
 DAY_H, FEW_CONTENTS = 24.0, 8
-NUMBERS_OF_CONTENTS = (8, 12, 16, 24)  # tried beyond few
-MOST_CONTENTS = 32  # that are tried: a day of saves each 45 min; the time grows with their square
+NUMBERS_OF_CONTENTS = (8, 12, 16, 24, 32)  # tried beyond few
+MOST_CONTENTS = 48  # that are tried, a day of saves each 30 min: time grows with their square
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"

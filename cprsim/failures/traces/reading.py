@@ -125,6 +125,8 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
 
 # ----------------------------------------------------------------------------------------- columns
 
+MOST_SHOWN = 12  # of a header
+A_NAME = re.compile(r"[^\W\d]{1,30}(?:[ ._-][^\W\d]{1,30})*")
 LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*\d\d:\d\d")
 
 
@@ -161,13 +163,16 @@ def header_line(table: pd.DataFrame) -> int:
 
 
 def _hint(name: str, header: list[str]) -> str:
-    """What to write; no other name of the file is told: it may be no log at all."""
+    """What there is, and what to write; nothing is told of what may be no header at all."""
     if any(LIKE_A_TIME.match(cell) for cell in header):
         return "; is the first line no header? Put one above it, such as node,start,end"
     if len(header) == 1 and separator_of(header[0]) in header[0]:
         return "; separate columns by commas"
     one = ", or --node NAME that all rows are of one" if name == "node" else ""
-    return f"; --column {quote(name)}=NAME says which it is{one}"
+    are_names = len(header) > 1 and all(A_NAME.fullmatch(cell) for cell in header)
+    listed = ", ".join(quote(cell) for cell in header[:MOST_SHOWN])
+    there = f" ({listed})" if are_names else ""
+    return f"{there}; --column {quote(name)}=NAME says which it is{one}"
 
 
 def no_row_where(
