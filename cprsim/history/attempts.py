@@ -25,6 +25,7 @@ TEXTS = ("job", "node", "cause")
 STEPS = ("first_step", "resumed_step", "last_step", "last_saved_step")
 OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TEXTS}
 NS_PER_H = 3600 * 10**9
+LAST_H = 2**62 / NS_PER_H
 NOTE = (
     "a table of attempts says nothing of saves, loads and detection: what they took within an "
     "attempt counts as work (unless the column step_seconds says what a step takes), and what lies "
@@ -90,6 +91,9 @@ def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.D
     start = read_times(rows["start"], time_unit, path)
     end = read_times(rows["end"], time_unit, path, start)
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
+    for name, times in (("start", start), ("end", end)):
+        far = np.abs(times.hours) > LAST_H
+        no_row_where(far, rows, path, name, "{value} lies hundreds of years off")
     open_ = np.isnan(end.hours) & np.isfinite(_steps(rows, "last_step", path))
     message = "the row has no end: write the instant of its last_step"
     no_row_where(open_, rows, path, "end", message)

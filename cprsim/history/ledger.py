@@ -135,6 +135,7 @@ class _Booking:
         if isnan(pace.step_s) and isnan(first.begin_step) and isfinite(first.begin_s):
             first.begin_step = 0.0  # unless another pace speaks against it
             first.marks.insert(0, (first.begin_s, 0.0))
+            first.last_s = first.begin_s if isnan(first.last_s) else first.last_s
             first.points = points_of(first, course)
             pace = pace_of(course)
         self._pace = self._said_pace = pace

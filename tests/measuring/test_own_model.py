@@ -45,12 +45,14 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(
     own = OwnModel(Wrapped(shape, train, test, plan), plan.seed)
     assert own.layout == TABLES
     built_in = ProxyTrainer(shape, train, plan, test=test)
+    without = "momentum" if optimizer == "sgd" else "none such"  # sgd keeps none
+    kept = [name for name in STRATEGIES if without not in str(name)]
     trials = [
         Trial(Saving(strategy, interval), failures)
-        for strategy in STRATEGIES
+        for strategy in kept
         for interval, failures in ((0.25, ONE), (0.3, THREE), (0.2, ALL))
     ]
-    savings = [Saving(strategy, 0.1) for strategy in STRATEGIES]
+    savings = [Saving(strategy, 0.1) for strategy in kept]
     ours, theirs = (list(run_trials(model, shards, trials, savings)) for model in (own, built_in))
     assert ours == theirs  # quality of each trial and the twin, bytes of each way of saving
     assert len({str(quality) for _, quality in theirs[:-1]}) > len(trials) // 2

@@ -126,7 +126,7 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
 # ----------------------------------------------------------------------------------------- columns
 
 MOST_SHOWN = 12  # of a header
-A_NAME = re.compile(r"[^\W\d]{1,30}(?:[ ._-][^\W\d]{1,30})*")
+A_NAME = re.compile(r"[^\W\d]+(?:[ .-][^\W\d]+)*")
 LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*\d\d:\d\d")
 
 
