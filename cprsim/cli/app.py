@@ -229,7 +229,7 @@ def cprsim_command(
 
     Exit codes: 0 done, 1 the system refused (disk full), 2 the input is wrong or too large, 4
     over `run --fail-above`, 70 an error that cprsim did not foresee, 130 interrupted, 141 nobody
-    reads any more.
+    reads any more, 143 ended by SIGTERM.
     """
     pulse.quiet, pulse.verbose = quiet, verbose
     getLogger("cprsim").setLevel(ERROR if quiet else WARNING)

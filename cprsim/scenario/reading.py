@@ -239,9 +239,11 @@ def _marks(
             message = "there is no number at this key"
             raise ScenarioError.at(_nearest(places, f"{MARKS}.{name}"), message, f"{MARKS}.{name}")
         marks[_spelled(data, name)] = mark
+    # a list that is too long for a scenario is refused later, and would take long here
+    too_long = {k for k, entries in data.items() if isinstance(entries, list) and len(entries) > 99}
     for key in places:
         section = key.partition(".")[0]
-        if section in MARKED and number_at(data, key) is not None:
+        if section in MARKED and section not in too_long and number_at(data, key) is not None:
             around = (".".join(key.split(".")[:n]) for n in range(key.count(".") + 1, 0, -1))
             lines = (places[name].line for name in around if name in places)
             mark = next((by_line[line] for line in lines if line in by_line), None)
