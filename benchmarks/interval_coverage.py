@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
-from math import gamma
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -95,11 +94,6 @@ def warnings(seed: int, _: Path) -> Iterator[Seen]:
         for watched, window_h in ((1.0, 120.0), (0.8, 150.0)):
             log = log_of(at_h[at_h < window_h * watched], window_h, given=True)
             yield f"a silent end: {what}, watched {watched:.0%}", bool(silences(log))
-    at_h = np.cumsum(500 / gamma(1.5) * rng.weibull(2.0, (60, 40)), axis=1).ravel()
-    for what, from_h in (("new", 0.0), ("of any age", 5000.0)):
-        log = log_of(at_h - from_h, 2000.0, np.repeat(np.arange(60), 40), 60, 1e-4, given=True)
-        found = fit_failures(log, n_bootstrap=0).warnings
-        yield f"ages matter: nodes of shape 2, {what}", any("ages" in one for one in found)
     for factor in (1.0, 3.0, 10.0):
         log = lemons(seed, mean_h=400 / factor, others_h=400.0, shape=0.8)
         differ = fit_failures(log, n_bootstrap=0).asks_for_correlation

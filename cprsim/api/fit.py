@@ -59,8 +59,7 @@ def fit(
     causes : bool, default False
         A fit for each cause, and which to fix first.
     age : {"new", "unknown"}, optional
-        Nodes when the log begins; unknown leaves out their first up-times. Default: new, with a
-        warning where it matters.
+        Nodes when the log begins; unknown leaves out their first up-times. Default: new.
     job_nodes : int, optional
         Nodes of the job that the fragment is for; default: all.
     bootstrap : int, default 199

@@ -339,13 +339,6 @@ def by_node(outages: Outages) -> Ints:
     return np.argsort(outages.node.astype(np.uint16) if small else outages.node, kind="stable")
 
 
-def n_repeats(outages: Outages, within_h: float) -> int:
-    """How many outages begin within a window of the begin of the one before on their node."""
-    order = by_node(outages)
-    node, start_h = outages.node[order], outages.start_h[order]
-    return int(((node[1:] == node[:-1]) & (np.diff(start_h) <= within_h)).sum())
-
-
 def coalesced(outages: Outages, within_h: float) -> Outages:
     """Failures of one node that follow each other within a window, made one.
 
@@ -363,18 +356,12 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     """Failures of nodes that begin within a window of the one before begin with the first of them.
 
     What asks which nodes fail at one instant then finds those that fail nearly at once, in chains.
-    How many would have been moved had each failure come at a random instant is noted too.
     """
     start_h = outages.start_h
     near = np.append(False, np.diff(start_h) <= within_h)[: len(start_h)] & (start_h >= 0)
     first = np.maximum.accumulate(np.where(near, 0, np.arange(len(near))))
     n_moved = int((start_h > start_h[first]).sum())
-    n = int(outages.in_window.sum())
-    by_chance = n * -np.expm1(-n * within_h / outages.window_h)
-    words = (
-        f"failure(s) within {within_h:.4g} h of the one before taken as one event with it "
-        f"({by_chance:.3g} would be, came all at random)"
-    )
+    words = f"failure(s) within {within_h:.4g} h of the one before taken as one event with it"
     note = Note("assumed", n_moved, words)
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
     together = moved.in_order().merged()

@@ -1,15 +1,14 @@
 """What saves and loads cost, from a log of them: fixed, or the best of some distributions.
 
-A log writes times to some resolution. A fixed time explains what it wrote if all durations lie on
-two neighbouring marks; its likelihood is that of these marks, and that of a density is the density
-times the resolution. So the two can be compared by AIC.
+A log writes times to some resolution. A fixed time explains what it wrote, and is taken, if all
+durations lie on two neighbouring marks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, isfinite, log, nan, sqrt
+from math import exp, nan, sqrt
 from os import PathLike
 from typing import Any
 
@@ -39,7 +38,6 @@ SMALLEST_SHAPE = 0.1  # that a scenario takes
 COARSE = 0.1  # resolution over mean, above which it is said
 ROUNDING = 1e-3  # of the resolution, that floats may add to a difference
 LIKE_EXPONENTIAL = 0.5  # standard deviation over mean, which is 1 for exponential times
-SIMILAR = 1.3  # ratio of two spreads within which none is called the smaller one
 P_DRIFT = 0.01  # below it a trend or a step is told of: the share of false alarms
 FEWEST_IN_ORDER = 10  # durations, below which no trend is looked for
 DRIFTS = 1.1  # ratio of the last tenth to the first, or the reverse, from which it matters
@@ -53,8 +51,6 @@ class Bandwidth:
     n: int
     rate: Estimate  # bytes/h; the interval is symmetric in the logarithm, NaN for one alone
     mean_bytes: float
-    duration_cv: float  # standard deviation over mean of the durations
-    per_byte_cv: float  # and of the durations per byte
 
     @property
     def gbit_s(self) -> Estimate:
@@ -70,18 +66,6 @@ class Bandwidth:
             f"{rate} Gbit/s ({sure})"
         )
 
-    def compared(self, kind: str) -> str:
-        """The same, and whether bytes or a time describe the log better."""
-        if self.n < 2:
-            return self.in_words(kind)
-        judged = "a time describes them as well as bytes (transfer) do"
-        if self.per_byte_cv * SIMILAR < self.duration_cv:
-            judged = "bytes (transfer) describe them better than a time does"
-        elif self.per_byte_cv > self.duration_cv * SIMILAR:
-            judged = "a time describes them better than bytes (transfer) do"
-        spreads = f"{100 * self.duration_cv:.3g} %, per byte by {100 * self.per_byte_cv:.3g} %"
-        return f"{self.in_words(kind)}; {kind}s vary by {spreads}: {judged}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class CostFit(Subject):
@@ -89,7 +73,6 @@ class CostFit(Subject):
 
     resolution_h: float
     fixed: Estimate | None  # where one time explains the log, or nothing else can be said
-    fixed_aic: float  # as if it had a density; NaN where no fixed time explains the log
     bandwidth: Bandwidth | None
     n_overlapping: int = 0  # that began before an earlier one had ended
     drift_h: tuple[float, ...] = ()  # means of the first and the last tenth, if they moved
@@ -117,20 +100,11 @@ class CostFit(Subject):
         return Estimate(mean.mean, low, high, n)
 
     @property
-    def fitted(self) -> list[tuple[str, dict[str, Any], dict[str, Estimate]]]:
-        families = super().fitted
-        if self.fixed is None:
-            return families
-        numbers = {"log_likelihood": 1 - self.fixed_aic / 2, "aic": self.fixed_aic}
-        return [("fixed", numbers, {"time_h": self.fixed}), *families]
-
-    @property
     def row(self) -> dict[str, Any]:
         row, bandwidth = super().row | {"resolution_h": self.resolution_h}, self.bandwidth
         if bandwidth is not None:
             row |= {"n_with_bytes": bandwidth.n, **bandwidth.rate.columns("bytes_per_h")}
-            row |= {"mean_bytes": bandwidth.mean_bytes, "duration_cv": bandwidth.duration_cv}
-            row["per_byte_cv"] = bandwidth.per_byte_cv
+            row["mean_bytes"] = bandwidth.mean_bytes
         return row | dict(zip(("drift_first_h", "drift_last_h"), self.drift_h, strict=False))
 
     @property
@@ -155,7 +129,7 @@ class CostFit(Subject):
                 n < FEW and self.best is not None,
             f"no family could be fitted to the {kind}s, which vary by "
             f"{100 * _cv(self.lifetimes.duration_h):.3g} %: their mean is taken":
-                n >= FEWEST and self.best is None and not isfinite(self.fixed_aic),
+                n >= FEWEST and self.best is None and self.ranking is not None,
             f"{best.family if best else ''} describes the {kind}s best, but spreads further "
             f"than can be simulated: {self.family} is taken": passed_over,
             f"{count(n_zero, kind)} of no time at all left out": n_zero > 0,
@@ -190,22 +164,19 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
     if durations.n == 0:
         raise ParameterError(f"every {kind} of the log takes no time at all")
     resolution_h = float(mine["resolution_h"].min())
-    fixed, fixed_aic = _fixed(durations.duration_h, resolution_h)
-    ranking = None
-    if durations.n >= FEWEST and np.ptp(durations.duration_h) > ROUNDING * resolution_h:
+    fixed, ranking = _one_time(durations.duration_h, resolution_h), None
+    if durations.n >= FEWEST and fixed is None:
         ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     simulable = _simulable(ranking)
     # the exponential alone is left, for times that hardly vary: then their mean says more
     left = ranking is not None and len(ranking.failed) and ranking.best.family == "exponential"
     if not simulable or (left and _cv(durations.duration_h) < LIKE_EXPONENTIAL):
         fixed = fixed or _undecided(durations.duration_h)
-    elif fixed is not None and simulable[0].aic < fixed_aic:
-        fixed = None
     order = np.argsort(start_h, kind="stable")
     end_h = np.maximum.accumulate((start_h + all_h)[order])
     return CostFit(
         name=kind, lifetimes=durations, ranking=ranking, resolution_h=resolution_h, fixed=fixed,
-        fixed_aic=fixed_aic, bandwidth=bandwidth_of(mine["n_bytes"].to_numpy(), all_h),
+        bandwidth=bandwidth_of(mine["n_bytes"].to_numpy(), all_h),
         n_overlapping=int((start_h[order][1:] < end_h[:-1] - 1e-9).sum()),
         drift_h=_drift_h(all_h[order][all_h[order] > 0], resolution_h),
     )  # fmt: skip
@@ -237,21 +208,18 @@ def _simulable(ranking: Ranking | None) -> list[Fit]:
     return simulable
 
 
-def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Estimate | None, float]:
-    """The one time that explains all durations, and its AIC; (None, NaN) where none does.
+def _one_time(duration_h: Floats, resolution_h: float) -> Estimate | None:
+    """The one time that explains all durations, if there is one.
 
     A time that begins anywhere between two marks of the log spans one of two neighbouring marks.
     """
     low_h, high_h = float(duration_h.min()), float(duration_h.max())
     if high_h - low_h > (1 + ROUNDING) * resolution_h:
-        return None, nan
+        return None
     if len(duration_h) < FEWEST:
-        return _undecided(duration_h), nan
-    n, n_longer = len(duration_h), int((duration_h > (low_h + high_h) / 2).sum())
-    log_likelihood = -n * float(special.entr(np.array([n - n_longer, n_longer]) / n).sum())
+        return _undecided(duration_h)
     bounds = max(high_h - resolution_h, 0.0), low_h + resolution_h
-    mean = Estimate(float(duration_h.mean()), *bounds, n)
-    return mean, 2 - 2 * (log_likelihood - n * log(resolution_h))
+    return Estimate(float(duration_h.mean()), *bounds, len(duration_h))
 
 
 def _undecided(duration_h: Floats) -> Estimate:
@@ -276,8 +244,7 @@ def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
         residual = n_bytes - rate * duration_h
         error = sqrt(float((residual**2).sum()) / (n - 1) / n) / float(duration_h.mean())
         factor = exp(Z_95 * error / rate)
-    interval, per_byte = Estimate(rate, rate / factor, rate * factor, n), duration_h / n_bytes
-    return Bandwidth(n, interval, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
+    return Bandwidth(n, Estimate(rate, rate / factor, rate * factor, n), float(n_bytes.mean()))
 
 
 def _cv(values: Floats) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, inf, isfinite, log, nan, sqrt
+from math import exp, inf, isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,9 @@ import numpy as np
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages, n_rows
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
-from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.goodness import MOST_FITTED, Ranking, Subject, rank
+from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
-from cprsim.fitting.likelihood import NotConvergedError, Parameter
+from cprsim.fitting.likelihood import NotConvergedError
 from cprsim.fitting.observation import (
     WEEK_H,
     WORST_FRACTION,
@@ -39,8 +38,6 @@ FEW = 20  # gaps or failures
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 N_WORST = 3  # nodes that are named
 WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
-WORTH_SAYING = 1.1  # factor between two estimates
-Z99 = 2.807  # 1 % at two sides, for two numbers
 FACTS = {
     "n_nodes": "how many nodes there are", "begins": "when it begins", "ends": "when it ends"
 }  # fmt: skip
@@ -63,7 +60,6 @@ class Fitted:
     trend: Trend
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
-    open_ages: str  # a warning where the ages at the beginning are unknown, and matter
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -230,7 +226,6 @@ class Fitted:
             halves if self.trend.differs else "",
             *silences(self.outages),
             *(warning for subject in self.subjects for warning in _warnings_of(subject)),
-            self.open_ages,
             *map(str, self.outages.notes),
         ]  # fmt: skip
         return tuple(filter(None, warnings))
@@ -293,7 +288,6 @@ def fit_failures(
     return Fitted(
         outages, observed, origin, cause, n_job, **subjects, groups=groups,
         trend=trend(outages), correlated=correlated, why_not_correlated=why_not,
-        open_ages=_open_ages(outages, observed, first, subjects["uptimes"]),
     )  # fmt: skip
 
 
@@ -363,45 +357,6 @@ def _warnings_of(subject: Subject) -> Iterable[str]:
     if ranking.resampled_every > 1:
         n = times.n // (ranking.fitted_every * ranking.resampled_every)
         yield f"{subject.name}: p-values by {n} of the {times.n} times, for speed"
-
-
-def _open_ages(
-    outages: Outages, observed: Observation, first: FirstUptime, of_uptimes: Subject
-) -> str:
-    """A warning where the ages at the beginning are unknown, and matter to Weibull up-times.
-
-    If the fits with both ages were right, the variance of their difference would be that of the
-    less precise one less that of the other (Hausman 1978), here of the logarithms and for times of
-    one node that may resemble each other.
-    """
-    judged = of_uptimes.ranking.judged if of_uptimes.ranking else ()
-    weibulls = [weibull for weibull in judged if weibull.family == WEIBULL.name]
-    if not weibulls or observed["ages"].source != "inferred":
-        return ""
-    (opposite,) = set(FirstUptime) - {first}
-    fits = {first: weibulls[0]}
-    try:
-        fits[opposite] = fit(WEIBULL, uptimes(outages, opposite).at_most(MOST_FITTED)[0])
-    except (ParameterError, NotConvergedError):
-        return ""
-    new, unknown = fits[FirstUptime.NEW], fits[FirstUptime.UNKNOWN]
-    if not any(map(_disagree, new.parameters, unknown.parameters)):
-        return ""
-    numbers = (
-        f"shape {weibull.parameters[0].mean:.3g}, mean {weibull.mean.mean:.4g} h"
-        for weibull in (new, unknown)
-    )
-    return (
-        "the nodes' ages when the log begins are unknown, and matter: Weibull up-times have {} "
-        "where nodes count as new, {} where their first up-times are left out; say which with "
-        "--age new or --age unknown".format(*numbers)
-    )
-
-
-def _disagree(new: Parameter, unknown: Parameter) -> bool:
-    variances = [(parameter.clustered_error / parameter.mean) ** 2 for parameter in (new, unknown)]
-    apart = abs(log(unknown.mean / new.mean))
-    return apart > max(Z99 * sqrt(abs(variances[1] - variances[0])), log(WORTH_SAYING))
 
 
 def _time(hours: float) -> str:

@@ -106,7 +106,7 @@ def answer_of_costs(
     warnings = [*(note for fit in fits for note in fit.notes), *notes]
     costs = fragment.sections["costs"]
     values = {"warnings": warnings, "fragment": str(fragment), "costs": costs}
-    bandwidths = [fit.bandwidth.compared(fit.name) for fit in fits if fit.bandwidth]
+    bandwidths = [fit.bandwidth.in_words(fit.name) for fit in fits if fit.bandwidth]
     remarks = sentences([*warnings, *bandwidths, *([] if files else [NEXT])])
     tells = partial(_of_costs, origin, frames, remarks, str(fragment))
     return Answer("fit", origin, tells, frames, values, files=files)

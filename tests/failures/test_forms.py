@@ -272,8 +272,8 @@ def instants(content: Callable[[], str], *notes: str) -> Form:
     return Form(content, {}, notes, points=True)
 
 
-def sampled(labels: tuple[Labels, ...], *notes: str) -> Form:
-    return Form(lambda: prometheus(*labels), {}, notes, within_s=STEP_S)
+def sampled(labels: tuple[Labels, ...], *notes: str, **options: Any) -> Form:
+    return Form(lambda: prometheus(*labels), options, notes, within_s=STEP_S)
 
 
 MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
@@ -359,10 +359,10 @@ FORMS = {
     "up": sampled((port(9100),), "600 s is the query's step"),
     "up of two ports": sampled((port(9100), port(9400, "dcgm")), "further series of a host"),
     "exported_instance": sampled(
-        (lambda node: {"exported_instance": node, "instance": "10.0.0.9:9091"},)
+        (lambda node: {"exported_instance": node, "instance": "10.0.0.9:9091"},), down="0"
     ),
     "exported_node": sampled(
-        (lambda node: {"exported_node": node, "node": "head", "instance": "a:80"},)
+        (lambda node: {"exported_node": node, "node": "head", "instance": "a:80"},), down="0"
     ),
     "Ready": sampled((ready,)),
 }  # fmt: skip

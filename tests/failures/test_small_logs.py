@@ -197,7 +197,8 @@ GOOD = {
         {"columns": {"state": "event"}, "ignore": ["event=Fenced"]},
         {"start_h": [0, 4], "end_h": [3, 4], "ended": [True, False]},
         ("1 row(s) left out by --ignore event=Fenced",
-         "3 row(s) that say that a node is up, or down still"),
+         "2 row(s) of nodes that are up",
+         "1 of 3 row(s) say that a node is down that was down already"),
     ),
     "lists of nodes": Small(
         f'{TIDY}"g[01-03,7]",2024-01-01,2024-01-02\n"x,y",2024-01-03,2024-01-04\n'
@@ -263,8 +264,8 @@ GOOD = {
         of_kubernetes(), {},
         {"node_names": ["a", "b", "c"], "start_h": [0, 2, 3], "end_h": [1, 2, 3],
          "ended": [True, True, False], "cause": ["NodeNotReady", "Rebooted", "NodeNotReady"]},
-        ("1 Ready event(s) of nodes that were ready already",
-         "2 event(s) of nodes that were not ready, or removed, already",
+        ("2 row(s) of nodes that are up",
+         "2 of 4 row(s) say that a node is down that was down already",
          "3 event(s) left out that Kubernetes merged into others, as their instants are not known: "
          "nodes fail more often than this log shows",
          "1 event(s) Starting left out: the node goes on"),

@@ -154,22 +154,6 @@ def test_bandwidth_is_all_bytes_over_all_hours() -> None:
     assert found.rate.low * found.rate.high == pytest.approx(found.rate.mean**2)
 
 
-@pytest.mark.parametrize(
-    ("power", "said"),
-    [
-        (1.0, "bytes (transfer) describe them better than a time"),
-        (0.5, "a time describes them as well as bytes"),
-        (0.0, "a time describes them better than bytes"),
-    ],
-)
-def test_whether_bytes_explain_the_times(power: float, said: str) -> None:
-    rng = np.random.default_rng(1)
-    n_bytes = rng.uniform(50, 150, 200)
-    bandwidth = bandwidth_of(n_bytes, n_bytes**power * rng.gamma(400, 1 / 400, 200))
-    assert bandwidth is not None
-    assert said in bandwidth.compared("save")
-
-
 # ------------------------------------------------------------------------- the fragment
 
 

@@ -18,8 +18,7 @@ from cprsim.failures.replay import Replay
 from cprsim.fitting import correlated_fit, goodness
 from cprsim.fitting.correlated_fit import fit_frailty
 from cprsim.fitting.fragments import failures_fragment, job_fragment
-from cprsim.fitting.lifetimes import FirstUptime, lifetimes_of
-from cprsim.fitting.observation import observation
+from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.report import Fitted, fit_failures
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, outages, write_log
 
@@ -195,24 +194,6 @@ def test_nodes_window_and_ages_are_named_with_their_origin(tmp_path: Path) -> No
     assert said["how"].tolist() == ["--nodes", "--period", "--period", "--age"]
     one = observed(log, time_unit="h", node="n3").loc["n_nodes"]
     assert (one["value"], one["how"]) == (1, "--node")
-
-
-def worn_and_replaced(seed: int, shape: float) -> Outages:
-    """Forty nodes that have been up and renewed for long when the log begins."""
-    rng = np.random.default_rng(seed)
-    at_h = np.cumsum(100 * rng.weibull(shape, (40, 60)), axis=1) - 2000.0
-    return log_of(at_h.ravel(), 300.0, np.repeat(np.arange(40), 60), 40)
-
-
-def test_ages_that_matter_and_are_not_known_are_warned_of() -> None:
-    log = worn_and_replaced(1, shape=5.0)
-    (warning,) = [one for one in quick(log).warnings if "ages" in one]
-    assert "say which with --age new or --age unknown" in warning
-    for first in FirstUptime:  # then they are known
-        known = observation(log, first, {"ages": ("given", "--age")})
-        assert not quick(log, observed=known, first=first).open_ages
-    logs = [worn_and_replaced(seed, shape=1.0) for seed in range(10)]  # where they do not matter
-    assert sum(bool(quick(log).open_ages) for log in logs) <= 1
 
 
 # ---------------------------------------------------------------------------- real logs, presets

@@ -14,9 +14,9 @@ import pandas as pd
 
 from cprsim.errors import ParameterError, TraceError, one_line
 from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.log import BEGIN, END, NEITHER
-from cprsim.failures.traces.reading import header_line
-from cprsim.failures.traces.spec import COLUMNS, OTHERS, LogSpec
+from cprsim.failures.traces.reading import header_line, named_columns
+from cprsim.failures.traces.spec import COLUMNS, NODE_COLUMNS, LogSpec
+from cprsim.failures.traces.states import BEGIN, END, NEITHER
 from cprsim.failures.traces.times import read_lengths, read_times
 from cprsim.records import Ints
 
@@ -120,22 +120,29 @@ def states(column: pd.Series[str], says: Mapping[str, int], path: PathLike[str])
 # ------------------------------------------------------------------------- which columns are read
 
 
-def ends_of(table: pd.DataFrame, names: Mapping[str, str], spec: LogSpec) -> dict[str, str]:
-    """The columns of lengths and of states, by our names: those declared, or recognised."""
-    found = {name: names[name] for name in OTHERS if name in names}
-    has_end = "end" in names or "end" in table
-    used = {names.get(name, name) for name in ("node", "start", *(("end",) if has_end else ()))}
-    free = [str(name) for name in table if name not in used]
-    if not found and not has_end and (of := [one for one in free if LENGTH.fullmatch(one.lower())]):
-        found["duration"] = of[0]
-    if "state" not in found:
-        has_end |= "duration" in found
-        free = [one for one in free if one not in found.values()]
-        of = [one for one in free if _is_state(table[one], spec, OVER if has_end else set())]
-        found |= {"state": of[0]} if len(of) == 1 else {}
+def columns_of(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> dict[str, str]:
+    """The columns of a table by our names: those declared, those of our names, or recognised."""
+    declared = {ours: of for ours, of in spec.names.items() if ours not in NODE_COLUMNS}
+    state = declared.pop("state", None)  # which may be the column of causes too
+    found = {ours: declared.get(ours, ours) for ours in (*COLUMNS, "duration")}
+    named_columns(table, declared, path, tuple(found), {"end", "cause", "duration"})
+    named_columns(table, {}, path, () if state is None else (state,), ())
+    found = {ours: name for ours, name in found.items() if name in table}
+    free = [str(name) for name in table if name not in {*found.values()} - {found.get("cause")}]
+    lengths = [name for name in free if LENGTH.fullmatch(name.lower())]
+    if "duration" not in found and len(lengths) == 1:
+        found["duration"] = lengths[0]
+    but = OVER if found.keys() & {"end", "duration"} else set()
+    of_state = [name for name in free if name not in lengths and _is_state(table[name], spec, but)]
+    if state is not None or len(of_state) == 1:
+        found["state"] = of_state[0] if state is None else state
     if spec.down_words and "state" not in found:
         message = f"no column has {spec.down!r} alone: --column state=NAME says which it is"
         raise ParameterError(f"--down: {message}")
+    if {"state", "duration"} <= found.keys() and "end" not in found:
+        one, other = (quote(found[ours]) for ours in ("state", "duration"))
+        message = "both say when an outage ends: --ignore leaves one out"
+        raise trace_error(path, header_line(table), message, f"{one}, {other}")
     return found
 
 
@@ -226,23 +233,20 @@ def _is_read(read: Callable[..., object], cells: pd.Series[str], *options: objec
     return False
 
 
-def how_read(
-    names: Mapping[str, str], found: Mapping[str, str], has_end: bool, said: Mapping[str, int]
-) -> str:
+def how_read(columns: Mapping[str, str], said: Mapping[str, int]) -> str:
     """What each row is, in a sentence."""
-    column = {name: one_line(names.get(name, name)) for name in COLUMNS} | dict(found)
-    until = f" to {column['end']!r}" if has_end else ""
-    if "duration" in found:
-        until = f", lasting {found['duration']!r}"
-    if "state" in found:
+    column = {ours: repr(one_line(name)) for ours, name in columns.items()}
+    until = f" to {column['end']}" if "end" in columns else ""
+    if "duration" in columns and not until:
+        until = f", lasting {column['duration']}"
+    if "state" in columns:
         of = {
             way: [one_line(word) for word in sorted(said) if said[word] == says]
             for says, way in ((BEGIN, "down"), (END, "up"), (NEITHER, "left out"))
         }
         words = "; ".join(f"{way}: {', '.join(of[way])}" for way in of if of[way])
-        what = f"a state of {column['node']!r} from {column['start']!r}{until or ' on'}"
-        return f"each row: {what}, by {found['state']!r} ({words})"
-    what = f"an outage of {column['node']!r} from {column['start']!r}{until}"
-    if not until:
-        what = f"a failure of {column['node']!r} at {column['start']!r}, without an end"
-    return f"each row: {what}"
+        what = f"a state of {column['node']} from {column['start']}{until or ' on'}"
+        return f"each row: {what}, by {column['state']} ({words})"
+    if until:
+        return f"each row: an outage of {column['node']} from {column['start']}{until}"
+    return f"each row: a failure of {column['node']} at {column['start']}, without an end"

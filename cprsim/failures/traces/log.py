@@ -19,7 +19,6 @@ from cprsim.failures.outages import (
     Outages,
     brought_together,
     coalesced,
-    n_repeats,
     n_rows,
     notes_of,
     outages_of,
@@ -36,7 +35,6 @@ from cprsim.records import Floats, Ints
 
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MOST_NODES = 10_000_000
-BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
 BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
@@ -248,18 +246,17 @@ def _require_failures(path: PathLike[str], outages: Outages) -> None:
 def _merged(outages: Outages, log: Log, spec: LogSpec) -> Outages:
     """With repeats of a node merged, as asked for; in a log of instants those within a minute."""
     within_h = spec.hours("coalesce")
+    merged = coalesced(outages, MINUTE_H if within_h is None else within_h)
     if within_h is not None:
-        return coalesced(outages, within_h) if within_h > 0 else outages
-    if not (n_near := n_repeats(outages, MINUTE_H)):
+        return merged if within_h > 0 else outages
+    if not (n_near := outages.n_outages - merged.n_outages):
         return outages
     words = f"of {outages.n_outages} begin within a minute of another on the same node: "
-    if not log.points:
-        note = Note("assumed", n_near, f"{words}--coalesce '1 min' merges them")
-        return replace(outages, notes=(*outages.notes, note))
-    merged = coalesced(outages, MINUTE_H)
-    n_merged = outages.n_outages - merged.n_outages
-    note = Note("merged", n_merged, f"{words}merged into one (--coalesce '0 s' keeps them)")
-    return replace(merged, notes=(*outages.notes, note))
+    if log.points:
+        note = Note("merged", n_near, f"{words}merged into one (--coalesce '0 s' keeps them)")
+        return replace(merged, notes=(*outages.notes, note))
+    note = Note("assumed", n_near, f"{words}--coalesce '1 min' merges them")
+    return replace(outages, notes=(*outages.notes, note))
 
 
 def numbered(
@@ -272,37 +269,6 @@ def numbered(
         names = sorted({*names, *more})
     codes = categories.cat.set_categories(names).cat.codes
     return np.asarray(codes, dtype=np.int64), tuple(names)
-
-
-def paired(unit: Ints, at_h: Floats, state: Ints) -> tuple[Ints, Floats]:
-    """Outages from rows that say from when on something was down, or up.
-
-    Returns the rows that begin an outage of what was up, (n_outages,), and the instant at which its
-    next row ends it [h], NaN where there is none.
-    """
-    order = np.lexsort((state, at_h, unit))  # at one instant an end comes first
-    order = order[state[order] != NEITHER]
-    by_unit, begins = unit[order], state[order] == BEGIN
-    first = np.append(True, by_unit[1:] != by_unit[:-1])
-    changes = np.where(first, begins, np.append(True, begins[1:] != begins[:-1]))
-    order = order[changes]
-    at = np.flatnonzero(state[order] == BEGIN)
-    follows = np.append(order, order[:1])[at + 1]
-    ended = (at + 1 < len(order)) & (unit[follows] == unit[order[at]]) & (state[follows] == END)
-    return order[at], np.where(ended, at_h[follows], np.nan)
-
-
-def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counted) -> pd.DataFrame:
-    """Outages of a node that begin within a time of the end of the one before, made one.
-
-    The first one's cause stands for all; how many joined another is counted under `note`.
-    """
-    rows = rows.sort_values(["node", "start"], kind="stable")
-    again = rows["node"] == rows["node"].shift()
-    again &= rows["start"] - rows["end"].shift() <= within_h
-    counted["merged", f"of {len(rows)} {note}"] += int(again.sum())
-    ends = np.maximum.reduceat(rows["end"].to_numpy(), np.flatnonzero(~again))  # NaN: not yet
-    return rows[~again].assign(end=ends)
 
 
 # -------------------------------------------------------------------------------------- the window

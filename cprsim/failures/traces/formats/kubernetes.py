@@ -14,9 +14,10 @@ from cprsim.errors import one_line
 from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.formats.jsonl import flat, items, require_object
-from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, LogFormat, joined, numbered, paired
+from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import LogSpec
+from cprsim.failures.traces.states import BEGIN, END, NEITHER, joined, outages_of_states
 from cprsim.failures.traces.times import Times, read_times
 
 STATES = {
@@ -78,17 +79,10 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     changes, times = _occurrences(events.assign(cause=reason)[is_change], log)
     removed = ~changes["cause"].isin(list(STATES)).to_numpy(bool)
     removes = changes["cause"].str.contains(REMOVES).to_numpy(bool)
-    named = changes["cause"].map(STATES).fillna(NEITHER)
-    state = np.asarray(named.mask(removes, BEGIN), dtype=np.int64)
-    begins, end_h = paired(numbered(changes["node"])[0], changes["start"].to_numpy(), state)
-    n_ends = int(np.isfinite(end_h).sum())
-    again = "event(s) of nodes that were not ready, or removed, already"
-    counted["merged", again] = int((state == BEGIN).sum()) - len(begins)
-    counted["no_failure", "Ready event(s) of nodes that were ready already"] = (
-        int((state == END).sum()) - n_ends
-    )
-    counted["merged", "Ready event(s) that end an outage"] = n_ends
-    down = _with_removals(changes.iloc[begins].assign(end=end_h), changes[removed])
+    state = changes["cause"].map(STATES).fillna(NEITHER).mask(removes, BEGIN).astype(int)
+    changes = changes.assign(state=state, end=np.nan)
+    down = outages_of_states(changes[state != NEITHER], counted)
+    down = _with_removals(down, changes[removed])
     counted["assumed", PLANNED] = int(down["planned"].sum())
     instants = changes[(state == NEITHER) & ~removed]
     counted["no_failure", "event(s) that announce a removal"] = int((removed & ~removes).sum())

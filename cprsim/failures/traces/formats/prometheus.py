@@ -15,8 +15,9 @@ from cprsim.errors import one_line
 from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.formats.jsonl import items
-from cprsim.failures.traces.log import BEGIN, BETWEEN_LOOKS, END, Log, LogFormat, paired
+from cprsim.failures.traces.log import BETWEEN_LOOKS, Log, LogFormat
 from cprsim.failures.traces.spec import LogSpec
+from cprsim.failures.traces.states import BEGIN, END, in_order, outages_of_states, watch
 from cprsim.failures.traces.times import EARLIEST_S, LATEST_S, Times
 
 LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
@@ -25,9 +26,6 @@ NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 READY = 'kube_node_status_condition{condition="Ready",status="true"}'
 MOST_UNSEEN = 0.1  # share of the time
 NO_NUMBER = "sample(s) that are no number left out"
-EVIDENCE = {
-    "n_nodes": "a series for each node", "begins": "the first sample", "ends": "the last sample"
-}  # fmt: skip
 GOOD = re.compile("(?:.*[_:])?up|kube_node_status_condition|probe_success")  # 1 is good
 ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
 
@@ -52,16 +50,12 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     if samples.empty:
         message = "the query's answer has no series with a sample"
         raise trace_error(log, None, message, "data.result")
-    is_open = samples.pop("nameless") & (samples["up"] == 0)
-    if 2 * is_open.sum() > len(samples) and not spec.down:
-        message = f"the metric has no name, and most samples are 0: {ASK}"
-        raise trace_error(log, None, message, "data.result")
-    counted["dropped", NO_NUMBER] = int(samples["up"].isna().sum())
-    samples = samples.dropna(subset="up").sort_values(["node", "start"], kind="stable")
-    before = samples.shift()
-    again = (samples["node"] == before["node"]) & (samples["start"] == before["start"])
-    odd = samples[again & (samples["up"] != before["up"])]
-    if len(odd):
+    n_read, samples = len(samples), samples.dropna(subset="up")
+    counted["dropped", NO_NUMBER] = n_read - len(samples)
+    state = np.where(samples["up"] == 0, BEGIN, END)
+    samples = samples.assign(state=state, end=np.nan, cause="").drop(columns="up")
+    n_all, samples = len(samples), samples.drop_duplicates(["node", "start", "state"])
+    if len(odd := samples[samples.duplicated(["node", "start"])]):
         when = pd.Timestamp(odd["start"].iloc[0], unit="h").round("s").isoformat()
         message = (
             f"series of {one_line(odd['node'].iloc[0])} contradict each other at {when}Z (and at "
@@ -69,13 +63,11 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
         )
         raise trace_error(log, None, message, "data.result")
     note = "sample(s) of further series of a host (other ports or jobs), which agree"
-    counted["merged", note] = int(again.sum())
-    n_read, samples = len(samples) + counted["dropped", NO_NUMBER], samples[~again]
-    start_h, node = samples["start"].to_numpy(), pd.factorize(samples["node"])[0]
-    apart_h = np.where(np.diff(node, prepend=-1) == 0, np.diff(start_h, prepend=0), np.nan)
-    step_h = float(np.min(apart_h, where=apart_h > 0, initial=np.inf))
-    holes_h = apart_h[apart_h > BETWEEN_LOOKS * step_h] - step_h
-    share = float(holes_h.sum() / np.nansum(apart_h)) if len(holes_h) else 0.0
+    counted["merged", note] = n_all - len(samples)
+    looks = watch(samples, are_looks=True)
+    apart_h = in_order(samples).groupby("node")["start"].diff().dropna().to_numpy()
+    holes_h = apart_h[apart_h > BETWEEN_LOOKS * looks["step_h"]] - looks["step_h"]
+    share = float(holes_h.sum() / apart_h.sum()) if len(holes_h) else 0.0
     if share > MOST_UNSEEN and spec.period is None:
         message = (
             f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
@@ -83,21 +75,14 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
         )
         raise trace_error(log, None, message, "data.result")
     counted["assumed", "hole(s) in the samples: nothing is known of the node there"] = len(holes_h)
-    begins, end_h = paired(node, start_h, np.where(samples["up"] == 0, BEGIN, END))
-    if not len(begins):
+    rows = outages_of_states(samples, counted)
+    if rows.empty:
         raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")
-    step_s = round(step_h * 3600) if np.isfinite(step_h) else 0
+    step_s = round(looks["step_h"] * 3600) if len(apart_h) else 0
     counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
-    counted["merged", "sample(s) that begin no outage"] = len(samples) - len(begins)
-    rows = samples.iloc[begins].assign(end=end_h, cause="", open=True)
-    rows = rows.set_axis([-1] * len(begins))
-    watched, nodes = (float(start_h.min()), float(start_h.max())), frozenset(samples["node"])
-    stays = samples.groupby("node", sort=False)["start"].agg(entry="min", exit="max").reset_index()
+    rows = rows.set_axis([-1] * len(rows))
     times = Times(np.zeros(0), zone=UTC)
-    return Log(
-        rows, counted, points=False, times=times, watched=watched, nodes=nodes, evidence=EVIDENCE,
-        n_read=n_read, dates=stays.assign(installed=np.nan), step_h=step_h,
-    )  # fmt: skip
+    return Log(rows, counted, points=False, times=times, n_read=n_read, **looks)
 
 
 def _result(answer: Any, log: PathLike[str]) -> list[Any]:
@@ -123,8 +108,8 @@ def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) ->
     if not (down or is_ready):
         message = f"is 1 where a node is down, or says something else: query {READY}"
         raise trace_error(log, None, message, f"{where}.metric")
-    metric = str(labels.get("__name__", "up"))
-    if not (down or GOOD.fullmatch(metric)):
+    metric = str(labels.get("__name__", READY if "condition" in labels else "no name"))
+    if not (down or metric == READY or GOOD.fullmatch(metric)):
         message = f"it is not known which values of `{one_line(metric)}` are bad: {ASK}"
         raise trace_error(log, None, f"{message}, or query `up`", f"{where}.metric")
     label = next((str(labels[key]) for key in LABELS if key in labels), None)
@@ -144,8 +129,7 @@ def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) ->
     up = samples["up"].astype(float)
     if down:
         up = (~up.isin([float(word) for word in down])).astype(float).where(up.notna())
-    nameless = not labels.keys() & {"__name__", "condition"}
-    return samples.assign(node=node, start=samples["start"] / 3600, up=up, nameless=nameless)
+    return samples.assign(node=node, start=samples["start"] / 3600, up=up)
 
 
 FORMAT = LogFormat(

@@ -8,9 +8,10 @@ import pandas as pd
 
 from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import has_columns, trace_error
-from cprsim.failures.traces.log import Log, LogFormat, joined
+from cprsim.failures.traces.log import Log, LogFormat
 from cprsim.failures.traces.slurm import bar_table, local_hours, node_lists
 from cprsim.failures.traces.spec import LogSpec
+from cprsim.failures.traces.states import joined
 
 NEEDED = ("nodename", "timestart", "timeend", "state")
 COMMAND = "sacctmgr show event start=2024-01-01 -P"

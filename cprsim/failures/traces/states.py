@@ -1,0 +1,76 @@
+"""Rows that say from when on nodes were down, or up: who was watched, and the outages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cprsim.failures.outages import ROUNDING_H, Counted
+
+BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
+NO_STATE = "row(s) left out whose state is empty"
+
+
+def watch(
+    rows: pd.DataFrame, known_to_h: float = 0.0, *, are_looks: bool = False
+) -> dict[str, Any]:
+    """Who was watched, and when, by rows that say when nodes were up.
+
+    Rows that are spans cover the observation; a node that is looked at again and again is watched
+    from the first look to the last. Rows that are changes name nodes alone.
+    """
+    rows = in_order(rows)
+    node, is_up, before = rows["node"].astype(object), rows["state"] == END, rows.shift()
+    again = node == before["node"].astype(object)
+    n_changes = (again & (rows["state"] != before["state"])).sum()
+    is_looks = are_looks or (again & is_up & (before["state"] == END)).sum() > n_changes
+    are_spans = bool(rows["end"][is_up].notna().any())
+    watch = dict[str, Any](nodes=frozenset(node), evidence={})
+    if is_looks or are_spans or len(watch["nodes"]) > node[~is_up].nunique():
+        watch["evidence"] = {"n_nodes": "the nodes that it has rows of"}
+    if is_looks or are_spans:
+        last_h = rows["end"].fillna(rows["start"] + known_to_h)  # a day is one until its end
+        watch["watched"] = float(rows["start"].min()), float(last_h.max())
+        watch["evidence"] |= {"begins": "its first row", "ends": "its last row"}
+    if is_looks and not are_spans:
+        looks = pd.DataFrame({"node": node, "entry": rows["start"], "exit": last_h})
+        dates = looks.groupby("node").agg({"entry": "min", "exit": "max"}).reset_index()
+        watch["dates"] = dates.assign(installed=np.nan)
+        watch["step_h"] = float((rows["start"] - before["start"])[again].median())
+    return watch
+
+
+def outages_of_states(rows: pd.DataFrame, counted: Counted) -> pd.DataFrame:
+    """Outages of rows that say from when on, or until when, a node was down, or up.
+
+    One lasts until its own end, or else until its node's next row that says that it is up.
+    """
+    n_planned = int((rows["state"] == NEITHER).sum()) - counted["dropped", NO_STATE]
+    counted["no_failure", "row(s) of planned work"] += n_planned
+    counted["no_failure", "row(s) of nodes that are up"] += int((rows["state"] == END).sum())
+    rows = in_order(rows)
+    is_up = rows["state"] == END
+    next_up_h = rows["start"].where(is_up).groupby(rows["node"], observed=True).bfill()
+    down = rows.assign(end=rows["end"].fillna(next_up_h).fillna(np.inf), open=True)[~is_up]
+    down = joined(down, ROUNDING_H, "row(s) say that a node is down that was down already", counted)
+    return down.assign(end=down["end"].replace(np.inf, np.nan))
+
+
+def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows that say that a node is down, or up, by node and instant; at one an end comes first."""
+    return rows[rows["state"] != NEITHER].sort_values(["node", "start", "state"], kind="stable")
+
+
+def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counted) -> pd.DataFrame:
+    """Outages of a node that begin within a time of the end of the one before, made one.
+
+    The first one's cause stands for all; how many joined another is counted under `note`.
+    """
+    rows = rows.sort_values(["node", "start"], kind="stable")
+    again = rows["node"] == rows["node"].shift()
+    again &= rows["start"] - rows["end"].shift() <= within_h
+    counted["merged", f"of {len(rows)} {note}"] += int(again.sum())
+    ends = np.maximum.reduceat(rows["end"].to_numpy(), np.flatnonzero(~again))  # NaN: not yet
+    return rows[~again].assign(end=ends)
