@@ -69,43 +69,37 @@ def ends_of_repeats(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> 
     return ends_h
 
 
-def with_ends(
-    node: Ints,
-    start_h: Floats,
-    end_h: Floats,
-    window_h: float,
-    unended_h: float | None,
-    seen_open: Bools | None = None,
-) -> tuple[Floats, Bools, tuple[Note, ...]]:
+def with_ends(rows: Outages, unended_h: float | None, seen_open: Bools | None) -> Outages:
     """Give every outage an end; a node's next failure closes an outage at the latest.
 
-    Returns ends [h], which of them the log does not say, (n,) each; how many are no ends of it.
-    Those `seen_open` (n,) were under way when the log ended, if no failure of the node follows.
+    Those `seen_open` (n_outages,) were under way when the log ended, if no failure of the node
+    follows. How many ends are none of the log's is noted.
     """
-    none = np.isnan(end_h)
-    if not none.any():
-        return end_h, none, ()
-    next_h = next_failure_h(node, start_h)
-    closed = none & (next_h <= window_h)
+    if rows.ended.all():
+        return rows
+    none, next_h = ~rows.ended, next_failure_h(rows.node, rows.start_h)
     if unended_h is None:
-        until_h = np.where(closed, next_h, np.maximum(window_h, start_h))
+        closed = none & (next_h <= rows.window_h)
         under_way = none & ~closed & (False if seen_open is None else seen_open)
+        until_h = np.where(closed, next_h, np.maximum(rows.window_h, rows.start_h))
         guessed = none & ~under_way
-        notes = {
-            "closed by the next failure of the node": int(closed.sum()),
-            "still under way at the end of the observation": int(under_way.sum()),
-            "taken to last to the end of the observation: their repairs are not fitted": int(
-                (guessed & ~closed).sum()
-            ),
-        }
+        how_many = {
+            "closed by the next failure of the node": closed,
+            "still under way at the end of the observation": under_way,
+            "taken to last to the end of the observation: their repairs are not fitted":
+                guessed & ~closed,
+        }  # fmt: skip
     else:
-        until_h = np.minimum(start_h + unended_h, next_h)
+        until_h, guessed = np.minimum(rows.start_h + unended_h, next_h), none
         how = f"taken to last {unended_h:.6g} h" if unended_h > 0 else "taken as points in time"
-        cut = none & (next_h < start_h + unended_h)
-        notes = {how: int(none.sum()), "of these cut at the node's next failure": int(cut.sum())}
-        guessed = none
-    assumed = {("assumed", f"outage(s) without an end, {how}"): n for how, n in notes.items()}
-    return np.where(none, until_h, end_h), guessed, notes_of(assumed)
+        cut = none & (next_h < rows.start_h + unended_h)
+        how_many = {how: none, "of these cut at the node's next failure": cut}
+    assumed = {
+        ("assumed", f"outage(s) without an end, {how}"): int(which.sum())
+        for how, which in how_many.items()
+    }
+    end_h = np.where(none, until_h, rows.end_h)
+    return replace(rows, end_h=end_h, guessed=guessed, notes=(*rows.notes, *notes_of(assumed)))
 
 
 # ------------------------------------------------------------------------------------------ the log
@@ -275,57 +269,32 @@ _COLUMNS = ("node", "start_h", "end_h", "ended", "guessed", "cause_code", "chose
 
 
 def outages_of(
-    node: Ints,
-    start_h: Floats,
-    end_h: Floats,
-    cause: Sequence[str] | Ints,
-    *,
-    n_nodes: int,
-    window_h: float,
-    origin: str,
-    cause_names: tuple[str, ...] | None = None,
-    node_names: tuple[str, ...] = (),
-    notes: tuple[Note, ...] = (),
-    n_read: int | None = None,
-    window_given: tuple[bool, bool] = (False, False),
-    unended_h: float | None = None,
-    seen_open: Bools | None = None,
-    planned: Bools | None = None,
-    placed: Bools | None = None,
-) -> Outages:
+    node: Ints, start_h: Floats, end_h: Floats, cause: Sequence[str] | Ints, *,
+    unended_h: float | None = None, seen_open: Bools | None = None, planned: Bools | None = None,
+    placed: Bools | None = None, **observed: Any,
+) -> Outages:  # fmt: skip
     """Outages from columns in any order: those that touch the window ``[0, window_h]``.
 
     Rows of a node that overlap, or begin together, are one outage (`Outages.merged`). Causes are
     texts, or places in `cause_names`. Those `planned` (n,) are no failures, but end up-times.
+    `observed` are the other fields of `Outages`.
     """
-    code = np.asarray(cause, dtype=object if cause_names is None else np.int64)
-    if cause_names is None:
-        names, code = np.unique(code, return_inverse=True)
-        cause_names = tuple(names.tolist())
+    code, n = np.asarray(cause), len(node)
+    if "cause_names" not in observed:
+        names, code = np.unique(np.asarray(cause, dtype=object), return_inverse=True)
+        observed["cause_names"] = tuple(names.tolist())
     end_h = ends_of_repeats(node, start_h, end_h, code)
-    until_h, guessed, ends = with_ends(node, start_h, end_h, window_h, unended_h, seen_open)
-    rows_of_log = Outages(
-        node=node,
-        start_h=start_h,
-        end_h=until_h,
-        ended=~np.isnan(end_h),
-        guessed=guessed,
-        cause_code=code,
-        chosen=np.ones(len(node), dtype=bool) if planned is None else ~planned,
-        placed=np.ones(len(node), dtype=bool) if placed is None else placed,
-        cause_names=cause_names,
-        n_nodes=n_nodes,
-        window_h=window_h,
-        origin=origin,
-        node_names=node_names,
-        notes=(*notes, *ends),
-        n_read=len(node) if n_read is None else n_read,
-        window_given=window_given,
-    )
-    inside = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
+    rows = Outages(
+        node=node, start_h=start_h, end_h=end_h, ended=~np.isnan(end_h),
+        guessed=np.zeros(n, dtype=bool), cause_code=code,
+        chosen=np.ones(n, dtype=bool) if planned is None else ~planned,
+        placed=np.ones(n, dtype=bool) if placed is None else placed, **{"n_read": n, **observed},
+    )  # fmt: skip
+    rows = with_ends(rows, unended_h, seen_open)
+    del node, start_h, end_h, cause, code  # they are long
+    inside = (rows.start_h <= rows.window_h) & ((rows.start_h >= 0) | (rows.end_h > 0))
     n_outside = int((~inside).sum())
-    rows = rows_of_log.where(inside).in_order()
-    del rows_of_log, node, start_h, end_h, until_h, guessed, cause, code, inside  # they are long
+    rows = rows.where(inside).in_order()
     outages = rows.merged()
     down_already = "outage(s) of nodes that were down already, merged into the outage under way"
     counted = {("dropped", "outage(s) outside the observation left out"): n_outside,

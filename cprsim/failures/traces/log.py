@@ -31,7 +31,7 @@ from cprsim.failures.traces.node_file import lives_of, read_nodes
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.spec import A_LOG, TABLE_OPTIONS, LogSpec
 from cprsim.failures.traces.times import Times, date_h, read_times, written
-from cprsim.records import Floats, Ints
+from cprsim.records import Ints
 
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MOST_NODES = 10_000_000
@@ -181,43 +181,33 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
             message = f"{n_nodes} nodes given, but the file names {len(names)}"
             raise trace_error(path, None, message, "nodes")
     knows = spec.nodes is not None or "n_nodes" in facts
-    none_lasts_h = 0.0 if log.points else None
     repair_h = spec.hours("repair")
     is_given = facts["begins"][0] != "inferred", facts["ends"][0] != "inferred"
     cause, cause_names = numbered(rows.pop("cause"))
     hours = [rows.pop(name).to_numpy() - from_h for name in ("end", "start")]
     if "lasted" in rows:
         hours[0] = hours[1] + rows["lasted"].to_numpy()
-    marks = {name: rows.pop(name).to_numpy(bool) for name in MARKS if name in rows}
+    marks = {mark: rows.pop(name).to_numpy(bool) for name, mark in MARKS.items() if name in rows}
     del rows, in_time
     outages = outages_of(
-        node,
-        hours.pop(),  # each column is in memory once
-        hours.pop(),
-        cause,
-        cause_names=cause_names,
-        n_nodes=n_nodes,
-        window_h=to_h - from_h,
-        origin=_origin(from_h, log, spec),
-        node_names=names,
-        n_read=n_read,
+        node, hours.pop(), hours.pop(), cause,  # each column is in memory once
+        unended_h=0.0 if log.points and repair_h is None else repair_h, **marks,
+        cause_names=cause_names, n_nodes=n_nodes, node_names=names, n_read=n_read, facts=facts,
+        window_h=to_h - from_h, origin=_origin(from_h, log, spec),
         window_given=(False, False) if log.records_alone else is_given,
-        unended_h=none_lasts_h if repair_h is None else repair_h,
         notes=(
             *([] if all(is_given) or log.records_alone else [NO_PERIOD]),
             *([] if knows else [NO_NODES]),
             *log.notes,
             *notes_of(log.counted),
         ),
-        seen_open=marks.get("open"),
-        planned=marks.get("planned"),
-        placed=marks.get("placed"),
-    )
+    )  # fmt: skip
     _require_failures(path, outages)
-    return replace(outages, facts=facts), from_h
+    return outages, from_h
 
 
-MARKS = ("open", "planned", "placed")  # columns of `Log.rows` that a reader may add
+# columns of `Log.rows` that a reader may add, and what `outages_of` calls them
+MARKS = {"open": "seen_open", "planned": "planned", "placed": "placed"}
 NO_PERIOD = Note(
     "inferred", None, "no whole period given: the log's own first start or last instant bounds it"
 )

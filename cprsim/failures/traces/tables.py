@@ -179,7 +179,7 @@ class _Table:
         return table
 
     def _with_node(self, table: pd.DataFrame) -> pd.DataFrame:
-        """With the column of nodes: joined of several (rack+slot), or the one node that is given."""
+        """With the column of nodes, joined of several (rack+slot), or the one that is given."""
         node, given = self.spec.names.get("node", "node"), self.spec.node
         parts = node.split("+")
         if node in table or (len(parts) > 1 and not set(parts) <= set(table)):
