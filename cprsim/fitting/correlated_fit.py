@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, log
 
@@ -85,8 +85,6 @@ def _fit(form: _Form, lifetimes: Lifetimes) -> Fit:
     if lifetimes.n >= 2 * FEW:  # begin at the maximum of those of every n-th node
         start = nearer(_likelihood(form, lifetimes.of_units(lifetimes.n // FEW)), start)
     maximum = likelihood.maximum(start)
-    # nodes are the units already: both errors are the same
-    maximum = replace(maximum, clustered=maximum.covariance)
     lifetime, frailty = form.unpack(maximum.point)
     return Fit(
         form.name, lifetime, maximum.log_likelihood, len(maximum.point), lifetimes.n_observed,
@@ -97,7 +95,7 @@ def _fit(form: _Form, lifetimes: Lifetimes) -> Fit:
 
 def _likelihood(form: _Form, lifetimes: Lifetimes) -> Likelihood:
     """Of each node, whose own factor is integrated out."""
-    lifetimes, node, stands_for = _distinct(lifetimes)
+    lifetimes, node, n_alike = _distinct(lifetimes)
     order = np.argsort(node, kind="stable")
     lifetimes = lifetimes.where(order)
     firsts = np.searchsorted(node[order], np.arange(node.max() + 1))
@@ -120,22 +118,20 @@ def _likelihood(form: _Form, lifetimes: Lifetimes) -> Likelihood:
         hazard[late] -= np.exp(shape * (log_entry - log_scale))
         return of_nodes(hazard)
 
-    def contributions(at: Floats) -> Floats:
+    def total(at: Floats) -> float:
         lifetime, frailty = form.unpack(at)
         shape, log_scale = lifetime.shape, log(lifetime.scale_h)
         log_hazards = (shape - 1) * log_ages + n_failures * (log(shape) - shape * log_scale)
         of_frailty = frailty.log_likelihood(n_failures, hazards(shape, log_scale))
-        return np.asarray((log_hazards + of_frailty)[stands_for], dtype=np.float64)
+        return float(n_alike @ (log_hazards + of_frailty))
 
-    return Likelihood(
-        form.name, contributions, lambda at: float(contributions(at).sum()), int(ended.sum())
-    )
+    return Likelihood(form.name, total, int(ended.sum()))
 
 
 def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
     """One of all nodes with the same single time, as most nodes of a large cluster never fail.
 
-    Returns its times, the number of the node of each, and which number stands for each node.
+    Returns its times, the number of the node of each, and how many nodes are like each.
     """
     _, node, n_times = np.unique(lifetimes.unit, return_inverse=True, return_counts=True)
     single = np.flatnonzero(n_times[node] == 1)
@@ -143,9 +139,9 @@ def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
     _, first, group = np.unique(columns, axis=1, return_index=True, return_inverse=True)
     stands_for = np.arange(len(n_times))
     stands_for[node[single]] = node[single[first]][group]
-    standing, number = np.unique(stands_for, return_inverse=True)
+    standing, n_alike = np.unique(stands_for, return_counts=True)
     mine = np.isin(node, standing)
-    return lifetimes.where(mine), np.searchsorted(standing, node[mine]), number
+    return lifetimes.where(mine), np.searchsorted(standing, node[mine]), n_alike
 
 
 # -------------------------------------------------------------------------------------- with shocks

@@ -60,40 +60,19 @@ class SearchFamily:
 
     def likelihood(self, lifetimes: Lifetimes) -> Likelihood:
         """Density of times that ended, survival of others (equal ones once), given their entry."""
-        ended, censored = np.flatnonzero(lifetimes.observed), np.flatnonzero(~lifetimes.observed)
-        ended_h, late = lifetimes.duration_h[ended], lifetimes.entry_h > 0
-        censored_h, place = np.unique(lifetimes.duration_h[censored], return_inverse=True)
-        late_ended_h = lifetimes.entry_h[ended][late[ended]]
-        late_censored_h = lifetimes.entry_h[censored][late[censored]]
-        summed = _Ended(ended_h)
-
-        def survived(distribution: Distribution) -> Floats:
-            """Contribution of each time that had not ended."""
-            contributions = -distribution.cumulative_hazard(censored_h)[place]
-            if len(late_censored_h):
-                contributions[late[censored]] += distribution.cumulative_hazard(late_censored_h)
-            return contributions
-
-        def contributions_at(at: Floats) -> Floats:
-            distribution = self.distribution(at)
-            contributions = np.empty(lifetimes.n)
-            contributions[ended], contributions[censored] = (
-                distribution.log_density(ended_h),
-                survived(distribution),
-            )
-            contributions[late & lifetimes.observed] += distribution.cumulative_hazard(late_ended_h)
-            return contributions
+        ended = lifetimes.observed
+        summed, late = _Ended(lifetimes.duration_h[ended]), lifetimes.entry_h > 0
+        entry_h = lifetimes.entry_h[late]
+        censored_h, n_each = np.unique(lifetimes.duration_h[~ended], return_counts=True)
 
         def total(at: Floats) -> float:
             distribution = self.distribution(at)  # which refuses what is outside the domain
+            survived = -n_each * distribution.cumulative_hazard(censored_h)
+            entered = distribution.cumulative_hazard(entry_h)
             of_ended = self.ended(summed, *at.tolist())
-            if len(late_ended_h):
-                of_ended += float(distribution.cumulative_hazard(late_ended_h).sum())
-            if len(censored) == 0:
-                return of_ended
-            return float(np.append(survived(distribution), of_ended).sum())
+            return float(np.concatenate([survived, entered, [of_ended]]).sum())
 
-        return Likelihood(self.name, contributions_at, total, len(ended))
+        return Likelihood(self.name, total, summed.n)
 
     def search(self, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Distribution:
         """The most likely member, to a slope."""
@@ -114,7 +93,7 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
     if lifetimes.n >= 2 * FEW:  # begin at the maximum of every n-th of them
         some = lifetimes.where(slice(None, None, lifetimes.n // FEW))
         start = nearer(family.likelihood(some), start, 1 / FEW)
-    maximum = likelihood.maximum(start, lifetimes.unit)
+    maximum = likelihood.maximum(start)
     return Fit(
         family.name, family.distribution(maximum.point), maximum.log_likelihood,
         len(family.scales), lifetimes.n_observed, maximum.parameters(family.scales.items()),
@@ -218,9 +197,9 @@ def fit_piecewise(lifetimes: Lifetimes) -> Fit:
     def hazards(at: Floats) -> PiecewiseHazard:
         return PiecewiseHazard(ages_h, tuple(np.exp(at).tolist()))
 
-    variance = np.diag(1 / n_ends)  # of the logarithms
     log_likelihood = float((n_ends * np.log(rates)).sum() - n_ends.sum())
-    maximum = Maximum(np.log(rates), log_likelihood, variance, variance)
+    # the variance is that of the logarithms
+    maximum = Maximum(np.log(rates), log_likelihood, np.diag(1 / n_ends))
     return Fit(
         "piecewise", PiecewiseHazard(ages_h, tuple(rates.tolist())), log_likelihood,
         2 * len(rates) - 1, len(ends_h),

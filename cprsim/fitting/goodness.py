@@ -95,23 +95,6 @@ class Subject:
         return "; ".join(why for _, why in self.ranking.failed) if self.ranking else self.why_not
 
     @property
-    def fitted(self) -> list[tuple[str, dict[str, Any], dict[str, Estimate]]]:
-        """Each family, the best by AIC first: how well it fits, and its parameters by name."""
-        return [
-            (
-                fit.family,
-                {
-                    "log_likelihood": fit.log_likelihood, "aic": fit.aic,
-                    "bic": fit.bic, "ks": fit.ks, "p_value": fit.p_value,
-                    "rmse_survival": fit.rmse_survival,
-                    "extrapolated": self.lifetimes.extrapolates(fit.mean.mean),
-                },
-                {**fit.by_name, "mean_h": self.mean_of(fit)},
-            )
-            for fit in (self.ranking.judged if self.ranking else ())
-        ]  # fmt: skip
-
-    @property
     def row(self) -> dict[str, Any]:
         """These times, with the family that describes them best."""
         times, best, none = self.lifetimes, self.best, Estimate(nan)

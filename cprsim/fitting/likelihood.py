@@ -14,7 +14,7 @@ from scipy import linalg, optimize, special
 from cprsim.errors import CprsimError, ParameterError
 from cprsim.failures.distributions import Distribution
 from cprsim.failures.frailty import ALIKE, Frailty
-from cprsim.records import Z_95, Estimate, Floats, Ints
+from cprsim.records import Z_95, Estimate, Floats
 
 STEP = 1e-4  # of derivatives in search numbers, during the search and of what follows from them
 FINE = 2.0**-7  # step of derivatives at the maximum, over the distance on which the mean bends
@@ -48,26 +48,18 @@ class NotConvergedError(CprsimError):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Estimate):
-    """A fitted number: its name, and its standard errors beside the interval."""
+    """A fitted number: its name, and its standard error beside the interval."""
 
     name: str = field(kw_only=True)
     standard_error: float = field(kw_only=True)
-    # the standard error that allows times of one node to resemble each other
-    clustered_error: float = field(kw_only=True)
 
     @classmethod
-    def of_search(
-        cls, name: str, at: float, error: float, clustered: float, scale: Scale = exp
-    ) -> Self:
-        """The parameter of a search number and its two errors; the interval is symmetric there."""
+    def of_search(cls, name: str, at: float, error: float, scale: Scale = exp) -> Self:
+        """The parameter of a search number and its error; the interval is symmetric there."""
         value, low, high = (
             scale(min(end, LARGEST)) for end in (at, at - Z_95 * error, at + Z_95 * error)
         )
-        slope = SLOPES[scale](value)
-        return cls(
-            value, low, high, name=name, standard_error=slope * error,
-            clustered_error=slope * clustered,
-        )  # fmt: skip
+        return cls(value, low, high, name=name, standard_error=SLOPES[scale](value) * error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +104,7 @@ class Likelihood:
     """A log-likelihood of search numbers, (p,), to be made largest."""
 
     name: str
-    contributions: Callable[[Floats], Floats]  # (n,)
-    total: Callable[[Floats], float]  # their sum, where there is a quicker way to it
+    total: Callable[[Floats], float]
     n_observed: int
 
     def mean_loss(self, point: Floats) -> float:
@@ -140,8 +131,8 @@ class Likelihood:
             raise NotConvergedError(f"{self.name}: no maximum of the likelihood found")
         return np.asarray(minimum.x, dtype=np.float64)
 
-    def maximum(self, start: Floats, units: Ints | None = None) -> Maximum:
-        """The maximum, and the covariances there, with contributions clustered by units.
+    def maximum(self, start: Floats) -> Maximum:
+        """The maximum, and the covariance there.
 
         Raises NotConvergedError where there is none, or the likelihood is flat there.
         """
@@ -150,20 +141,11 @@ class Likelihood:
             warnings.simplefilter("error", linalg.LinAlgWarning)
             try:
                 covariance = linalg.inv(self._curvature(point, steps)) / self.n_observed
-                middle, scores = self.contributions(point), slopes(self.contributions, point, steps)
-            except (
-                ParameterError, OverflowError, ValueError, linalg.LinAlgError, linalg.LinAlgWarning
-            ):  # fmt: skip
+            except (ValueError, linalg.LinAlgError, linalg.LinAlgWarning):
                 raise NotConvergedError(self._no_maximum) from None
         if not (np.isfinite(covariance).all() and (np.diag(covariance) > 0).all()):
             raise NotConvergedError(self._no_maximum)
-        if units is not None:
-            has_times = np.bincount(units) > 0
-            scores = np.array([np.bincount(units, weights=score)[has_times] for score in scores])
-        n_units = scores.shape[1]
-        few = n_units / (n_units - 1) if n_units > 1 else np.nan
-        clustered = few * covariance @ (scores @ scores.T) @ covariance
-        return Maximum(point, float(middle.sum()), covariance, clustered)
+        return Maximum(point, self.total(point), covariance)
 
     @property
     def _no_maximum(self) -> str:
@@ -238,21 +220,18 @@ def slopes(of: Callable[[Floats], Any], point: Floats, steps: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Maximum:
-    """A point of search numbers, and their covariances, plain and with the units' scores in it."""
+    """A point of search numbers, and their covariance."""
 
     point: Floats  # (p,)
     log_likelihood: float
     covariance: Floats  # (p, p) from the observed information
-    clustered: Floats  # (p, p)
 
     def parameters(self, scales: Iterable[tuple[str, Scale]]) -> tuple[Parameter, ...]:
         """The search numbers as parameters."""
-        errors = (np.sqrt(np.diag(c)).tolist() for c in (self.covariance, self.clustered))
+        errors = np.sqrt(np.diag(self.covariance)).tolist()
         return tuple(
-            Parameter.of_search(name, at, error, clustered, scale)
-            for (name, scale), at, error, clustered in zip(
-                scales, self.point.tolist(), *errors, strict=True
-            )
+            Parameter.of_search(name, at, error, scale)
+            for (name, scale), at, error in zip(scales, self.point.tolist(), errors, strict=True)
         )
 
     def derived(self, name: str, positive: Callable[[Floats], float]) -> Parameter:
@@ -261,8 +240,5 @@ class Maximum:
         slope = np.array(
             [log(positive(self.point + h) / positive(self.point - h)) for h in steps]
         ) / (2 * STEP)
-        error, clustered = (
-            sqrt(max(float(slope @ covariance @ slope), 0.0))
-            for covariance in (self.covariance, self.clustered)
-        )
-        return Parameter.of_search(name, log(positive(self.point)), error, clustered)
+        error = sqrt(max(float(slope @ self.covariance @ slope), 0.0))
+        return Parameter.of_search(name, log(positive(self.point)), error)

@@ -15,7 +15,7 @@ from cprsim.failures.outages import Outages, n_rows
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.goodness import Ranking, Subject, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
-from cprsim.fitting.likelihood import NotConvergedError
+from cprsim.fitting.likelihood import Fit, NotConvergedError
 from cprsim.fitting.observation import (
     WEEK_H,
     WORST_FRACTION,
@@ -41,6 +41,7 @@ WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
 FACTS = {
     "n_nodes": "how many nodes there are", "begins": "when it begins", "ends": "when it ends"
 }  # fmt: skip
+NUMBERS = ("log_likelihood", "aic", "bic", "ks", "p_value", "rmse_survival")  # of a fit
 Row = dict[str, Any]
 
 
@@ -237,11 +238,8 @@ class Fitted:
         """All numbers, a row of each table as a mapping."""
         tables = frames_of(self.subjects)
         for form in self.correlated.forms if self.correlated else ():
-            beyond = form.distribution.mean_h > self.outages.window_h
-            numbers = {"log_likelihood": form.log_likelihood, "aic": form.aic}
-            numbers["extrapolated"] = beyond
             mean = Estimate(form.distribution.mean_h)
-            _add(tables, "nodes", form.family, numbers, {**form.by_name, "mean_h": mean})
+            _add(tables, "nodes", form, mean, self.outages.window_h)
         tables["observation"] = [
             {"fact": name, **fact._asdict()} for name, fact in self.observation.items()
         ]
@@ -375,23 +373,24 @@ def sentences(warnings: Iterable[str]) -> list[str]:
 
 def frames_of(subjects: Sequence[Subject]) -> dict[str, list[Row]]:
     """Kinds of times, the families fitted to each, and their parameters."""
-    tables: dict[str, list[Row]] = {"times": [], "families": [], "parameters": []}
+    tables = {"times": [subject.row for subject in subjects]}
+    tables |= {"families": list[Row](), "parameters": list[Row]()}
     for subject in subjects:
-        tables["times"].append(subject.row)
-        for family, numbers, by_name in subject.fitted:
-            _add(tables, subject.name, family, numbers, by_name)
+        for fit in subject.ranking.judged if subject.ranking else ():
+            longest_h = subject.lifetimes.longest_h
+            _add(tables, subject.name, fit, subject.mean_of(fit), longest_h)
     return tables
 
 
 def _add(
-    frames: dict[str, list[Row]], times: str, family: str, numbers: Row,
-    by_name: dict[str, Estimate],
-) -> None:  # fmt: skip
+    tables: dict[str, list[Row]], times: str, fit: Fit, mean: Estimate, longest_h: float
+) -> None:
     """A family, and its parameters (times in hours)."""
-    key = {"times": times, "family": family}
-    frames["families"].append(key | numbers)
-    for name, number in by_name.items():
-        errors = {
-            error: getattr(number, error, nan) for error in ("standard_error", "clustered_error")
-        }
-        frames["parameters"].append(key | {"parameter": name} | number.columns("value") | errors)
+    key = {"times": times, "family": fit.family}
+    numbers = {name: getattr(fit, name) for name in NUMBERS}
+    tables["families"].append(key | numbers | {"extrapolated": fit.mean.mean > longest_h})
+    for name, number in {**fit.by_name, "mean_h": mean}.items():
+        row = key | {"parameter": name} | number.columns("value")
+        tables["parameters"].append(
+            row | {"standard_error": getattr(number, "standard_error", nan)}
+        )

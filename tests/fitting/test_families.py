@@ -74,16 +74,6 @@ def test_intervals_cover_the_truth(family: SearchFamily, truth: Weibull | Gamma)
     assert all(0.92 <= n / 400 <= 0.98 for n in covered.values())
 
 
-def test_errors_of_clustered_times_are_larger() -> None:
-    rng = np.random.default_rng(2)
-    node = np.repeat(np.arange(100), 10)
-    drawn_h = rng.exponential(rng.gamma(1.0, 1.0, 100)[node] * 10.0)
-    scale = fit(EXPONENTIAL, lifetimes_of(drawn_h, unit=node)).by_name["scale_h"]
-    assert scale.clustered_error > 2 * scale.standard_error
-    alone = fit(EXPONENTIAL, lifetimes_of(rng.exponential(10.0, 1000))).by_name["scale_h"]
-    assert alone.clustered_error == pytest.approx(alone.standard_error, rel=0.2)
-
-
 def test_what_cannot_be_fitted_says_so() -> None:
     with pytest.raises(ParameterError, match="no failure was observed"):
         fit(GAMMA, lifetimes_of(np.array([1.0, 2.0]), np.array([False, False])))
@@ -178,4 +168,4 @@ def test_equal_times_are_reckoned_once_and_count_each() -> None:
         assert one.log_likelihood == pytest.approx(other.log_likelihood, rel=1e-9)
         for mine, theirs in zip(one.parameters, other.parameters, strict=True):
             assert mine.mean == pytest.approx(theirs.mean, rel=1e-3)
-            assert mine.clustered_error == pytest.approx(theirs.clustered_error, rel=1e-2)
+            assert mine.standard_error == pytest.approx(theirs.standard_error, rel=1e-2)

@@ -87,12 +87,11 @@ def answers(logs: Path) -> Iterator[tuple[str, list[str]]]:
     exponential, weibull, gamma, lognormal = fits_of(times)
     in_days = [f"{log_likelihood(one, 24):.1f}" for one in (weibull, lognormal, exponential)]
     days = [f"{one.by_name['scale_h'].mean / 24:,.0f} days" for one in (weibull, gamma)]
-    clustered = f"{weibull.by_name['shape'].clustered_error:.3f}".removeprefix("0")
     yield (
         "`InfiniteHBD --nodes 400` (up-times)",
         [
             f"{times.n_observed} ended, {times.n - times.n_observed} censored",
-            f"weibull {shape(weibull)} (clustered {clustered}), scale {days[0]}",
+            f"weibull {shape(weibull)}, scale {days[0]}",
             f"gamma {shape(gamma)}, {days[1]}",
             f"in days {log_likelihood(gamma, 24):.1f} (gamma), {', '.join(in_days)}",
         ],
