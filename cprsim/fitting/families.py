@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import exp, log, pi, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
-from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import (
@@ -32,16 +31,6 @@ from cprsim.records import Floats
 FEW = 500  # times that are quick to fit
 
 
-class _Ended:
-    """What a likelihood has to know of times that ended."""
-
-    def __init__(self, hours: Floats) -> None:
-        self.n, self.log = len(hours), np.log(hours)
-        self.total_h, self.total_log = float(hours.sum()), float(self.log.sum())
-        self.mean_log = self.total_log / max(self.n, 1)
-        self.squares = float(((self.log - self.mean_log) ** 2).sum())
-
-
 @dataclass(frozen=True, slots=True)
 class SearchFamily:
     """A family: its numbers and their scales, and where a search of them starts."""
@@ -50,7 +39,6 @@ class SearchFamily:
     scales: Mapping[str, Scale]  # by parameter, as `make` takes them
     make: Callable[..., Distribution]
     start: Callable[[Lifetimes], list[float]]  # search numbers
-    ended: Callable[..., float]  # log-likelihood of `_Ended` times at the search numbers
 
     def distribution(self, at: Floats) -> Distribution:
         """The member at search numbers."""
@@ -61,18 +49,16 @@ class SearchFamily:
     def likelihood(self, lifetimes: Lifetimes) -> Likelihood:
         """Density of times that ended, survival of others (equal ones once), given their entry."""
         ended = lifetimes.observed
-        summed, late = _Ended(lifetimes.duration_h[ended]), lifetimes.entry_h > 0
-        entry_h = lifetimes.entry_h[late]
+        ended_h, entry_h = lifetimes.duration_h[ended], lifetimes.entry_h[lifetimes.entry_h > 0]
         censored_h, n_each = np.unique(lifetimes.duration_h[~ended], return_counts=True)
 
         def total(at: Floats) -> float:
             distribution = self.distribution(at)  # which refuses what is outside the domain
             survived = -n_each * distribution.cumulative_hazard(censored_h)
             entered = distribution.cumulative_hazard(entry_h)
-            of_ended = self.ended(summed, *at.tolist())
-            return float(np.concatenate([survived, entered, [of_ended]]).sum())
+            return float(distribution.log_density(ended_h).sum() + survived.sum() + entered.sum())
 
-        return Likelihood(self.name, total, summed.n)
+        return Likelihood(self.name, total, len(ended_h))
 
     def search(self, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Distribution:
         """The most likely member, to a slope."""
@@ -136,39 +122,12 @@ def _start_gamma(lifetimes: Lifetimes) -> list[float]:
     return [log(shape), log_mean(lifetimes) - log(shape)]
 
 
-def _weibull_ended(ended: _Ended, log_shape: float, log_scale: float) -> float:
-    shape = exp(log_shape)
-    hazard = float(np.exp(shape * (ended.log - log_scale)).sum())
-    return ended.n * (log_shape - shape * log_scale) + (shape - 1) * ended.total_log - hazard
-
-
-def _gamma_ended(ended: _Ended, log_shape: float, log_scale: float) -> float:
-    shape = exp(log_shape)
-    norm = ended.n * (float(special.gammaln(shape)) + shape * log_scale)
-    return (shape - 1) * ended.total_log - ended.total_h / exp(log_scale) - norm
-
-
-def _lognormal_ended(ended: _Ended, mu: float, log_sigma: float) -> float:
-    squares = ended.squares + ended.n * (ended.mean_log - mu) ** 2
-    norm = ended.n * (log_sigma + log(2 * pi) / 2) + ended.total_log
-    return -squares / (2 * exp(2 * log_sigma)) - norm
-
-
-EXPONENTIAL = SearchFamily(
-    "exponential", {"scale_h": exp}, Exponential,
-    lambda lifetimes: [log_mean(lifetimes)],
-    lambda ended, log_scale: -ended.n * log_scale - ended.total_h / exp(log_scale),
-)  # fmt: skip
+EXPONENTIAL = SearchFamily("exponential", {"scale_h": exp}, Exponential, lambda t: [log_mean(t)])
 WEIBULL = SearchFamily(
-    "weibull", {"shape": exp, "scale_h": exp}, Weibull,
-    lambda lifetimes: [0.0, log_mean(lifetimes)], _weibull_ended,
-)  # fmt: skip
-GAMMA = SearchFamily(
-    "gamma", {"shape": exp, "scale_h": exp}, Gamma, _start_gamma, _gamma_ended
-)  # fmt: skip
-LOGNORMAL = SearchFamily(
-    "lognormal", {"mu": float, "sigma": exp}, LogNormal, _start_lognormal, _lognormal_ended
+    "weibull", {"shape": exp, "scale_h": exp}, Weibull, lambda t: [0.0, log_mean(t)]
 )
+GAMMA = SearchFamily("gamma", {"shape": exp, "scale_h": exp}, Gamma, _start_gamma)
+LOGNORMAL = SearchFamily("lognormal", {"mu": float, "sigma": exp}, LogNormal, _start_lognormal)
 FAMILIES = {family.name: family for family in (EXPONENTIAL, WEIBULL, GAMMA, LOGNORMAL)}
 
 # -------------------------------------------------------------------------------- piecewise hazards
