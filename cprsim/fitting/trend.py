@@ -9,7 +9,7 @@ beside a block (a twentieth of the failures or less).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import nan, sqrt
+from math import nan
 
 import numpy as np
 
@@ -36,9 +36,6 @@ class Trend:
     first_half: int  # groups of failures
     second_half: int
     p_value: float = nan  # NaN where there are too few gaps
-    laplace_z: float = nan  # over its error for gaps of this spread (Lewis & Robinson 1974)
-    p_laplace: float = nan
-    p_pieces: float = nan
     borders_h: tuple[float, ...] = ()  # (4,) of the most likely pieces, both ends included
     rates_per_h: tuple[float, ...] = ()  # (3,)
 
@@ -72,17 +69,12 @@ def trend(outages: Outages) -> Trend:
     tested_h = gaps_h[int(left_out[0]) : len(gaps_h) - int(left_out[1])]
     begins_h, n_before = _shuffled_blocks(tested_h)
     ratios, best = _three_pieces(begins_h, n_before, float(tested_h.sum()), len(tested_h))
-    p_each = _p_values(np.stack([_laplace(begins_h), ratios]))
-    smaller = p_each.min(axis=0)
+    smaller = _p_values(np.stack([_laplace(begins_h), ratios])).min(axis=0)
     borders_h = np.array([first_h, *(first_h + begins_h[0, best]), last_h])
     counts = np.diff([0, *n_before[best], len(tested_h)])
-    spread = max(float(inner_h.std(ddof=1) / inner_h.mean()), 1e-9)
-    (p_laplace, p_pieces), rates_per_h = p_each[:, 0], counts / np.diff(borders_h)
-    return Trend(
-        *halves, float((smaller <= smaller[0]).mean()),
-        float((at_h.mean() / window_h - 0.5) * sqrt(12 * len(at_h)) / spread),
-        float(p_laplace), float(p_pieces), tuple(borders_h.tolist()), tuple(rates_per_h.tolist()),
-    )  # fmt: skip
+    rates_per_h = tuple((counts / np.diff(borders_h)).tolist())
+    p_value = float((smaller <= smaller[0]).mean())
+    return Trend(*halves, p_value, tuple(borders_h.tolist()), rates_per_h)
 
 
 def silences(outages: Outages) -> list[str]:
