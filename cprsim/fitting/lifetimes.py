@@ -114,7 +114,7 @@ def lifetimes_of(
     is_positive = duration_h - entry_h > ROUNDING_H
     return Lifetimes(
         duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64),
-        np.arange(n) if unit is None else unit,
+        np.arange(n, dtype=np.int32) if unit is None else unit,
         np.broadcast_to(False, n) if competed is None else competed,
         int((~is_positive & observed).sum()),
     ).where(is_positive)  # fmt: skip
@@ -154,7 +154,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     is_first = np.zeros(n_each.sum(), dtype=bool)
     is_first[np.cumsum(n_each) - n_each] = True
     last = np.append(is_first[1:], True)
-    node = np.repeat(np.arange(outages.n_nodes), n_each)
+    node = np.repeat(np.arange(outages.n_nodes, dtype=outages.node.dtype), n_each)
     if outages.lives is None:
         entry_h = None
         begin_h, until_h = np.zeros(len(node)), np.full(len(node), outages.window_h)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import exp, inf, isfinite, nan, sqrt
 from typing import Any
 
@@ -269,20 +269,20 @@ def fit_failures(
             f"instant; two instants at least are needed"
         )
     observed = observed or observation(outages, first)
-    times = {"gaps": gaps(outages), "uptimes": uptimes(outages, first)}
-    times["repairs"] = repair_times(outages)
-    subjects = {
-        name: _subject(name, lifetimes, n_bootstrap, outages) for name, lifetimes in times.items()
-    }
-    if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
-        raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
-    correlated, why_not = None, ""
+    correlated, why_not = None, _why_not_fitted("uptimes", outages)
     try:
-        if subjects["uptimes"].why_not:
-            raise ParameterError(subjects["uptimes"].why_not)
-        correlated = fit_correlated(outages.where(outages.placed))
+        if not why_not:  # before the times below fill the memory
+            correlated = fit_correlated(outages.where(outages.placed))
     except (ParameterError, NotConvergedError) as error:
         why_not = str(error)
+    subjects = {
+        name: _subject(name, times(outages), n_bootstrap, outages)
+        for name, times in (
+            ("gaps", gaps), ("uptimes", partial(uptimes, first=first)), ("repairs", repair_times)
+        )
+    }  # fmt: skip
+    if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
+        raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
     return Fitted(
         outages, observed, origin, cause, n_job, **subjects, groups=groups,
         trend=trend(outages), correlated=correlated, why_not_correlated=why_not,

@@ -258,7 +258,7 @@ def numbered(
     if not categories.cat.ordered:
         names = sorted({*names, *more})
     codes = categories.cat.set_categories(names).cat.codes
-    return np.asarray(codes, dtype=np.int64), tuple(names)
+    return np.asarray(codes, dtype=np.int32), tuple(names)  # logs of millions of rows are long
 
 
 # -------------------------------------------------------------------------------------- the window
