@@ -12,9 +12,7 @@ import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Counted
-from cprsim.failures.traces.files import trace_error
-from cprsim.failures.traces.reading import FIRST_ROW
-from cprsim.failures.traces.slurm import expanded
+from cprsim.failures.traces.slurm import expanded, node_lists
 from cprsim.failures.traces.spec import NOTHING
 
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
@@ -33,21 +31,16 @@ def one_node_each(
     table: pd.DataFrame, column: str, path: PathLike[str], counted: Counted
 ) -> pd.DataFrame:
     """The rows whose cell in `column` names a node, those that name several once for each."""
-    names = pd.Series(table[column].dropna().unique(), dtype=object)  # few, where rows are many
+    names = table[column].dropna().drop_duplicates()  # few, where rows are many
     plain = names.str.strip()
-    none = table[column].isin(names[plain.str.lower().isin(NOTHING - {""})])
+    is_none = plain.str.lower().isin(NOTHING - {""})
+    none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
-    has_sign, table = plain.str.contains(SEVERAL), table[~none]
-    if not has_sign.any():
-        return table
-    known, lists = set(plain[~has_sign].map(_bare)), dict[str, list[str]]()
-    for name, text in zip(names[has_sign], plain[has_sign], strict=True):
-        try:
-            if (nodes := nodes_in(text, known)) != [text]:
-                lists[name] = nodes
-        except ParameterError as error:
-            first = int(table.index[table[column] == name][0]) + FIRST_ROW
-            raise trace_error(path, first, str(error), column) from None
+    has_sign = plain.str.contains(SEVERAL)
+    known = set(plain[~has_sign].map(_bare))
+    odd, table = names[has_sign & ~is_none], table[~none]
+    nodes = node_lists(odd.str.strip(), path, lambda text: nodes_in(text, known))
+    lists = {name: of for name, of in zip(odd, nodes, strict=True) if of != [name.strip()]}
     if not lists:
         return table
     cells = table[column].astype(object)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import product
 from math import prod
 from os import PathLike
@@ -66,12 +67,14 @@ def local_hours(
     return pd.Series(read_times(cells.mask(none, ""), None, log, tz=spec.tz).hours, cells.index)
 
 
-def node_lists(cells: pd.Series[str], log: PathLike[str]) -> pd.Series:
-    """The names of each list of nodes; raises TraceError with the line."""
+def node_lists(
+    cells: pd.Series[str], log: PathLike[str], read: Callable[[str], list[str]] | None = None
+) -> pd.Series:
+    """The names of each list of nodes, by `expanded` or `read`; raises TraceError with the line."""
     lists = []
     for row, cell in cells.items():
         try:
-            lists.append(expanded(cell))
+            lists.append((read or expanded)(cell))
         except ParameterError as error:
             line = int(str(row)) + FIRST_ROW
             raise trace_error(log, line, str(error), str(cells.name)) from None

@@ -190,8 +190,7 @@ def _stamps(
     if like is None:
         complaint = "{value} is before 1971, where clocks begin that are not set"
         no_row_where(hours < EARLIEST_H, text, path, key, complaint)
-    has_zone = pc.match_substring_regex(pa.array(text, type=pa.large_string()), ZONE)
-    zones = np.asarray(has_zone.to_numpy(zero_copy_only=False), dtype=bool)
+    zones = text.str.contains(ZONE).to_numpy(dtype=bool)
     zone, zoned = None, bool(2 * zones.sum() >= (~empty).sum() > 0)
     if like is not None:
         zone, zoned = like.zone, like.zoned

@@ -7,8 +7,6 @@ from math import nan
 from os import PathLike
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from cprsim.failures.outages import Counted
 from cprsim.failures.traces.files import numbered_lines, trace_error
@@ -61,7 +59,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         else:
             counted["no_failure", "line(s) without an Xid"] += 1
     text = pd.Series(lines, dtype=str)
-    code = pd.to_numeric(_groups(text, CODE)["code"])
+    code = pd.to_numeric(text.str.extract(CODE)["code"])
     code = code.mask(code.isna() & text.str.contains(LOST), OFF_THE_BUS)
     no_row_where(code.isna().to_numpy(), text, log, "Xid", "{value} has no number of an Xid")
     is_fatal = text.str.contains(SAYS_SO)
@@ -74,7 +72,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         summary = ", ".join(xids) or "no Xid at all"
         raise trace_error(log, None, f"holds no Xid that loses a node ({summary})")
     text, code = text[loses], code[loses]
-    line = _groups(text, PREFIX)
+    line = text.str.extract(PREFIX).fillna("")
     stamps = _stamps(line, log, spec)
     note = (
         "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso` or "
@@ -92,13 +90,6 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     })  # fmt: skip
     zone = pd.Timestamp(line["iso"].iloc[0].replace(",", ".")).tzinfo
     return Log(rows, counted, points=True, times=Times(rows["start"].to_numpy(), zone=zone))
-
-
-def _groups(text: pd.Series[str], pattern: str) -> pd.DataFrame:
-    """The named groups of a pattern, a column each; missing where it does not match."""
-    groups = pc.extract_regex(pa.array(text, type=pa.large_string()), pattern)
-    columns = zip((field.name for field in groups.type), groups.flatten(), strict=True)
-    return pd.DataFrame({name: cells.to_pandas() for name, cells in columns}).set_index(text.index)
 
 
 def _stamps(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[pd.Timestamp]:
