@@ -151,12 +151,7 @@ CASES: list[Case] = [
     # ------------------------------------------------------------------------------------- columns
     of(
         "ordinary columns beside an outage",
-        spans(
-            "node,start,end,reason,rack,closed",
-            "disk fan ecc nic psu",
-            "r1 r2 r3",
-            "closed",
-        ),
+        spans("node,start,end,reason,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
         says=("Each row: an outage of 'node' from 'start' to 'end'.",),
     ),
     refused(

@@ -16,11 +16,7 @@ from cprsim.failures import limits
 from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.fitting.fragments import (
-    failures_fragment,
-    job_fragment,
-    stretched,
-)
+from cprsim.fitting.fragments import failures_fragment, job_fragment, stretched
 from cprsim.fitting.report import Fitted, fit_failures
 from cprsim.records import Cluster, Floats, Holds, Role
 from cprsim.scenario.cluster import ClusterSection
