@@ -147,251 +147,121 @@ PSQL = " node | start | end\n------+-------+-----\n a | 2025-04-01 | 2025-04-02\
 WIDE = "node    start              end\na       2025-04-01 10:00   2025-04-01 11:00\n"
 TITLE = "# outages, April\n" + spans()
 
+STATE = f"{OF_3} --column state=state"
+HARD = changes("state", "HARD_DOWN", "ok")
 CASES: list[Case] = [
     # ------------------------------------------------------------------------------------- columns
-    of(
-        "ordinary columns beside an outage",
-        spans("node,start,end,reason,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
-        says=("Each row: an outage of 'node' from 'start' to 'end'.",),
-    ),
-    refused(
-        "two words beside an outage",
-        spans("node,start,end,severity", "major minor"),
-        "'severity' (major 6, minor 6: --column state=severity, cause=severity",
-        "--ignore severity leaves out",
-    ),
+    of("ordinary columns beside an outage",
+       spans("node,start,end,reason,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
+       says=("Each row: an outage of 'node' from 'start' to 'end'.",)),
+    refused("two words beside an outage", spans("node,start,end,severity", "major minor"),
+            "'severity' (major 6, minor 6: --column state=severity, cause=severity",
+            "--ignore severity leaves out"),
     of("two known words", changes("what", "PROBLEM", "RECOVERY")),
-    refused(
-        "two unknown words",
-        changes("ereignis", "weg", "da"),
-        "'ereignis' (weg 12, da 12",
-        "--column state=ereignis",
-        "--ignore",
-    ),
-    of(
-        "two unknown words, one of which is said to be bad",
-        changes("ereignis", "weg", "da"),
-        f"{OF_3} --down weg",
-        says=("by 'ereignis' (down: weg; up: da)",),
-    ),
+    refused("two unknown words", changes("ereignis", "weg", "da"),
+            "'ereignis' (weg 12, da 12", "--column state=ereignis", "--ignore"),
+    of("two unknown words, one of which is said to be bad", changes("ereignis", "weg", "da"),
+       f"{OF_3} --down weg", says=("by 'ereignis' (down: weg; up: da)",)),
     of("stays in every state", stays("DOWN", "UP")),
     refused("stays in states of 0 and 1", stays("0", "1"), "'state' (1 12, 0 12", "=state"),
     of("stays in states of 0 and 1, said", stays("0", "1"), f"{OF_3} --down 0"),
     refused("stays of nodes that are up", spans("node,start,end,state", "UP"), "'state' (UP 12"),
+    refused("a state and a length", spans("node,start,x,state,elapsed", "DOWN UP", "3h"),
+            "state, elapsed: both say when an outage ends", command=f"{STATE} --ignore x"),
     refused("instants that may be ends", spans("node,start,until"), "--column end=until"),
-    refused(
-        "lengths that contradict the ends",
-        spans("node,start,end,elapsed", "9h 8h"),
-        "elapsed: '9h' is not from the start to the end",
-    ),
+    refused("lengths that contradict the ends", spans("node,start,end,elapsed", "9h 8h"),
+            "elapsed: '9h' is not from the start to the end"),
     of("lengths that do not", spans("node,start,end,downtime_h", "3")),
     refused("a number of failures", spans("node,start,end,occurrences", "1 4"), "occurrences"),
-    refused(
-        "dates of nodes",
-        spans("node,start,end,bought", "2021-01-01 2022-01-01 2023-01-01"),
-        "installed=bought or exit=bought --nodes dates",
-    ),
-    refused(
-        "a flag", spans("node,start,end,scheduled", "yes no no no"), "'scheduled' (no 9, yes 3"
-    ),
-    of(
-        "rows of a flag that is left out",
-        spans("node,start,end,scheduled", "yes no no no"),
-        f"{OF_3} --ignore scheduled=yes",
-        values={"values.mtbf_h.mean": 80.0},
-    ),
-    of(
-        "a row per node and hour",
-        polls({True: "down", False: "idle"}).replace("time", "start", 1),
-        f"fit log.csv {APRIL}",
-        values={**RIGHT, "values.n_nodes": 4},
-    ),
-    refused(
-        "a row per node and hour, a number",
-        polls({True: "7", False: "3"}, "load")
-        .replace("time", "start", 1)
-        .replace(",7\n", ",9.5\n"),
-        "load",
-    ),
-    of(
-        "a row per drive and day",
-        drives(),
-        "fit log.csv --column node=serial --column start=date --bootstrap 0",
-        values={"values.n_nodes": 5, "values.node_hours": 80 * 24.0 - 48, "values.n_failures": 2},
-        rel=0.03,
-    ),
+    refused("dates of nodes",
+            spans("node,start,end,bought", "2021-01-01 2022-01-01 2023-01-01"),
+            "installed=bought or exit=bought --nodes dates"),
+    refused("a flag", spans("node,start,end,scheduled", "yes no no no"),
+            "'scheduled' (no 9, yes 3"),
+    of("rows of a flag that is left out", spans("node,start,end,scheduled", "yes no no no"),
+       f"{OF_3} --ignore scheduled=yes", values={"values.mtbf_h.mean": 80.0}),
+    of("a row per node and hour",
+       polls({True: "down", False: "idle"}).replace("time", "start", 1),
+       f"fit log.csv {APRIL}", values={**RIGHT, "values.n_nodes": 4}),
+    refused("a row per node and hour, a number",
+            polls({True: "7", False: "3"}, "load").replace("time", "start", 1)
+            .replace(",7\n", ",9.5\n"), "load"),
+    of("a row per drive and day", drives(),
+       "fit log.csv --column node=serial --column start=date --bootstrap 0", rel=0.03,
+       values={"values.n_nodes": 5, "values.node_hours": 80 * 24.0 - 48, "values.n_failures": 2}),
     # --------------------------------------------------------------------------------------- words
-    of("words of Slurm", changes("state", "down*", "alloc"), f"{OF_3} --column state=state"),
-    refused(
-        "a word that is not known",
-        changes("state", "HARD_DOWN", "ok"),
-        "HARD_DOWN 12",
-        "--down WORDS",
-        command=f"{OF_3} --column state=state",
-    ),
-    of(
-        "a word that is said to be bad",
-        changes("state", "HARD_DOWN", "fine"),
-        f"{OF_3} --down hard_down",
-    ),
-    refused(
-        "a word that is not there",
-        changes("state", "DOWN", "UP"),
-        "kaputt",
-        command=f"{OF_3} --column state=state --down kaputt",
-    ),
-    refused(
-        "states that nothing ends",
-        spans("node,start,x,state", "DOWN"),
-        "nothing ends an outage",
-        command=f"{OF_3} --column state=state --ignore x",
-    ),
+    of("words of Slurm", changes("state", "down*", "alloc"), STATE),
+    refused("a word that is not known", HARD, "HARD_DOWN 12", "--down WORDS", command=STATE),
+    refused("a word that is not there", changes("state", "DOWN", "UP"), "kaputt",
+            command=f"{STATE} --down kaputt"),
+    refused("states that nothing ends", spans("node,start,x,state", "DOWN"),
+            "nothing ends an outage", command=f"{STATE} --ignore x"),
     # --------------------------------------------------------------------------------------- names
     of("two spellings of two sources", TWO_SOURCES),
-    of(
-        "two nodes whose names differ by capitals",
-        OTHER_NODE,
-        f"fit log.csv --nodes 2 {APRIL}",
-        values={"values.n_failures": 2},
-    ),
-    *(
-        of(
-            f"a list of nodes: {text}",
-            table(
-                "node,start,end",
-                [
-                    (text, "2025-04-05T01:00", "2025-04-05T02:00"),
-                    ("srv03", "2025-04-09T01:00", "2025-04-09T02:00"),
-                ],
-            ),
-            values={"values.n_failures": 3},
-        )
-        for text in LISTS
-    ),
-    *(
-        refused(
-            f"what may be a list of nodes: {text}",
-            table("node,start", [(n, f"2025-04-0{k}") for k, n in enumerate((*known, text), 1)]),
-            "is no node, nor a list such as n1,n2",
-        )
-        for known, text in (
-            (("3", "4"), "4+3"),
-            (("4", "8"), "4..8"),
-            (("4", "8"), "4-8"),
-            (("4", "8"), "4 to 8"),
-            (("n1", "n2"), "n1 N2.site"),
-            (("n1", "n2"), "n1 +3 more"),
-        )
-    ),
+    of("two nodes whose names differ by capitals", OTHER_NODE, f"fit log.csv --nodes 2 {APRIL}",
+       values={"values.n_failures": 2}),
+    *(of(f"a list of nodes: {text}", table("node,start,end", [
+        (text, "2025-04-05T01:00", "2025-04-05T02:00"),
+        ("srv03", "2025-04-09T01:00", "2025-04-09T02:00"),
+    ]), values={"values.n_failures": 3}) for text in LISTS),
+    *(refused(f"what may be a list of nodes: {text}",
+              table("node,start", [(n, f"2025-04-0{k}") for k, n in enumerate((*known, text), 1)]),
+              "is no node, nor a list such as n1,n2")
+      for known, text in (
+          (("3", "4"), "4+3"), (("4", "8"), "4..8"), (("4", "8"), "4-8"), (("4", "8"), "4 to 8"),
+          (("n1", "n2"), "n1 N2.site"), (("n1", "n2"), "n1 +3 more"),
+      )),
     refused("a broken list of nodes", spans().replace("srv01", "srv[01-02"), "is no list of nodes"),
-    of(
-        "rows without a node",
-        spans() + "unknown,2025-04-03T00:00,2025-04-29T00:00\nNULL,2025-04-03,\n",
-    ),
-    of(
-        "columns that name the node together",
-        spans("slot,start,end,rack", "1 1 2 3"),
-        f"fit log.csv --column node=rack+slot --nodes 9 {APRIL}",
-        values={**RIGHT, "values.n_nodes": 9},
-    ),
-    refused(
-        "one of several columns that name the node",
-        spans("slot,start,end,rack", "1 2 3 4"),
-        "node=rack+slot",
-        command=f"{OF_3} --column node=slot",
-    ),
+    of("rows without a node",
+       spans() + "unknown,2025-04-03T00:00,2025-04-29T00:00\nNULL,2025-04-03,\n"),
+    of("columns that name the node together", spans("slot,start,end,rack", "1 1 2 3"),
+       f"fit log.csv --column node=rack+slot --nodes 9 {APRIL}",
+       values={**RIGHT, "values.n_nodes": 9}),
+    refused("one of several columns that name the node", spans("slot,start,end,rack", "1 2 3 4"),
+            "node=rack+slot", command=f"{OF_3} --column node=slot"),
     refused("no node", table("start,end", [("2025-04-01", "2025-04-02")]), "--node NAME"),
-    of(
-        "one node for all rows",
-        table("start,end", [(f"2025-04-{d}T01:00", f"2025-04-{d}T02:00") for d in (10, 13, 22)]),
-        f"fit log.csv --node job {APRIL}",
-        values={"values.n_failures": 3, "values.mtbf_h.mean": 240.0},
-    ),
+    of("one node for all rows",
+       table("start,end", [(f"2025-04-{d}T01:00", f"2025-04-{d}T02:00") for d in (10, 13, 22)]),
+       f"fit log.csv --node job {APRIL}",
+       values={"values.n_failures": 3, "values.mtbf_h.mean": 240.0}),
     # ------------------------------------------------------------------------------------ instants
     of("dates without a time", DATES, values={"values.n_instants": 13, "values.n_failures": 13}),
-    refused(
-        "points between thousands",
-        "node;start\na;150\nb;870\na;1.020\nb;2.410\n",
-        "one between thousands?",
-        command="fit log.csv --time-unit h",
-    ),
-    refused(
-        "%H with %p",
-        "node,start\na,04/02/2025 03:00 PM\n",
-        "write %I for hours with %p",
-        command="fit log.csv --date-format %m/%d/%YT%H:%M%p",
-    ),
-    refused(
-        "a start of 1970", spans() + "srv01,1970-01-01T00:00:00,1970-01-01T01:00\n", "before 1971"
-    ),
-    of(
-        "microseconds",
-        table(
-            "node,start,end",
-            [
-                (
-                    node,
-                    *(
-                        int((one - datetime(1970, 1, 1)).total_seconds() * 1e6)
-                        for one in (at, at + LASTS)
-                    ),
-                )
-                for at, node in OUTAGES
-            ],
-        ),
-    ),
-    of(
-        "microseconds of a zero of their own",
-        "t,node,code\n0,a,0\n0,b,0\n360000000000,a,1\n"
-        "367200000000,a,0\n900000000000,b,1\n903600000000,b,0\n",
-        "fit log.csv --column start=t --column state=code --time-unit us --down 1 --nodes 2 "
-        "--period 0..1080000000000 --bootstrap 0",
-        values={"values.mtbf_h.mean": 150.0},
-    ),
-    refused(
-        "lines without a year over more than one",
-        "Apr  2 10:00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, gone\n",
-        "longer than one",
-        command="fit log.csv --period 2023-03-01..2024-06-01",
-    ),
+    refused("points between thousands", "node;start\na;150\nb;870\na;1.020\nb;2.410\n",
+            "one between thousands?", command="fit log.csv --time-unit h"),
+    refused("%H with %p", "node,start\na,04/02/2025 03:00 PM\n", "write %I for hours with %p",
+            command="fit log.csv --date-format %m/%d/%YT%H:%M%p"),
+    refused("a start of 1970", spans() + "srv01,1970-01-01T00:00:00,1970-01-01T01:00\n",
+            "before 1971"),
+    of("microseconds", table("node,start,end", [
+        (node, *(int((one - datetime(1970, 1, 1)).total_seconds() * 1e6)
+                 for one in (at, at + LASTS)))
+        for at, node in OUTAGES
+    ])),
+    of("microseconds of a zero of their own",
+       "t,node,code\n0,a,0\n0,b,0\n360000000000,a,1\n"
+       "367200000000,a,0\n900000000000,b,1\n903600000000,b,0\n",
+       "fit log.csv --column start=t --column state=code --time-unit us --down 1 --nodes 2 "
+       "--period 0..1080000000000 --bootstrap 0", values={"values.mtbf_h.mean": 150.0}),
+    refused("lines without a year over more than one",
+            "Apr  2 10:00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, gone\n", "longer than one",
+            command="fit log.csv --period 2023-03-01..2024-06-01"),
     # ------------------------------------------------------------------------------ metrics, kernel
-    of("a metric that is known", query("up", "1", "0"), "fit log.csv --bootstrap 0"),
-    refused(
-        "a metric that is not",
-        query("cordoned", "0", "1"),
-        "`cordoned`",
-        "--down 1",
-        command="fit log.csv",
-    ),
-    of(
-        "a metric of which 1 is said to be bad",
-        query("cordoned", "0", "1"),
-        "fit log.csv --down 1 --bootstrap 0",
-    ),
-    refused(
-        "a metric without a name, mostly 0",
-        query(None, "0", "1"),
-        "--down 1",
-        command="fit log.csv",
-    ),
-    of(
-        "GPUs lost in the words of newer drivers",
-        KERNEL,
-        f"fit log.csv --nodes 8 {APRIL}",
-        values={"values.mtbf_h.mean": 180.0, "values.n_failures": 4},
-    ),
+    refused("a metric that is not known", query("cordoned", "0", "1"), "`cordoned`", "--down 1",
+            command="fit log.csv"),
+    of("a metric of which 1 is said to be bad", query("cordoned", "0", "1"),
+       "fit log.csv --down 1 --bootstrap 0"),
+    refused("a metric without a name", query(None, "1", "0"), "`no name`", "--down 0 that 0 is",
+            command="fit log.csv"),
+    of("a metric without a name, of which 0 is said to be bad", query(None, "1", "0"),
+       "fit log.csv --down 0 --bootstrap 0"),
+    of("GPUs lost in the words of newer drivers", KERNEL, f"fit log.csv --nodes 8 {APRIL}",
+       values={"values.mtbf_h.mean": 180.0, "values.n_failures": 4}),
     # --------------------------------------------------------------------------------------- hints
-    refused(
-        "a German header",
-        "Rechner;Beginn;Ende\na;2025-04-01;2025-04-02\n",
-        "(Rechner, Beginn, Ende); --column node=NAME says which it is",
-    ),
-    of(
-        "an end that is ongoing",
-        spans() + "srv01,2025-04-29T00:00,ongoing\n",
-        values={"values.n_failures": 13, "values.mtbf_h.mean": 720 / 13},
-    ),
+    refused("a German header", "Rechner;Beginn;Ende\na;2025-04-01;2025-04-02\n",
+            "(Rechner, Beginn, Ende); --column node=NAME says which it is"),
+    of("an end that is ongoing", spans() + "srv01,2025-04-29T00:00,ongoing\n",
+       values={"values.n_failures": 13, "values.mtbf_h.mean": 720 / 13}),
     refused("a table of psql", PSQL, "psql --csv"),
     refused("a table of fixed widths", WIDE, "fixed width"),
     of("a comment above the header", TITLE),
-]
+]  # fmt: skip

@@ -73,17 +73,6 @@ def test_options_keywords_and_the_section_are_the_fields_of_the_spec() -> None:
         cprsim.fit("none.csv", **dict.fromkeys(names))
 
 
-def test_what_fit_reads_run_replays(tmp_path: Path) -> None:
-    log = outages_in(tmp_path, LIVES, period=("2024-01-01", "2024-02-01"), nodes="dates")
-    period = {"from": "2024-01-01", "to": "2024-02-01"}
-    section = {"kind": "trace", "file": "log.csv", "nodes": "dates", "period": period}
-    replayed = replay_of(TraceFailures.model_validate(section), tmp_path / "log.csv").outages
-    np.testing.assert_array_equal(replayed.start_h, log.start_h)
-    assert log.lives is not None
-    np.testing.assert_array_equal(replayed.lives, log.lives)
-    assert log.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24]
-
-
 LOG = """node,start,end,why
 12,2024-03-02T03:00:00,2024-03-02T05:00:00,79
 7,2024-03-04T10:00:00,2024-03-04T11:00:00,disk
@@ -121,6 +110,7 @@ SAME = {  # by what is tried: the log, the options of `fit`, the keys of a scena
     "format": (LOG, {"format": "tidy"}, {"format": "tidy"}),
     "nodes": (LOG, {"nodes": "nodes.csv", **MARCH}, {"nodes": "nodes.csv", **OF_MARCH}),
     "nodes, a number": (LOG, {"nodes": 9}, {"nodes": 9}),
+    "nodes of the log": (LIVES, {"nodes": "dates"}, {"nodes": "dates"}),
     "period": (LOG, MARCH, OF_MARCH),
     "period from": (LOG, {"period": "2024-03-04.."}, {"period": {"from": "2024-03-04"}}),
     "period of dates beside a unit": (LENGTHS, {**IN_S, **MARCH}, {**IN_S, **OF_MARCH}),

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.failures.traces.slurm import expanded
 from tests.failures.test_forms import GONE, node_event
 from tests.failures.tidy import read
 
@@ -379,7 +378,10 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     (f"{TIDY}a,01.05.2024,\nb,02.05.20,\n", {"date_format": "%d.%m.%Y"}, ":3: ",
      "start: '02.05.20' is no time stamp in the form %d.%m.%Y"),
     ("a,2024-01-01,2024-01-02\n", {}, ":1: ", "is the first line no header?"),
-    (f"{TIDY}g[03-01],2024-01-01,\n", {}, ":2: ", "is no range of numbers"),
+    *(
+        (f"{TIDY}{nodes},2024-01-01,\n", {}, ":2: ", "is no range of numbers")
+        for nodes in ("g[03-01]", "g[a-b]", "g[1-999999999]")
+    ),
     (LIVES.replace("2023-12-22,2024-01-01,\nb", "2023-12-23,2024-01-01,\nb"), JANUARY, ":3: ",
      "'a' has other dates in another row"),
     (f"{TIDY}a,2024-01-01,2024-01-02\n", JANUARY, "", "has no column installed, entry or exit"),
@@ -434,24 +436,6 @@ def test_a_bad_log_is_one_clear_error(
     assert str(caught.value).startswith(f"{path}{place}" if place else "")
     assert complaint in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("gpu[001-003,020]", ["gpu001", "gpu002", "gpu003", "gpu020"]),
-        ("a1,b[8-10],c", ["a1", "b8", "b9", "b10", "c"]),
-        ("r[1-2]n[01-02]", ["r1n01", "r1n02", "r2n01", "r2n02"]),
-        ("login-1.site", ["login-1.site"]),
-        *((text, []) for text in ("gpu[1-", "gpu[3-1]", "g[a-b]", "g[1-999999999]", ",")),
-    ],
-)
-def test_node_lists_are_expanded_or_refused(text: str, names: list[str]) -> None:
-    if names:
-        assert expanded(text) == names
-    else:
-        with pytest.raises(ParameterError):
-            expanded(text)
 
 
 def test_an_outage_that_begins_when_one_of_a_given_length_ends_is_a_failure(tmp_path: Path) -> None:

@@ -23,12 +23,6 @@ def test_a_chain_of_repeats_is_one_failure_from_the_first_to_the_last() -> None:
     )
 
 
-def test_no_window_merges_only_what_touches_and_other_nodes_stay() -> None:
-    assert coalesced(outages(*ROWS), 0.0).n_outages == 7
-    assert coalesced(outages((0, 1, 2), (0, 2, 3), (1, 2, 3)), 0.0).n_outages == 2
-    assert coalesced(outages(*ROWS), 1e3).n_outages == 2
-
-
 def test_an_open_end_stays_open_where_it_is_merged() -> None:
     merged = coalesced(outages((0, 1, 2), (0, 2.1, np.nan), (1, 5, 6)), 0.5)
     assert merged.ended.tolist() == [False, True]
