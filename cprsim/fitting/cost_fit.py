@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, nan, sqrt
+from math import exp, inf, nan, sqrt
 from os import PathLike
 from typing import Any
 
@@ -17,6 +17,7 @@ import pandas as pd
 from scipy import special, stats
 
 from cprsim.errors import ParameterError, one_line
+from cprsim.failures.distributions import MOST_SQUARED_CV
 from cprsim.failures.traces.columns import LENGTH
 from cprsim.failures.traces.columns import unit_of as unit_in_name
 from cprsim.failures.traces.files import head_of
@@ -196,16 +197,13 @@ def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
 
 def _simulable(ranking: Ranking | None) -> list[Fit]:
     """The families that a scenario takes, the best first."""
-    simulable = []
-    for fit in ranking.judged if ranking else ():
-        spread = fit.spread
-        try:
-            fit.distribution.simulable()
-        except ParameterError:
-            continue
-        if spread is None or spread.name != "shape" or spread.mean >= SMALLEST_SHAPE:
-            simulable.append(fit)
-    return simulable
+    judged = ranking.judged if ranking else ()
+    shapes = [fit.by_name["shape"].mean if "shape" in fit.by_name else inf for fit in judged]
+    return [
+        fit
+        for fit, shape in zip(judged, shapes, strict=True)
+        if shape >= SMALLEST_SHAPE and fit.distribution.squared_cv <= MOST_SQUARED_CV
+    ]
 
 
 def _one_time(duration_h: Floats, resolution_h: float) -> Estimate | None:

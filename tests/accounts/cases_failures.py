@@ -250,7 +250,7 @@ CASES: list[Case] = [
             command="fit log.csv"),
     of("a metric of which 1 is said to be bad", query("cordoned", "0", "1"),
        "fit log.csv --down 1 --bootstrap 0"),
-    refused("a metric without a name", query(None, "1", "0"), "`no name`", "--down 0 that 0 is",
+    refused("a metric without a name", query(None, "1", "0"), "a metric without a name", "--down 0",
             command="fit log.csv"),
     of("a metric without a name, of which 0 is said to be bad", query(None, "1", "0"),
        "fit log.csv --down 0 --bootstrap 0"),

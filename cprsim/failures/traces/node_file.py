@@ -77,16 +77,13 @@ def lives_of(dates: pd.DataFrame, from_h: float, n_nodes: int = 0) -> tuple[tupl
 
     Where there are `n_nodes`, nodes that the dates do not name are taken to have those of most.
     """
-    installed, entry, leaves = (dates[name].to_numpy() - from_h for name in NODE_COLUMNS)
-    born_h = np.where(np.isnan(installed), np.where(np.isnan(entry), 0.0, entry), installed)
-    enters_h = np.where(np.isnan(entry), np.maximum(born_h, 0.0), entry)
-    enters_h, leaves_h = np.maximum(enters_h, 0.0), np.where(np.isnan(leaves), np.inf, leaves)
-    born_h = np.where(np.isnan(installed) & (born_h < 0), 0.0, born_h)
-    lives = np.array([np.minimum(born_h, enters_h), enters_h, leaves_h]).T
-    n_silent = max(n_nodes - len(lives), 0)
-    if n_silent:
-        most = pd.Series(list(map(tuple, lives.tolist()))).mode()[0]
-        lives = np.vstack([lives, [most] * n_silent])
+    installed, entry, leaves = (dates[name] - from_h for name in NODE_COLUMNS)
+    enters = entry.fillna(installed).fillna(0.0).clip(lower=0.0)
+    born = np.minimum(installed.fillna(entry.clip(lower=0.0)).fillna(0.0), enters)
+    lives = pd.DataFrame({"born": born, "enters": enters, "leaves": leaves.fillna(np.inf)})
+    if n_silent := max(n_nodes - len(lives), 0):
+        most = lives.groupby(list(lives)).size().idxmax()
+        lives = pd.concat([lives, pd.DataFrame([most] * n_silent, columns=list(lives))])
     names = (*dates["node"], *(f"silent-{number}" for number in range(n_silent)))
-    born_h, enters_h, leaves_h = lives.T
+    born_h, enters_h, leaves_h = lives.to_numpy().T
     return names, (born_h, enters_h, leaves_h)

@@ -23,10 +23,11 @@ from cprsim.failures.traces.times import EARLIEST_S, LATEST_S, Times
 LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
 PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-READY = 'kube_node_status_condition{condition="Ready",status="true"}'
+CONDITION = "kube_node_status_condition"
+READY = f'{CONDITION}{{condition="Ready",status="true"}}'
 MOST_UNSEEN = 0.1  # share of the time
 NO_NUMBER = "sample(s) that are no number left out"
-GOOD = re.compile("(?:.*[_:])?up|kube_node_status_condition|probe_success")  # 1 is good
+GOOD = re.compile(f"(?:.*[_:])?up|{CONDITION}|probe_success")  # 1 is good
 ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
 
 
@@ -104,14 +105,12 @@ def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) ->
             pass
         case _:
             raise trace_error(log, None, "is no series with `metric` and `values`", where)
-    is_ready = (labels.get("condition", "Ready"), labels.get("status", "true")) == ("Ready", "true")
-    if not (down or is_ready):
-        message = f"is 1 where a node is down, or says something else: query {READY}"
+    metric = str(labels.get("__name__", CONDITION if "condition" in labels else ""))
+    state = labels.get("condition", "Ready"), labels.get("status", "true")
+    if not (down or (GOOD.fullmatch(metric) and state == ("Ready", "true"))):
+        of = f"`{one_line(metric)}`" if metric else "a metric without a name"
+        message = f"it is not known which values of {of} are bad: {ASK}; or query `up` or {READY}"
         raise trace_error(log, None, message, f"{where}.metric")
-    metric = str(labels.get("__name__", READY if "condition" in labels else "no name"))
-    if not (down or metric == READY or GOOD.fullmatch(metric)):
-        message = f"it is not known which values of `{one_line(metric)}` are bad: {ASK}"
-        raise trace_error(log, None, f"{message}, or query `up`", f"{where}.metric")
     label = next((str(labels[key]) for key in LABELS if key in labels), None)
     if label is None:
         message = f"the series names no node; known labels are {', '.join(LABELS)}"
