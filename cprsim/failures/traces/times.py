@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
 from typing import NamedTuple
@@ -12,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cprsim.errors import one_line
+from cprsim.errors import TraceError, one_line
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.records import Bools, Floats
@@ -260,19 +261,13 @@ def written(hours: float, tz: str | tzinfo | None = None) -> str:
 
 def date_h(text: str, path: PathLike[str], tz: str | None, form: str | None = None) -> float:
     """Hours since 1970; in `tz`, else UTC, where the text names no zone."""
-    forms = ["ISO8601", *([form, form.partition(" ")[0]] if form else [])]
-    stamps = [
-        pd.to_datetime([text], format=pattern, errors="coerce", utc=True) for pattern in forms
-    ]
-    stamp = pd.Series(next((read for read in stamps if read.notna().all()), stamps[0]))
-    if tz is not None and re.search(ZONE, text) is None:
-        stamp = in_zone(stamp, tz)[0]
-    hours = float(hours_since_1970(stamp)[0])
-    if np.isnan(hours):
-        message = f"'{one_line(text)}' is no ISO 8601 time stamp, such as 2024-05-01T13:30:00Z"
-        message += f", nor of the form {form}" if form else ""
-        raise trace_error(path, None, message, "period")
-    return hours
+    cell, none = pd.Series([text], name="period", index=[-FIRST_ROW]), np.zeros(1, dtype=bool)
+    for pattern in (None, *([form, form.partition(" ")[0]] if form else [])):
+        with suppress(TraceError):
+            return float(_stamps(cell, none, path, None, pattern, tz).hours[0])
+    message = f"'{one_line(text)}' is no ISO 8601 time stamp, such as 2024-05-01T13:30:00Z"
+    message += f", nor of the form {form}" if form else ""
+    raise trace_error(path, None, message, "period")
 
 
 # ------------------------------------------------------------------------------------------ lengths
