@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.accounts.case import Case
+from tests.accounts.cases_failures import table
 
 BEGINS = datetime(2025, 2, 1, tzinfo=UTC)
 FEBRUARY = "--period 2025-02-01..2025-03-01"  # 672 h
@@ -16,11 +16,6 @@ FEBRUARY = "--period 2025-02-01..2025-03-01"  # 672 h
 def at(hours: float) -> str:
     """An instant of February."""
     return f"{BEGINS + timedelta(hours=hours):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def table(header: str, rows: Iterable[Iterable[object]]) -> str:
-    """A CSV."""
-    return "\n".join([header, *(",".join(map(str, row)) for row in rows), ""])
 
 
 def up(series: dict[str, tuple[int, int, tuple[int, ...]]], step_h: float = 1.0) -> str:
@@ -188,12 +183,6 @@ CASES: list[Case] = [
          "values.balance.no_failures": 2},
     ),
     Case(
-        "sacct: each job is on several nodes",
-        {"log": "\n".join(line for line in SACCT.splitlines() if "c[" in line or "|End" in line)},
-        f"fit log {FEBRUARY} {ZERO} -v",
-        {"values.n_failures": 6, "values.n_job_nodes": 16, "frames.times.1.n_observed": 0},
-    ),
-    Case(
         "an outage without an end is no repair",
         {"log.csv": table("node,start,end", ONE_OPEN)},
         f"fit log.csv --nodes 10 {FEBRUARY} {ZERO}",
@@ -232,14 +221,6 @@ CASES: list[Case] = [
         {"log.csv": table("node,start,elapsed,state", JOBS)},
         f"fit log.csv --nodes 4 {FEBRUARY} {ZERO}",
         refused=("each row is a job (NODE_FAIL 2,", "`sacct -a -X --duplicates"),
-    ),
-    Case(
-        "a table of jobs that no node took down",
-        {"log.csv": table("node,start,elapsed,state", [
-            ("h1", at(1), "01:00:00", "FAILED"), ("h2", at(2), "01:00:00", "TIMEOUT")
-        ])},
-        "fit log.csv",
-        refused=("each row is a job (FAILED 1, TIMEOUT 1)",),
     ),
     Case(
         "much is left out: the answer begins with it",

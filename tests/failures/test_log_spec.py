@@ -12,12 +12,8 @@ import cprsim
 from cprsim.errors import CprsimError, ScenarioError
 from cprsim.experiments.assemble import replay_of
 from cprsim.failures.outages import Outages
-from cprsim.failures.replay import Replay
 from cprsim.failures.traces.formats import read_log
 from cprsim.failures.traces.spec import LogSpec
-from cprsim.fitting.families import FAMILIES, fit
-from cprsim.fitting.lifetimes import gaps
-from cprsim.records import Cluster, Holds, Role
 from cprsim.results.identity import identity_of
 from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.reading import checked_data
@@ -176,17 +172,3 @@ def test_another_table_of_nodes_is_another_result(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").unlink()
     with pytest.raises(ScenarioError, match=r"failures\.nodes.*is not there.*their number"):
         checked_data(data, tmp_path / "scenario.yaml")
-
-
-def test_a_window_wider_than_the_log_reaches_fit_and_replay(tmp_path: Path) -> None:
-    """Three failures within 90 days of a year in which 50 nodes were watched."""
-    rows = "a,2024-02-01,2024-02-02\nb,2024-03-03,2024-03-04\na,2024-05-01,2024-05-02\n"
-    year_h = 365 * 24
-    log = outages_in(
-        tmp_path, f"node,start,end\n{rows}", nodes=50, period=("2024-01-01", "2024-12-31")
-    )
-    expected = Replay(log).expected(Cluster((Role("emb_ps", 10, Holds.SHARD),)), 100.0)
-    assert expected.mtbf_h == pytest.approx(year_h / 3 * 50 / 10)
-    assert fit(FAMILIES["exponential"], gaps(log)).mean.mean == pytest.approx(year_h / 3)
-    own = outages_in(tmp_path, f"node,start,end\n{rows}", nodes=50)  # the gaps alone are known
-    assert fit(FAMILIES["exponential"], gaps(own)).mean.mean == pytest.approx(45 * 24)
