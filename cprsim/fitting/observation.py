@@ -42,8 +42,6 @@ LIVING = {
 }
 INFERRED = {
     "n_nodes": "those that the file names; nodes that never failed are missing, see --nodes",
-    "begins": "the first failure in the file, see --period",
-    "ends": "the last instant in the file, see --period",
     "ages": "the log does not know them, see --age",
 }
 
@@ -52,29 +50,26 @@ def observation(
     outages: Outages, first: FirstUptime, said_facts: Mapping[str, tuple[str, str]] | None = None
 ) -> Observation:
     """The observation of a log; `said_facts` is what a user said besides."""
-    origins = {name: ("inferred", how) for name, how in INFERRED.items()}
-    origins |= {**outages.facts, **(said_facts or {})}
+    origins = {**outages.facts, **(said_facts or {})}
     values: dict[str, int | str] = {
         "n_nodes": outages.n_nodes,
         "begins": outages.origin,
         "ends": instant(outages, outages.window_h),
         "ages": (AGES if outages.lives is None else LIVING)[first],
     }
-    return {name: Fact(value, *origins[name]) for name, value in values.items()}
+    return {
+        name: Fact(value, *origins.get(name, ("inferred", INFERRED.get(name, "see --period"))))
+        for name, value in values.items()
+    }
 
 
 def instant(outages: Outages, at_h: float) -> str:
     """An instant of the log [h], written as its begin is."""
     try:
         begins = datetime.fromisoformat(outages.origin)
-        return (begins + timedelta(hours=at_h)).replace(microsecond=0).isoformat()
-    except (ValueError, OverflowError):
-        pass
-    number, _, unit = outages.origin.partition(" ")
-    try:
-        return f"{float(number) + at_h:g} {unit}"
-    except ValueError:
-        return f"{at_h:g} h later"
+    except ValueError:  # hours of its own zero
+        return f"{float(outages.origin.removesuffix(' h')) + at_h:g} h"
+    return (begins + timedelta(hours=at_h)).replace(microsecond=0).isoformat()
 
 
 def node_hours(outages: Outages) -> float:

@@ -193,7 +193,7 @@ class Fitted:
         unfitted = [
             f"{of.name} are not fitted: {of.why_not}"
             for of in self.subjects
-            if of.why_not and of.why_not == _why_not_fitted(of.name, self.outages)
+            if of.why_not and of.lifetimes.n_observed > 0
         ]
         verdict = " ".join([verdict, *sentences(unfitted)])
         worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())

@@ -129,14 +129,16 @@ def _with_removals(down: pd.DataFrame, removals: pd.DataFrame) -> pd.DataFrame:
 
     One that a removal follows later failed, and its node never came back.
     """
-    times_h = removals.groupby("node")["start"].agg(np.sort).to_dict()
-    planned, gone = [], []
-    for node, start_h, end_h in zip(down["node"], down["start"], down["end"], strict=True):
-        after_h = times_h.get(node, np.zeros(0)) - start_h
-        after_h = after_h[after_h <= np.nan_to_num(end_h - start_h, nan=np.inf)]
-        planned.append(bool(((after_h >= -BEFORE_H) & (after_h <= AFTER_H)).any()))
-        gone.append(bool((after_h >= 0).any()))
-    return down.assign(planned=planned, open=~np.array(gone, dtype=bool))
+    both = down.assign(row=np.arange(len(down))).merge(
+        removals[["node", "start"]], "left", "node", suffixes=("", "_removed")
+    )
+    removed_h = both["start_removed"].where(~(both["start_removed"] > both["end"]))
+    after_h = removed_h - both["start"]
+    planned, gone = (
+        is_so.groupby(both["row"]).any().to_numpy()
+        for is_so in (after_h.between(-BEFORE_H, AFTER_H), after_h >= 0)
+    )
+    return down.assign(planned=planned, open=~gone)
 
 
 def _events(log: PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
