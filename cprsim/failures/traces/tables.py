@@ -108,7 +108,8 @@ class _Table:
             self.said |= meanings(of_state, spec)
             rows = rows.assign(state=states(of_state, self.said, path))
             self.counted["dropped", NO_STATE] += int(of_state.isna().sum())
-        read = {*self.columns.values(), *(spec.names.get(one, one) for one in self._dated)}
+        read = {*self.columns.values()}
+        read |= {spec.names.get(one, one) for one in NODE_COLUMNS if spec.has_dates}
         self.unread = not_read(table, rows, read, spec, path)
         return rows
 
@@ -152,10 +153,6 @@ class _Table:
             words = f"column(s) not read as node, start, end or cause: {listed}{more}"
             notes.append(Note("dropped", None, words))
         return tuple(notes)
-
-    @property
-    def _dated(self) -> tuple[str, ...]:
-        return NODE_COLUMNS if self.spec.has_dates else ()
 
     def _cells(self, table: pd.DataFrame, ours: str) -> pd.Series[str]:
         """A column under our name; empty where there is none."""
