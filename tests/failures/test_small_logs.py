@@ -199,6 +199,15 @@ GOOD = {
          "2 row(s) of nodes that are up",
          "1 of 3 row(s) say that a node is down that was down already"),
     ),
+    "down again at the instant at which it is up": Small(
+        "start,node,state\n2024-01-01 00:00,a,down\n2024-01-01 01:00,a,up\n"
+        "2024-01-01 01:00,a,down\n2024-01-01 03:00,a,up\n", {},
+        {"start_h": [0, 1], "end_h": [1, 3], "ended": [True, True]},
+    ),
+    "a span of a state whose end is missing": Small(
+        f"{TIDY.strip()},state\na,1,,down\na,20,21,down\na,21,30,up\nb,2,,down\nb,40,41,down\n",
+        OF_100_H, {"start_h": [1, 2, 40], "end_h": [21, 40, 41], "ended": [True, False, True]},
+    ),
     "lists of nodes": Small(
         f'{TIDY}"g[01-03,7]",2024-01-01,2024-01-02\n"x,y",2024-01-03,2024-01-04\n'
         '"Rack 5, left",2024-01-05,2024-01-06\n', {},

@@ -53,8 +53,12 @@ def outages_of_states(rows: pd.DataFrame, counted: Counted) -> pd.DataFrame:
     rows = in_order(rows)
     is_up = rows["state"] == END
     next_up_h = rows["start"].where(is_up).groupby(rows["node"], observed=True).bfill()
-    down = rows.assign(end=rows["end"].fillna(next_up_h).fillna(np.inf), open=True)[~is_up]
-    down = joined(down, ROUNDING_H, "row(s) say that a node is down that was down already", counted)
+    # spans that touch are one outage, and one without an end lasts to the next failure at most;
+    # of changes, a node is down until a row says that it is up, if only for an instant
+    has_end = rows["end"].notna().any()
+    within_h, never_h = (ROUNDING_H, np.nan) if has_end else (-ROUNDING_H, np.inf)
+    down = rows.assign(end=rows["end"].fillna(next_up_h).fillna(never_h), open=True)[~is_up]
+    down = joined(down, within_h, "row(s) say that a node is down that was down already", counted)
     return down.assign(end=down["end"].replace(np.inf, np.nan))
 
 
