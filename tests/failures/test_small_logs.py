@@ -206,7 +206,8 @@ GOOD = {
     ),
     "a span of a state whose end is missing": Small(
         f"{TIDY.strip()},state\na,1,,down\na,20,21,down\na,21,30,up\nb,2,,down\nb,40,41,down\n",
-        OF_100_H, {"start_h": [1, 2, 40], "end_h": [21, 40, 41], "ended": [True, False, True]},
+        OF_100_H, {"start_h": [1, 2, 20, 40], "end_h": [20, 40, 21, 41],
+                    "ended": [False, False, True, True]},
     ),
     "lists of nodes": Small(
         f'{TIDY}"g[01-03,7]",2024-01-01,2024-01-02\n"x,y",2024-01-03,2024-01-04\n'

@@ -51,13 +51,16 @@ def outages_of_states(rows: pd.DataFrame, counted: Counted) -> pd.DataFrame:
     counted["no_failure", "row(s) of planned work"] += n_planned
     counted["no_failure", "row(s) of nodes that are up"] += int((rows["state"] == END).sum())
     rows = in_order(rows)
-    is_up = rows["state"] == END
-    next_up_h = rows["start"].where(is_up).groupby(rows["node"], observed=True).bfill()
+    is_up, is_open = rows["state"] == END, rows["end"].isna()
     # spans that touch are one outage, and one without an end lasts to the next failure at most;
     # of changes, a node is down until a row says that it is up, if only for an instant
-    has_end = rows["end"].notna().any()
-    within_h, never_h = (ROUNDING_H, np.nan) if has_end else (-ROUNDING_H, np.inf)
-    down = rows.assign(end=rows["end"].fillna(next_up_h).fillna(never_h), open=True)[~is_up]
+    if has_end := not is_open.all():
+        next_h = rows["start"].where(is_up | is_open).groupby(rows["node"], observed=True).shift(-1)
+    else:
+        next_h = rows["start"].where(is_up).groupby(rows["node"], observed=True).bfill()
+        next_h = next_h.fillna(np.inf)
+    within_h = ROUNDING_H if has_end else -ROUNDING_H
+    down = rows.assign(end=rows["end"].fillna(next_h), open=True)[~is_up]
     down = joined(down, within_h, "row(s) say that a node is down that was down already", counted)
     return down.assign(end=down["end"].replace(np.inf, np.nan))
 
