@@ -192,8 +192,7 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
     """
     failures = failures_in(job)
     n = sum(failure.is_last for failure in failures)
-    n_beside = job.n_failures - sum(one.n_failures for one in job.incidents)
-    n_within = len(failures) - n + n_beside
+    n_within = len(failures) - n
     share = sum(job.parts[name].mean for name in STALLS) / job.wall_h
     p_none = (1.0 - share) ** (n + n_within)
     if n_within == 0 and p_none < P_REJECTED:

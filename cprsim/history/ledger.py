@@ -19,6 +19,7 @@ from cprsim.history.save_interval import save_interval_of
 from cprsim.history.stretches import (
     TOO_FAST,
     Account,
+    JobPace,
     account_of,
     at_end,
     pace_of,
@@ -36,15 +37,16 @@ LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
     "instants": "instants of incidents that the log does not give",
     "deaths": "failures without their instant",
-    "unseen_failures": "failures that nothing but a step back shows",
+    "unseen_failures": "failures that nothing but a step back or a rollback shows",
     "unseen_saves": "saves that nothing but a delay shows",
     "half_saves": "saves without their start or end",
     "intervals": "save intervals that nothing but the saved steps shows",
-    "begins": "steps at which attempts began, by the pace or unknown",
+    "begins": "steps at which attempts began, by the last save, the pace, or unknown",
     "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
     "ends": "job without an end: cut at its last event",
 }
+EVEN = 0.5  # the chance that a save without its end committed
 FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
 
 
@@ -83,7 +85,6 @@ class JobLedger:
     step_s: float
     save_every: Estimate  # steps, see `save_interval_of`
     save_stalls_h: Floats  # of saves whose start and end the log gives
-    reloads: bool
     incidents: tuple[Charged, ...]
     took_h: dict[str, Floats]  # stages of the incidents, NaN where the log does not say
     useful_at_h: tuple[tuple[float, float], ...]  # begin, end: of the likeliest course
@@ -120,6 +121,29 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
     }
 
 
+def check_told(course: JobCourse, pace: JobPace) -> None:
+    """Raise ParameterError where no interval would hold what a log leaves out."""
+    if len(course.attempts) > 1 and not pace.is_known:
+        way_out = "write `step` in progress and save.start, or step_seconds in job.start"
+        raise course.contradiction(0.0, "work begins whose steps tell no pace", way_out)
+    lost = any(isnan(run.begin_s) for run in course.runs)
+    told = any(isfinite(attempt.failed_s) for attempt in course.attempts[1:])
+    for run, after in pairwise(course.attempts):
+        silent = isnan(run.begin_s) and isnan(after.failed_s) and not len(run.points.at_s)
+        unnoticed = any(name == "detect" and isnan(at_s) for name, at_s in after.stages)
+        if silent or (after.n_starts > 1 and (lost or (told and unnoticed))):
+            message = "an attempt ends of which no event tells whether it worked"
+            raise course.contradiction(after.first_s, message, "write train.resume and failure")
+    for run in course.runs:  # where the steps' own time is the pace, saves are part of it
+        first = run.saves[0] if run.saves else LoggedSave()
+        if not pace.is_said or isfinite(run.begin_s) or isfinite(first.start_s):
+            continue
+        if len(run.points.at_s) and run.points.at_s[0] == first.stalled_until_s:
+            message = f"step {first.step:g} is saved, and when work or the save began is missing"
+            way_out = "write save.start, or train.resume"
+            raise course.contradiction(first.stalled_until_s, message, way_out)
+
+
 class _Booking:
     """Completes the course of one job, attempt after attempt, and books its hours."""
 
@@ -128,31 +152,17 @@ class _Booking:
     ) -> None:
         self._course, self._n = course, n_draws
         for run in course.runs:
-            self._end_where_next_begins(run)
-        for run in course.runs:
             run.points = points_of(run, course)
-        pace, (first, *_) = pace_of(course), [*course.runs, course.attempts[0]]
-        if isnan(pace.step_s) and isnan(first.begin_step) and isfinite(first.begin_s):
-            first.begin_step = 0.0  # unless another pace speaks against it
-            first.marks.insert(0, (first.begin_s, 0.0))
-            first.last_s = first.begin_s if isnan(first.last_s) else first.last_s
-            first.points = points_of(first, course)
-            pace = pace_of(course)
-        self._pace = self._said_pace = pace
-        for run in course.runs:
-            self._no_open_begin(run)
-        if isnan(pace.step_s) and not any(len(run.points.at_s) for run in course.runs):
-            self._pace = replace(pace, step_s=1.0)  # no step at all: seconds of work are steps
+        self._pace = pace = pace_of(course)
+        check_told(course, pace)
         self._filling = Filling(usual, n_draws, pace.silences_s, rng)
-        self._shared, self._normal = rng.random(n_draws), rng.standard_normal(n_draws)
+        self._shared, self._even = rng.random(n_draws), rng.random(n_draws)
+        self._normal = rng.standard_normal(n_draws)
         self._after = dict(pairwise(course.attempts))
         self._filled: dict[LoggedAttempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
-        self._tells_saves = any(isfinite(save.step) for run in course.runs for save in run.saves)
-        self._content = np.full(n_draws, nan)  # steps of the last save that surely committed
-        self._maybe = nan  # steps of one after it whose end nothing tells
-        self._began = np.zeros(n_draws)  # the step of the last run's begin
+        self._begins: dict[LoggedAttempt, Floats] = {}  # steps
         self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
         self._planned = Counter[str]()
         self._ran: dict[LoggedAttempt, tuple[float, float, float]] = {}  # steps; begin [s]
@@ -161,7 +171,7 @@ class _Booking:
 
     def ledger(self, usual: Usual) -> JobLedger:
         """Book all, in order of time."""
-        course, pace, end_step = self._course, self._said_pace, np.zeros(self._n)
+        course, pace, end_step = self._course, self._pace, np.zeros(self._n)
         for attempt in course.attempts:
             filled, lost_h = self._fill(attempt), np.zeros(self._n)
             if attempt.works:
@@ -184,13 +194,12 @@ class _Booking:
             wall_h=course.wall_s / S_PER_H,
             useful_h=Estimate.of_draws(self._draws["useful"]),
             parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS},
-            n_failures=course.n_failures,
+            n_failures=sum(attempt.n_failures for attempt in course.attempts),
             n_saves=course.n_saves,
-            n_steps=float(self._frontier.mean()) if self._pace is pace else nan,
+            n_steps=float(self._frontier.mean()) if pace.is_known else nan,
             step_s=pace.step_s,
             save_every=save_every,
             save_stalls_h=stalls_s(course) / S_PER_H,
-            reloads=course.reloads,
             incidents=tuple(self._charge(*charged) for charged in self._charged),
             took_h=dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True)),
             useful_at_h=useful_at_h,
@@ -222,20 +231,18 @@ class _Booking:
         return min(max(died_s, last_s), first_s)
 
     def _begin(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
-        """When the work of an attempt began, by when the one before ended."""
-        if not attempt.works:
-            return np.full(self._n, self._course.wall_s)
-        if isfinite(attempt.begin_s):
-            return np.full(self._n, attempt.begin_s)
-        points, made_s = attempt.points, np.zeros(self._n)
-        if len(points.at_s) and self._pace.is_known:
-            step = self._begin_step(attempt, self._reached(attempt, failed_s))
-            made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.step_s
+        """When the work of an attempt began, by when the one before ended; and at which step."""
+        points, course = attempt.points, self._course
+        step = self._begins[attempt] = self._begin_step(attempt, self._reached(attempt, failed_s))
+        begin_s = attempt.begin_s if attempt.works else course.wall_s
+        if isfinite(begin_s):
+            return np.full(self._n, begin_s)
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
         low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
             last_s = attempt.last_s if isfinite(attempt.last_s) else self._ends_s(attempt)
             return np.asarray(low_s + self._shared * np.maximum(last_s - low_s, 0.0))
+        made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.seconds
         return np.asarray(np.clip(points.at_s[0] - made_s, low_s, points.at_s[0]))
 
     def _ends_s(self, run: LoggedAttempt) -> Floats:
@@ -252,38 +259,55 @@ class _Booking:
         if run is None:
             return np.zeros(self._n)
         if len(run.points.at_s) == 0:
-            told = (run.end_step, run.last_step, np.inf)
-            return np.full(self._n, next(step for step in told if not isnan(step)))
+            began_s = run.first_s if isfinite(run.first_s) else run.alive_s
+            made = self._pace.steps_in(np.maximum(failed_s - began_s, 0.0))
+            at_step = self._begins[run] + (1.0 - self._shared) * made
+            return np.full(self._n, run.final_step) if isfinite(run.final_step) else at_step
         return at_end(run, self._pace, failed_s)[1]
 
     def _begin_step(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
-        """Steps in the state as a run began."""
-        points, before = attempt.points, attempt.before
-        first = float(points.step[0]) if len(points.step) else np.inf
-        logged_step = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
-        if isfinite(logged_step):
-            return np.full(self._n, logged_step)
-        if before is not None and self._course.reloads and first >= before.last_step:
-            return np.minimum(end_step, first)
-        content = self._content
-        if self._maybe <= first:
-            content = np.where(self._shared < 0.5, self._maybe, content)
-        if before is not None and self._can_begin(attempt, content):
-            return content
-        return self._unsaid_begin(attempt, end_step if before is not None else first)
+        """Steps in the state as a run began: as the log says, of the last save, or by the pace.
 
-    def _no_open_begin(self, run: LoggedAttempt) -> None:
-        """Raise ParameterError where the first save has no start, and the work before it neither.
-
-        Where the steps' own time is the pace, the saves are part of it.
+        The first attempt of a job begins at step 0 if the pace allows that.
         """
-        first = run.saves[0] if run.saves else LoggedSave()
-        if not self._pace.is_said or isfinite(run.begin_s) or isfinite(first.start_s):
-            return
-        if len(run.points.at_s) and run.points.at_s[0] == first.stalled_until_s:
-            message = f"step {first.step:g} is saved, and when work or the save began is missing"
-            way_out = "write save.start, or train.resume"
-            raise self._course.contradiction(first.stalled_until_s, message, way_out)
+        points, pace = attempt.points, self._pace
+        if isfinite(attempt.said_step):
+            return np.full(self._n, attempt.said_step)
+        first = float(points.step[0]) if len(points.step) else inf
+        if attempt.before is None:
+            least = most = np.zeros(self._n)
+        else:
+            saved = self._last_save(attempt.before, np.minimum(end_step, first))
+            if self._can_begin(attempt, saved):
+                return saved
+            least, most = self._begins[attempt.before], np.minimum(end_step, first)
+        if len(points.step) and pace.is_known:
+            instants_s = (attempt.begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
+            worked_s = points.at_s[0] - next(at_s for at_s in instants_s if isfinite(at_s))
+            made = worked_s * (1.0 + PACE_SPREAD * self._normal) / pace.step_s
+            if attempt.is_start and (TOO_FAST * made < first).all():
+                most = np.full(self._n, first)
+            elif not attempt.is_start:
+                self._no_leap(attempt, first - TOO_FAST * made, end_step)
+            least = np.clip(first - made, np.minimum(least, most), most)
+            most = least if isfinite(attempt.begin_s) else most
+        least = np.minimum(least, most)
+        return np.asarray(least + self._shared * (most - least))
+
+    def _last_save(self, run: LoggedAttempt, most: Floats) -> Floats:
+        """Steps of the last save of a run, at most so many; NaN where no event tells of saves.
+
+        One whose end is missing committed or not; one may be missing as a whole.
+        """
+        if not self._pace.tells_saves:
+            return np.full(self._n, nan)
+        open_ = [save.step for save in run.saves if save.open and isfinite(save.step)]
+        known = [save.step for save in run.saves if save.committed and isfinite(save.step)]
+        saved = np.maximum(self._begins[run], max(known + open_[:-1], default=0.0))
+        for step in open_[-1:]:
+            saved = np.where((self._shared < EVEN) & (saved < step) & (step <= most), step, saved)
+        is_unseen = (self._even < self._pace.p_unseen) & np.isfinite(most) & (saved < most)
+        return np.where(is_unseen, saved + self._shared * (most - saved), saved)
 
     def _no_leap(self, attempt: LoggedAttempt, step: Floats, end_step: Floats) -> None:
         """Raise ParameterError where an attempt begins beyond all that was done before."""
@@ -302,65 +326,33 @@ class _Booking:
         by_pace = (points.at_s[0] - attempt.begin_s) / self._pace.step_s
         return bool((made >= 0).all() and (np.abs(made - by_pace) <= 1.0 + by_pace / 10).all())
 
-    def _unsaid_begin(self, attempt: LoggedAttempt, end_step: Floats | float) -> Floats:
-        """Where a log tells neither this step nor a save there: by the pace, else anywhere.
-
-        The first attempt of a job begins at step 0 if the pace allows that.
-        """
-        points, begin_s = attempt.points, attempt.begin_s
-        first = float(points.step[0]) if len(points.step) else inf
-        least = most = np.minimum(self._began, np.minimum(end_step, first))
-        if len(points.step) and self._pace.is_known:
-            instants_s = (begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
-            worked_s = points.at_s[0] - next(at_s for at_s in instants_s if isfinite(at_s))
-            made = self._pace.steps_in(worked_s * (1.0 + PACE_SPREAD * self._normal))
-            if not attempt.is_start:
-                self._no_leap(attempt, first - TOO_FAST * made, np.asarray(end_step))
-            if not attempt.is_start or (TOO_FAST * made < first).all():
-                most = np.minimum(end_step, first)
-                least = np.clip(first - made, least, most)
-                most = least if isfinite(begin_s) else most
-        elif not attempt.is_start:
-            most = np.minimum(end_step, first)
-        return np.asarray(least + self._shared * (most - least))
-
     def _begun(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
         """Steps in the state as a run began, and what they say of saves."""
-        step = self._begin_step(attempt, end_step)
-        said = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
-        self._inferred["begins"] += isnan(said) and bool(np.ptp(step) > BACK)
-        if attempt.before is not None and not self._course.reloads:
+        step = self._begins[attempt]
+        if not attempt.is_start:
+            self._inferred["begins"] += isnan(attempt.said_step)
             self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
             self._see_notice(attempt, end_step - step)
-        if self._tells_saves:
-            self._content, self._maybe = step, nan
-        self._began = step
         return step
 
     def _see_notice(self, attempt: LoggedAttempt, lost: Floats) -> None:
-        """A preemption that lost steps came without notice: a failure."""
+        """A preemption that lost steps came without notice: a failure.
+
+        Raises ParameterError where the log does not tell whether it did.
+        """
         planned = attempt.n_failures == 0 and bool(attempt.cause)
-        if planned and "preempt" in attempt.cause.casefold() and lost.min() > BACK:
+        if planned and "preempt" in attempt.cause.casefold() and lost.max() > BACK:
+            is_said = isfinite(attempt.said_step) or self._pace.tells_saves
+            if not is_said or self._pace.p_unseen > 0 or lost.min() <= BACK:
+                message = "a preemption lost steps, or none: no event tells"
+                raise self._course.contradiction(attempt.failed_s, message, SAY_STEPS)
             attempt.n_failures = 1
         elif planned:
             self._planned[attempt.cause] += 1
 
-    def _end_where_next_begins(self, after: LoggedAttempt) -> None:
-        """Where the state outlived a failure, the next run tells at which step it struck."""
-        run = after.before
-        if run is None or isfinite(run.end_step) or not self._course.reloads:
-            return
-        if after.begin_step >= run.last_step and not isfinite(after.to_step):
-            run.end_step = after.begin_step
-
     # ------------------------------------------------------------------ accounts
 
     def _account(self, run: LoggedAttempt, begin_s: Floats, begin_step: Floats) -> Account:
-        open_ = [save.step for save in run.saves if save.open and isfinite(save.step)]
-        known = [save.step for save in run.saves if save.committed and isfinite(save.step)]
-        for step in known + open_[:-1]:  # the next one began
-            self._content = np.maximum(self._content, step)
-        self._maybe = next((step for step in open_[-1:] if (step > self._content).all()), nan)
         end_s = self._ends_s(run)
         account = account_of(run, self._pace, begin_s, begin_step, end_s, self._frontier)
         self._inferred["unseen_saves"] += account.n_unseen
@@ -413,7 +405,7 @@ class _Booking:
     def _close(self, end_step: Floats) -> tuple[tuple[float, float], ...]:
         """Book as useful what is in the state at the end, as lost what is not; when it was made."""
         last, gone_h, useful_at_h = self._course.attempts[-1], np.zeros(self._n), []
-        if not (last.works or last.is_start or self._course.reloads):
+        if not (last.works or last.is_start):
             end_step = self._begun(last, end_step)
         for first, until, made_h, at_h in self._made:
             n_made = np.maximum(until - first, BACK)

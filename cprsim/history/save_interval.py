@@ -26,7 +26,7 @@ def save_interval_of(course: JobCourse, every_steps: float) -> Estimate:
     nearest to twice the mean loss is taken. Where no divisor fits (saves by the clock, or at odd
     steps), the interval is twice the mean loss, which n failures leave open by 1 / sqrt(3 n).
     """
-    if isfinite(every_steps) or course.reloads:
+    if isfinite(every_steps):
         return Estimate(every_steps)
     saved_at = [[save.step for save in run.saves if isfinite(save.step)] for run in course.runs]
     apart = np.concatenate([np.empty(0), *(np.diff(np.unique(steps)) for steps in saved_at)])
@@ -50,8 +50,7 @@ def _went_back(course: JobCourse) -> tuple[Floats, Floats]:
     """Steps at which the job went on after each failure, and how many more it had had."""
     losses = []
     for before, after in pairwise(course.runs):
-        saved = after.to_step if isfinite(after.to_step) else after.begin_step
-        last = before.final_step
+        saved, last = after.said_step, before.final_step
         if after.n_failures and saved <= last < inf:
             losses.append((saved, last - saved))
     columns = np.array(losses, dtype=np.float64).reshape(-1, 2)

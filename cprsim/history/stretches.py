@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf, isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -29,12 +29,19 @@ class JobPace:
     save_s: float  # stall of a usual save; NaN where there is none
     every_steps: float  # between saves; infinite where there is no rule
     is_said: bool  # the log itself says what a step takes
+    tells_saves: bool  # with their steps
+    p_unseen: float  # the chance that neither start nor end of a save is told
     silences_s: Floats  # work between signs of it: how long a log may be without one
 
     @property
     def is_known(self) -> bool:
         """Whether anything tells what a step takes."""
         return isfinite(self.step_s) and self.step_s > 0
+
+    @property
+    def seconds(self) -> float:
+        """Of a step; 0 where the pace is not known."""
+        return self.step_s if self.is_known else 0.0
 
     def steps_in(self, work_s: Floats) -> Floats:
         """Steps made in so much work; none where the pace is not known."""
@@ -116,8 +123,23 @@ def pace_of(course: JobCourse) -> JobPace:
         float(np.median(known_s)) if len(known_s) else nan,
         _every(saves),
         is_said,
+        any(isfinite(save.step) for save in saves),
+        _p_unseen(course),
         of_all("step", working) * step_s if isfinite(step_s) else of_all("at_s", working),
     )
+
+
+def _p_unseen(course: JobCourse) -> float:
+    """The chance that a save leaves no event, by those whose start, or whose end, is missing."""
+    no_start = no_end = n_saves = 0
+    for run in course.runs:
+        for save in run.saves:
+            n_saves += 1
+            no_start += isnan(save.start_s)
+            no_end += save is not run.saves[-1] if save.open else isnan(save.stalled_until_s)
+    if no_start + no_end == 0:
+        return 0.0
+    return (no_start + 0.5) * (no_end + 0.5) / (n_saves + 1) ** 2
 
 
 def stalls_s(course: JobCourse) -> Floats:
@@ -206,34 +228,22 @@ def at_end(run: LoggedAttempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Fl
 def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats:
     """How long a save stalled a run that ended so long after its last point: (n_draws,).
 
-    A save without an end took as long as usual, or the run ended in it. One that was due before
-    the run ended is taken to have begun.
+    A save without an end took as long as usual, or the run ended in it. Where saves leave no event
+    at all, one may have begun.
     """
     last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
     under_way = [save for save in run.saves if save.start_s >= last_s - ROUNDING]
     if under_way and isfinite(under_way[-1].stalled_until_s):
         return np.zeros(len(tail_s))
-    if isfinite(run.end_step) and pace.step_s > 0:
-        held_s = np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
-        return held_s if under_way else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
-    if under_way and isnan(pace.save_s):
-        return tail_s * np.linspace(0.0, 1.0, len(tail_s))
-    if under_way:
+    may_save = pace.p_unseen > 0 or not pace.tells_saves  # although no event tells
+    if not (under_way or may_save):
+        return np.zeros(len(tail_s))
+    if isfinite(run.end_step) and pace.is_known:
+        return np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
+    if under_way and isfinite(pace.save_s):
         return np.fmin(tail_s, pace.save_s)
-    since_due_s = np.maximum(tail_s - _due_s(run, pace), 0.0)
-    return np.minimum(since_due_s, pace.save_s if isfinite(pace.save_s) else 0.0)
-
-
-def _due_s(run: LoggedAttempt, pace: JobPace) -> float:
-    """Seconds of work from a run's last point to the next save; infinite where there is no rule."""
-    if not (isfinite(pace.every_steps) and isfinite(pace.step_s)):
-        return inf
-    saved = max(
-        [float(run.points.step[0]), *(save.step for save in run.saves if isfinite(save.step))]
-    )
-    last = float(run.points.step[-1]) / pace.every_steps
-    number = max(ceil(last - ROUNDING), floor(saved / pace.every_steps + ROUNDING) + 1)
-    return max(number - last, 0.0) * pace.every_steps * pace.step_s
+    longest_s = pace.save_s if isfinite(pace.save_s) else inf if under_way else 0.0
+    return np.minimum(tail_s, longest_s) * np.linspace(0.0, 1.0, len(tail_s))
 
 
 def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:
