@@ -406,14 +406,19 @@ class JobCourse:
                 self._enter("detect", at_s)
         self._last_failure_s = at_s
 
+    def _is_new(self, step: float) -> bool:
+        """Whether a save that commits holds steps made since work stood still."""
+        new = self._state is START or step > self._run.final_step + BACK
+        return new or self._worked_since(step)
+
     def _worked_since(self, step: float) -> bool:
         """Whether there are more steps in the state than an attempt can have begun with."""
         began = self._now.to_step
         if isnan(began) and self._now.stage == "load":
-            last_step = self._run.final_step
-            began = self._saved
-            if isnan(began):  # nothing saved: another step than the last was reached anew
-                began = 0.0 if step < last_step - BACK else last_step
+            began = 0.0 if isnan(self._saved) else self._saved
+            if isnan(self._saved) and abs(step - self._run.final_step) <= BACK < step:
+                message = f"step {step:g} comes again: no event tells whether it was made again"
+                raise self.contradiction(self._at_s, message, "write train.resume with its step")
         return step > began + BACK
 
     def _start(self, at_s: float, event: Any) -> None:
@@ -445,13 +450,12 @@ class JobCourse:
     # ------------------------------------------------------------------ saves, the end
 
     def _saving(self, at_s: float, event: Any) -> None:
-        name, step, run = event.event, event.step, self._run
-        new = self._state is START or step > run.final_step + BACK or self._worked_since(step)
-        if self._state is not WORK and (name not in SAVE_ENDS or (name == "save.commit" and new)):
-            if self._state is OVER:
-                return
+        name, step = event.event, event.step
+        if self._state in (STANDS, START) and (
+            name in ("save.start", "save.resume") or (name == "save.commit" and self._is_new(step))
+        ):
             self._go_on()
-            run = self._run
+        run = self._run
         if name == "save.start":
             self._begin_save(at_s, event)
             return
@@ -497,7 +501,10 @@ class JobCourse:
         if self._state is not WORK and unsaid:
             self._go_on()  # the work is not told
         if self._state is WORK and not self.finished:
-            self._fail(at_s, event.step)
+            if isfinite(event.step):
+                self._fail(at_s, event.step)
+            else:  # it may be long since that it failed
+                self._stop()
             self._now.cause = event.cause or event.outcome
             self._planned(event.outcome)
         elif self._state is WORK:

@@ -46,6 +46,7 @@ INFERRED = {
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
     "ends": "job without an end: cut at its last event",
 }
+P_UNSEEN = 0.1  # that the last save left no event, where a log loses saves
 EVEN = 0.5  # the chance that a save without its end committed
 FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
 
@@ -306,7 +307,7 @@ class _Booking:
         saved = np.maximum(self._begins[run], max(known + open_[:-1], default=0.0))
         for step in open_[-1:]:
             saved = np.where((self._shared < EVEN) & (saved < step) & (step <= most), step, saved)
-        is_unseen = (self._even < self._pace.p_unseen) & np.isfinite(most) & (saved < most)
+        is_unseen = (self._even < P_UNSEEN * self._pace.loses_saves) & (saved < most)
         return np.where(is_unseen, saved + self._shared * (most - saved), saved)
 
     def _no_leap(self, attempt: LoggedAttempt, step: Floats, end_step: Floats) -> None:
@@ -343,7 +344,7 @@ class _Booking:
         planned = attempt.n_failures == 0 and bool(attempt.cause)
         if planned and "preempt" in attempt.cause.casefold() and lost.max() > BACK:
             is_said = isfinite(attempt.said_step) or self._pace.tells_saves
-            if not is_said or self._pace.p_unseen > 0 or lost.min() <= BACK:
+            if not is_said or self._pace.loses_saves or lost.min() <= BACK:
                 message = "a preemption lost steps, or none: no event tells"
                 raise self._course.contradiction(attempt.failed_s, message, SAY_STEPS)
             attempt.n_failures = 1

@@ -30,7 +30,7 @@ class JobPace:
     every_steps: float  # between saves; infinite where there is no rule
     is_said: bool  # the log itself says what a step takes
     tells_saves: bool  # with their steps
-    p_unseen: float  # the chance that neither start nor end of a save is told
+    loses_saves: bool  # or their starts or ends
     silences_s: Floats  # work between signs of it: how long a log may be without one
 
     @property
@@ -116,30 +116,26 @@ def pace_of(course: JobCourse) -> JobPace:
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
-    known_s = stalls_s(course)
+    known_s, idle = stalls_s(course), [~stretch.stalled for stretch in points]
+    delays_s = of_all("at_s", idle) - step_s * of_all("step", idle)
+    delays_s = delays_s[delays_s > max(CLEAR * spread_s, ROUNDING)]
+    usual_s = known_s if len(known_s) else delays_s
     return JobPace(
         step_s,
         spread_s,
-        float(np.median(known_s)) if len(known_s) else nan,
+        float(np.median(usual_s)) if len(usual_s) else nan,
         _every(saves),
         is_said,
         any(isfinite(save.step) for save in saves),
-        _p_unseen(course),
+        len(delays_s) > 0 or any(_lacks_an_end(run) for run in course.runs),
         of_all("step", working) * step_s if isfinite(step_s) else of_all("at_s", working),
     )
 
 
-def _p_unseen(course: JobCourse) -> float:
-    """The chance that a save leaves no event, by those whose start, or whose end, is missing."""
-    no_start = no_end = n_saves = 0
-    for run in course.runs:
-        for save in run.saves:
-            n_saves += 1
-            no_start += isnan(save.start_s)
-            no_end += save is not run.saves[-1] if save.open else isnan(save.stalled_until_s)
-    if no_start + no_end == 0:
-        return 0.0
-    return (no_start + 0.5) * (no_end + 0.5) / (n_saves + 1) ** 2
+def _lacks_an_end(run: LoggedAttempt) -> bool:
+    """Whether the log lost the start or the end of a save; the last may have had no end."""
+    halves = (isnan(save.stall_s) and not save.open for save in run.saves)
+    return any(halves) or any(save.open for save in run.saves[:-1])
 
 
 def stalls_s(course: JobCourse) -> Floats:
@@ -235,7 +231,7 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
     under_way = [save for save in run.saves if save.start_s >= last_s - ROUNDING]
     if under_way and isfinite(under_way[-1].stalled_until_s):
         return np.zeros(len(tail_s))
-    may_save = pace.p_unseen > 0 or not pace.tells_saves  # although no event tells
+    may_save = pace.loses_saves or not pace.tells_saves  # although no event tells
     if not (under_way or may_save):
         return np.zeros(len(tail_s))
     if isfinite(run.end_step) and pace.is_known:

@@ -246,21 +246,9 @@ def untold(plan: Plan, form: Form) -> bool:
             ("job" in gone and form.jobs != "one")
             or ("cause" in gone and not fails)
             or ("first_step" in gone and plan.older)
-            or ({"first_step", "last_saved_step"} <= gone and "PREEMPTED" in plan.ends)
             or (plan.first > 0 and {"first_step", "step_seconds"} <= gone)
         )
-    return (
-        (plan.older and {"train.resume", "step of train.resume"} & gone)
-        or (
-            "save.start" in gone
-            and {"failure", "step of failure"} & gone
-            and "failure in a save" in plan.ends
-        )
-        or ("failure" in gone and plan.last == "given up")
-        or ({"save.start", "save.commit"} <= gone and plan.last not in ("finished", "cut"))
-        or ({"save.start", "save.commit", "train.resume"} <= gone and "PREEMPTED" in plan.ends)
-        or ({"failure", "train.resume"} <= gone and "crash loop" in plan.ends)
-    )
+    return plan.older and bool({"train.resume", "step of train.resume"} & gone)
 
 
 def some(of: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
