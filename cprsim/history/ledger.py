@@ -46,7 +46,7 @@ INFERRED = {
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
     "ends": "job without an end: cut at its last event",
 }
-P_UNSEEN = 0.1  # that the last save left no event, where a log loses saves
+P_UNSEEN = 0.1  # that it went on from another save than the last that a log tells, where it may
 EVEN = 0.5  # the chance that a save without its end committed
 FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
 
@@ -269,31 +269,36 @@ class _Booking:
     def _begin_step(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
         """Steps in the state as a run began: as the log says, of the last save, or by the pace.
 
-        The first attempt of a job begins at step 0 if the pace allows that.
+        The first attempt of a job begins at step 0 if the pace allows that. Another whose begin no
+        event tells may be from an older save than the last.
         """
-        points, pace = attempt.points, self._pace
+        points, before, none = attempt.points, attempt.before, np.zeros(self._n)
         if isfinite(attempt.said_step):
-            return np.full(self._n, attempt.said_step)
-        first = float(points.step[0]) if len(points.step) else inf
-        if attempt.before is None:
-            least = most = np.zeros(self._n)
-        else:
-            saved = self._last_save(attempt.before, np.minimum(end_step, first))
-            if self._can_begin(attempt, saved):
-                return saved
-            least, most = self._begins[attempt.before], np.minimum(end_step, first)
-        if len(points.step) and pace.is_known:
+            return none + attempt.said_step
+        is_told = len(points.step) > 0
+        first, steps = float(points.step[0]) if is_told else inf, inf
+        if is_told and self._pace.is_known:
             instants_s = (attempt.begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
-            worked_s = points.at_s[0] - next(at_s for at_s in instants_s if isfinite(at_s))
-            made = worked_s * (1.0 + PACE_SPREAD * self._normal) / pace.step_s
-            if attempt.is_start and (TOO_FAST * made < first).all():
-                most = np.full(self._n, first)
-            elif not attempt.is_start:
-                self._no_leap(attempt, first - TOO_FAST * made, end_step)
-            least = np.clip(first - made, np.minimum(least, most), most)
-            most = least if isfinite(attempt.begin_s) else most
-        least = np.minimum(least, most)
-        return np.asarray(least + self._shared * (most - least))
+            began_s = next(at_s for at_s in instants_s if isfinite(at_s))
+            steps = float(points.at_s[0] - began_s) / self._pace.step_s
+        is_sure = isfinite(attempt.begin_s) and isfinite(steps)
+        made = steps * np.maximum(1.0 + PACE_SPREAD * self._normal, 0.0) if steps else none
+        by_pace = np.maximum(first - made, 0.0) if is_told else none
+        if before is None:
+            is_far = is_told and (TOO_FAST * made < first).all()
+            return by_pace + self._shared * (first - by_pace) * (not is_sure) if is_far else none
+        most = np.minimum(end_step, first)
+        saved = self._last_save(before, most)
+        off = np.abs(first - saved - steps) if is_sure else none
+        if (saved <= first).all() and (off <= 1.0 + steps / 10).all():
+            oldest = by_pace if isnan(attempt.begin_s) and is_told else saved
+            is_older = (self._even > 1 - P_UNSEEN) & (oldest < saved)
+            return np.where(is_older, oldest + self._shared * (saved - oldest), saved)
+        if is_told and (first - TOO_FAST * made).min() > end_step.max() + 1.0:
+            message = f"work goes on at step {first:g}, beyond every step before"
+            raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
+        least = np.clip(by_pace, np.minimum(self._begins[before], most), most)
+        return least + self._shared * (most - least) * (not is_sure)
 
     def _last_save(self, run: LoggedAttempt, most: Floats) -> Floats:
         """Steps of the last save of a run, at most so many; NaN where no event tells of saves.
@@ -309,23 +314,6 @@ class _Booking:
             saved = np.where((self._shared < EVEN) & (saved < step) & (step <= most), step, saved)
         is_unseen = (self._even < P_UNSEEN * self._pace.loses_saves) & (saved < most)
         return np.where(is_unseen, saved + self._shared * (most - saved), saved)
-
-    def _no_leap(self, attempt: LoggedAttempt, step: Floats, end_step: Floats) -> None:
-        """Raise ParameterError where an attempt begins beyond all that was done before."""
-        if float(step.min()) > float(end_step.max()) + 1.0:
-            message = f"work goes on at step {step.mean():g}, beyond every step before"
-            raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
-
-    def _can_begin(self, attempt: LoggedAttempt, step: Floats) -> bool:
-        """Whether an attempt can have begun at a step, by the first one that the log tells."""
-        points = attempt.points
-        if not len(points.step):
-            return not np.isnan(step).any()
-        made = points.step[0] - step
-        if not (isfinite(attempt.begin_s) and self._pace.is_known):
-            return bool((made >= 0).all())
-        by_pace = (points.at_s[0] - attempt.begin_s) / self._pace.step_s
-        return bool((made >= 0).all() and (np.abs(made - by_pace) <= 1.0 + by_pace / 10).all())
 
     def _begun(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
         """Steps in the state as a run began, and what they say of saves."""

@@ -248,7 +248,7 @@ def untold(plan: Plan, form: Form) -> bool:
             or ("first_step" in gone and plan.older)
             or (plan.first > 0 and {"first_step", "step_seconds"} <= gone)
         )
-    return plan.older and bool({"train.resume", "step of train.resume"} & gone)
+    return False
 
 
 def some(of: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
