@@ -132,7 +132,8 @@ def check_told(course: JobCourse, pace: JobPace) -> None:
     for run, after in pairwise(course.attempts):
         silent = isnan(run.begin_s) and isnan(after.failed_s) and not len(run.points.at_s)
         unnoticed = any(name == "detect" and isnan(at_s) for name, at_s in after.stages)
-        if silent or (after.n_starts > 1 and (lost or (told and unnoticed))):
+        silent |= after.n_starts > 1 and isnan(after.to_step) and (lost or (told and unnoticed))
+        if silent:
             message = "an attempt ends of which no event tells whether it worked"
             raise course.contradiction(after.first_s, message, "write train.resume and failure")
     for run in course.runs:  # where the steps' own time is the pace, saves are part of it
@@ -285,8 +286,10 @@ class _Booking:
         made = steps * np.maximum(1.0 + PACE_SPREAD * self._normal, 0.0) if steps else none
         by_pace = np.maximum(first - made, 0.0) if is_told else none
         if before is None:
-            is_far = is_told and (TOO_FAST * made < first).all()
-            return by_pace + self._shared * (first - by_pace) * (not is_sure) if is_far else none
+            if not (is_told and (TOO_FAST * made < first).all()):
+                return none
+            late = (1.0 - self._shared) * (not is_sure)  # the less is useful, the less is kept
+            return by_pace + late * (first - by_pace)
         most = np.minimum(end_step, first)
         saved = self._last_save(before, most)
         off = np.abs(first - saved - steps) if is_sure else none
@@ -331,8 +334,8 @@ class _Booking:
         """
         planned = attempt.n_failures == 0 and bool(attempt.cause)
         if planned and "preempt" in attempt.cause.casefold() and lost.max() > BACK:
-            is_said = isfinite(attempt.said_step) or self._pace.tells_saves
-            if not is_said or self._pace.loses_saves or lost.min() <= BACK:
+            knows = self._pace.tells_saves and not self._pace.loses_saves
+            if lost.min() <= BACK or not (knows or isfinite(attempt.said_step)):
                 message = "a preemption lost steps, or none: no event tells"
                 raise self._course.contradiction(attempt.failed_s, message, SAY_STEPS)
             attempt.n_failures = 1
