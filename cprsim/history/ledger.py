@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import inf, isfinite, isnan, nan
@@ -18,7 +18,6 @@ from cprsim.history.reading import Events
 from cprsim.history.save_interval import save_interval_of
 from cprsim.history.stretches import (
     TOO_FAST,
-    Account,
     JobPace,
     account_of,
     at_end,
@@ -165,25 +164,22 @@ class _Booking:
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
         self._begins: dict[LoggedAttempt, Floats] = {}  # steps
+        self._ends: dict[LoggedAttempt, Floats] = {}
         self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
         self._planned = Counter[str]()
-        self._ran: dict[LoggedAttempt, tuple[float, float, float]] = {}  # steps; begin [s]
         self._charged: list[tuple[LoggedAttempt, Filled, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
     def ledger(self, usual: Usual) -> JobLedger:
         """Book all, in order of time."""
-        course, pace, end_step = self._course, self._pace, np.zeros(self._n)
+        course, pace = self._course, self._pace
         for attempt in course.attempts:
-            filled, lost_h = self._fill(attempt), np.zeros(self._n)
-            if attempt.works:
-                begin_step, been = self._begun(attempt, end_step), self._frontier
-                account = self._account(attempt, filled.resumed_s, begin_step)
-                end_step, lost_h = account.end_step, account.lost_s / S_PER_H
-                self._ran[attempt] = begin_step.mean(), end_step.mean(), filled.resumed_s.mean()
-                self._book_run(filled.resumed_s, account, np.maximum(been, begin_step))
+            filled = self._fill(attempt)
+            if attempt.before is not None:
+                self._see_begin(attempt, self._ends[attempt.before])
+            lost_h = self._book_run(attempt, filled.resumed_s) if attempt.works else 0.0
             self._book(attempt, filled, lost_h)
-        useful_at_h = self._close(end_step)
+        useful_at_h = self._close()
         save_every = save_interval_of(course, pace.every_steps)
         self._inferred["ends"] += not course.ended
         self._inferred["paces"] += course.contradicts_pace
@@ -215,22 +211,8 @@ class _Booking:
     def _fill(self, attempt: LoggedAttempt) -> Filled:
         """All instants of an attempt until it works, drawn once."""
         if attempt not in self._filled:
-            dated = replace(attempt, failed_s=self._died_s(attempt))
-            self._filled[attempt] = self._filling.fill(dated, partial(self._begin, attempt))
+            self._filled[attempt] = self._filling.fill(attempt, partial(self._begin, attempt))
         return self._filled[attempt]
-
-    def _died_s(self, attempt: LoggedAttempt) -> float:
-        """When the run before ended: as logged, or by the steps made if the next goes on there."""
-        run, first_s = attempt.before, attempt.first_s
-        if run is None or isfinite(attempt.failed_s) or not isfinite(self._pace.step_s):
-            return attempt.failed_s
-        open_ = bool(run.saves) and not isfinite(run.saves[-1].stalled_until_s)
-        points = run.points
-        if open_ or not isfinite(run.end_step) or len(points.at_s) == 0 or not isfinite(first_s):
-            return nan
-        last_s = float(points.at_s[-1])
-        died_s = last_s + (run.end_step - float(points.step[-1])) * self._pace.step_s
-        return min(max(died_s, last_s), first_s)
 
     def _begin(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
         """When the work of an attempt began, by when the one before ended; and at which step."""
@@ -318,43 +300,48 @@ class _Booking:
         is_unseen = (self._even < P_UNSEEN * self._pace.loses_saves) & (saved < most)
         return np.where(is_unseen, saved + self._shared * (most - saved), saved)
 
-    def _begun(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
-        """Steps in the state as a run began, and what they say of saves."""
-        step = self._begins[attempt]
-        if not attempt.is_start:
-            self._inferred["begins"] += isnan(attempt.said_step)
-            self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
-            self._see_notice(attempt, end_step - step)
-        return step
-
-    def _see_notice(self, attempt: LoggedAttempt, lost: Floats) -> None:
-        """A preemption that lost steps came without notice: a failure.
+    def _see_begin(self, attempt: LoggedAttempt, end_step: Floats) -> None:
+        """Count what is inferred of a begin. A preemption that lost steps is a failure.
 
         Raises ParameterError where the log does not tell whether it did.
         """
-        planned = attempt.n_failures == 0 and bool(attempt.cause)
-        if planned and "preempt" in attempt.cause.casefold() and lost.max() > BACK:
-            knows = self._pace.tells_saves and not self._pace.loses_saves
-            if lost.min() <= BACK or not (knows or isfinite(attempt.said_step)):
-                message = "a preemption lost steps, or none: no event tells"
-                raise self._course.contradiction(attempt.failed_s, message, SAY_STEPS)
-            attempt.n_failures = 1
-        elif planned:
-            self._planned[attempt.cause] += 1
+        step, cause, is_said = self._begins[attempt], attempt.cause, isfinite(attempt.said_step)
+        self._inferred["begins"] += not is_said and (attempt.works or bool(np.ptp(step) > BACK))
+        self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
+        if attempt.n_failures or not cause:
+            return
+        lost = end_step - step
+        if "preempt" not in cause.casefold() or lost.max() <= BACK:
+            self._planned[cause] += 1
+            return
+        knows = self._pace.tells_saves and not self._pace.loses_saves
+        if lost.min() <= BACK or not (knows or is_said):
+            message = "a preemption lost steps, or none: no event tells"
+            raise self._course.contradiction(attempt.failed_s, message, SAY_STEPS)
+        attempt.n_failures = 1
 
     # ------------------------------------------------------------------ accounts
 
-    def _account(self, run: LoggedAttempt, begin_s: Floats, begin_step: Floats) -> Account:
-        end_s = self._ends_s(run)
-        account = account_of(run, self._pace, begin_s, begin_step, end_s, self._frontier)
+    def _book_run(self, run: LoggedAttempt, begin_s: Floats) -> Floats:
+        """Book the hours of a run; those of work that was done before."""
+        begin_step, frontier = self._begins[run], self._frontier
+        account = account_of(run, self._pace, begin_s, begin_step, self._ends_s(run), frontier)
         self._inferred["unseen_saves"] += account.n_unseen
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
-        self._frontier = np.maximum(self._frontier, account.end_step)
-        return account
+        self._ends[run], self._frontier = account.end_step, np.maximum(frontier, account.end_step)
+        at_h = float(begin_s.mean()) / S_PER_H
+        for part, took_s in (
+            ("lost", account.lost_s), ("save", account.save_s), ("degraded", account.degraded_s),
+        ):  # fmt: skip
+            self._draws[part] += took_s / S_PER_H
+            at_h += float(took_s.mean()) / S_PER_H
+        made_h = (account.work_s - account.lost_s) / S_PER_H
+        self._made.append((np.maximum(frontier, begin_step), account.end_step, made_h, at_h))
+        return account.lost_s / S_PER_H
 
-    def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats) -> None:
+    def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats | float) -> None:
         """What stood before a run, and the work of the run that was done again for it."""
-        hours: dict[str, Floats] = {"lost": lost_h}
+        hours: dict[str, Floats] = {"lost": lost_h + np.zeros(self._n)}
         for name, took_s in filled.stages:
             self._draws[name] += took_s / S_PER_H
             hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
@@ -366,39 +353,29 @@ class _Booking:
         self._charged.append((attempt, filled, hours))
 
     def _charge(self, attempt: LoggedAttempt, filled: Filled, hours: dict[str, Floats]) -> Charged:
-        assert attempt.before is not None
-        begin_step, end_step, begin_s = self._ran[attempt.before]
-        saved = any(save.committed for save in attempt.before.saves)
+        run = attempt.before
+        assert run is not None
+        end_step, failed_h = float(self._ends[run].mean()), filled.failed_s / S_PER_H
+        since_h = float((failed_h - self._filled[run].resumed_s / S_PER_H).mean())
         return Charged(
             self._course.job,
-            float(filled.failed_s.mean()) / S_PER_H,
+            float(failed_h.mean()),
             Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
             {name: float(part_h.mean()) for name, part_h in hours.items() if part_h.any()},
             attempt.node,
             attempt.cause,
             attempt.n_failures,
             end_step,
-            end_step - begin_step,
-            inf if saved else float(filled.failed_s.mean() - begin_s) / S_PER_H,
-            filled.failed_s / S_PER_H,
+            end_step - float(self._begins[run].mean()),
+            inf if any(save.committed for save in run.saves) else since_h,
+            failed_h,
             tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
         )
 
-    def _book_run(self, begin_s: Floats, account: Account, from_step: Floats) -> None:
-        at_h = float(begin_s.mean()) / S_PER_H
-        for part, took_s in (
-            ("lost", account.lost_s), ("save", account.save_s), ("degraded", account.degraded_s),
-        ):  # fmt: skip
-            self._draws[part] += took_s / S_PER_H
-            at_h += float(took_s.mean()) / S_PER_H
-        made_h = (account.work_s - account.lost_s) / S_PER_H
-        self._made.append((from_step, account.end_step, made_h, at_h))
-
-    def _close(self, end_step: Floats) -> tuple[tuple[float, float], ...]:
+    def _close(self) -> tuple[tuple[float, float], ...]:
         """Book as useful what is in the state at the end, as lost what is not; when it was made."""
         last, gone_h, useful_at_h = self._course.attempts[-1], np.zeros(self._n), []
-        if not (last.works or last.is_start):
-            end_step = self._begun(last, end_step)
+        end_step = self._ends[last] if last.works else self._begins[last]
         for first, until, made_h, at_h in self._made:
             n_made = np.maximum(until - first, BACK)
             kept_h = made_h * np.clip((end_step - first + BACK) / n_made, 0.0, 1.0)

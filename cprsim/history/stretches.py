@@ -134,8 +134,8 @@ def pace_of(course: JobCourse) -> JobPace:
 
 def _lacks_an_end(run: LoggedAttempt) -> bool:
     """Whether the log lost the start or the end of a save; the last may have had no end."""
-    halves = (isnan(save.stall_s) and not save.open for save in run.saves)
-    return any(halves) or any(save.open for save in run.saves[:-1])
+    is_half = any(save.is_half for save in run.saves)
+    return is_half or any(save.open for save in run.saves[:-1])
 
 
 def stalls_s(course: JobCourse) -> Floats:
