@@ -87,7 +87,7 @@ def calibrate(
     every_h = _every_h(jobs)
     scenario = _scenario(jobs, ranking.best, costs, every_h, n_nodes)
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
-    untold = sum(isnan(job.save_every.mean) for job in jobs)
+    untold = sum(isnan(job.save_every) for job in jobs)
     notes = [
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"no {kind} in the logs" for kind in ("save", "load")
@@ -185,7 +185,6 @@ def _origins(
 ) -> tuple[tuple[str, str, str], ...]:
     best = ranking.best
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    logged = not any(job.save_every.has_interval for job in jobs)
     rows = [
         ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
          f"median of {len(jobs)} job(s)"),
@@ -194,7 +193,7 @@ def _origins(
         ("MTBF", f"{best.mean.mean:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
          f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
         ("interval", f"{every_h:.4g} h of progress",
-         f"steps {'of the saves' if logged else 'at which jobs went on'}; full recovery ran"),
+         "steps of the saves; full recovery ran"),
     ]  # fmt: skip
     for cost in fits:
         where = f"{cost.family}, {cost.lifetimes.n} with start and end"

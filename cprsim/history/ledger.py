@@ -15,7 +15,6 @@ from cprsim.failures.sources import stream
 from cprsim.history.course import BACK, JobCourse, LoggedAttempt, LoggedSave, course_of
 from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events
-from cprsim.history.save_interval import save_interval_of
 from cprsim.history.stretches import (
     TOO_FAST,
     JobPace,
@@ -39,7 +38,6 @@ INFERRED = {
     "unseen_failures": "failures that nothing but a step back or a rollback shows",
     "unseen_saves": "saves that nothing but a delay shows",
     "half_saves": "saves without their start or end",
-    "intervals": "save intervals that nothing but the saved steps shows",
     "begins": "steps at which attempts began, by the last save, the pace, or unknown",
     "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
@@ -83,7 +81,7 @@ class JobLedger:
     n_saves: int
     n_steps: float  # the furthest that the job came
     step_s: float
-    save_every: Estimate  # steps, see `save_interval_of`
+    save_every: float  # steps between saves: infinite if it never saved, NaN if that is not told
     save_stalls_h: Floats  # of saves whose start and end the log gives
     incidents: tuple[Charged, ...]
     took_h: dict[str, Floats]  # stages of the incidents, NaN where the log does not say
@@ -119,6 +117,15 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
         name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
         for name in ("useful", *LEDGER_PARTS)
     }
+
+
+def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
+    """By the rule that the saves follow, else their median; by where the job went back to."""
+    saved_at = [[save.step for save in run.saves if isfinite(save.step)] for run in course.runs]
+    apart = np.concatenate([np.empty(0), *(np.diff(np.unique(steps)) for steps in saved_at)])
+    if isfinite(every_steps) or len(apart):
+        return every_steps if isfinite(every_steps) else float(np.median(apart))
+    return inf if all(run.said_step <= 0 for run in course.runs[1:]) else nan
 
 
 def check_told(course: JobCourse, pace: JobPace) -> None:
@@ -180,10 +187,8 @@ class _Booking:
             lost_h = self._book_run(attempt, filled.resumed_s) if attempt.works else 0.0
             self._book(attempt, filled, lost_h)
         useful_at_h = self._close()
-        save_every = save_interval_of(course, pace.every_steps)
         self._inferred["ends"] += not course.ended
         self._inferred["paces"] += course.contradicts_pace
-        self._inferred["intervals"] += save_every.has_interval
         return JobLedger(
             job=course.job,
             begins_ns=course.begins_ns,
@@ -196,7 +201,7 @@ class _Booking:
             n_saves=course.n_saves,
             n_steps=float(self._frontier.mean()) if pace.is_known else nan,
             step_s=pace.step_s,
-            save_every=save_every,
+            save_every=_steps_between_saves(course, pace.every_steps),
             save_stalls_h=stalls_s(course) / S_PER_H,
             incidents=tuple(self._charge(*charged) for charged in self._charged),
             took_h=dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True)),
