@@ -16,6 +16,7 @@ from cprsim.history.course import BACK, JobCourse, LoggedAttempt, LoggedSave, co
 from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events
 from cprsim.history.stretches import (
+    P_UNSEEN,
     TOO_FAST,
     JobPace,
     account_of,
@@ -43,7 +44,6 @@ INFERRED = {
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
     "ends": "job without an end: cut at its last event",
 }
-P_UNSEEN = 0.1  # that it went on from another save than the last that a log tells, where it may
 EVEN = 0.5  # the chance that a save without its end committed
 FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
 

@@ -18,6 +18,7 @@ ROUNDING = 1e-6  # s, and of a save's number
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
 TOO_FAST, TOO_SLOW = 1.2, 3.0  # times faster or slower than a step is said to be: it is another
 MAD = 1.4826
+P_UNSEEN = 0.1  # that the last save before an end left no event, where a log loses such events
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +239,9 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
         return np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
     if under_way and isfinite(pace.save_s):
         return np.fmin(tail_s, pace.save_s)
+    share = np.linspace(0.0 if under_way else 1.0 - 1.0 / P_UNSEEN, 1.0, len(tail_s))
     longest_s = pace.save_s if isfinite(pace.save_s) else inf if under_way else 0.0
-    return np.minimum(tail_s, longest_s) * np.linspace(0.0, 1.0, len(tail_s))
+    return np.minimum(tail_s, longest_s) * np.maximum(share, 0.0)
 
 
 def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:

