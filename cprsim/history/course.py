@@ -158,7 +158,6 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
-    _check_kinds(course, other_events)
     _check_order(course, steps, other_events)
     is_incident = ~other_events["event"].str.startswith("save.").to_numpy(dtype=bool)
     _check_steps(course, reached_s, step, others_s[is_incident])
@@ -187,14 +186,6 @@ def _in_order(events: pd.DataFrame) -> pd.DataFrame:
     chosen = order[places]
     order[places] = chosen[np.lexsort((rank[places], attempt[chosen], time_ns[chosen]))]
     return events.iloc[order]
-
-
-def _check_kinds(course: JobCourse, events: pd.DataFrame) -> None:
-    """Raise ParameterError where shards go back alone, or a save is due before it starts."""
-    odd = events["event"].isin(NOT_READ) | (events["part"] != "") | (events["mode"] == "part")
-    for row in events[odd].head(1).itertuples():
-        message = f"{row.event} is of partial recovery, or says `part`: such logs are not read"
-        raise course.contradiction((row.time_ns - course.begins_ns) / NS_PER_S, message, FULL_ONLY)
 
 
 def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -> None:
@@ -268,6 +259,9 @@ class JobCourse:
     def take(self, at_s: float, event: Any) -> None:
         """An event that is no plain `progress`."""
         name, step = event.event, event.step
+        if name in NOT_READ or event.part or event.mode == "part":
+            message = f"{name} is of partial recovery, or says `part`: such logs are not read"
+            raise self.contradiction(at_s, message, FULL_ONLY)
         if name in FAILS and (0 <= event.attempt < self._number or event.outcome == "missed"):
             return  # another attempt has followed, which counted it; or it struck nobody
         if self._state is OVER:
@@ -322,13 +316,13 @@ class JobCourse:
             run = self._run
             has_worked = max(run.last_step, step) > run.begin_step + BACK
             if not has_worked and isfinite(run.begin_s):
-                self._once(at_s, run.begin_s, "train.resume")
+                self._no_second(at_s, run.begin_s, "train.resume")
                 return
             self._stop()
         if self._state is not OVER:
-            self._go_on(at_s, step, is_shown=True)
+            self._go_on(at_s, step)
 
-    def _go_on(self, at_s: float = nan, step: float = nan, *, is_shown: bool = False) -> None:
+    def _go_on(self, at_s: float = nan, step: float = nan) -> None:
         """Work begins, at an instant that is known or not."""
         if step <= 0.0 < self._done:
             message = f"the job begins at step 0, after it had finished at step {self._done:g}"
@@ -338,7 +332,7 @@ class JobCourse:
         began_s = [start_s for _, start_s in self._now.stages if isfinite(start_s)]
         self._run.works, self._run.after_s = True, max(self._at_s, *began_s[-1:], 0.0)
         self._run.begin_s, self._run.begin_step = at_s, step
-        if is_shown:
+        if isfinite(at_s):
             self._run.see(at_s, step)
 
     # ------------------------------------------------------------------ what stands still
@@ -427,7 +421,8 @@ class JobCourse:
         if self._state is START and event.attempt > self._number and at_s > 0:
             self._go_on()  # an attempt ended of which the log tells nothing else
         if not (is_new := event.attempt > self._number or self._state is STANDS):
-            self._started_s = self._once(at_s, self._started_s, "job.start")
+            self._no_second(at_s, self._started_s, "job.start")
+            self._started_s = at_s
         if is_new:
             self._number = event.attempt
             if self._state is WORK:
@@ -438,14 +433,10 @@ class JobCourse:
                     self._now.stages.append(("reschedule", nan))
                 self._enter("load", at_s)
 
-    def _once(self, at_s: float, said_s: float, name: str) -> float:
-        """The instant at which an attempt says what it can say only once; refused if it does not.
-
-        Raises ParameterError where it said the same at another instant.
-        """
+    def _no_second(self, at_s: float, said_s: float, name: str) -> None:
+        """Raise ParameterError where an attempt says at another instant what it says once."""
         if at_s > said_s + NEAR_S:
             raise self.contradiction(at_s, f"a second {name} of an attempt that works on")
-        return at_s
 
     # ------------------------------------------------------------------ saves, the end
 
@@ -501,7 +492,7 @@ class JobCourse:
         if self._state is not WORK and unsaid:
             self._go_on()  # the work is not told
         if self._state is WORK and not self.finished:
-            if isfinite(event.step):
+            if isfinite(event.step) or is_planned(event.outcome):
                 self._fail(at_s, event.step)
             else:  # it may be long since that it failed
                 self._stop()

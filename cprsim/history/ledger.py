@@ -275,8 +275,7 @@ class _Booking:
         if before is None:
             if not (is_told and (TOO_FAST * made < first).all()):
                 return none
-            late = (1.0 - self._shared) * (not is_sure)  # the less is useful, the less is kept
-            return by_pace + late * (first - by_pace)
+            return by_pace + self._even * (first - by_pace) * (not is_sure)
         most = np.minimum(end_step, first)
         saved = self._last_save(before, most)
         off = np.abs(first - saved - steps) if is_sure else none
