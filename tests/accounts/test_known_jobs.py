@@ -238,17 +238,15 @@ def read(plan: Plan, form: Form, folder: Path) -> list[str] | None:
 
 
 def untold(plan: Plan, form: Form) -> bool:
-    """Whether the log can't tell what happened, by its own page."""
-    gone = {*form.dropped, *form.silent}
-    if form.table:
-        fails = {*plan.ends} <= {*DEATHS} and plan.last in ("cut", "finished")
-        return (
-            ("job" in gone and form.jobs != "one")
-            or ("cause" in gone and not fails)
-            or ("first_step" in gone and plan.older)
-            or (plan.first > 0 and {"first_step", "step_seconds"} <= gone)
-        )
-    return False
+    """Whether a table can't tell what happened, by its own page; events always can."""
+    gone = {*form.silent} if form.table else set()
+    fails = {*plan.ends} <= {*DEATHS} and plan.last in ("cut", "finished")
+    return (
+        ("job" in gone and form.jobs != "one")
+        or ("cause" in gone and not fails)
+        or ("first_step" in gone and plan.older)
+        or ({"first_step", "step_seconds"} <= gone and plan.first > 0)
+    )
 
 
 def some(of: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:

@@ -15,7 +15,8 @@ from tests.making import maker, small_scenario
 
 MS = 1e-3 / 3600
 HARD = (
-    "none, full, {strategy: full, name: background, costs: {save: {stall: 30 s, background: 4 min}}}"
+    "none, full, "
+    "{strategy: full, name: background, costs: {save: {stall: 30 s, background: 4 min}}}"
 )
 PAPER = small_scenario(HARD, mtbf="3 h", replications=3).replace("useful: 20 h", "useful: 40 h")
 PAPER = PAPER.replace("emb_ps: 4", "emb_ps: 4, spares: 1, repair: 2 h")
