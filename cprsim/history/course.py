@@ -400,11 +400,6 @@ class JobCourse:
                 self._enter("detect", at_s)
         self._last_failure_s = at_s
 
-    def _is_new(self, step: float) -> bool:
-        """Whether a save that commits holds steps made since work stood still."""
-        new = self._state is START or step > self._run.final_step + BACK
-        return new or self._worked_since(step)
-
     def _worked_since(self, step: float) -> bool:
         """Whether there are more steps in the state than an attempt can have begun with."""
         began = self._now.to_step
@@ -442,10 +437,10 @@ class JobCourse:
 
     def _saving(self, at_s: float, event: Any) -> None:
         name, step = event.event, event.step
-        if self._state in (STANDS, START) and (
-            name in ("save.start", "save.resume") or (name == "save.commit" and self._is_new(step))
-        ):
-            self._go_on()
+        if self._state in (STANDS, START) and name != "save.abandon":
+            new = name != "save.commit" or self._state is START  # else it may be of work before
+            if new or step > self._run.final_step + BACK or self._worked_since(step):
+                self._go_on()
         run = self._run
         if name == "save.start":
             self._begin_save(at_s, event)

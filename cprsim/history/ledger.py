@@ -231,7 +231,8 @@ class _Booking:
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
             last_s = attempt.last_s if isfinite(attempt.last_s) else self._ends_s(attempt)
             return np.asarray(low_s + self._shared * np.maximum(last_s - low_s, 0.0))
-        made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.seconds
+        step_s = self._pace.step_s if self._pace.is_known else 0.0
+        made_s = np.maximum(points.step[0] - step, 0.0) * step_s
         return np.asarray(np.clip(points.at_s[0] - made_s, low_s, points.at_s[0]))
 
     def _ends_s(self, run: LoggedAttempt) -> Floats:
@@ -275,7 +276,7 @@ class _Booking:
         if before is None:
             if not (is_told and (TOO_FAST * made < first).all()):
                 return none
-            return by_pace + self._even * (first - by_pace) * (not is_sure)
+            return np.asarray(by_pace + self._even * (first - by_pace) * (not is_sure))
         most = np.minimum(end_step, first)
         saved = self._last_save(before, most)
         off = np.abs(first - saved - steps) if is_sure else none
@@ -287,7 +288,7 @@ class _Booking:
             message = f"work goes on at step {first:g}, beyond every step before"
             raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
         least = np.clip(by_pace, np.minimum(self._begins[before], most), most)
-        return least + self._shared * (most - least) * (not is_sure)
+        return np.asarray(least + self._shared * (most - least) * (not is_sure))
 
     def _last_save(self, run: LoggedAttempt, most: Floats) -> Floats:
         """Steps of the last save of a run, at most so many; NaN where no event tells of saves.

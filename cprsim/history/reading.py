@@ -37,7 +37,7 @@ SCHEMA = pa.schema(
         "job": pa.string(),
         "attempt": pa.int64(),
         "last_seen_unix_nano": pa.int64(),
-        **dict.fromkeys(("step", "step_seconds", "fraction"), pa.float64()),
+        **dict.fromkeys(("step", "step_seconds"), pa.float64()),
         **dict.fromkeys(TEXTS, pa.string()),
     }
 )
@@ -54,7 +54,6 @@ BOUNDS = {  # least, most, and what would be right
     "attempt": (-1, 10**9, "the number of an attempt, from 0 on"),
     "step": (0, 1e15, "a number of steps from 0 on"),
     "step_seconds": (1e-9, 1e9, "a time above 0 s"),
-    "fraction": (0, 1, "a share from 0 to 1"),
 }
 NUMBER_AS_NAME = re.compile(rb'("(?:node|save_id)"\s*:\s*)(-?\d+)(?=\s*[,}])')
 

@@ -39,11 +39,6 @@ class JobPace:
         """Whether anything tells what a step takes."""
         return isfinite(self.step_s) and self.step_s > 0
 
-    @property
-    def seconds(self) -> float:
-        """Of a step; 0 where the pace is not known."""
-        return self.step_s if self.is_known else 0.0
-
     def steps_in(self, work_s: Floats) -> Floats:
         """Steps made in so much work; none where the pace is not known."""
         return np.asarray(work_s / self.step_s if self.is_known else 0.0 * work_s)
@@ -117,6 +112,11 @@ def pace_of(course: JobCourse) -> JobPace:
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
+    lacks_an_end = [
+        save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
+        for run in course.runs
+        for save in run.saves
+    ]
     known_s, idle = stalls_s(course), [~stretch.stalled for stretch in points]
     delays_s = of_all("at_s", idle) - step_s * of_all("step", idle)
     delays_s = delays_s[delays_s > max(CLEAR * spread_s, ROUNDING)]
@@ -128,15 +128,9 @@ def pace_of(course: JobCourse) -> JobPace:
         _every(saves),
         is_said,
         any(isfinite(save.step) for save in saves),
-        len(delays_s) > 0 or any(_lacks_an_end(run) for run in course.runs),
+        len(delays_s) > 0 or any(lacks_an_end),
         of_all("step", working) * step_s if isfinite(step_s) else of_all("at_s", working),
     )
-
-
-def _lacks_an_end(run: LoggedAttempt) -> bool:
-    """Whether the log lost the start or the end of a save; the last may have had no end."""
-    is_half = any(save.is_half for save in run.saves)
-    return is_half or any(save.open for save in run.saves[:-1])
 
 
 def stalls_s(course: JobCourse) -> Floats:
@@ -187,9 +181,8 @@ def account_of(
     if len(points.at_s) == 0:  # all of it is work, at the usual pace
         took_s = np.maximum(end_s - begin_s, 0.0)
         again_s = (frontier - begin_step) * pace.step_s if pace.is_known else none
-        end_step = begin_step + pace.steps_in(took_s)
-        if isfinite(run.end_step):
-            end_step = none + run.end_step
+        made = pace.steps_in(took_s)
+        end_step = none + run.end_step if isfinite(run.end_step) else begin_step + made
         return Account(end_step, none, none, took_s, np.clip(again_s, 0.0, took_s))
     stall_s, slow_s, n_unseen = _delays(points, pace)
     work_s = np.diff(points.at_s) - stall_s - slow_s
