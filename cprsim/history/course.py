@@ -16,7 +16,7 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.events import STAGES
 from cprsim.history.causes import FINISHED, is_planned, word_of
-from cprsim.history.reading import NS_PER_S
+from cprsim.history.reading import NOT_READ, NS_PER_S
 from cprsim.records import Bools, Floats, Ints
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
@@ -32,7 +32,6 @@ ORDER = (
 TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
 FEWEST_BACK = 3  # steps below both beside them, without an incident: of two jobs
 LIFE, FAILS = ("job.start", "job.end"), ("failure", "failure.detected")
-NOT_READ = ("revert", "save.wait")
 FULL_ONLY = "write the events of full recovery: save.start, save.commit, failure and train.resume"
 TWO_JOBS = "if these are two jobs, name each in the field `job`, else leave the wrong line out"
 SHOWS_WORK = ("train.resume", "progress", "save.start", "save.resume", "save.commit")

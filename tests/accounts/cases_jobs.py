@@ -165,7 +165,7 @@ CASES: list[Case] = [
         event for event in job()[8:] if event[1] != "train.resume"])}, "ledger e.jsonl",
         refused=("a preemption lost steps, or none: no event tells; write `step` in",)),
     Case("attempts-of-which-nothing-tells-whether-they-worked", {"e.jsonl": lines(*without(
-        job(step_seconds=20), "failure", "train.resume")[:6],
+        job(step_seconds=20), "failure", "train.resume")[:7],
         (3198, "failure.detected", {"attempt": 1}), (3248, "job.start", {"attempt": 2}),
         (6000, "progress", {"step": 200}))},
         "ledger e.jsonl", refused=("an attempt ends of which no event tells whether it worked",)),

@@ -25,9 +25,8 @@ USUAL = (
 @st.composite
 def logs(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Events of a job in any order, most of them at likely distances, with likely fields."""
-    others = sorted({*EVENTS} - {"revert", "save.wait"})  # of partial recovery: refused
     names = draw(
-        st.lists(st.sampled_from(USUAL) | st.sampled_from(others), min_size=1, max_size=40)
+        st.lists(st.sampled_from(USUAL) | st.sampled_from(EVENTS), min_size=1, max_size=40)
     )
     at_s, step, attempt, events = 0.0, 0.0, 0, []
     says = draw(st.sampled_from((0.0, 0.5, 1.0)))  # how often an event says its step
