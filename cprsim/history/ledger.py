@@ -230,7 +230,7 @@ class _Booking:
         low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
             last_s = attempt.last_s if isfinite(attempt.last_s) else self._ends_s(attempt)
-            return np.asarray(low_s + self._shared * np.maximum(last_s - low_s, 0.0))
+            return np.asarray(low_s + self._even * np.maximum(last_s - low_s, 0.0))
         step_s = self._pace.step_s if self._pace.is_known else 0.0
         made_s = np.maximum(points.step[0] - step, 0.0) * step_s
         return np.asarray(np.clip(points.at_s[0] - made_s, low_s, points.at_s[0]))
@@ -249,9 +249,10 @@ class _Booking:
         if run is None:
             return np.zeros(self._n)
         if len(run.points.at_s) == 0:
-            began_s = run.first_s if isfinite(run.first_s) else run.alive_s
+            is_known = isfinite(run.begin_s)
+            began_s = run.begin_s if is_known else np.fmax(run.first_s, 0.0)
             made = self._pace.steps_in(np.maximum(failed_s - began_s, 0.0))
-            at_step = self._begins[run] + (1.0 - self._shared) * made
+            at_step = self._begins[run] + made * (1.0 if is_known else 1.0 - self._even)
             return np.full(self._n, run.final_step) if isfinite(run.final_step) else at_step
         return at_end(run, self._pace, failed_s)[1]
 
