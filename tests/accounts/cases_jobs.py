@@ -133,8 +133,6 @@ CASES: list[Case] = [
         (2700 + 0.003 * rank, "failure", {"attempt": 0, "rank": rank}) for rank in range(1, 16)],
         (2730.004, "failure", {"attempt": 0, "cause": "exitcode -9"}))}, "ledger e.jsonl",
         BY_EVENTS),
-    Case("a-log-that-stands-there-twice", {"e.jsonl": 2 * lines(*job())}, "ledger e.jsonl",
-        BY_EVENTS | {"values.n_saves": 1, "frames.hours.2.hours": 40 / 3600}),
     Case("two-jobs-without-names", {"e.jsonl": lines(*job(), *job(700.0))}, "ledger e.jsonl",
         refused=("job 'e': at 2025-03-03", "attempt 0 works or fails after", "`job`")),
     Case("two-jobs-one-after-the-other", {"e.jsonl": lines(*job(), *job(9000.0))},
@@ -211,9 +209,6 @@ CASES: list[Case] = [
         "2025-02-01T00:00,2025-02-01T20:00,4000,0,disk full\n"
         "2025-02-01T21:00,2025-02-01T23:00,400,400,\n")}, "ledger a.csv",
         {"frames.hours.0.hours": 2, "frames.hours.1.hours": 20, "frames.incidents.0.lost_h": 20}),
-    Case("given-up-after-a-failure", {"e.jsonl": lines(*job()[:8], (
-        2800, "job.end", {"attempt": 0, "outcome": "failed"}))}, "ledger e.jsonl",
-        {"frames.hours.0.hours": 2000 / 3600, "frames.hours.1.hours": 600 / 3600}),
     Case("from-an-older-save", {"a.csv": "start;end;resumed_step;last_step;last_saved_step;cause\n"
         "2025-02-01T00:00;2025-02-01T08:00;0;1600;1600;nan loss\n"
         "2025-02-01T08:00;2025-02-01T15:00;400;1800;1800;\n"}, "ledger a.csv",
