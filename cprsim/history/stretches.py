@@ -129,7 +129,7 @@ def pace_of(course: JobCourse) -> JobPace:
         is_said,
         any(isfinite(save.step) for save in saves),
         len(delays_s) > 0 or any(lacks_an_end),
-        of_all("step", working) * step_s if isfinite(step_s) else of_all("at_s", working),
+        of_all("step", idle) * step_s if isfinite(step_s) else of_all("at_s", idle),
     )
 
 
