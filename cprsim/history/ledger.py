@@ -266,11 +266,7 @@ class _Booking:
         if isfinite(attempt.said_step):
             return none + attempt.said_step
         is_told = len(points.step) > 0
-        first, steps = float(points.step[0]) if is_told else inf, inf
-        if is_told and self._pace.is_known:
-            instants_s = (attempt.begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
-            began_s = next(at_s for at_s in instants_s if isfinite(at_s))
-            steps = float(points.at_s[0] - began_s) / self._pace.step_s
+        first, steps = float(points.step[0]) if is_told else inf, self._most_untold(attempt)
         is_sure = isfinite(attempt.begin_s) and isfinite(steps)
         made = steps * np.maximum(1.0 + PACE_SPREAD * self._normal, 0.0) if steps else none
         by_pace = np.maximum(first - made, 0.0) if is_told else none
@@ -290,6 +286,15 @@ class _Booking:
             raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
         least = np.clip(by_pace, np.minimum(self._begins[before], most), most)
         return np.asarray(least + self._shared * (most - least) * (not is_sure))
+
+    def _most_untold(self, attempt: LoggedAttempt) -> float:
+        """Steps that an attempt can have made before the first that the log tells."""
+        points = attempt.points
+        if not (len(points.step) and self._pace.is_known):
+            return inf
+        instants_s = (attempt.begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
+        began_s = next(at_s for at_s in instants_s if isfinite(at_s))
+        return float(points.at_s[0] - began_s) / self._pace.step_s
 
     def _last_save(self, run: LoggedAttempt, most: Floats) -> Floats:
         """Steps of the last save of a run, at most so many; NaN where no event tells of saves.
