@@ -155,7 +155,7 @@ def _booked() -> Experiment:
     return _experiment(
         "job: {useful: 200 h}\ncluster: {trainers: 4, emb_ps: 4}\n"
         "failures: {kind: job, family: exponential, mtbf: 6 h}\n"
-        "recovery: [full, {strategy: partial, interval: young}]\n"
+        "recovery: [full]\n"
         "simulation: {seed: 1, replications: 400}",
         4, 6, 3, 8,
     )  # fmt: skip
@@ -200,7 +200,6 @@ def calibration(seed: int, folder: Path) -> Iterator[Seen]:
     """The later half of the logs of five jobs predicted from the earlier one, of 150 failures."""
     rng = np.random.default_rng([21, seed])
     mtbf_h, shape = float(rng.uniform(3.0, 10.0)), float(rng.choice([0.7, 1.0, 1.4]))
-    strategy = str(rng.choice(["full", "partial"]))
     every_h, *costs = (
         float(rng.uniform(*ends)) for ends in ((0.5, 3), (0.5, 4), (1, 10), (0.5, 5), (1, 10))
     )
@@ -211,7 +210,7 @@ def calibration(seed: int, folder: Path) -> Iterator[Seen]:
             "cluster: {emb_ps: 8}\nfailures: {kind: job, role: emb_ps, family: weibull, "
             f"mtbf: {mtbf_h} h, shape: {shape}}}\n"
             f"simulation: {{seed: {number}, replications: {n}}}\n"
-            f"recovery: [{{strategy: {strategy}, name: ran, interval: {every_h} h}}]",
+            f"recovery: [{{strategy: full, name: ran, interval: {every_h} h}}]",
             *costs,
         )
 

@@ -33,8 +33,8 @@ STAGES = {
 
 EVENTS = (
     "job.start", "job.end", "progress",
-    "save.wait", "save.start", "save.resume", "save.commit", "save.abandon",
-    "failure", "failure.detected", "revert", "rollback", "train.resume", "replaced",
+    "save.start", "save.resume", "save.commit", "save.abandon",
+    "failure", "failure.detected", "rollback", "train.resume", "replaced",
     *STAGES,
 )  # fmt: skip
 """Names that an event may have."""
@@ -46,8 +46,6 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "attempt": int,
     "step": (int, float),
     "step_seconds": (int, float),
-    "part": str,
-    "mode": str,
     "bytes": (int, float),
     "save_id": (str, int),
     "fraction": (int, float),

@@ -84,10 +84,10 @@ def calibrate(
         )
     ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     costs = _costs(jobs, n_bootstrap, seed)
-    ran = _how_it_ran(jobs)
-    scenario = _scenario(jobs, ranking.best, costs, ran, n_nodes)
+    every_h = _every_h(jobs)
+    scenario = _scenario(jobs, ranking.best, costs, every_h, n_nodes)
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
-    untold = sum(isnan(job.save_every.mean) for job in jobs)
+    untold = sum(isnan(job.save_every) for job in jobs)
     notes = [
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"no {kind} in the logs" for kind in ("save", "load")
@@ -96,7 +96,7 @@ def calibrate(
         *(note for cost in costs for note in cost.notes),
     ]  # fmt: skip
     return Calibration(
-        str(scenario), _origins(jobs, ranking, costs, ran), costs, ranking, tuple(notes)
+        str(scenario), _origins(jobs, ranking, costs, every_h), costs, ranking, tuple(notes)
     )
 
 
@@ -144,23 +144,19 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     return fit_costs(transfers, n_bootstrap=n_bootstrap, seed=seed)
 
 
-def _how_it_ran(jobs: Sequence[JobLedger]) -> tuple[str, float]:
-    """The strategy that ran, and its interval [h of progress]."""
-    reloads = sum(job.reloads for job in jobs) * 2 > len(jobs)
-    every_h = [interval_h(job) for job in jobs]
-    known_h = list(filter(isfinite, every_h))
-    return "partial" if reloads else "full", float(np.median(known_h)) if known_h else np.inf
+def _every_h(jobs: Sequence[JobLedger]) -> float:
+    """The interval of the saves [h of progress]; infinite where none is known."""
+    known_h = list(filter(isfinite, map(interval_h, jobs)))
+    return float(np.median(known_h)) if known_h else inf
 
 
 def _scenario(
-    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], ran: tuple[str, float],
+    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], every_h: float,
     n_nodes: int, *, useful_h: float | None = None, horizon_h: float | None = None,
 ) -> Fragment:  # fmt: skip
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
     if useful_h is None:
         useful_h = float(np.median([job.useful_h.mean for job in jobs]))
-    strategy, every_h = ran
-    partial = strategy == "partial"
     fitted = costs_fragment(costs, "the logs")
     sections = {
         "name": "calibrated",
@@ -169,15 +165,14 @@ def _scenario(
             **({} if horizon_h is None else {"horizon": f"{horizon_h!r} h"}),
             **({"step": f"{float(np.median(steps))!r} s"} if steps else {}),
         },
-        "cluster": {"emb_ps" if partial else "workers": n_nodes},
+        "cluster": {"workers": n_nodes},
         "failures": {
-            "kind": "job", "role": "emb_ps" if partial else "worker", "family": fit.family,
-            "mtbf": f"{fit.mean.mean!r} h",
+            "kind": "job", "role": "worker", "family": fit.family, "mtbf": f"{fit.mean.mean!r} h",
             **({} if fit.spread is None else {fit.spread.name: fit.spread.mean}),
         },
         **fitted.sections,
         "recovery": [{
-            "strategy": strategy, "name": "as it ran",
+            "strategy": "full", "name": "as it ran",
             "interval": f"{every_h!r} h" if isfinite(every_h) else "never",
         }],
         "simulation": {"seed": 1, "replications": 1000},
@@ -186,11 +181,10 @@ def _scenario(
 
 
 def _origins(
-    jobs: Sequence[JobLedger], ranking: Ranking, fits: tuple[CostFit, ...], ran: tuple[str, float]
+    jobs: Sequence[JobLedger], ranking: Ranking, fits: tuple[CostFit, ...], every_h: float
 ) -> tuple[tuple[str, str, str], ...]:
     best = ranking.best
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    logged = not any(job.save_every.has_interval for job in jobs)
     rows = [
         ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
          f"median of {len(jobs)} job(s)"),
@@ -198,8 +192,8 @@ def _origins(
          "median over jobs of the time of a step between saves"),
         ("MTBF", f"{best.mean.mean:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
          f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
-        ("interval", f"{ran[1]:.4g} h of progress",
-         f"steps {'of the saves' if logged else 'at which jobs went on'}; {ran[0]} recovery ran"),
+        ("interval", f"{every_h:.4g} h of progress",
+         "steps of the saves; full recovery ran"),
     ]  # fmt: skip
     for cost in fits:
         where = f"{cost.family}, {cost.lifetimes.n} with start and end"
@@ -223,11 +217,11 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     n = gaps.n_observed
     if n < FEWEST_FAILURES:
         raise ParameterError(f"the earlier half has {n} failures: too few to predict from")
-    costs, ran = _costs(early, 0, seed), _how_it_ran(early)
+    costs, every_h = _costs(early, 0, seed), _every_h(early)
     fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best
     after_h = sum(job.wall_h for job in jobs) - sum(cut_h)
     scenario = _scenario(
-        early, fit, costs, ran, n_nodes, useful_h=BEYOND * after_h, horizon_h=after_h
+        early, fit, costs, every_h, n_nodes, useful_h=BEYOND * after_h, horizon_h=after_h
     )
     save_h = next((cost.mean.mean for cost in costs if cost.name == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]

@@ -37,25 +37,20 @@ N_SAVES = 500  # drawn at random; then again
 
 
 def scenario_of(
-    facts: LoggedJob, recovery: Sequence[Plain], n_nodes: int, costs_h: Mapping[str, float] = {},
-    interval_h: float | None = None,
+    facts: LoggedJob, recovery: Sequence[Plain], n_nodes: int, costs_h: Mapping[str, float] = {}
 ) -> dict[str, Plain]:  # fmt: skip
     """The job as a scenario, with the system that ran it as the first of its recoveries.
 
-    `costs_h` and `interval_h` stand for those of the log.
+    `costs_h` stand for those of the log.
     """
     names = [entry.get("strategy") if isinstance(entry, dict) else entry for entry in recovery]
-    reloads = facts.ledger.reloads
-    needs_servers = reloads or any(
-        name in STRATEGIES and name not in ("none", "full") for name in names
-    )
+    needs_servers = any(name in STRATEGIES and name not in ("none", "full") for name in names)
     at_h = apart(facts.failed_h.mean(axis=1)).tolist()
     most_h = facts.useful_h * (1.0 if facts.clock is Clock.PROGRESS else STOPPED_BEYOND)
-    every_h = facts.interval_h if interval_h is None else interval_h
     ran: dict[str, Plain] = {
-        "strategy": "partial" if reloads else "full",
+        "strategy": "full",
         "name": AS_IT_RAN,
-        "interval": f"{every_h!r} h" if isfinite(every_h) else "never",
+        "interval": f"{facts.interval_h!r} h" if isfinite(facts.interval_h) else "never",
     }
     return {
         "name": "backtest",

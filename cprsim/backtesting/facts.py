@@ -55,12 +55,6 @@ class LoggedJob:
         job = self.ledger
         return Estimate.of_draws(job.wall_h - job.draws["useful"] - job.draws["start"])
 
-    @property
-    def fits_h(self) -> tuple[float, ...]:
-        """Where the interval is inferred: the ends of what fits the log."""
-        every, step_h = self.ledger.save_every, self.ledger.step_s / 3600.0
-        return (step_h * every.low, step_h * every.high) if every.low > 0 else ()
-
 
 def facts_of(job: JobLedger) -> LoggedJob:
     """Read the facts off a ledger. Raises ParameterError where the log says too little."""
@@ -85,7 +79,7 @@ def facts_of(job: JobLedger) -> LoggedJob:
 
 def interval_h(job: JobLedger) -> float:
     """Hours of work between saves; infinite where it never saved, NaN where that can't be told."""
-    return job.save_every.mean * job.step_s / 3600.0
+    return job.save_every * job.step_s / 3600.0
 
 
 def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedger, ...]:
@@ -98,7 +92,7 @@ def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedge
         raise ParameterError(f"--saves-every {every!r} {error}") from None
     if not every_s > 0:
         raise ParameterError(f"--saves-every {every!r}: must be longer than no time")
-    return tuple(replace(job, save_every=Estimate(every_s / job.step_s)) for job in jobs)
+    return tuple(replace(job, save_every=every_s / job.step_s) for job in jobs)
 
 
 @dataclass(slots=True)
@@ -192,8 +186,7 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
     """
     failures = failures_in(job)
     n = sum(failure.is_last for failure in failures)
-    n_beside = job.n_failures - sum(one.n_failures for one in job.incidents)
-    n_within = len(failures) - n + n_beside
+    n_within = len(failures) - n
     share = sum(job.parts[name].mean for name in STALLS) / job.wall_h
     p_none = (1.0 - share) ** (n + n_within)
     if n_within == 0 and p_none < P_REJECTED:

@@ -171,17 +171,9 @@ def _replayed(
     n_known = len(facts.ledger.draws["useful"])
     draws = np.linspace(0, n_known - 1, n_draws).astype(np.int64)
 
-    def simulated(**changes: Any) -> tuple[Replayed, ...]:
-        rng = stream(seed, number, "backtest")
-        failing = with_own_failures(experiment(**changes), facts, draws, rng)
-        return _simulated(with_own_costs(failing, facts, draws, rng))
-
-    systems = simulated()
-    for place, end_h in enumerate(facts.fits_h, 1):
-        if end_h != facts.interval_h:  # a third of the draws have either end
-            at_end = simulated(interval_h=end_h)[0].overhead_h
-            systems[0].overhead_h[place::3] = at_end[place::3]
-    return systems
+    rng = stream(seed, number, "backtest")
+    failing = with_own_failures(experiment(), facts, draws, rng)
+    return _simulated(with_own_costs(failing, facts, draws, rng))
 
 
 def _simulated(experiment: Experiment) -> tuple[Replayed, ...]:

@@ -44,7 +44,8 @@ def attempt_events(
     """The events that a table of attempts amounts to. Raises TraceError, with file and line."""
     read = _attempts(path, time_unit, notes)
     for job, mine in read.groupby("job", sort=False):
-        saved, n = nan, len(mine)
+        tells = mine[["first_step", "last_saved_step", "step_seconds"]].notna().to_numpy().any()
+        saved, n = nan if tells else 0.0, len(mine)
         rows: Any = mine.itertuples()
         for attempt, row in enumerate(rows):
             about = {"attempt": attempt, **({"job": job} if job else {})}

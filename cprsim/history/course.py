@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from math import isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.events import STAGES
 from cprsim.history.causes import FINISHED, is_planned, word_of
-from cprsim.history.reading import NS_PER_S
+from cprsim.history.reading import NOT_READ, NS_PER_S
 from cprsim.records import Bools, Floats, Ints
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
@@ -24,30 +24,28 @@ NOTICED = "noticed"  # a stage of which the next event tells what it was
 BACK = 1e-6  # steps: less is no step back
 NEAR_S = 1.0  # between reports of one death
 LATE_S = 60.0  # after the start or end of an attempt, events of its other processes come
-WORKS = ("work", "useful", "lost")
-RECOVERING = ("detect", "degraded", *STAGES.values())
+SAVE_ENDS = ("save.commit", "save.abandon")
 ORDER = (
-    "save.resume", "save.commit", "save.abandon", "failure", "revert", "failure.detected",
-    *list(STAGES)[:2], "rollback", "job.start", *list(STAGES)[2:], "train.resume", "job.end",
+    "save.resume", *SAVE_ENDS, "failure", "failure.detected", *list(STAGES)[:2], "rollback",
+    "job.start", *list(STAGES)[2:], "train.resume", "job.end",
 )  # fmt: skip
 TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
 FEWEST_BACK = 3  # steps below both beside them, without an incident: of two jobs
 LIFE, FAILS = ("job.start", "job.end"), ("failure", "failure.detected")
+FULL_ONLY = "write the events of full recovery: save.start, save.commit, failure and train.resume"
 TWO_JOBS = "if these are two jobs, name each in the field `job`, else leave the wrong line out"
-SHOWS_WORK = ("train.resume", "progress", "save.wait", "save.start", "save.resume", "save.commit")
+SHOWS_WORK = ("train.resume", "progress", "save.start", "save.resume", "save.commit")
 
 
 @dataclass(slots=True)
 class LoggedSave:
     """A save as far as the log tells it; instants in seconds since the job began."""
 
-    start_s: float = nan  # of the stall, the wait for the save before included
+    start_s: float = nan  # of the stall
     step: float = nan
     stalled_until_s: float = nan
     committed: bool = False
-    counts: bool = True  # no part of a save
     open: bool = True
-    waits: bool = False  # for the save before; it has no name yet
     name: str = ""
 
     @property
@@ -82,9 +80,9 @@ class LoggedAttempt:
     stages: list[tuple[str, float]] = field(default_factory=list)  # and when each began
     to_step: float = nan  # where a rollback led
     n_failures: int = 1
+    n_starts: int = 0  # of processes, until one works
     node: str = ""
     cause: str = ""
-    is_shown: bool = True  # False: nothing but a step back shows that it failed
     # the work, saves included
     works: bool = False
     after_s: float = 0.0  # the last event before it
@@ -103,10 +101,20 @@ class LoggedAttempt:
         return self.before is None
 
     @property
+    def is_shown(self) -> bool:
+        """Whether more than a step back or a rollback shows that the work before ended."""
+        return bool(self.stages) or isfinite(self.failed_s)
+
+    @property
     def first_s(self) -> float:
         """The first instant that the log gives of it; NaN where there is none."""
         instants_s = [self.failed_s, *(at_s for _, at_s in self.stages), self.begin_s]
         return next((at_s for at_s in instants_s if isfinite(at_s)), nan)
+
+    @property
+    def said_step(self) -> float:
+        """The step at which it begins, as the log says; else NaN."""
+        return self.begin_step if isfinite(self.begin_step) else self.to_step
 
     @property
     def final_step(self) -> float:
@@ -153,8 +161,6 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     is_incident = ~other_events["event"].str.startswith("save.").to_numpy(dtype=bool)
     _check_steps(course, reached_s, step, others_s[is_incident])
     course.background = bool((other_events["event"] == "save.resume").any())
-    shows_work = other_events["event"].isin(SHOWS_WORK) | (other_events["step"] > 0)
-    course.says_work = len(steps) > 0 or bool(shows_work.any())
     for at_s, event in heapq.merge(progress, events, key=lambda pair: pair[0]):
         if isinstance(event, float):
             course.progress(at_s, event)
@@ -230,24 +236,15 @@ class JobCourse:
         self.ended = self.finished = False
         self.n_saves = 0
         self.step_s = nan  # as the log itself says
-        self.says_work = True  # any event does
-        self.n_beside = 0  # failures that nobody waited for
         self.contradicts_pace = False  # steps take another time than the log says
         self.background = False  # saves go on beside the training
-        self.reloads = False  # some shards went back while the others kept their state
         self._state, self._number = START, 0  # of the attempt, as the log counts
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
         self._last_failure_s = nan
         self._saved = nan  # steps of the last save that committed
         self._done = nan  # the step at which it had finished
-        self._has_failed_beside = False
         self._started_s = nan  # the first attempt
-
-    @property
-    def n_failures(self) -> int:
-        """Failures that the job waited for, and others."""
-        return self.n_beside + sum(attempt.n_failures for attempt in self.attempts)
 
     @property
     def runs(self) -> list[LoggedAttempt]:
@@ -260,20 +257,21 @@ class JobCourse:
 
     def take(self, at_s: float, event: Any) -> None:
         """An event that is no plain `progress`."""
-        name, step, part = event.event, event.step, event.part
-        if name in FAILS and 0 <= event.attempt < self._number:
-            return  # another attempt has followed: it was counted
-        if self._state is OVER and at_s >= self.wall_s:
+        name, step = event.event, event.step
+        if name in NOT_READ or event.part or event.mode == "part":
+            message = f"{name} is of partial recovery, or says `part`: such logs are not read"
+            raise self.contradiction(at_s, message, FULL_ONLY)
+        if name in FAILS and (0 <= event.attempt < self._number or event.outcome == "missed"):
+            return  # another attempt has followed, which counted it; or it struck nobody
+        if self._state is OVER:
             if name in ("job.start", "train.resume") or name in STAGES:
                 self._reopen(at_s, event)
-            else:
-                self._too_late(at_s, name)
-        if self._state is START and name in FAILS and event.outcome != "missed":
+            elif self._too_late(at_s, name) not in SAVE_ENDS:
+                return
+        if self._state is START and name in FAILS:
             none = name == "failure" and step <= 0  # else how much it had worked is not known
             self._go_on(at_s if none else nan)
-        if part in WORKS and self._state in (STANDS, START) and name == "progress":
-            self._go_on(at_s, step, is_shown=True)
-        elif name == "job.start":
+        if name == "job.start":
             self._start(at_s, event)
         elif name == "failure":
             self._failure(at_s, event)
@@ -286,8 +284,6 @@ class JobCourse:
         elif name == "rollback":
             self._halt(at_s, event)
             self._now.to_step = step
-        elif name == "revert":
-            self._revert(at_s, step)
         elif name == "train.resume":
             self._resume(at_s, step)
         elif name.startswith("save."):
@@ -296,8 +292,6 @@ class JobCourse:
             self.progress(at_s, step)
         elif name == "job.end":
             self._end(at_s, event)
-        if part and self._state in (WORK, STANDS):
-            self._set_part(part, at_s, step)
         self._at_s = at_s
 
     # ------------------------------------------------------------------ what work shows
@@ -309,12 +303,10 @@ class JobCourse:
                 self._too_late(at_s, "progress")
             return
         if self._state is WORK and step < self._run.last_step - BACK:
-            self._stop_unseen()  # the job went back without any event that says so
+            self._stop()  # the job went back without any event that says so
         if self._state is not WORK:
             self._go_on()
-        for save in self._run.saves:  # work goes on: the end of its stall is missing
-            if save.open and not isfinite(save.stalled_until_s) and step > save.step + BACK:
-                save.open, save.committed = self.background, not self.background
+        self._end_stalls(step)
         self._run.see(at_s, step)
         self._at_s = at_s
 
@@ -323,13 +315,13 @@ class JobCourse:
             run = self._run
             has_worked = max(run.last_step, step) > run.begin_step + BACK
             if not has_worked and isfinite(run.begin_s):
-                self._once(at_s, run.begin_s, "train.resume")
+                self._no_second(at_s, run.begin_s, "train.resume")
                 return
-            self._stop_unseen()
+            self._stop()
         if self._state is not OVER:
-            self._go_on(at_s, step, is_shown=True)
+            self._go_on(at_s, step)
 
-    def _go_on(self, at_s: float = nan, step: float = nan, *, is_shown: bool = False) -> None:
+    def _go_on(self, at_s: float = nan, step: float = nan) -> None:
         """Work begins, at an instant that is known or not."""
         if step <= 0.0 < self._done:
             message = f"the job begins at step 0, after it had finished at step {self._done:g}"
@@ -339,7 +331,7 @@ class JobCourse:
         began_s = [start_s for _, start_s in self._now.stages if isfinite(start_s)]
         self._run.works, self._run.after_s = True, max(self._at_s, *began_s[-1:], 0.0)
         self._run.begin_s, self._run.begin_step = at_s, step
-        if is_shown:
+        if isfinite(at_s):
             self._run.see(at_s, step)
 
     # ------------------------------------------------------------------ what stands still
@@ -351,10 +343,6 @@ class JobCourse:
         alive_s = run.last_s if isfinite(run.last_s) else run.after_s
         self.attempts.append(LoggedAttempt(run, alive_s, failed_s))
         self._state = STANDS
-
-    def _stop_unseen(self) -> None:
-        self._stop()
-        self._now.is_shown = False
 
     def _halt(self, at_s: float, event: Any) -> None:
         """Something of a recovery: if the job was at work, it failed before."""
@@ -384,29 +372,10 @@ class JobCourse:
         self._enter(NOTICED, at_s)
 
     def _failure(self, at_s: float, event: Any) -> None:
-        if self._state is OVER or event.outcome == "missed":
-            return
-        if event.part in WORKS and self._state is WORK:  # nobody waits for it
-            self._has_failed_beside = True
-            self.n_beside += not at_s - self._last_failure_s <= NEAR_S
-            self._last_failure_s = at_s
-            self._run.see(at_s, event.step)
-            return
-        if self._state in (WORK, STANDS):
-            self._fail(at_s, event.step, event.attempt)
-            self._planned(event.cause)
-        self._last_failure_s = at_s
+        self._fail(at_s, event.step, event.attempt)
+        self._planned(event.cause)
         self._now.node = self._now.node or event.node
         self._now.cause = self._now.cause or event.cause
-
-    def _revert(self, at_s: float, step: float) -> None:
-        """A shard went back: if nobody has said so, it failed, and the job waits for it."""
-        self.reloads = True
-        waits = self._state in (WORK, STANDS) and not self._has_failed_beside
-        if waits and self._last_failure_s != at_s:
-            self._fail(at_s, step)
-        if self._state is STANDS and self._now.failed_s == at_s:
-            self._run.end_step = step
 
     def _planned(self, cause: str) -> None:
         """An attempt that ended by plan did not fail."""
@@ -433,13 +402,11 @@ class JobCourse:
     def _worked_since(self, step: float) -> bool:
         """Whether there are more steps in the state than an attempt can have begun with."""
         began = self._now.to_step
-        if isnan(began) and self.reloads:
-            began = self._run.end_step
-        elif isnan(began) and self._now.stage == "load":
-            last_step = self._run.final_step
-            began = self._saved
-            if isnan(began):  # nothing saved: another step than the last was reached anew
-                began = 0.0 if step < last_step - BACK else last_step
+        if isnan(began) and self._now.stage == "load":
+            began = 0.0 if isnan(self._saved) else self._saved
+            if isnan(self._saved) and abs(step - self._run.final_step) <= BACK < step:
+                message = f"step {step:g} comes again: no event tells whether it was made again"
+                raise self.contradiction(self._at_s, message, "write train.resume with its step")
         return step > began + BACK
 
     def _start(self, at_s: float, event: Any) -> None:
@@ -448,39 +415,33 @@ class JobCourse:
         if self._state is START and event.attempt > self._number and at_s > 0:
             self._go_on()  # an attempt ended of which the log tells nothing else
         if not (is_new := event.attempt > self._number or self._state is STANDS):
-            self._started_s = self._once(at_s, self._started_s, "job.start")
+            self._no_second(at_s, self._started_s, "job.start")
+            self._started_s = at_s
         if is_new:
             self._number = event.attempt
             if self._state is WORK:
                 self._stop()
+            self._now.n_starts += 1
             if self._state is STANDS and self._now.stage != "load":
                 if self._now.stage == "detect":  # when it was noticed is not told
                     self._now.stages.append(("reschedule", nan))
                 self._enter("load", at_s)
-        if not self.says_work and self._state in (START, STANDS):
-            self._go_on()
 
-    def _once(self, at_s: float, said_s: float, name: str) -> float:
-        """The instant at which an attempt says what it can say only once; refused if it does not.
-
-        Raises ParameterError where it said the same at another instant.
-        """
+    def _no_second(self, at_s: float, said_s: float, name: str) -> None:
+        """Raise ParameterError where an attempt says at another instant what it says once."""
         if at_s > said_s + NEAR_S:
             raise self.contradiction(at_s, f"a second {name} of an attempt that works on")
-        return at_s
 
-    # ------------------------------------------------------------------ saves, parts, the end
+    # ------------------------------------------------------------------ saves, the end
 
     def _saving(self, at_s: float, event: Any) -> None:
-        name, step, run = event.event, event.step, self._run
-        ends = name in ("save.commit", "save.abandon")
-        new = self._state is START or step > run.final_step + BACK or self._worked_since(step)
-        if self._state is not WORK and (not ends or (name == "save.commit" and new)):
-            if self._state is OVER:
-                return
-            self._go_on()
-            run = self._run
-        if name in ("save.wait", "save.start"):
+        name, step = event.event, event.step
+        if self._state in (STANDS, START) and name != "save.abandon":
+            new = name != "save.commit" or self._state is START  # else it may be of work before
+            if new or step > self._run.final_step + BACK or self._worked_since(step):
+                self._go_on()
+        run = self._run
+        if name == "save.start":
             self._begin_save(at_s, event)
             return
         under_way = [save for save in run.saves if save.open and event.save_id in ("", save.name)]
@@ -489,46 +450,32 @@ class JobCourse:
             save = LoggedSave(step=step, name=event.save_id)
             run.saves.append(save)
         if self._state is WORK and not isfinite(save.stalled_until_s):
-            if not (ends and self.background):  # else the end of the stall is missing
+            if not (name in SAVE_ENDS and self.background):  # else the end of the stall is missing
                 save.stalled_until_s = at_s
             run.see(at_s)
-        if ends:
+        if name in SAVE_ENDS:
             save.open, save.committed = False, name == "save.commit"
-            self.n_saves += save.committed and save.counts
+            self.n_saves += save.committed
             self._saved = save.step if save.committed else self._saved
 
     def _begin_save(self, at_s: float, event: Any) -> None:
-        saves, waits = self._run.saves, event.event == "save.wait"
-        if isnan(event.step) and not waits:
+        if isnan(event.step):
             way_out = "write `step` (PyTorch: the end of `checkpoint_id`)"
             raise self.contradiction(at_s, "save.start says no step", way_out)
-        last = saves[-1] if saves else LoggedSave()
+        last = self._run.saves[-1] if self._run.saves else LoggedSave()
         since_s = last.stalled_until_s if isfinite(last.stalled_until_s) else last.start_s
-        is_again = (last.open or last.committed) and not last.waits and last.step == event.step
+        is_again = (last.open or last.committed) and last.step == event.step
         if is_again and at_s > since_s + NEAR_S:
             raise self.contradiction(at_s, f"step {event.step:g} is saved again")
-        for save in saves:  # stalls do not overlap: the end of one before is missing
-            if save.open and not isfinite(save.stalled_until_s) and not save.waits:
-                save.open, save.committed = self.background, not self.background
-        if not waits and last.open and last.waits:
-            saves[-1].waits, saves[-1].name, saves[-1].step = False, event.save_id, event.step
-        else:
-            name = "" if waits else event.save_id
-            saves.append(LoggedSave(at_s, event.step, waits=waits, name=name))
-            self._run.see(at_s, event.step)
-        saves[-1].counts = event.mode != "part"
+        self._end_stalls()
+        self._run.saves.append(LoggedSave(at_s, event.step, name=event.save_id))
+        self._run.see(at_s, event.step)
 
-    def _set_part(self, part: str, at_s: float, step: float) -> None:
-        """The log itself says what the job does from here on."""
-        saves = self._run.saves
-        if part in WORKS and self._state is STANDS:
-            self._go_on(at_s, step, is_shown=True)
-        elif part == "save" and self._state is WORK:  # whose start may be told at this instant
-            if not saves or isfinite(saves[-1].stalled_until_s) or not saves[-1].open:
-                saves.append(LoggedSave(at_s, step, waits=True))
-                self._run.see(at_s, step)
-        elif part in RECOVERING and self._state is STANDS:
-            self._enter(part, at_s)
+    def _end_stalls(self, step: float = inf) -> None:
+        """Work goes on, or the next save starts: the ends of the stalls before are missing."""
+        for save in self._run.saves:
+            if save.open and not isfinite(save.stalled_until_s) and step > save.step + BACK:
+                save.open, save.committed = self.background, not self.background
 
     def _end(self, at_s: float, event: Any) -> None:
         if self._state is OVER:
@@ -539,7 +486,10 @@ class JobCourse:
         if self._state is not WORK and unsaid:
             self._go_on()  # the work is not told
         if self._state is WORK and not self.finished:
-            self._fail(at_s, event.step)
+            if isfinite(event.step) or is_planned(event.outcome):
+                self._fail(at_s, event.step)
+            else:  # it may be long since that it failed
+                self._stop()
             self._now.cause = event.cause or event.outcome
             self._planned(event.outcome)
         elif self._state is WORK:
@@ -560,11 +510,12 @@ class JobCourse:
             self._now.enter(NOTICED, self.wall_s)
         self._state, self.ended, self.finished = STANDS, False, False
 
-    def _too_late(self, at_s: float, name: str) -> None:
+    def _too_late(self, at_s: float, name: str) -> str:
         """Events of other processes come late; work that goes on for long has not ended."""
         if name in (*SHOWS_WORK, "job.end") and at_s > self.wall_s + LATE_S:
             message = f"{name} follows job.end without a job.start between them"
             raise self.contradiction(at_s, message)
+        return name
 
     def contradiction(self, at_s: float, message: str, way_out: str = TWO_JOBS) -> ParameterError:
         """What is wrong with the log, when, and what to write instead."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import inf, isfinite, isnan, nan
@@ -15,10 +15,10 @@ from cprsim.failures.sources import stream
 from cprsim.history.course import BACK, JobCourse, LoggedAttempt, LoggedSave, course_of
 from cprsim.history.filling import Filled, Filling, Usual, usual_of
 from cprsim.history.reading import Events
-from cprsim.history.save_interval import save_interval_of
 from cprsim.history.stretches import (
+    P_UNSEEN,
     TOO_FAST,
-    Account,
+    JobPace,
     account_of,
     at_end,
     pace_of,
@@ -36,15 +36,15 @@ LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
     "instants": "instants of incidents that the log does not give",
     "deaths": "failures without their instant",
-    "unseen_failures": "failures that nothing but a step back shows",
+    "unseen_failures": "failures that nothing but a step back or a rollback shows",
     "unseen_saves": "saves that nothing but a delay shows",
     "half_saves": "saves without their start or end",
-    "intervals": "save intervals that nothing but the saved steps shows",
-    "begins": "steps at which attempts began, by the pace or unknown",
+    "begins": "steps at which attempts began, by the last save, the pace, or unknown",
     "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
     "ends": "job without an end: cut at its last event",
 }
+EVEN = 0.5  # the chance that a save without its end committed
 FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
 
 
@@ -81,9 +81,8 @@ class JobLedger:
     n_saves: int
     n_steps: float  # the furthest that the job came
     step_s: float
-    save_every: Estimate  # steps, see `save_interval_of`
+    save_every: float  # steps between saves: infinite if it never saved, NaN if that is not told
     save_stalls_h: Floats  # of saves whose start and end the log gives
-    reloads: bool
     incidents: tuple[Charged, ...]
     took_h: dict[str, Floats]  # stages of the incidents, NaN where the log does not say
     useful_at_h: tuple[tuple[float, float], ...]  # begin, end: of the likeliest course
@@ -120,6 +119,39 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
     }
 
 
+def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
+    """By the rule that the saves follow, else their median; by where the job went back to."""
+    saved_at = [[save.step for save in run.saves if isfinite(save.step)] for run in course.runs]
+    apart = np.concatenate([np.empty(0), *(np.diff(np.unique(steps)) for steps in saved_at)])
+    if isfinite(every_steps) or len(apart):
+        return every_steps if isfinite(every_steps) else float(np.median(apart))
+    return inf if all(run.said_step <= 0 for run in course.runs[1:]) else nan
+
+
+def check_told(course: JobCourse, pace: JobPace) -> None:
+    """Raise ParameterError where no interval would hold what a log leaves out."""
+    if len(course.attempts) > 1 and not pace.is_known:
+        way_out = "write `step` in progress and save.start, or step_seconds in job.start"
+        raise course.contradiction(0.0, "work begins whose steps tell no pace", way_out)
+    lost = any(isnan(run.begin_s) for run in course.runs)
+    told = any(isfinite(attempt.failed_s) for attempt in course.attempts[1:])
+    for run, after in pairwise(course.attempts):
+        silent = isnan(run.begin_s) and isnan(after.failed_s) and not len(run.points.at_s)
+        unnoticed = any(name == "detect" and isnan(at_s) for name, at_s in after.stages)
+        silent |= after.n_starts > 1 and isnan(after.to_step) and (lost or (told and unnoticed))
+        if silent:
+            message = "an attempt ends of which no event tells whether it worked"
+            raise course.contradiction(after.first_s, message, "write train.resume and failure")
+    for run in course.runs:  # where the steps' own time is the pace, saves are part of it
+        first = run.saves[0] if run.saves else LoggedSave()
+        if not pace.is_said or isfinite(run.begin_s) or isfinite(first.start_s):
+            continue
+        if len(run.points.at_s) and run.points.at_s[0] == first.stalled_until_s:
+            message = f"step {first.step:g} is saved, and when work or the save began is missing"
+            way_out = "write save.start, or train.resume"
+            raise course.contradiction(first.stalled_until_s, message, way_out)
+
+
 class _Booking:
     """Completes the course of one job, attempt after attempt, and books its hours."""
 
@@ -128,54 +160,35 @@ class _Booking:
     ) -> None:
         self._course, self._n = course, n_draws
         for run in course.runs:
-            self._end_where_next_begins(run)
-        for run in course.runs:
             run.points = points_of(run, course)
-        pace, (first, *_) = pace_of(course), [*course.runs, course.attempts[0]]
-        if isnan(pace.step_s) and isnan(first.begin_step) and isfinite(first.begin_s):
-            first.begin_step = 0.0  # unless another pace speaks against it
-            first.marks.insert(0, (first.begin_s, 0.0))
-            first.last_s = first.begin_s if isnan(first.last_s) else first.last_s
-            first.points = points_of(first, course)
-            pace = pace_of(course)
-        self._pace = self._said_pace = pace
-        for run in course.runs:
-            self._no_open_begin(run)
-        if isnan(pace.step_s) and not any(len(run.points.at_s) for run in course.runs):
-            self._pace = replace(pace, step_s=1.0)  # no step at all: seconds of work are steps
+        self._pace = pace = pace_of(course)
+        check_told(course, pace)
         self._filling = Filling(usual, n_draws, pace.silences_s, rng)
-        self._shared, self._normal = rng.random(n_draws), rng.standard_normal(n_draws)
+        self._shared, self._even = rng.random(n_draws), rng.random(n_draws)
+        self._normal = rng.standard_normal(n_draws)
         self._after = dict(pairwise(course.attempts))
         self._filled: dict[LoggedAttempt, Filled] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
-        self._tells_saves = any(isfinite(save.step) for run in course.runs for save in run.saves)
-        self._content = np.full(n_draws, nan)  # steps of the last save that surely committed
-        self._maybe = nan  # steps of one after it whose end nothing tells
-        self._began = np.zeros(n_draws)  # the step of the last run's begin
+        self._begins: dict[LoggedAttempt, Floats] = {}  # steps
+        self._ends: dict[LoggedAttempt, Floats] = {}
         self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
         self._planned = Counter[str]()
-        self._ran: dict[LoggedAttempt, tuple[float, float, float]] = {}  # steps; begin [s]
         self._charged: list[tuple[LoggedAttempt, Filled, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
     def ledger(self, usual: Usual) -> JobLedger:
         """Book all, in order of time."""
-        course, pace, end_step = self._course, self._said_pace, np.zeros(self._n)
+        course, pace = self._course, self._pace
         for attempt in course.attempts:
-            filled, lost_h = self._fill(attempt), np.zeros(self._n)
-            if attempt.works:
-                begin_step, been = self._begun(attempt, end_step), self._frontier
-                account = self._account(attempt, filled.resumed_s, begin_step)
-                end_step, lost_h = account.end_step, account.lost_s / S_PER_H
-                self._ran[attempt] = begin_step.mean(), end_step.mean(), filled.resumed_s.mean()
-                self._book_run(filled.resumed_s, account, np.maximum(been, begin_step))
+            filled = self._fill(attempt)
+            if attempt.before is not None:
+                self._see_begin(attempt, self._ends[attempt.before])
+            lost_h = self._book_run(attempt, filled.resumed_s) if attempt.works else 0.0
             self._book(attempt, filled, lost_h)
-        useful_at_h = self._close(end_step)
-        save_every = save_interval_of(course, pace.every_steps)
+        useful_at_h = self._close()
         self._inferred["ends"] += not course.ended
         self._inferred["paces"] += course.contradicts_pace
-        self._inferred["intervals"] += save_every.has_interval
         return JobLedger(
             job=course.job,
             begins_ns=course.begins_ns,
@@ -184,13 +197,12 @@ class _Booking:
             wall_h=course.wall_s / S_PER_H,
             useful_h=Estimate.of_draws(self._draws["useful"]),
             parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS},
-            n_failures=course.n_failures,
+            n_failures=sum(attempt.n_failures for attempt in course.attempts),
             n_saves=course.n_saves,
-            n_steps=float(self._frontier.mean()) if self._pace is pace else nan,
+            n_steps=float(self._frontier.mean()) if pace.is_known else nan,
             step_s=pace.step_s,
-            save_every=save_every,
+            save_every=_steps_between_saves(course, pace.every_steps),
             save_stalls_h=stalls_s(course) / S_PER_H,
-            reloads=course.reloads,
             incidents=tuple(self._charge(*charged) for charged in self._charged),
             took_h=dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True)),
             useful_at_h=useful_at_h,
@@ -204,38 +216,23 @@ class _Booking:
     def _fill(self, attempt: LoggedAttempt) -> Filled:
         """All instants of an attempt until it works, drawn once."""
         if attempt not in self._filled:
-            dated = replace(attempt, failed_s=self._died_s(attempt))
-            self._filled[attempt] = self._filling.fill(dated, partial(self._begin, attempt))
+            self._filled[attempt] = self._filling.fill(attempt, partial(self._begin, attempt))
         return self._filled[attempt]
 
-    def _died_s(self, attempt: LoggedAttempt) -> float:
-        """When the run before ended: as logged, or by the steps made if the next goes on there."""
-        run, first_s = attempt.before, attempt.first_s
-        if run is None or isfinite(attempt.failed_s) or not isfinite(self._pace.step_s):
-            return attempt.failed_s
-        open_ = bool(run.saves) and not isfinite(run.saves[-1].stalled_until_s)
-        points = run.points
-        if open_ or not isfinite(run.end_step) or len(points.at_s) == 0 or not isfinite(first_s):
-            return nan
-        last_s = float(points.at_s[-1])
-        died_s = last_s + (run.end_step - float(points.step[-1])) * self._pace.step_s
-        return min(max(died_s, last_s), first_s)
-
     def _begin(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
-        """When the work of an attempt began, by when the one before ended."""
-        if not attempt.works:
-            return np.full(self._n, self._course.wall_s)
-        if isfinite(attempt.begin_s):
-            return np.full(self._n, attempt.begin_s)
-        points, made_s = attempt.points, np.zeros(self._n)
-        if len(points.at_s) and self._pace.is_known:
-            step = self._begin_step(attempt, self._reached(attempt, failed_s))
-            made_s = np.maximum(points.step[0] - step, 0.0) * self._pace.step_s
+        """When the work of an attempt began, by when the one before ended; and at which step."""
+        points, course = attempt.points, self._course
+        step = self._begins[attempt] = self._begin_step(attempt, self._reached(attempt, failed_s))
+        begin_s = attempt.begin_s if attempt.works else course.wall_s
+        if isfinite(begin_s):
+            return np.full(self._n, begin_s)
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
         low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
             last_s = attempt.last_s if isfinite(attempt.last_s) else self._ends_s(attempt)
-            return np.asarray(low_s + self._shared * np.maximum(last_s - low_s, 0.0))
+            return np.asarray(low_s + self._even * np.maximum(last_s - low_s, 0.0))
+        step_s = self._pace.step_s if self._pace.is_known else 0.0
+        made_s = np.maximum(points.step[0] - step, 0.0) * step_s
         return np.asarray(np.clip(points.at_s[0] - made_s, low_s, points.at_s[0]))
 
     def _ends_s(self, run: LoggedAttempt) -> Floats:
@@ -252,125 +249,110 @@ class _Booking:
         if run is None:
             return np.zeros(self._n)
         if len(run.points.at_s) == 0:
-            told = (run.end_step, run.last_step, np.inf)
-            return np.full(self._n, next(step for step in told if not isnan(step)))
+            is_known = isfinite(run.begin_s)
+            began_s = run.begin_s if is_known else np.fmax(run.first_s, 0.0)
+            made = self._pace.steps_in(np.maximum(failed_s - began_s, 0.0))
+            at_step = self._begins[run] + made * (1.0 if is_known else 1.0 - self._even)
+            return np.full(self._n, run.final_step) if isfinite(run.final_step) else at_step
         return at_end(run, self._pace, failed_s)[1]
 
     def _begin_step(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
-        """Steps in the state as a run began."""
-        points, before = attempt.points, attempt.before
-        first = float(points.step[0]) if len(points.step) else np.inf
-        logged_step = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
-        if isfinite(logged_step):
-            return np.full(self._n, logged_step)
-        if before is not None and self._course.reloads and first >= before.last_step:
-            return np.minimum(end_step, first)
-        content = self._content
-        if self._maybe <= first:
-            content = np.where(self._shared < 0.5, self._maybe, content)
-        if before is not None and self._can_begin(attempt, content):
-            return content
-        return self._unsaid_begin(attempt, end_step if before is not None else first)
+        """Steps in the state as a run began: as the log says, of the last save, or by the pace.
 
-    def _no_open_begin(self, run: LoggedAttempt) -> None:
-        """Raise ParameterError where the first save has no start, and the work before it neither.
-
-        Where the steps' own time is the pace, the saves are part of it.
+        The first attempt of a job begins at step 0 if the pace allows that. Another whose begin no
+        event tells may be from an older save than the last.
         """
-        first = run.saves[0] if run.saves else LoggedSave()
-        if not self._pace.is_said or isfinite(run.begin_s) or isfinite(first.start_s):
-            return
-        if len(run.points.at_s) and run.points.at_s[0] == first.stalled_until_s:
-            message = f"step {first.step:g} is saved, and when work or the save began is missing"
-            way_out = "write save.start, or train.resume"
-            raise self._course.contradiction(first.stalled_until_s, message, way_out)
-
-    def _no_leap(self, attempt: LoggedAttempt, step: Floats, end_step: Floats) -> None:
-        """Raise ParameterError where an attempt begins beyond all that was done before."""
-        if float(step.min()) > float(end_step.max()) + 1.0:
-            message = f"work goes on at step {step.mean():g}, beyond every step before"
+        points, before, none = attempt.points, attempt.before, np.zeros(self._n)
+        if isfinite(attempt.said_step):
+            return none + attempt.said_step
+        is_told = len(points.step) > 0
+        first, steps = float(points.step[0]) if is_told else inf, self._most_untold(attempt)
+        is_sure = isfinite(attempt.begin_s) and isfinite(steps)
+        made = steps * np.maximum(1.0 + PACE_SPREAD * self._normal, 0.0) if steps else none
+        by_pace = np.maximum(first - made, 0.0) if is_told else none
+        if before is None:
+            if not (is_told and (TOO_FAST * made < first).all()):
+                return none
+            return np.asarray(by_pace + self._even * (first - by_pace) * (not is_sure))
+        most = np.minimum(end_step, first)
+        saved = self._last_save(before, most)
+        off = np.abs(first - saved - steps) if is_sure else none
+        if (saved <= first).all() and (off <= 1.0 + steps / 10).all():
+            oldest = by_pace if isnan(attempt.begin_s) and is_told else saved
+            is_older = (self._even > 1 - P_UNSEEN) & (oldest < saved)
+            return np.where(is_older, oldest + self._shared * (saved - oldest), saved)
+        if is_told and (first - TOO_FAST * made).min() > end_step.max() + 1.0:
+            message = f"work goes on at step {first:g}, beyond every step before"
             raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
+        least = np.clip(by_pace, np.minimum(self._begins[before], most), most)
+        return np.asarray(least + self._shared * (most - least) * (not is_sure))
 
-    def _can_begin(self, attempt: LoggedAttempt, step: Floats) -> bool:
-        """Whether an attempt can have begun at a step, by the first one that the log tells."""
+    def _most_untold(self, attempt: LoggedAttempt) -> float:
+        """Steps that an attempt can have made before the first that the log tells."""
         points = attempt.points
-        if not len(points.step):
-            return not np.isnan(step).any()
-        made = points.step[0] - step
-        if not (isfinite(attempt.begin_s) and self._pace.is_known):
-            return bool((made >= 0).all())
-        by_pace = (points.at_s[0] - attempt.begin_s) / self._pace.step_s
-        return bool((made >= 0).all() and (np.abs(made - by_pace) <= 1.0 + by_pace / 10).all())
+        if not (len(points.step) and self._pace.is_known):
+            return inf
+        instants_s = (attempt.begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
+        began_s = next(at_s for at_s in instants_s if isfinite(at_s))
+        return float(points.at_s[0] - began_s) / self._pace.step_s
 
-    def _unsaid_begin(self, attempt: LoggedAttempt, end_step: Floats | float) -> Floats:
-        """Where a log tells neither this step nor a save there: by the pace, else anywhere.
+    def _last_save(self, run: LoggedAttempt, most: Floats) -> Floats:
+        """Steps of the last save of a run, at most so many; NaN where no event tells of saves.
 
-        The first attempt of a job begins at step 0 if the pace allows that.
+        One whose end is missing committed or not; one may be missing as a whole.
         """
-        points, begin_s = attempt.points, attempt.begin_s
-        first = float(points.step[0]) if len(points.step) else inf
-        least = most = np.minimum(self._began, np.minimum(end_step, first))
-        if len(points.step) and self._pace.is_known:
-            instants_s = (begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
-            worked_s = points.at_s[0] - next(at_s for at_s in instants_s if isfinite(at_s))
-            made = self._pace.steps_in(worked_s * (1.0 + PACE_SPREAD * self._normal))
-            if not attempt.is_start:
-                self._no_leap(attempt, first - TOO_FAST * made, np.asarray(end_step))
-            if not attempt.is_start or (TOO_FAST * made < first).all():
-                most = np.minimum(end_step, first)
-                least = np.clip(first - made, least, most)
-                most = least if isfinite(begin_s) else most
-        elif not attempt.is_start:
-            most = np.minimum(end_step, first)
-        return np.asarray(least + self._shared * (most - least))
+        if not self._pace.tells_saves:
+            return np.full(self._n, nan)
+        open_ = [save.step for save in run.saves if save.open and isfinite(save.step)]
+        known = [save.step for save in run.saves if save.committed and isfinite(save.step)]
+        saved = np.maximum(self._begins[run], max(known + open_[:-1], default=0.0))
+        for step in open_[-1:]:
+            saved = np.where((self._shared < EVEN) & (saved < step) & (step <= most), step, saved)
+        is_unseen = (self._even < P_UNSEEN * self._pace.loses_saves) & (saved < most)
+        return np.where(is_unseen, saved + self._shared * (most - saved), saved)
 
-    def _begun(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
-        """Steps in the state as a run began, and what they say of saves."""
-        step = self._begin_step(attempt, end_step)
-        said = attempt.begin_step if isfinite(attempt.begin_step) else attempt.to_step
-        self._inferred["begins"] += isnan(said) and bool(np.ptp(step) > BACK)
-        if attempt.before is not None and not self._course.reloads:
-            self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
-            self._see_notice(attempt, end_step - step)
-        if self._tells_saves:
-            self._content, self._maybe = step, nan
-        self._began = step
-        return step
+    def _see_begin(self, attempt: LoggedAttempt, end_step: Floats) -> None:
+        """Count what is inferred of a begin. A preemption that lost steps is a failure.
 
-    def _see_notice(self, attempt: LoggedAttempt, lost: Floats) -> None:
-        """A preemption that lost steps came without notice: a failure."""
-        planned = attempt.n_failures == 0 and bool(attempt.cause)
-        if planned and "preempt" in attempt.cause.casefold() and lost.min() > BACK:
-            attempt.n_failures = 1
-        elif planned:
-            self._planned[attempt.cause] += 1
-
-    def _end_where_next_begins(self, after: LoggedAttempt) -> None:
-        """Where the state outlived a failure, the next run tells at which step it struck."""
-        run = after.before
-        if run is None or isfinite(run.end_step) or not self._course.reloads:
+        Raises ParameterError where the log does not tell whether it did.
+        """
+        step, cause, is_said = self._begins[attempt], attempt.cause, isfinite(attempt.said_step)
+        self._inferred["begins"] += not is_said and (attempt.works or bool(np.ptp(step) > BACK))
+        self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
+        if attempt.n_failures or not cause:
             return
-        if after.begin_step >= run.last_step and not isfinite(after.to_step):
-            run.end_step = after.begin_step
+        lost = end_step - step
+        if "preempt" not in cause.casefold() or lost.max() <= BACK:
+            self._planned[cause] += 1
+            return
+        knows = self._pace.tells_saves and not self._pace.loses_saves
+        if lost.min() <= BACK or not (knows or is_said):
+            message = "a preemption lost steps, or none: no event tells"
+            raise self._course.contradiction(attempt.failed_s, message, SAY_STEPS)
+        attempt.n_failures = 1
 
     # ------------------------------------------------------------------ accounts
 
-    def _account(self, run: LoggedAttempt, begin_s: Floats, begin_step: Floats) -> Account:
-        open_ = [save.step for save in run.saves if save.open and isfinite(save.step)]
-        known = [save.step for save in run.saves if save.committed and isfinite(save.step)]
-        for step in known + open_[:-1]:  # the next one began
-            self._content = np.maximum(self._content, step)
-        self._maybe = next((step for step in open_[-1:] if (step > self._content).all()), nan)
-        end_s = self._ends_s(run)
-        account = account_of(run, self._pace, begin_s, begin_step, end_s, self._frontier)
+    def _book_run(self, run: LoggedAttempt, begin_s: Floats) -> Floats:
+        """Book the hours of a run; those of work that was done before."""
+        begin_step, frontier = self._begins[run], self._frontier
+        account = account_of(run, self._pace, begin_s, begin_step, self._ends_s(run), frontier)
         self._inferred["unseen_saves"] += account.n_unseen
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
-        self._frontier = np.maximum(self._frontier, account.end_step)
-        return account
+        self._ends[run], self._frontier = account.end_step, np.maximum(frontier, account.end_step)
+        at_h = float(begin_s.mean()) / S_PER_H
+        for part, took_s in (
+            ("lost", account.lost_s), ("save", account.save_s), ("degraded", account.degraded_s),
+        ):  # fmt: skip
+            self._draws[part] += took_s / S_PER_H
+            at_h += float(took_s.mean()) / S_PER_H
+        made_h = (account.work_s - account.lost_s) / S_PER_H
+        self._made.append((np.maximum(frontier, begin_step), account.end_step, made_h, at_h))
+        return account.lost_s / S_PER_H
 
-    def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats) -> None:
+    def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats | float) -> None:
         """What stood before a run, and the work of the run that was done again for it."""
-        hours: dict[str, Floats] = {"lost": lost_h}
+        hours: dict[str, Floats] = {"lost": lost_h + np.zeros(self._n)}
         for name, took_s in filled.stages:
             self._draws[name] += took_s / S_PER_H
             hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
@@ -382,39 +364,29 @@ class _Booking:
         self._charged.append((attempt, filled, hours))
 
     def _charge(self, attempt: LoggedAttempt, filled: Filled, hours: dict[str, Floats]) -> Charged:
-        assert attempt.before is not None
-        begin_step, end_step, begin_s = self._ran[attempt.before]
-        saved = any(save.committed for save in attempt.before.saves)
+        run = attempt.before
+        assert run is not None
+        end_step, failed_h = float(self._ends[run].mean()), filled.failed_s / S_PER_H
+        since_h = float((failed_h - self._filled[run].resumed_s / S_PER_H).mean())
         return Charged(
             self._course.job,
-            float(filled.failed_s.mean()) / S_PER_H,
+            float(failed_h.mean()),
             Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
             {name: float(part_h.mean()) for name, part_h in hours.items() if part_h.any()},
             attempt.node,
             attempt.cause,
             attempt.n_failures,
             end_step,
-            end_step - begin_step,
-            inf if saved else float(filled.failed_s.mean() - begin_s) / S_PER_H,
-            filled.failed_s / S_PER_H,
+            end_step - float(self._begins[run].mean()),
+            inf if any(save.committed for save in run.saves) else since_h,
+            failed_h,
             tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
         )
 
-    def _book_run(self, begin_s: Floats, account: Account, from_step: Floats) -> None:
-        at_h = float(begin_s.mean()) / S_PER_H
-        for part, took_s in (
-            ("lost", account.lost_s), ("save", account.save_s), ("degraded", account.degraded_s),
-        ):  # fmt: skip
-            self._draws[part] += took_s / S_PER_H
-            at_h += float(took_s.mean()) / S_PER_H
-        made_h = (account.work_s - account.lost_s) / S_PER_H
-        self._made.append((from_step, account.end_step, made_h, at_h))
-
-    def _close(self, end_step: Floats) -> tuple[tuple[float, float], ...]:
+    def _close(self) -> tuple[tuple[float, float], ...]:
         """Book as useful what is in the state at the end, as lost what is not; when it was made."""
         last, gone_h, useful_at_h = self._course.attempts[-1], np.zeros(self._n), []
-        if not (last.works or last.is_start or self._course.reloads):
-            end_step = self._begun(last, end_step)
+        end_step = self._ends[last] if last.works else self._begins[last]
         for first, until, made_h, at_h in self._made:
             n_made = np.maximum(until - first, BACK)
             kept_h = made_h * np.clip((end_step - first + BACK) / n_made, 0.0, 1.0)

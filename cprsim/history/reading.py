@@ -29,6 +29,7 @@ PIECE_BYTES = 1 << 24
 ROWS_AT_ONCE = 1 << 16
 SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
 NS_PER_S = 1e9
+NOT_READ = ("revert", "save.wait")  # of partial recovery: refused, as the field `part`
 TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
 SCHEMA = pa.schema(
     {
@@ -37,7 +38,7 @@ SCHEMA = pa.schema(
         "job": pa.string(),
         "attempt": pa.int64(),
         "last_seen_unix_nano": pa.int64(),
-        **dict.fromkeys(("step", "step_seconds", "fraction"), pa.float64()),
+        **dict.fromkeys(("step", "step_seconds"), pa.float64()),
         **dict.fromkeys(TEXTS, pa.string()),
     }
 )
@@ -54,7 +55,6 @@ BOUNDS = {  # least, most, and what would be right
     "attempt": (-1, 10**9, "the number of an attempt, from 0 on"),
     "step": (0, 1e15, "a number of steps from 0 on"),
     "step_seconds": (1e-9, 1e9, "a time above 0 s"),
-    "fraction": (0, 1, "a share from 0 to 1"),
 }
 NUMBER_AS_NAME = re.compile(rb'("(?:node|save_id)"\s*:\s*)(-?\d+)(?=\s*[,}])')
 
@@ -93,7 +93,7 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     for file, job in _job_names([file for path in paths for file in _files(path)]).items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
-            is_known = compute.is_in(table["event"], pa.array(EVENTS))
+            is_known = compute.is_in(table["event"], pa.array((*EVENTS, *NOT_READ)))
             unknown.update(map(str, table.filter(compute.invert(is_known))["event"].to_pylist()))
             table = _with_job(table.filter(is_known), job)
             jobs |= dict.fromkeys(compute.unique(table["job"]).to_pylist())
@@ -246,7 +246,7 @@ def _line_by_line(
         misfit = [
             (number, name, value)
             for name, value in fields.items()
-            if isinstance(value, bool) or not isinstance(value, FIELDS[name])
+            if isinstance(value, bool) or not isinstance(value, FIELDS.get(name, str))
         ]
         if line.strip() and (misfit or not fields):
             damaged.append(f"{path.name}:{number}")
@@ -260,7 +260,7 @@ def _line_by_line(
         events.append({k: str(value) if k in TEXTS else value for k, value in fields.items()})
     if len(misfits) > len(events):
         number, name, value = misfits[0]
-        right = "a text" if FIELDS[name] is str else "a number, without quotes"
+        right = "a text" if FIELDS.get(name, str) is str else "a number, without quotes"
         message = f"{value!r} is not {right}; so in {len(misfits)} events"
         raise trace_error(path, number, message, name)
     return events

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf, isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ ROUNDING = 1e-6  # s, and of a save's number
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
 TOO_FAST, TOO_SLOW = 1.2, 3.0  # times faster or slower than a step is said to be: it is another
 MAD = 1.4826
+P_UNSEEN = 0.1  # that the last save before an end left no event, where a log loses such events
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class JobPace:
     save_s: float  # stall of a usual save; NaN where there is none
     every_steps: float  # between saves; infinite where there is no rule
     is_said: bool  # the log itself says what a step takes
+    tells_saves: bool  # with their steps
+    loses_saves: bool  # or their starts or ends
     silences_s: Floats  # work between signs of it: how long a log may be without one
 
     @property
@@ -109,14 +112,24 @@ def pace_of(course: JobCourse) -> JobPace:
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
-    known_s = stalls_s(course)
+    lacks_an_end = [
+        save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
+        for run in course.runs
+        for save in run.saves
+    ]
+    known_s, idle = stalls_s(course), [~stretch.stalled for stretch in points]
+    delays_s = of_all("at_s", idle) - step_s * of_all("step", idle)
+    delays_s = delays_s[delays_s > max(CLEAR * spread_s, ROUNDING)]
+    usual_s = known_s if len(known_s) else delays_s
     return JobPace(
         step_s,
         spread_s,
-        float(np.median(known_s)) if len(known_s) else nan,
+        float(np.median(usual_s)) if len(usual_s) else nan,
         _every(saves),
         is_said,
-        of_all("step", working) * step_s if isfinite(step_s) else of_all("at_s", working),
+        any(isfinite(save.step) for save in saves),
+        len(delays_s) > 0 or any(lacks_an_end),
+        of_all("step", idle) * step_s if isfinite(step_s) else of_all("at_s", idle),
     )
 
 
@@ -168,9 +181,8 @@ def account_of(
     if len(points.at_s) == 0:  # all of it is work, at the usual pace
         took_s = np.maximum(end_s - begin_s, 0.0)
         again_s = (frontier - begin_step) * pace.step_s if pace.is_known else none
-        end_step = begin_step + pace.steps_in(took_s)
-        if isfinite(run.end_step):
-            end_step = none + run.end_step
+        made = pace.steps_in(took_s)
+        end_step = none + run.end_step if isfinite(run.end_step) else begin_step + made
         return Account(end_step, none, none, took_s, np.clip(again_s, 0.0, took_s))
     stall_s, slow_s, n_unseen = _delays(points, pace)
     work_s = np.diff(points.at_s) - stall_s - slow_s
@@ -206,34 +218,23 @@ def at_end(run: LoggedAttempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Fl
 def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats:
     """How long a save stalled a run that ended so long after its last point: (n_draws,).
 
-    A save without an end took as long as usual, or the run ended in it. One that was due before
-    the run ended is taken to have begun.
+    A save without an end took as long as usual, or the run ended in it. Where saves leave no event
+    at all, one may have begun.
     """
     last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
     under_way = [save for save in run.saves if save.start_s >= last_s - ROUNDING]
     if under_way and isfinite(under_way[-1].stalled_until_s):
         return np.zeros(len(tail_s))
-    if isfinite(run.end_step) and pace.step_s > 0:
-        held_s = np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
-        return held_s if under_way else np.where(tail_s > _due_s(run, pace), held_s, 0.0)
-    if under_way and isnan(pace.save_s):
-        return tail_s * np.linspace(0.0, 1.0, len(tail_s))
-    if under_way:
+    may_save = pace.loses_saves or not pace.tells_saves  # although no event tells
+    if not (under_way or may_save):
+        return np.zeros(len(tail_s))
+    if isfinite(run.end_step) and pace.is_known:
+        return np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
+    if under_way and isfinite(pace.save_s):
         return np.fmin(tail_s, pace.save_s)
-    since_due_s = np.maximum(tail_s - _due_s(run, pace), 0.0)
-    return np.minimum(since_due_s, pace.save_s if isfinite(pace.save_s) else 0.0)
-
-
-def _due_s(run: LoggedAttempt, pace: JobPace) -> float:
-    """Seconds of work from a run's last point to the next save; infinite where there is no rule."""
-    if not (isfinite(pace.every_steps) and isfinite(pace.step_s)):
-        return inf
-    saved = max(
-        [float(run.points.step[0]), *(save.step for save in run.saves if isfinite(save.step))]
-    )
-    last = float(run.points.step[-1]) / pace.every_steps
-    number = max(ceil(last - ROUNDING), floor(saved / pace.every_steps + ROUNDING) + 1)
-    return max(number - last, 0.0) * pace.every_steps * pace.step_s
+    share = np.linspace(0.0 if under_way else 1.0 - 1.0 / P_UNSEEN, 1.0, len(tail_s))
+    longest_s = pace.save_s if isfinite(pace.save_s) else inf if under_way else 0.0
+    return np.minimum(tail_s, longest_s) * np.maximum(share, 0.0)
 
 
 def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:

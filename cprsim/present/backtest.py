@@ -130,12 +130,6 @@ def _document(
     costs: Bills,
 ) -> Document:
     clocks, name = frames["jobs"].drop_duplicates("clock"), count(len(jobs), "job")
-    inferred = "; ".join(
-        f"{job.job} every {hours(job.facts.interval_h)} of work "
-        f"({' to '.join(dict.fromkeys(map(hours, job.facts.fits_h)))} fits)"
-        for job in jobs[:MOST_JOBS]
-        if job.facts.fits_h
-    )
     return Document(
         title=f"{name} under other recovery systems",
         question="What would these jobs have cost under another recovery system?",
@@ -143,8 +137,6 @@ def _document(
         table=_systems(frames["systems"], frames["jobs"]),
         remarks=[
             *remarks,
-            *([f"Saves are inferred from the steps at which jobs resumed: {inferred}."]
-              if inferred else []),
             "Assumed: each failure strikes one of the nodes that hold the state; costs are the "
             "log's.",
             *(f"Failures are on the clock: {row.clock}; {row.why_clock}."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 import pandas as pd
@@ -93,11 +92,6 @@ def _document(
     hours, wall_h, name = records_of(frames["hours"]), values["wall_h"], count(len(jobs), "job")
     useful, *others = hours
     most = max(others, key=lambda row: float(row["hours"]))
-    paceless = [job.job for job in jobs if not isfinite(job.step_s)]
-    unknown = (
-        f"{count(len(paceless), 'job')} without steps to tell the pace by: lost work is not known "
-        f"({', '.join(paceless[:3])})."
-    )
     inferred = [f"Inferred: {n:,} {INFERRED[key]}." for key, n in values["inferred"].items() if n]
     return Document(
         title=f"Where the hours of {name} went",
@@ -111,7 +105,6 @@ def _document(
         ],
         table=_parts(hours, wall_h),
         remarks=[
-            *([unknown] if paceless else []),
             *values["notes"],
             *(inferred or ["Nothing had to be inferred."]),
         ],

@@ -111,7 +111,8 @@ def no_failures(n: int = 40, seed: int = 5) -> tuple[str, float]:
 LOST, LOST_H = no_failures()[0], no_failures()[1]
 BY_EVENTS = {"frames.hours.0.hours": 5000 / 3600, "values.n_failures": 1}
 TABLE = "start,end,last_step,last_saved_step,cause\n"
-NAMELESS = without(job(), fields=("job",))
+SAVED = TABLE + "0,3700,3700,3000,x\n3800,9000,8200,,\n"
+BACKTEST = "backtest a.csv --recovery full --time-unit s --set costs.save=10s"
 CASES: list[Case] = [
     Case("saves-say-no-step", {"e.jsonl": lines(*[
         (at_s, name, {} if name.startswith("save") else said) for at_s, name, said in job()
@@ -132,8 +133,6 @@ CASES: list[Case] = [
         (2700 + 0.003 * rank, "failure", {"attempt": 0, "rank": rank}) for rank in range(1, 16)],
         (2730.004, "failure", {"attempt": 0, "cause": "exitcode -9"}))}, "ledger e.jsonl",
         BY_EVENTS),
-    Case("a-log-that-stands-there-twice", {"e.jsonl": 2 * lines(*job())}, "ledger e.jsonl",
-        BY_EVENTS | {"values.n_saves": 1, "frames.hours.2.hours": 40 / 3600}),
     Case("two-jobs-without-names", {"e.jsonl": lines(*job(), *job(700.0))}, "ledger e.jsonl",
         refused=("job 'e': at 2025-03-03", "attempt 0 works or fails after", "`job`")),
     Case("two-jobs-one-after-the-other", {"e.jsonl": lines(*job(), *job(9000.0))},
@@ -147,8 +146,27 @@ CASES: list[Case] = [
         refused=("2025-03-03 11:05:50 UTC job.end lies before all else",)),
     Case("failures-of-a-job-that-tells-no-work", {"e.jsonl": lines(*without(
         job(), "train.resume", "progress", "save.start", "save.commit", "failure.detected",
-        "reschedule.start", fields=("step",)))}, "ledger e.jsonl", {"values.n_failures": 1},
-        says=("1 job without steps to tell the pace by: lost work is not known (e).",)),
+        "reschedule.start", fields=("step",)))}, "ledger e.jsonl",
+        refused=("UTC work begins whose steps tell no pace; write `step` in progress",)),
+    Case("logs-of-partial-recovery", {"e.jsonl": lines(*job()[:6], (2700, "revert", {
+        "step": 100}))}, "ledger e.jsonl", refused=("11:51:40 UTC revert is of partial recovery",
+        "write the events of full recovery")),
+    Case("a-part-that-an-event-says", {"e.jsonl": lines(*job()[:5], (2700, "failure", {
+        "part": "work"}))}, "ledger e.jsonl", refused=("failure is of partial recovery, or says",)),
+    Case("a-rollback-in-the-middle-of-work", {"e.jsonl": lines(*job()[:5], (2700, "rollback", {
+        "step": 100}), (2700, "train.resume", {"step": 100}), (5700, "job.end", {"step": 250}))},
+        "ledger e.jsonl", {"values.n_failures": 1, "values.inferred.unseen_failures": 1},
+        says=("1 failures that nothing but a step back or a rollback shows",)),
+    Case("a-preemption-that-may-have-lost-steps", {"e.jsonl": lines(*without(job(), "save.start",
+        "save.commit", "failure", "failure.detected", "reschedule.start", "train.resume")[:2], (
+            2700, "job.end", {"attempt": 0, "step": 130, "outcome": "PREEMPTED"}), *[
+        event for event in job()[8:] if event[1] != "train.resume"])}, "ledger e.jsonl",
+        refused=("a preemption lost steps, or none: no event tells; write `step` in",)),
+    Case("attempts-of-which-nothing-tells-whether-they-worked", {"e.jsonl": lines(*without(
+        job(step_seconds=20), "failure", "train.resume")[:7],
+        (3198, "failure.detected", {"attempt": 1}), (3248, "job.start", {"attempt": 2}),
+        (6000, "progress", {"step": 200}))},
+        "ledger e.jsonl", refused=("an attempt ends of which no event tells whether it worked",)),
     Case("an-attempt-of-10-to-the-21", {"e.jsonl": lines(*job(), (7000, "progress", {
         "attempt": 10**21, "step": 300}))}, "ledger e.jsonl",
         refused=("e.jsonl:13: attempt: 1000000000000000000000 is not the number of an attempt",)),
@@ -191,9 +209,6 @@ CASES: list[Case] = [
         "2025-02-01T00:00,2025-02-01T20:00,4000,0,disk full\n"
         "2025-02-01T21:00,2025-02-01T23:00,400,400,\n")}, "ledger a.csv",
         {"frames.hours.0.hours": 2, "frames.hours.1.hours": 20, "frames.incidents.0.lost_h": 20}),
-    Case("given-up-after-a-failure", {"e.jsonl": lines(*job()[:8], (
-        2800, "job.end", {"attempt": 0, "outcome": "failed"}))}, "ledger e.jsonl",
-        {"frames.hours.0.hours": 2000 / 3600, "frames.hours.1.hours": 600 / 3600}),
     Case("from-an-older-save", {"a.csv": "start;end;resumed_step;last_step;last_saved_step;cause\n"
         "2025-02-01T00:00;2025-02-01T08:00;0;1600;1600;nan loss\n"
         "2025-02-01T08:00;2025-02-01T15:00;400;1800;1800;\n"}, "ledger a.csv",
@@ -204,35 +219,6 @@ CASES: list[Case] = [
         "m,2025-02-03T12:20,2025-02-05T00:20,56900,\n"}, "ledger a.csv",
         {"frames.hours.0.hours": 56900 / 600, "values.n_failures": 2, "values.inferred.begins": 2},
         rel=0.02),
-    Case("preempted-without-notice", {"e.jsonl": lines(*job()[:5], (2700, "job.end", {
-        "attempt": 0, "step": 130, "outcome": "PREEMPTED"}), *job()[8:])}, "ledger e.jsonl",
-        BY_EVENTS | {"frames.hours.1.hours": 600 / 3600}),
-    Case("preempted-without-notice-in-a-table", {"a.csv":
-        "start;end;first_step;last_step;cause\n2025-02-01T00:00;2025-02-01T08:00;0;1600;PREEMPTED\n"
-        "2025-02-01T08:00;2025-02-01T15:00;1400;2800;\n"}, "ledger a.csv",
-        {"values.n_failures": 1}),
-    Case("two-jobs-without-names-that-keep-time", {"e.jsonl": lines(*job(), *[
-        event for event in job(45.0) if event[1] != "failure"])}, "ledger e.jsonl",
-        refused=("11:07:25 UTC a second job.start of an attempt that works on", "`job`")),
-    Case("steps-that-only-failures-say", {"e.jsonl": lines(*job(step_seconds=20)[:9],
-        (3600, "failure", {"attempt": 1, "step": 125}), (3700, "failure.detected", {"attempt": 1}),
-        (3800, "job.start", {"attempt": 2}), (3850, "train.resume", {"attempt": 2, "step": 100}),
-        (6850, "job.end", {"attempt": 2, "step": 250}))}, "ledger e.jsonl", {
-            "values.n_failures": 2, "frames.hours.0.hours": 5000 / 3600,
-            "frames.hours.1.hours": (600 + 500) / 3600}),
-    Case("a-failure-before-any-sign-of-work", {"e.jsonl": lines(
-        (0, "job.start", {"attempt": 0, "step_seconds": 20}), (600, "failure", {"attempt": 0,
-            "step": 25}), *job(step_seconds=20)[8:])}, "ledger e.jsonl", {"values.n_failures": 1,
-            "frames.hours.11.hours": 100 / 3600}),
-    Case("an-attempt-of-which-only-the-next-start-tells", {"e.jsonl": lines(
-        (0, "job.start", {"attempt": 0}), *job(3000.0, step_s=20)[8:9], *[
-            (at_s + 3000, name, {**said, "attempt": 1}) for at_s, name, said in job()[1:5]],
-        (6100, "job.end", {"attempt": 1, "step": 150}))}, "ledger e.jsonl",
-        {"values.n_failures": 1}),
-    Case("a-table-whose-last-attempt-failed", {"a.csv":
-        "start,end,last_step,last_saved_step,step_seconds,cause\n0,7,1224,1200,20,ecc\n"},
-        "ledger a.csv --time-unit h",
-        {"values.n_failures": 1, "frames.hours.0.hours": 24000 / 3600}),
     Case("a-table-whose-last-attempt-runs", {"a.csv":
         "start,end,last_step,last_saved_step,cause\n0,10,1000,900,ecc\n11,,1800,1800,\n"},
         "ledger a.csv --time-unit h", refused=("a.csv:3: end: the row has no end: write the",)),
@@ -242,48 +228,10 @@ CASES: list[Case] = [
     Case("starts-of-one-number", {"e.jsonl": lines(*[(at_s, name, {**said, "attempt": 0})
         for at_s, name, said in job()])}, "ledger e.jsonl",
         BY_EVENTS | {"frames.hours.5.hours": 170 / 3600, "frames.hours.6.hours": 100 / 3600}),
-    Case("a-first-step-that-is-not-said", {"e.jsonl": lines(
-        (0, "job.start", {"attempt": 0, "step_seconds": 20}),
-        (600, "progress", {"step": 4020}), (1000, "progress", {"step": 4040}),
-        (3000, "job.end", {"step": 4140}))}, "ledger e.jsonl",
-        within={"frames.hours.0.hours": 2750 / 3600, "frames.hours.11.hours": 250 / 3600}),
-    Case("a-first-step-in-a-table", {"a.csv":
-        "start,end,first_step,last_step,step_seconds\n0,2,4000,4300,20\n3,5,4300,4600,20\n"},
-        "ledger a.csv --time-unit h", {"frames.hours.0.hours": 600 * 20 / 3600}),
-    Case("saves-in-the-background-without-their-start", {"e.jsonl": lines(*[
-        (at_s, "save.resume" if name == "save.commit" else name, said)
-        for at_s, name, said in without(job(), "save.start")], (2500, "save.commit", {
-            "attempt": 0, "step": 100}))}, "ledger e.jsonl",
-        BY_EVENTS | {"frames.hours.2.hours": 40 / 3600}),
-    Case("steps-that-only-commits-say", {"e.jsonl": lines((0, "job.start", {}), *[
-        (2010 * number, "save.commit", {"step": 100 * number}) for number in range(1, 5)],
-        (8040, "job.end", {"step": 400}))}, "ledger e.jsonl",
-        {"frames.hours.0.hours": 8040 / 3600}),
-    Case("resumed-without-a-step-from-an-older-save", {"e.jsonl": lines(*job()[:5],
-        (4100, "save.start", {"attempt": 0, "step": 200}), (4140, "save.commit", {"step": 200}),
-        (4340, "failure", {"attempt": 0, "step": 210}), (4400, "job.start", {"attempt": 1}),
-        (4500, "train.resume", {"attempt": 1}), (5100, "progress", {"attempt": 1, "step": 130}),
-        (8500, "job.end", {"attempt": 1, "step": 300}))}, "ledger e.jsonl",
-        {"frames.hours.0.hours": 6000 / 3600, "frames.hours.1.hours": 2200 / 3600}, rel=0.01),
-    Case("starts-without-numbers", {"e.jsonl": lines(*without(
-        job()[:-1], fields=("attempt",)), (5000, "job.end", {"step": 200, "outcome": "stopped"}),
-        (5100, "job.start", {}), (5150, "train.resume", {"step": 200}),
-        (6150, "job.end", {"step": 250}))}, "ledger e.jsonl",
-        BY_EVENTS | {"frames.hours.5.hours": 270 / 3600, "frames.hours.6.hours": 150 / 3600}),
-    Case("stopped-with-work-that-no-save-holds", {"e.jsonl": lines(*job()[:5], (2700, "job.end", {
-        "attempt": 0, "step": 130, "outcome": "stopped"}))}, "ledger e.jsonl",
-        {"values.n_failures": 0, "frames.hours.0.hours": 2000 / 3600,
-            "frames.hours.1.hours": 600 / 3600}),
-    Case("a-save-whose-commit-is-missing", {"e.jsonl": lines(*job()[:5],
-        (4100, "save.start", {"attempt": 0, "step": 200}), (4440, "progress", {"step": 215}),
-        (4540, "failure", {"attempt": 0, "step": 220}),
-        (4640, "job.end", {"attempt": 0, "outcome": "failed"}))}, "ledger e.jsonl",
-        {"frames.hours.0.hours": 4000 / 3600}),
-    Case("a-death-reported-again-after-it-was-noticed", {"e.jsonl": lines(*job(), (
-        2760, "failure", {"attempt": 0, "rank": 1, "step": 130}))}, "ledger e.jsonl", BY_EVENTS),
-    Case("when-a-death-was-noticed-is-not-said", {"e.jsonl": lines(*without(
-        job(), "failure.detected", "reschedule.start"))}, "ledger e.jsonl", BY_EVENTS,
-        within={"frames.hours.3.hours": 30 / 3600, "frames.hours.5.hours": 170 / 3600}),
+    Case("saves-of-which-only-the-user-knows-how-often", {"a.csv": SAVED}, BACKTEST,
+        refused=("how often it saved can't be told from its log: --saves-every says it",)),
+    Case("saves-as-often-as-no-time", {"a.csv": SAVED}, f"{BACKTEST} --saves-every 0s",
+        refused=("--saves-every '0s': must be longer than no time",)),
     Case("a-crash-loop", {"e.jsonl": crash_loop()}, "ledger e.jsonl", {"values.n_failures": 33}),
     Case("a-crash-loop-calibrated", {"e.jsonl": crash_loop()}, "calibrate e.jsonl --nodes 4",
         says=("3 gaps between failures", "a crash loop is one failure: 30 of 33")),

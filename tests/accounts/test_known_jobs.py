@@ -238,28 +238,14 @@ def read(plan: Plan, form: Form, folder: Path) -> list[str] | None:
 
 
 def untold(plan: Plan, form: Form) -> bool:
-    """Whether the log can't tell what happened, by its own page."""
-    gone = {*form.dropped, *form.silent}
-    if form.table:
-        fails = {*plan.ends} <= {*DEATHS} and plan.last in ("cut", "finished")
-        return (
-            ("job" in gone and form.jobs != "one")
-            or ("cause" in gone and not fails)
-            or ("first_step" in gone and plan.older)
-            or ({"first_step", "last_saved_step"} <= gone and "PREEMPTED" in plan.ends)
-            or (plan.first > 0 and {"first_step", "step_seconds"} <= gone)
-        )
+    """Whether a table can't tell what happened, by its own page; events always can."""
+    gone = {*form.silent} if form.table else set()
+    fails = {*plan.ends} <= {*DEATHS} and plan.last in ("cut", "finished")
     return (
-        (plan.older and {"train.resume", "step of train.resume"} & gone)
-        or (
-            "save.start" in gone
-            and {"failure", "step of failure"} & gone
-            and "failure in a save" in plan.ends
-        )
-        or ("failure" in gone and plan.last == "given up")
-        or ({"save.start", "save.commit"} <= gone and plan.last not in ("finished", "cut"))
-        or ({"save.start", "save.commit", "train.resume"} <= gone and "PREEMPTED" in plan.ends)
-        or ({"failure", "train.resume"} <= gone and "crash loop" in plan.ends)
+        ("job" in gone and form.jobs != "one")
+        or ("cause" in gone and not fails)
+        or ("first_step" in gone and plan.older)
+        or ({"first_step", "step_seconds"} <= gone and plan.first > 0)
     )
 
 

@@ -18,16 +18,12 @@ NS = 10**9
 BEGINS_NS = 1_700_000_000 * NS
 WORKING = (Activity.USEFUL, Activity.LOST)
 WRITTEN: dict[EventKind, dict[str, str]] = {
-    EventKind.SAVE_DUE: {"event": "save.wait"},
     EventKind.SAVE_STARTED: {"event": "save.start"},
     EventKind.SAVE_RESUMED: {"event": "save.resume"},
     EventKind.SAVE_COMMITTED: {"event": "save.commit"},
     EventKind.SAVE_ABANDONED: {"event": "save.abandon"},
-    EventKind.SUB_SAVE_STARTED: {"event": "save.start", "mode": "part"},
-    EventKind.SUB_SAVE_COMMITTED: {"event": "save.commit", "mode": "part"},
     EventKind.FAILED: {"event": "failure"},
     EventKind.MISSED: {"event": "failure", "outcome": "missed"},
-    EventKind.REVERTED: {"event": "revert"},
     EventKind.ROLLED_BACK: {"event": "rollback"},
     EventKind.RESUMED: {"event": "train.resume"},
     EventKind.CAUGHT_UP: {"event": "progress"},
@@ -36,18 +32,16 @@ WRITTEN: dict[EventKind, dict[str, str]] = {
     EventKind.REPLACED: {"event": "replaced"},
 }
 BEGINS = {part: event for event, part in STAGES.items()}
-FOLLOWS = STAGES | {  # what a job is taken to do after an event that does not say it
-    "job.start": "start", "train.resume": "work", "failure": "detect",
-    "failure.detected": "reschedule", "save.wait": "save", "save.start": "save",
-    "save.resume": "work",
-}  # fmt: skip
 
 
 def exported(
     log: EventLog, job: str, *, step_s: float = 1.0, progress_every_h: float | None = None,
     says_step_seconds: bool = True,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """The events of one replication as a real job would write them; `progress` now and then."""
+    """The events of one replication as a real job under full recovery would write them.
+
+    With `progress` now and then.
+    """
     part = "start"
 
     def line(at_h: float, progress_h: float, **event: Any) -> dict[str, Any]:
@@ -59,13 +53,9 @@ def exported(
         activity = Activity(int(log.activity[place]))
         at_h, progress_h = float(log.at_h[place]), float(log.progress_h[place])
         for event in _events(EventKind(int(log.kind[place])), activity, part):
-            saved = event["event"] in ("save.commit", "save.abandon") and part == "save"
-            follows = "work" if saved else FOLLOWS.get(event["event"], part)
             part = "work" if activity in WORKING else activity.name.lower()
-            said = {"part": part} if activity is not Activity.OVER and follows != part else {}
-            if event["event"] == "job.start" and says_step_seconds:
-                said["step_seconds"] = step_s
-            yield line(at_h, progress_h, **{**event, **said})
+            says = event["event"] == "job.start" and says_step_seconds
+            yield line(at_h, progress_h, **event, **({"step_seconds": step_s} if says else {}))
         if progress_every_h and activity in WORKING and place + 1 < len(log.at_h):
             until_h, after_h = float(log.at_h[place + 1]), float(log.progress_h[place + 1])
             if after_h <= progress_h:
@@ -81,11 +71,11 @@ def exported(
 def _events(kind: EventKind, activity: Activity, part: str) -> Iterator[dict[str, Any]]:
     """What is written for an event of the simulator."""
     if kind is EventKind.STARTED:
-        yield {"event": "job.start", "attempt": 0, "part": "start"}
+        yield {"event": "job.start", "attempt": 0}
         yield {"event": "train.resume"}
     elif kind is EventKind.STAGE:
         if part == "detect" and activity is not Activity.DETECT:
-            yield {"event": "failure.detected", "part": activity.name.lower()}
+            yield {"event": "failure.detected"}
         yield {"event": BEGINS.get(activity.name.lower(), "progress")}
     else:
         yield WRITTEN[kind]

