@@ -6,7 +6,7 @@ replications per second of processor time on one core; what counts is the ratios
 
     full, partial   drawing the failures and simulating the strategy
     engine          simulating full recovery alone, as it is for each further strategy
-    simpy           the same from drawn failures, by SimPy; x: full over simpy
+    simpy           the same from drawn failures, on the SimPy cluster; x: full over simpy
     limit           drawing the bare random numbers, each kind in one call of NumPy. Of one clock:
                     1.1 x 50 h / 20 h + 1 gaps per replication, and who fails (so too for
                     exponential node clocks, which are one). Of a clock per node: how many fail,
@@ -28,7 +28,6 @@ from time import process_time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from cprsim.compiling import always
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Constant, Distribution, Exponential, with_mean
@@ -36,9 +35,10 @@ from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Reach, Scope
-from cprsim.simulate.blocks import Block, Engine
-from cprsim.simulate.job import SimulatedJob
-from cprsim.simulate.strikes import ScopeShares
+from cprsim.simulation.blocks import Block, Engine
+from cprsim.simulation.cluster import run_one
+from cprsim.simulation.job import SimulatedJob
+from cprsim.simulation.strikes import ScopeShares
 
 USEFUL_H, INTERVAL_H, MTBF_H = 50.0, 1.25, 20.0
 COSTS = Costs(
@@ -53,7 +53,6 @@ FULL, PARTIAL = ROLL_BACK, RELOAD
 MTBFS_H = [50.0, 20.0, 10.0, 5.0, 2.5]  # of the figure: 1 to 20 failures per job
 
 
-@always(machine_code=True)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--figure", type=Path)
@@ -154,8 +153,10 @@ def in_arrays(block: Block, n_nodes: int, does: str) -> None:
 
 
 def by_events(block: Block, n_nodes: int, does: str) -> None:
-    engine = Engine(job_of(does, n_nodes), simpy_alone=True)
-    engine.run(block, range(SIMPY_REPLICATIONS))
+    engine = Engine(job_of(does, n_nodes))
+    meets = engine.meets(block)
+    for row in range(SIMPY_REPLICATIONS):
+        run_one(engine.job, *meets, row, skips=True)
 
 
 # --------------------------------------------------------------------------- the figure

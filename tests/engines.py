@@ -1,4 +1,4 @@
-"""Every engine behind one call: all that tests know of the inside of `cprsim.simulate`.
+"""Every engine behind one call: all that tests know of the inside of `cprsim.simulation`.
 
 `ran` is one replication of given `failures` by one of `ENGINES`; `assert_both_agree` runs many of
 drawn ones. `job_of` makes a job under one of the paper's strategies.
@@ -12,9 +12,11 @@ from math import inf, isclose, sqrt
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from cprsim.compiling import always
+from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
     Activity,
@@ -35,19 +37,18 @@ from cprsim.records import (
 )  # fmt: skip
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Reach, Scope
-from cprsim.simulate import cluster
-from cprsim.simulate.blocks import BlockDraws, run_block
-from cprsim.simulate.folding import cost_breakdown, shard_loss
-from cprsim.simulate.job import (
+from cprsim.simulation.blocks import run_block
+from cprsim.simulation.cluster import run_one
+from cprsim.simulation.draws import BlockDraws
+from cprsim.simulation.folding import cost_breakdown, shard_loss
+from cprsim.simulation.job import (
     NOTICE,
-    LogLines,
-    ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,
-    StaleShard,
 )  # fmt: skip
-from cprsim.simulate.strikes import GivenFailures
+from cprsim.simulation.strikes import GivenFailures
 from tests.recovery import naive
+from tests.recovery.outcome import ReplicationDraws, ReplicationOutcome, StaleShard
 
 FULL, PARTIAL, NONE = ROLL_BACK, RELOAD, RESTART
 SEED = 3
@@ -63,16 +64,48 @@ def draws_of(job: SimulatedJob, seed: int = 0, n: int = 1) -> BlockDraws:
 
 
 def ran(
-    engine: str, job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws,
-    machine_code: bool = True,
-) -> ReplicationOutcome:  # fmt: skip
+    engine: str, job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
+) -> ReplicationOutcome:
     """What one engine makes of one replication."""
     if engine == "naive":
-        return naive.Replication(job, failures, draws.of(0)).run()
-    given, simpy_alone = GivenFailures((tuple(failures),)), engine == "simpy"
-    with always(machine_code=machine_code):
-        ran = run_block(job, given, draws, range(1), simpy_alone=simpy_alone, keep_losses=True)
+        return naive.Replication(job, failures, ReplicationDraws(job, draws)).run()
+    given = GivenFailures((tuple(failures),))
+    if engine == "simpy":
+        return by_simpy(job, given, draws, 0)
+    ran = run_block(job, given, draws, range(1), keep_losses=True)
     return outcome_of(ran.costs, ran.costs.hours[0], ran.losses)
+
+
+def by_simpy(
+    job: SimulatedJob, failures: Any, draws: BlockDraws, row: int, skips: bool = True
+) -> ReplicationOutcome:
+    """One replication on the SimPy cluster."""
+    of, _ = run_one(job, failures, draws, row, skips=skips)
+    stale = tuple(
+        StaleShard(at_h, int(slot), at_h - old_h, at_h - net_h)
+        for _, slot, at_h, old_h, net_h in of.losses.tolist()
+    )
+    return ReplicationOutcome(
+        of.finished, of.wall_h, of.useful_h, tuple(of.hours), of.n_failures, of.n_saves, stale
+    )
+
+
+def assert_cluster_agrees(experiment: Experiment, n: int) -> None:
+    """The first n replications are the same on the SimPy cluster, under each strategy."""
+    for policy in experiment.policies:
+        engine = engine_of(policy, experiment)
+        for block in blocks_of(experiment, range(n)):
+            meets = engine.meets(block)
+            n_rows = meets[0].n_replications
+            costs = run_block(engine.job, *meets, range(n_rows)).costs
+            for row in range(n_rows):
+                of = by_simpy(engine.job, *meets, row)
+                assert (of.finished, of.n_failures, of.n_saves) == (
+                    costs.finished[row], costs.n_failures[row], costs.n_saves[row],
+                ), (policy.name, row)  # fmt: skip
+                hours = [costs.wall_h[row], costs.useful_h[row], *costs.hours[row]]
+                expected = pytest.approx(hours, rel=CLOSE, abs=CLOSE)
+                assert [of.wall_h, of.useful_h, *of.hours] == expected, (policy.name, row)
 
 
 def outcome_of(
@@ -94,9 +127,8 @@ def logged(
     job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws | None = None
 ) -> EventLog:
     """The whole log of one replication, by SimPy."""
-    logbook = LogLines()
-    cluster.run(job, iter(failures), (draws or draws_of(job)).of(0), logbook, skips=False)
-    return logbook.log()
+    _, log = run_one(job, GivenFailures((tuple(failures),)), draws or draws_of(job))
+    return log
 
 
 def told(log: EventLog) -> list[str]:
@@ -139,13 +171,11 @@ def numbers_of(outcome: ReplicationOutcome) -> tuple[list[int], list[float]]:
 # --------------------------------------------------------------------------- many replications
 
 
-def run_many(job: SimulatedJob, failures: Any, engine: str) -> tuple[CostBreakdown, Floats]:
+def run_many(job: SimulatedJob, failures: Any) -> tuple[CostBreakdown, Floats]:
     """Costs and summed staleness [h] of as many replications as failures were drawn for."""
-    n, simpy_alone = failures.n_replications, engine == "simpy"
-    with always(machine_code=True):
-        draws = draws_of(job, SEED, n)
-        ran = run_block(job, failures, draws, range(n), simpy_alone=simpy_alone)
-    return ran.costs, ran.stale_h * max(job.cluster.n_emb_ps, 1)
+    n = failures.n_replications
+    rows = run_block(job, failures, draws_of(job, SEED, n), range(n))
+    return rows.costs, rows.stale_h * max(job.cluster.n_emb_ps, 1)
 
 
 def assert_same(ours: CostBreakdown | ShardLoss, theirs: CostBreakdown | ShardLoss) -> None:

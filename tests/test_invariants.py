@@ -1,4 +1,4 @@
-"""What holds in every replication of any legal scenario, whichever engine ran it.
+"""What holds in every replication of any legal scenario.
 
 Each scenario is drawn from a seed of its own: all kinds of failures, clocks, families, strategies,
 costs, spares and algorithms that keep trainers in step.
@@ -19,8 +19,8 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.results.rows import replication_rows
 from cprsim.scenario.reading import load_scenario
-from cprsim.simulate.folding import FOLDED
-from tests.engines import CLOSE, assert_same
+from cprsim.simulation.folding import FOLDED
+from tests.engines import CLOSE, assert_cluster_agrees
 
 pytestmark = pytest.mark.long
 
@@ -44,15 +44,10 @@ def small_blocks(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("number", range(N_SCENARIOS))
-def test_invariants_hold_in_both_engines(number: int, tmp_path: Path) -> None:
+def test_invariants_hold_compiled_and_on_the_cluster(number: int, tmp_path: Path) -> None:
     experiment = experiment_of(drawn(number), tmp_path)
-    events = simulate(experiment.simulated(engine="simpy"))
-    for outcome in (events, simulate(experiment)):
-        check(outcome)
-        for ours, theirs in zip(outcome.strategies, events.strategies, strict=True):
-            assert_same(ours.costs, theirs.costs)
-            assert_same(ours.losses, theirs.losses)
-            assert ours.gave_up == theirs.gave_up
+    check(simulate(experiment))
+    assert_cluster_agrees(experiment, N_REPLICATIONS)
 
 
 def test_engines_stop_a_job_that_comes_back_to_the_same_instant_at_the_same_failure(
@@ -71,9 +66,9 @@ def test_engines_stop_a_job_that_comes_back_to_the_same_instant_at_the_same_fail
         "simulation": {"seed": 46, "replications": 10},
     }  # fmt: skip
     experiment = experiment_of(tree, tmp_path)
-    events = simulate(experiment.simulated(engine="simpy")).strategies[0].costs
-    assert_same(simulate(experiment).strategies[0].costs, events)
-    assert (events.wall_h < 2400).any(), "none was stopped for want of progress"
+    assert_cluster_agrees(experiment, 10)
+    wall_h = simulate(experiment).strategies[0].costs.wall_h
+    assert (wall_h < 2400).any(), "none was stopped for want of progress"
 
 
 def check(outcome: Outcome) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import numba
+import numba.extending
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.registry import CPUDispatcher, cpu_target
 
-Part = tuple[Callable[..., Any], bool]  # a function, and whether it is inlined
 OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
@@ -75,7 +75,10 @@ OF_PARTS: dict[str, Any] = {
 _dispatchers: list[Any] = []  # of parts: numba's type of one does not keep it
 
 
-def dispatcher_of(function: Callable[..., Any], parts: list[Part], *, counts: bool) -> Any:
+def dispatcher_of(
+    function: Callable[..., Any], parts: dict[Callable[..., Any], bool],
+    omitted: list[Callable[..., Any]], *, counts: bool,
+) -> Any:  # fmt: skip
     """What compiles a function on its first call, and keeps the machine code.
 
     `parts` are those that numba does not know yet; it is empty afterwards. `counts`: references to
@@ -85,7 +88,7 @@ def dispatcher_of(function: Callable[..., Any], parts: list[Part], *, counts: bo
     if config.DISABLE_JIT:
         return function
     while parts:
-        of_part, is_inlined = parts.pop()
+        of_part, is_inlined = parts.popitem()
         options = OF_ALL | OF_PARTS
         if is_inlined:  # else as the function that calls it first
             options = options | {"forceinline": True}
@@ -93,6 +96,8 @@ def dispatcher_of(function: Callable[..., Any], parts: list[Part], *, counts: bo
         _dispatchers.append(of)
         cpu_target.typing_context.insert_global(of_part, numba.types.Dispatcher(of))
     options = OF_ALL | {"_nrt": counts}
+    while omitted:
+        numba.extending.overload(omitted.pop())(_leave_out)
     dispatcher: Any = numba.njit(cache=True, **options)(function)
     sources = sorted(Path(function.__code__.co_filename).parent.glob("*.py"))
     digest = sha256(b"".join(sha256(one.read_bytes()).digest() for one in sources)).digest()
@@ -103,3 +108,11 @@ def dispatcher_of(function: Callable[..., Any], parts: list[Part], *, counts: bo
 def is_kept(dispatcher: Any) -> bool:
     """Whether there is machine code of an earlier process."""
     return bool(dispatcher._cache._cache_file._load_index())
+
+
+def _leave_out(*_: Any) -> Callable[..., None]:
+    return _nothing
+
+
+def _nothing(*_: Any) -> None:
+    return None

@@ -53,8 +53,8 @@ from cprsim.scenario.quantities import DurationSpec, duration_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection, options_of
 from cprsim.scenario.schema import Scenario
-from cprsim.simulate.job import SimulatedJob
-from cprsim.simulate.strikes import ScopeShares
+from cprsim.simulation.job import SimulatedJob
+from cprsim.simulation.strikes import ScopeShares
 
 if TYPE_CHECKING:
     from cprsim.failures.correlated import CorrelatedNodes

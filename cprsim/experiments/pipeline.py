@@ -25,7 +25,7 @@ from cprsim.records import (
     stacked,
 )
 from cprsim.recovery.policy import Policy
-from cprsim.simulate.blocks import Block, Engine, Rows, expect
+from cprsim.simulation.blocks import Block, Engine, Rows
 
 if TYPE_CHECKING:
     from cprsim.staleness.curve import StalenessCurve
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 N_KEPT = 4  # blocks of failures
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
 STEP = 100  # replications by which those of a precision are counted
-SIMPY_AT_ONCE = 1000  # replications, until the next word of progress
 MOST_GROWTH = 4  # times the replications so far, until the next look at the precision reached
 ROW_BYTES = 700  # of a replication under one strategy, until its results are written
 LOSS_BYTES = 300  # of a shard that went back, in the same way
@@ -105,7 +104,6 @@ def simulate(
     replications are added until the 95 % interval of every strategy's mean overhead is that narrow.
     Without their losses they take less time.
     """
-    expect_all([experiment])
     rows_of: list[list[Rows]] = [[] for _ in experiment.policies]
     row_bytes, n_losses = ROW_BYTES * len(rows_of), 0
     _require_room(experiment.simulation.replications or 0, row_bytes)
@@ -192,7 +190,7 @@ def _parts(
     A part draws its failures alone.
     """
     n_of_block, first = block.failures.n_replications, block.failures.replications.start
-    at_once = SIMPY_AT_ONCE if experiment.simulation.engine == "simpy" else n_of_block
+    at_once = n_of_block
     while replications:
         some = replications[:at_once]
         part, within = block, range(some.start - first, some.stop - first)
@@ -219,24 +217,15 @@ def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) 
         parts = (*PARTS, *(part for part in policy.parts if part not in PARTS))
     return Engine(
         experiment.simulated_job(policy),
-        simpy_alone=experiment.simulation.engine == "simpy",
         keep_losses=keep_losses,
         parts=parts,
     )
 
 
-def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
-    """Compile the loop if that pays for so many experiments: seconds that workers would spend."""
-    if expect_all([experiment], n_alike):
-        block = next(blocks_of(experiment, range(1)))
-        engine_of(experiment.policies[0], experiment, keep_losses=False).run(block, range(1))
-
-
-def expect_all(experiments: Sequence[Experiment], n_alike: float = 1.0) -> bool:
-    """Whether the replications of all experiments are so many that the loop is compiled."""
-    by_loop = [experiment for experiment in experiments if experiment.simulation.engine != "simpy"]
-    n = sum(_n_at_most(experiment) * len(experiment.policies) for experiment in by_loop)
-    return bool(by_loop) and expect(n_alike * n)
+def compile_first(experiment: Experiment) -> None:
+    """Compile the simulation here, so that no worker has to."""
+    block = next(blocks_of(experiment, range(1)))
+    engine_of(experiment.policies[0], experiment, keep_losses=False).run(block, range(1))
 
 
 def _n_at_most(experiment: Experiment) -> int:

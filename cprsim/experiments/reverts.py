@@ -9,7 +9,7 @@ from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Cluster, ExpectedFailures, Holds
 from cprsim.recovery.policy import Reach, Scope
-from cprsim.simulate.strikes import ScopeShares
+from cprsim.simulation.strikes import ScopeShares
 
 
 def expected_reverts(

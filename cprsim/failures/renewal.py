@@ -14,7 +14,7 @@ from math import ceil, floor, sqrt
 import numpy as np
 from scipy import special
 
-from cprsim.compiling import compiled_for_much
+from cprsim.compiling import compiled
 from cprsim.failures.distributions import Distribution, Exponential, Gamma
 from cprsim.failures.sources import require_room
 from cprsim.records import Floats, Ints
@@ -155,7 +155,7 @@ def numbers(first: Ints) -> Ints:
     return np.repeat(np.arange(len(first) - 1), np.diff(first))
 
 
-@compiled_for_much
+@compiled
 def renew(
     until_h: float, next_at_h: Floats, stretch: Floats, gap_h: Floats,
     begin: int, n_before: int, first: Ints, at_h: Floats,
@@ -184,7 +184,7 @@ def renew(
     return len(next_at_h), used
 
 
-@compiled_for_much
+@compiled
 def settle(first: Ints, clock: Ints, marks: Ints, missing: Ints, place: Ints) -> int:
     """Give clocks to nodes that were drawn for them, unless they have one; how many stay missing.
 

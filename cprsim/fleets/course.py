@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf, nan
 from typing import Any, NamedTuple
 
@@ -24,11 +23,8 @@ from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_
 from cprsim.scenario.job import Fleet
 from cprsim.scenario.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.simulate.blocks import BlockDraws
-from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
-from cprsim.simulate.job import SimulatedJob, StaleShard
-from cprsim.simulate.saves import ALL_ALONE, SharedSaves
-from cprsim.simulate.strikes import ScopedBlock
+from cprsim.simulation.cluster import BlockOfJobs, SharedCluster, run_fleet
+from cprsim.simulation.storage import ALL_ALONE, SharedSaves
 
 HOURS_PER_YEAR = 8766.0
 SPARE = "spare"  # a part of the node-hours, and a role
@@ -130,28 +126,21 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         return _history_of_one(kinds[0], strategy, history, jobs)
     cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
     engines = [engine_of(kind.policies[strategy], kind, keep_losses=False) for kind in kinds]
-    begins = []  # by kind, of each of its jobs
+    blocks = []  # by kind, of each of its jobs: one, and a row of it
     for kind, engine, alike in zip(kinds, engines, fleet.population.kinds, strict=True):
         replications = range(history * alike.n_jobs, (history + 1) * alike.n_jobs)
         saves = _shared(fleet, kind, strategy)
-        begins.append(
-            [
-                partial(_begin, cluster, engine.job, saves, *meets, number)
-                for meets in map(engine.meets, blocks_of(kind, replications))
-                for number in range(meets[0].n_replications)
-            ]
-        )
-    ran = run_fleet(
-        cluster,
-        jobs.arrive_h.tolist(),
-        jobs.n_nodes.tolist(),
-        [begins[kind][nth] for kind, nth in zip(jobs.kind, jobs.nth, strict=True)],
-    )
-    jobs["start_h"], outcomes = map(list, zip(*ran, strict=True))
-    for name in OUTCOME:
+        of_kind = [
+            BlockOfJobs(engine.job, *engine.meets(block), saves)
+            for block in blocks_of(kind, replications)
+        ]
+        blocks.append([(one, row) for one in of_kind for row in range(one.failures.n_replications)])
+    rows = [blocks[kind][nth] for kind, nth in zip(jobs.kind, jobs.nth, strict=True)]
+    outcomes = run_fleet(cluster, jobs.arrive_h.tolist(), rows)
+    for name in ("start_h", *OUTCOME):
         jobs[name] = [getattr(outcome, name) for outcome in outcomes]
     of_kinds = list(zip(jobs.kind, outcomes, strict=True))
-    jobs["pls"] = [_pls(kinds[kind], outcome.stale) for kind, outcome in of_kinds]
+    jobs["pls"] = [_pls(kinds[kind], outcome.losses) for kind, outcome in of_kinds]
     parts = dict.fromkeys(part for e in engines for part in e.parts or e.job.policy.parts)
     hours = [
         dict(zip(kinds[kind].policies[strategy].parts, outcome.hours, strict=True))
@@ -179,14 +168,6 @@ def _history(jobs: pd.DataFrame, hours: pd.DataFrame) -> History:
     return History(jobs, hours)
 
 
-def _begin(
-    cluster: SharedCluster, job: SimulatedJob, saves: SharedSaves, failures: ScopedBlock,
-    draws: BlockDraws, number: int,
-) -> RunningJob:  # fmt: skip
-    """Put a job on the cluster."""
-    return RunningJob(cluster, job, failures.of(number), draws.of(number), shared_saves=saves)
-
-
 def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
     """The saves whose bytes go over the cluster's storage."""
     policy, storage = kind.policies[strategy], kind.costs.storage
@@ -200,11 +181,10 @@ def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSave
     return SharedSaves(frozenset(captures), n_flows, storage.mean_rate_bytes_per_h(n_flows))
 
 
-def _pls(kind: Experiment, stale: tuple[StaleShard, ...]) -> float:
+def _pls(kind: Experiment, losses: Floats) -> float:
     """The samples that a job lost, as a share of all."""
-    slots: Ints = np.array([shard.slot for shard in stale], dtype=np.int64)
-    lost_h = np.array([shard.progress_h - shard.content_h for shard in stale])
-    return float((kind.cluster.shares(slots) * lost_h).sum()) / kind.useful_h
+    slots: Ints = losses[:, 1].astype(np.int64)
+    return float((kind.cluster.shares(slots) * losses[:, 3]).sum()) / kind.useful_h
 
 
 # ------------------------------------------------------------------------------ what it costs

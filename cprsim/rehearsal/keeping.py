@@ -18,7 +18,7 @@ from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity, identity_of
 from cprsim.results.run import Result, write_result
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.simulate.blocks import with_parts
+from cprsim.simulation.blocks import with_parts
 
 FILE = "rehearsal.json"
 

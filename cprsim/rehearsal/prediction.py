@@ -30,7 +30,7 @@ from cprsim.recovery.policy import Policy, Stage, StageKind, Tier
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Orders
-from cprsim.simulate.folding import cost_breakdown, shard_loss
+from cprsim.simulation.folding import cost_breakdown, shard_loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def model_of(
     else:
         policy = _system(policy, costs.reschedule, calibration)
     return replace(
-        experiment.simulated(replications=1, engine="simpy"),
+        experiment.simulated(replications=1),
         costs=costs,
         scopes=tuple(replace(scope, detect=costs.detect) for scope in experiment.scopes),
         failures=injected(orders, experiment),

@@ -16,7 +16,7 @@ import numpy as np
 
 from cprsim.errors import CprsimError, Place, watch
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.pipeline import Outcome, expect_all, simulate
+from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.files import Endless
 from cprsim.records import Estimate, Floats
 from cprsim.recovery.intervals import WORTH_NO_SAVES, n_saves_due
@@ -64,14 +64,12 @@ def decisive_assumption(
             loaded.scenario.simulation.replications or N_REPLICATIONS, N_REPLICATIONS
         ),
         "simulation.precision": None,
-        "simulation.engine": "auto",
         "fleet": None,
     }
     if entries is not None:
         text = "\n".join(["recovery:", *(f"  - {entry}" for entry in entries.values())])
         fixed["recovery"] = cast(dict[str, Plain], read_yaml(text, loaded.path)[0])["recovery"]
     present, others = _experiments(loaded, fixed, list(marks))
-    expect_all([present, *(experiment for *_, experiment in others)])
     with watch.progress("assumed inputs") as on_progress:
         now = _overheads(simulate(present, keep_losses=False))
         overhead = _means(now)[choice]

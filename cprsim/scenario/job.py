@@ -43,7 +43,6 @@ Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samp
 Precision = Annotated[float, Quantity(SHARE, "0.01 %", "50 %")]
 REPLICATIONS = 1000
 MOST_REPLICATIONS = 10**7
-EngineName = Literal["auto", "simpy"]
 
 
 class Job(Model):
@@ -103,9 +102,6 @@ class Simulation(Model):
     at_most: Annotated[int, within(100, MOST_REPLICATIONS)] | None = Field(
         default_factory=lambda section: 100_000 if section.get("precision_fraction") else None,
         description="With `precision`: replications at which to stop in any case; default 100000.",
-    )
-    engine: EngineName = Field(
-        "auto", description="auto: the compiled loop; simpy: event by event; equal up to rounding."
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -46,9 +46,10 @@ from cprsim.recovery.systems.behind import (
     mean_fractions,
 )
 from cprsim.recovery.systems.memory import save_fraction
-from cprsim.simulate.blocks import BlockDraws, run_block
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
+from cprsim.simulation.blocks import run_block
+from cprsim.simulation.draws import BlockDraws
+from cprsim.simulation.job import ScopedFailure, SimulatedJob
+from cprsim.simulation.strikes import GivenFailures, ScopedFailures, ScopedStrikes
 from cprsim.studies.estimates import StudyEstimate
 from cprsim.studies.overheads import simulate_cases
 from cprsim.studies.study import DATA, Summary, Work

@@ -157,7 +157,7 @@ def run_points(
 
     def tasks_of(missing: Sequence[Point]) -> list[Task]:
         if workers.backend == "local":
-            pipeline.compile_engine(missing[0].experiment, len(missing) / workers.n_local)
+            pipeline.compile_first(missing[0].experiment)
         groups = _groups(missing, workers)
         return [
             task_of(group, f"task {n} of {len(groups)} ({len(group)} points of the sweep)")
@@ -193,9 +193,7 @@ def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
 
     Of a quantity: mean and interval, then those of the difference to the reference.
     """
-    experiments = [experiment for experiment, _ in work]
-    pipeline.expect_all(experiments)
-    failures = pipeline.FailureBlocks(experiments)
+    failures = pipeline.FailureBlocks([experiment for experiment, _ in work])
     return [_body(experiment, reference, failures) for experiment, reference in work]
 
 

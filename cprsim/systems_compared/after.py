@@ -18,9 +18,10 @@ from cprsim.failures.distributions import Constant
 from cprsim.files import Endless, Stored
 from cprsim.records import Clock, Cluster
 from cprsim.recovery.policy import Capture, Groups, Policy, Reach, Reverts, Rule, Scope, To
-from cprsim.simulate import transitions
-from cprsim.simulate.job import SimulatedJob
-from cprsim.simulate.numbers import NONE, as_objects, numbers_of
+from cprsim.simulation.copies import begin, choose, keep, wipe
+from cprsim.simulation.job import SimulatedJob
+from cprsim.simulation.spec import NONE
+from cprsim.simulation.state import sim_of
 
 TWO_NODES, ALL_NODES = "two nodes", "all nodes"  # kinds that every job is asked about
 
@@ -72,19 +73,18 @@ def after(
     rules = [rule for rule in policy.rules if not rule.scopes or strike.scope.name in rule.scopes]
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
     job = SimulatedJob(1.0, cluster, Clock.WALL, (strike.scope,), of_kind)
-    num = as_objects(numbers_of(job)[0][0])
-    copies, slots = transitions.copies_as_object(num), transitions.SlotsAsObjects()
+    sim = sim_of(job)
     fates_of_places: list[tuple[Fate, Rule | None]] = []
     for struck in strike.places:
-        transitions.begin(num, copies, slots)
+        begin(sim)
         for number, tier in enumerate(policy.tiers):
             if tier.name in every_h:
-                transitions.keep(num, copies, number, 1.0 / every_h[tier.name], False)
-        copies.n_struck = len(struck)
+                keep(sim, number, 1.0 / every_h[tier.name], False)
+        sim.job.n_struck = len(struck)
         for n, slot in enumerate(struck):
-            slots[n].struck = slot
-            transitions.wipe(copies, slots, slot, strike.scope.wipes)
-        number, source, _ = transitions.choose(num, copies, slots, 0)
+            sim.slots[n].struck = slot
+            wipe(sim, slot, strike.scope.wipes)
+        number, source, _ = choose(sim, 0)
         rule = None if number == NONE else rules[number]
         fates_of_places.append((_fate(policy, every_h, rule, source), rule))
     return max(fates_of_places, key=itemgetter(0))

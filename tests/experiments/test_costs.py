@@ -22,8 +22,6 @@ from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.making import Make, maker, small_scenario
 
-BOTH = pytest.mark.parametrize("engine", ["simpy", "auto"])
-
 
 def rows(experiment: Experiment) -> StrategyOutcome:
     (only,) = simulate(experiment).strategies
@@ -63,17 +61,15 @@ def own(tmp_path: Path) -> Make:
     return maker(tmp_path, OWN)
 
 
-@BOTH
 @pytest.mark.parametrize("name", ENTRIES)
-def test_they_count_as_if_the_section_said_them(own: Make, name: str, engine: str) -> None:
+def test_they_count_as_if_the_section_said_them(own: Make, name: str) -> None:
     costs = OTHERS | ({"save": "transfer", "load": "transfer"} if "bytes" in name else {})
     if name == "gemini":  # whose own detection is drawn by stage: other draws of what varies
         costs["detect"] = "2 min"
     entry = ", ".join(f"{key}: {cost}" for key, cost in costs.items())
-    run_by = f"simulation.engine={engine}"
     section = [f"costs.{key}={cost}" for key, cost in costs.items()]
-    known = rows(own(f"recovery=[{{strategy: {ENTRIES[name]}}}]", *section, run_by))
-    found = rows(own(f"recovery=[{{strategy: {ENTRIES[name]}, costs: {{{entry}}}}}]", run_by))
+    known = rows(own(f"recovery=[{{strategy: {ENTRIES[name]}}}]", *section))
+    found = rows(own(f"recovery=[{{strategy: {ENTRIES[name]}, costs: {{{entry}}}}}]"))
     bare = [replace(one.policy, rules=(), captures=(), tiers=()) for one in (found, known)]
     assert bare[0] == bare[1]
     np.testing.assert_array_equal(found.costs.n_failures, known.costs.n_failures)
@@ -199,7 +195,6 @@ def uneven(tmp_path: Path) -> Make:
     return maker(tmp_path, UNEVEN)
 
 
-@BOTH
 @pytest.mark.parametrize(
     ("overrides", "share", "stale_h"),
     [
@@ -208,9 +203,9 @@ def uneven(tmp_path: Path) -> Make:
     ],
 )
 def test_a_lost_shard_counts_by_the_share_of_look_ups_that_it_answers(
-    uneven: Make, engine: str, overrides: list[str], share: list[float], stale_h: float
+    uneven: Make, overrides: list[str], share: list[float], stale_h: float
 ) -> None:
-    experiment = uneven(f"simulation.engine={engine}", *overrides)
+    experiment = uneven(*overrides)
     outcome = simulate(experiment)
     assert replication_rows(outcome)["pls"].tolist() == pytest.approx([stale_h / 100] * 2)
     assert outcome.strategies[0].losses.share.tolist() == pytest.approx(share * 2)
@@ -220,7 +215,6 @@ def test_a_lost_shard_counts_by_the_share_of_look_ups_that_it_answers(
     assert summed.stale_h == pytest.approx([stale_h] * 2)
 
 
-@BOTH
 @pytest.mark.parametrize(
     ("overrides", "load_h"),
     [
@@ -234,7 +228,7 @@ def test_a_lost_shard_counts_by_the_share_of_look_ups_that_it_answers(
     ],
 )
 def test_all_is_loaded_when_the_largest_shard_is(
-    uneven: Make, engine: str, overrides: list[str], load_h: float
+    uneven: Make, overrides: list[str], load_h: float
 ) -> None:
-    costs = rows(uneven(*SHARED, f"simulation.engine={engine}", *overrides)).costs
+    costs = rows(uneven(*SHARED, *overrides)).costs
     assert costs.hours_of("load") == pytest.approx([load_h] * 2)

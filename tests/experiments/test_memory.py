@@ -56,12 +56,11 @@ def assert_same_rows(one: pipeline.Outcome, other: pipeline.Outcome) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("engine", ["auto", "simpy"])
 @pytest.mark.parametrize(
     ("mtbf", "memory"), [("1 h", "70 kB"), ("30 min", "200 kB")], ids=["done", "hardly done"]
 )
 def test_what_does_not_fit_at_once_is_done_in_parts_with_the_same_rows(
-    make: Make, engine: str, mtbf: str, memory: str, monkeypatch: pytest.MonkeyPatch
+    make: Make, mtbf: str, memory: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once: list[int] = []  # replications whose failures are in memory together
     of_these = BlockFailures.of_these
@@ -72,7 +71,7 @@ def test_what_does_not_fit_at_once_is_done_in_parts_with_the_same_rows(
 
     monkeypatch.setattr("cprsim.failures.block.FIRST_REPLICATIONS", 30)  # all are drawn at once
     monkeypatch.setattr(BlockFailures, "of_these", noting)
-    experiment = make(f"failures.mtbf={mtbf}").simulated(engine=engine, replications=30)
+    experiment = make(f"failures.mtbf={mtbf}").simulated(replications=30)
     whole = pipeline.simulate(experiment)
     assert not at_once
     monkeypatch.setenv(MEMORY, memory)

@@ -14,8 +14,8 @@ from cprsim.experiments import pipeline
 from cprsim.failures.several import SeveralSources
 from cprsim.records import CostBreakdown
 from cprsim.recovery.policy import ROLL_BACK
-from cprsim.simulate.folding import cost_breakdown
-from tests.engines import assert_same
+from cprsim.simulation.folding import cost_breakdown
+from tests.engines import assert_cluster_agrees
 from tests.making import Make, call, maker, small_scenario
 
 SCENARIO = """\
@@ -93,15 +93,9 @@ SLOW = list(ON_BOTH)[:2]
 @pytest.mark.parametrize(
     "what", [pytest.param(one, marks=[pytest.mark.long] * (one in SLOW)) for one in ON_BOTH]
 )
-def test_the_engine_does_not_change_the_rows(make: Make, what: str) -> None:
-    fast, simpy = (
-        pipeline.simulate(make(*ON_BOTH[what], f"simulation.engine={engine}"))
-        for engine in ("auto", "simpy")
-    )
-    for ours, theirs in zip(fast.strategies, simpy.strategies, strict=True):
-        assert ours.gave_up == theirs.gave_up
-        assert_same(ours.costs, theirs.costs)
-        assert_same(ours.losses, theirs.losses)
+def test_the_cluster_has_the_same_rows(make: Make, what: str) -> None:
+    experiment = make(*ON_BOTH[what])
+    assert_cluster_agrees(experiment, min(experiment.simulation.replications or 0, 40))
 
 
 @pytest.mark.parametrize("command", ["train", "rehearse"])
@@ -132,15 +126,11 @@ def test_a_job_that_never_finishes_is_given_up_early(make: Make) -> None:
         assert not one.costs.finished.any()
 
 
-def test_progress_is_told_to_the_end_more_often_by_events(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipeline, "SIMPY_AT_ONCE", 30)
+def test_progress_is_told_to_the_end(make: Make) -> None:
     told: list[tuple[int, int]] = []
-    for engine in ("auto", "simpy"):
-        brief = make(f"simulation={{replications: 65, engine: {engine}}}", "recovery=[full]")
-        pipeline.simulate(brief, on_progress=lambda *done_of: told.append(done_of))
-    assert told == [(n, 65) for n in (10, 65, 10, 40, 65)]
+    brief = make("simulation={replications: 65}", "recovery=[full]")
+    pipeline.simulate(brief, on_progress=lambda *done_of: told.append(done_of))
+    assert told == [(10, 65), (65, 65)]
 
 
 RECOVERY = "recovery=[{strategy: %s}]"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import simpy
 
 from cprsim.fleets.course import run_history
-from cprsim.simulate.bandwidth import Flows, SharedStorage
-from cprsim.simulate.running import JOB, SAVES, Alarm, Nodes
+from cprsim.simulation.cluster import SharedCluster
+from cprsim.simulation.instants import ARRIVALS, Instant, Process
+from cprsim.simulation.storage import Flow, SharedStorage
 from tests.fleet.making import prepared
 
 SAVE_H = 4 * 50e9 * 8 / 25e9 / 3600  # of one job alone: 4 servers over 25 Gbit/s
@@ -24,31 +23,23 @@ FAILS = ("failures={kind: injected, at: [5 h], role: emb_ps}", "costs.detect=0 s
          "costs.reschedule=0 s", "job.useful=12 h")  # fmt: skip
 
 
-def alarms_of(env: simpy.Environment) -> Any:
-    return lambda hours, order, call: Alarm(env, hours, order, call, {})
-
-
-def job_on(env: simpy.Environment) -> Any:
-    """All that nodes know of a job."""
-    return Mock(vacant=set(), queued=set(), at=alarms_of(env))
-
-
 # --------------------------------------------------------------------------- nodes
 
 
 def queue_jobs(n: int, jobs: list[tuple[float, int, float]]) -> list[float]:
     """When jobs start on n nodes: their arrival, nodes and wall hours."""
-    env = simpy.Environment()
-    nodes, alarm, start_h = Nodes(n), alarms_of(env), [0.0] * len(jobs)
+    cluster, start_h = SharedCluster(n), [0.0] * len(jobs)
 
-    def start(number: int, n_nodes: int, wall_h: float) -> None:
-        start_h[number] = env.now
-        alarm(wall_h, JOB, partial(nodes.leave, job_on(env), n_nodes))
+    def life(number: int, at_h: float, n_nodes: int, wall_h: float) -> Process:
+        yield Instant(cluster.env, at_h, ARRIVALS)
+        yield from cluster.admits(n_nodes)
+        start_h[number] = cluster.env.now
+        yield cluster.env.timeout(wall_h)
+        cluster.takes_back(n_nodes, 0)
 
-    for number, (at_h, n_nodes, wall_h) in enumerate(jobs):
-        starts = partial(start, number, n_nodes, wall_h)
-        alarm(at_h, JOB, partial(nodes.arrive, n_nodes, starts))
-    env.run()
+    for number, job in enumerate(jobs):
+        cluster.env.process(life(number, *job))
+    cluster.env.run()
     return start_h
 
 
@@ -59,15 +50,14 @@ def test_a_job_that_fits_waits_for_one_that_came_before_it() -> None:
 
 def test_nodes_are_neither_made_nor_lost() -> None:
     """A job ends while a node is in repair that nobody replaced: the pool has it again later."""
-    env = simpy.Environment()
-    nodes, job = Nodes(4, 0), job_on(env)
-    nodes.arrive(4, lambda: None)
-    nodes.lose(job, 2, 5.0)
-    nodes.ask(job, [2])
-    nodes.leave(job, 4)
-    assert nodes.n_free == 3
-    env.run()
-    assert nodes.n_free == 4
+    cluster = SharedCluster(4, 0)
+    cluster.env.process(cluster.admits(4))
+    cluster.env.process(cluster.repairs(5.0))
+    cluster.env.run(until=1.0)
+    cluster.takes_back(4, 1)
+    assert cluster.free.level == 3
+    cluster.env.run()
+    assert cluster.free.level == 4
 
 
 def test_of_two_jobs_that_fail_at_once_one_gets_the_spare_and_the_other_waits(
@@ -78,6 +68,26 @@ def test_of_two_jobs_that_fail_at_once_one_gets_the_spare_and_the_other_waits(
         tmp_path, "{jobs: 2, kinds: 1, arrivals: together, spares: 1}", *FAILS, "cluster.repair=3 h"
     )
     assert sorted(run_history(fleet, 0).hours["wait"]) == pytest.approx([0.0, 3.0])
+
+
+@pytest.mark.parametrize("storage", ["", ", storage: 30 Gbit/s"])
+def test_a_shift_of_the_clock_changes_no_job(storage: str, tmp_path: Path) -> None:
+    """With round inputs many events are of one instant; 1/3 h rounds them in other ways."""
+    fleet = f"{{jobs: 40, kinds: 3, arrivals: together, nodes: 80, spares: 2{storage}}}"
+    found = []
+    for shift_h in (0.0, 1 / 3):
+        of = prepared(
+            tmp_path, fleet, "failures={kind: injected, at: [3 h, 6 h, 7 h], role: emb_ps}",
+            "costs.detect=6 min", "costs.reschedule=12 min", "job.useful=12 h",
+            "recovery=[{strategy: full, interval: 1 h}]", "cluster.repair=3 h",
+        )  # fmt: skip
+        n = sum(kind.n_jobs for kind in of.population.kinds)
+        arrive_h = np.arange(n) * 0.5 + shift_h
+        of = replace(of, population=replace(of.population, arrive_h=arrive_h))
+        jobs = run_history(of, 0).jobs
+        found.append(jobs[["wall_h", "queued_h", "n_failures", "n_saves"]].to_numpy(float))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-9)
+    assert (found[0][:, 1] > 0).any()
 
 
 # --------------------------------------------------------------------------- bandwidth
@@ -93,42 +103,36 @@ def level_of(pairs: list[tuple[int, float]], bandwidth: float) -> float:
     return inf
 
 
-def flows_of(shared: SharedStorage, env: simpy.Environment, n: int, cap: float) -> Flows:
-    return shared.start(alarms_of(env), n, 1.0, cap, SAVES, lambda: None)
+def rates(storage: SharedStorage, some: list[Flow]) -> list[float]:
+    level = storage.level_bytes_per_h
+    return [one.bytes_per_h if one.is_capped else level for one in some]
 
 
-def rates(shared: SharedStorage, some: list[Flows]) -> list[float]:
-    level = shared.level_bytes_per_h
-    return [one.cap_bytes_per_h if one.is_capped else level for one in some]
-
-
-def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_definition() -> None:
-    env, rng, some = simpy.Environment(), np.random.default_rng(5), list[Flows]()
-    shared = SharedStorage(env, 20.0)
+def test_flows_that_come_and_go_at_random_always_have_the_rates_by_definition() -> None:
+    env, rng, some = simpy.Environment(), np.random.default_rng(5), list[Flow]()
+    storage = SharedStorage(env, 20.0)
     for _ in range(600):
-        choice = rng.random()
-        if choice < 0.4 or not some:
+        if rng.random() < 0.6 or not some:
             cap = float(rng.choice([0.5, 1.0, 3.0, rng.uniform(0.1, 9.0)]))
-            some.append(flows_of(shared, env, int(rng.integers(1, 4)), cap))
-        elif choice < 0.75:
-            some.pop(int(rng.integers(len(some)))).cancel()
+            some.append(storage.start(int(rng.integers(1, 4)), 1.0, cap))
         else:
-            shared.change({some[0]: int(rng.integers(1, 4))}, float(rng.uniform(0.1, 9.0)))
-        level = level_of([(one.n, one.cap_bytes_per_h) for one in some], 20.0)
-        expected = [min(one.cap_bytes_per_h, level) for one in some]
-        assert rates(shared, some) == pytest.approx(expected, rel=1e-9)
+            storage.stop(some.pop(int(rng.integers(len(some)))))
+        level = level_of([(one.n, one.bytes_per_h) for one in some], 20.0)
+        expected = [min(one.bytes_per_h, level) for one in some]
+        assert rates(storage, some) == pytest.approx(expected, rel=1e-9)
 
 
 def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:
     env, ends = simpy.Environment(), {}
-    shared, alarm = SharedStorage(env, 10.0), alarms_of(env)
+    storage = SharedStorage(env, 10.0)
 
-    def start(name: str, each_bytes: float) -> None:
-        over = lambda: ends.update({name: env.now})  # noqa: E731
-        shared.start(alarm, 1, each_bytes, 10.0, SAVES, over)
+    def move(name: str, at_h: float, each_bytes: float) -> Process:
+        yield env.timeout(at_h)
+        yield storage.start(1, each_bytes, 10.0).over
+        ends[name] = env.now
 
-    start("a", 40.0)  # alone for 1 h: 10 of 40 are moved
-    alarm(1.0, JOB, partial(start, "b", 20.0))  # both at 5: b ends after 4 h, with a at 30 of 40
+    env.process(move("a", 0.0, 40.0))  # alone for 1 h: 10 of 40 are moved
+    env.process(move("b", 1.0, 20.0))  # both at 5: b ends after 4 h, with a at 30 of 40
     env.run()
     assert ends == pytest.approx({"b": 5.0, "a": 6.0})
 

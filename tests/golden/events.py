@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
 from typing import Any
 from zlib import crc32
 
@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 import cprsim
-from cprsim.records import Activity, EventKind
-from cprsim.simulate.cluster import run
-from cprsim.simulate.job import LogLines
-from cprsim.simulate.transitions import uniform
+from cprsim.records import Activity, EventKind, Floats, Ints
+from cprsim.simulation.cluster import run_one
+from cprsim.simulation.job import SimulatedJob
+from cprsim.simulation.spec import spec_of
+from cprsim.simulation.strikes import GivenFailures
 from tests.golden.plain import Golden, digest, table
 from tests.recovery.random_policies import random_case
 
@@ -41,34 +42,32 @@ CASES: dict[str, tuple[str, int, Any]] = {
 N_RANDOM = 30
 
 
-@dataclass(frozen=True, slots=True)
 class RandomDraws:
-    """What varies in one replication; the same whoever asks, and in whatever order."""
+    """What varies in one replication: exponential, around a mean that belongs to the name."""
 
-    seed: int
-    mean_h: float
-    _kept: dict[str, list[float]] = field(default_factory=dict)
+    def __init__(self, job: SimulatedJob, seed: int) -> None:
+        _, tables = spec_of(job)
+        self.of_saves, self.of_failures = tables.of_saves, tables.of_failures
+        self.seed, self.mean_h = seed, 0.02 * job.useful_h
+        tiers = [capture.tier for capture in job.policy.captures]
+        keys = [crc32(f"{seed}/{tier}".encode()) for tier in tiers]
+        self.keys: Ints = np.array(keys, dtype=np.int64).reshape(len(tiers), 1)
 
-    def hours(self, name: str, n: int) -> float:
-        """Exponential, around a mean that belongs to the name."""
-        kept = self._kept.setdefault(name, [])
-        if n >= len(kept):  # always the first so many of one stream
-            rng = np.random.default_rng([self.seed, crc32(f"hours/{name}".encode())])
-            kept[:] = rng.random(2 * n + 64).tolist()
+    def tables(self, names: Collection[str], n: int) -> Floats:
+        """The first n draws of each, (n_tables, n, 1) [h]."""
+        return np.array([self.table(name, n) for name in names]).reshape(len(names), n, 1)
+
+    def table(self, name: str, n: int) -> Floats:
+        rng = np.random.default_rng([self.seed, crc32(f"hours/{name}".encode())])
         mean_h = self.mean_h * (0.5 + crc32(name.encode()) % 1000 / 1000)
-        return float(mean_h * -np.log1p(-kept[n]))
-
-    def uniform(self, tier: str, n: int) -> float:
-        return uniform(crc32(f"{self.seed}/{tier}".encode()), n)
+        return -mean_h * np.log1p(-rng.random(n))
 
 
 def random_log(seed: int) -> pd.DataFrame:
     """Of a random job under a random policy: the columns of the rows `events` of a run."""
     job, failures = random_case(seed)
-    draws = RandomDraws(seed, 0.02 * job.useful_h)
-    logbook = LogLines()
-    run(job, iter(failures[:60]), draws, logbook)
-    log = logbook.log()
+    draws: Any = RandomDraws(job, seed)
+    _, log = run_one(job, GivenFailures((tuple(failures[:60]),)), draws, skips=True)
     return pd.DataFrame(
         {
             "at_h": log.at_h,

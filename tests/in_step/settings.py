@@ -8,7 +8,7 @@ from typing import Any
 from cprsim.failures.distributions import Constant
 from cprsim.in_step.setting import SyncSetting
 from cprsim.records import Algorithm
-from cprsim.simulate.job import SimulatedJob
+from cprsim.simulation.job import SimulatedJob
 from tests.engines import PARTIAL, job_of
 
 SECOND_H = 1 / 3600

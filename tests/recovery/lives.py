@@ -34,8 +34,9 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from tests.engines import draws_of, failures, logged, ran, told
+from tests.recovery.outcome import ReplicationDraws
 
 # Failures of the last four strike a node, and name their rule
 SCOPES = (
@@ -165,7 +166,7 @@ def approx(expected: Any) -> Any:
 def seed_of(job: SimulatedJob, spoiled: dict[str, tuple[int, ...]]) -> int:
     """Of draws in which these of the first saves to a tier, and no others, are spoiled."""
     for seed in count():
-        draws = draws_of(job, seed).of(0)
+        draws = ReplicationDraws(job, draws_of(job, seed))
         if all(
             (draws.uniform(tier, n) < 0.5) == (n in numbers)
             for tier, numbers in spoiled.items()

@@ -1,6 +1,6 @@
 """The naive interpreter of recovery systems: `docs/recovery.md`, event by event and rule by rule.
 
-It shares only the records with the engines of `cprsim/simulate`, so that they can be held to it:
+It shares only the records with the engines of `cprsim/simulation`, so that they can be held to it:
 no step is jumped over, and nothing is kept that could be looked up again. Numbers in comments are
 sections and rules of the page. Where the page is open, the reading chosen is marked "Reading:".
 """
@@ -25,15 +25,13 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )  # fmt: skip
-from cprsim.simulate.blocks import ReplicationDraws
-from cprsim.simulate.job import (
+from cprsim.simulation.job import (
     NOTICE,
-    ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,
-    StaleShard,
 )  # fmt: skip
 from tests.recovery.naive_copies import Content, Copies
+from tests.recovery.outcome import ReplicationDraws, ReplicationOutcome, StaleShard
 
 # Section 12 of docs/model.md
 HOPELESS_AFTER, NO_WORK_H = 1000, 1e-9

@@ -16,7 +16,7 @@ from cprsim.recovery.policy import (
     Scope,
     Tier,
 )  # fmt: skip
-from cprsim.simulate.job import SimulatedJob
+from cprsim.simulation.job import SimulatedJob
 
 
 @dataclass(eq=False)

@@ -39,7 +39,7 @@ from cprsim.recovery.policy import (
     WhenBusy,
     checked,
 )  # fmt: skip
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulation.job import ScopedFailure, SimulatedJob
 
 STATE, READERS, TRAINERS = "state", "readers", "trainers"
 ALONE = (Reverts.STRUCK, Reverts.SHARDS)  # shards go back while the job goes on

@@ -27,8 +27,8 @@ from cprsim.recovery.policy import (
     To,
     checked,
 )  # fmt: skip
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures
+from cprsim.simulation.job import ScopedFailure, SimulatedJob
+from cprsim.simulation.strikes import GivenFailures
 from cprsim.studies.systems import poisson
 from tests import closed_forms
 from tests.closed_forms import (
@@ -45,7 +45,7 @@ from tests.closed_forms import (
 from tests.engines import FULL, NONE, PARTIAL, job_of, run_many, z_score
 from tests.recovery.lives import job, memory, remote, rule, saves
 
-N, N_OF_STRATEGIES, N_BY_SIMPY = 20_000, 40_000, 400
+N, N_OF_STRATEGIES = 20_000, 40_000
 LONGEST = 10.0  # of the useful hours: failures are drawn up to there
 STEP_H, REBUILD_H = 0.25, 0.125
 
@@ -234,14 +234,14 @@ SILENT = [
 FORMS = {form.name: form for form in (*strategies(), *PLS, *SYSTEMS, *SILENT)}
 
 
-@pytest.mark.parametrize("engine", ["loop", pytest.param("simpy", marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", FORMS)
-def test_means_are_those_of_the_closed_form(engine: str, name: str) -> None:
+def test_means_are_those_of_the_closed_form(name: str) -> None:
     form, of = FORMS[name], FORMS[name].job
     longest_h = of.useful_h * (1.0 if of.clock is Clock.PROGRESS else LONGEST)
-    n = form.n if engine == "loop" else N_BY_SIMPY
-    struck = poisson(of, n, name, *form.rates_per_h, until_h=longest_h, n_together=form.n_together)
-    costs, stale_h = run_many(of, struck, engine)
+    struck = poisson(
+        of, form.n, name, *form.rates_per_h, until_h=longest_h, n_together=form.n_together
+    )
+    costs, stale_h = run_many(of, struck)
     assert costs.finished.all()
     measured = form.measure(costs, stale_h, of.useful_h)
     if form.measure is lost:  # over all failures; the error is that of a ratio
@@ -260,7 +260,7 @@ def test_the_best_interval_with_checks(errors_per_h: float, failures_per_h: floa
         useful_h = every_h * round(300.0 / every_h)
         of = with_errors(useful_h, every_h, None, save_h=save_h, load_h=load_h, check_h=check_h)
         struck = poisson(of, 4_000, "checks", *rates)
-        costs, _ = run_many(of, struck, "loop")
+        costs, _ = run_many(of, struck)
         overheads[factor] = Estimate.of_mean(costs.wall_h / useful_h - 1.0)
         theory = checked_first_order(every_h, save_h, check_h, load_h, *rates)
         assert overheads[factor].mean == pytest.approx(theory, rel=0.03)
@@ -273,13 +273,12 @@ def one_error(n: int, from_h: float, to_h: float) -> GivenFailures:
     return GivenFailures(tuple((ScopedFailure(hours, (1,), 0, (0.0,)),) for hours in at_h))
 
 
-@pytest.mark.parametrize(("engine", "n"), [("loop", 10_000), ("simpy", 400)])
 @pytest.mark.parametrize(("n_kept", "p"), [(1, 0.787), (2, 0.477), (5, 0.107)])
-def test_how_often_no_content_is_clean(n_kept: int, p: float, engine: str, n: int) -> None:
+def test_how_often_no_content_is_clean(n_kept: int, p: float) -> None:
     """Then the job begins again."""
     assert p_none_clean(n_kept, SAVED_EVERY_H, LATENT_H) == pytest.approx(p, abs=5e-4)
     of = with_errors(150.0, SAVED_EVERY_H, Exponential(LATENT_H), Clock.WALL, n_kept=n_kept)
-    costs, _ = run_many(of, one_error(n, 100.0, 101.0), engine)
+    costs, _ = run_many(of, one_error(10_000, 100.0, 101.0))
     assert (costs.n_failures == 1).all()
     begins_again = Estimate.of_mean((costs.hours_of("lost") > 99.0).astype(float))
     assert abs(begins_again.mean - p) < 2.0 * begins_again.half_width
@@ -290,7 +289,7 @@ def test_how_often_no_content_is_clean(n_kept: int, p: float, engine: str, n: in
 def test_an_error_costs_its_latency_at_any_interval(every_h: float, latency_h: float) -> None:
     of = with_errors(60.0, every_h, Constant(latency_h), save_h=0.1, load_h=0.3, n_kept=8)
     struck = one_error(50, 30.0, 34.0)
-    costs, _ = run_many(of, struck, "loop")
+    costs, _ = run_many(of, struck)
     since_save_h = struck.strikes(1).at_h % every_h
     saved_h = 0.1 * 60.0 / every_h
     assert costs.wall_h == pytest.approx(60.0 + saved_h + since_save_h + latency_h + 0.3)

@@ -20,7 +20,7 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from tests.engines import ENGINES, FULL, PARTIAL, draws_of, failures, job_of, ran
 from tests.in_step.settings import in_step
 from tests.recovery.lives import (

@@ -65,16 +65,6 @@ def test_rounding_decides_nothing(chunk: int) -> None:
             assert_same_outcome(outcome, expected, (seed, engine), times=1.1)
 
 
-@pytest.mark.parametrize("kind", CASES)
-def test_what_python_makes_of_the_loop_is_what_machine_code_does(kind: str) -> None:
-    """To the last bit."""
-    for seed in range(10):
-        job, failures = CASES[kind](seed)
-        draws = draws_of(job, seed)
-        compiled = ran("loop", job, failures, draws)
-        assert ran("loop", job, failures, draws, machine_code=False) == compiled, seed
-
-
 @pytest.mark.parametrize("first", [0, 25])
 def test_the_log_of_a_random_job_says_in_order_where_its_hours_went(first: int) -> None:
     for seed in range(first, first + 25):

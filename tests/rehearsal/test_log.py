@@ -8,7 +8,7 @@ from cprsim.kernel.schedule import Lose, of_log
 from cprsim.records import EventKind, EventLog
 from cprsim.rehearsal.log import FactKind, RunFact, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
-from cprsim.simulate.folding import cost_breakdown, shard_loss
+from cprsim.simulation.folding import cost_breakdown, shard_loss
 
 SPEEDS = Speeds(0.1, 0.5, 1.0, 1.0, 1.0, 1.0)
 N = 100  # samples, and seconds of useful work

@@ -26,7 +26,7 @@ from cprsim.scenario.reading import load_scenario
 from cprsim.selector.choice import Selection, write_selection
 from cprsim.selector.pricing import Bench, bench_of
 from cprsim.selector.selecting import select
-from cprsim.simulate.strikes import ScopeShares
+from cprsim.simulation.strikes import ScopeShares
 from cprsim.staleness.curve import StalenessCurve
 from cprsim.staleness.response import Response
 from tests.making import SCENARIOS

@@ -26,7 +26,7 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.recovery import options_of
-from cprsim.simulate.job import ScopedFailure
+from cprsim.simulation.job import ScopedFailure
 from cprsim.systems_compared.after import (
     ALL_NODES,
     TWO_NODES,

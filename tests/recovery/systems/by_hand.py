@@ -20,7 +20,7 @@ from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from tests.engines import draws_of, failures, ran
 
 OF_LITERATURE = [name for name in SYSTEMS if name not in STRATEGIES]
@@ -94,7 +94,7 @@ def spent(
     simulated = SimulatedJob(useful_h, job.cluster, Clock.WALL, job.scopes, policy, horizon_h)
     if isinstance(struck, str):
         struck = failures(struck, [scope.name for scope in job.scopes], REPAIR_H)
-    outcome = ran("loop", simulated, struck, draws_of(simulated), machine_code=False)
+    outcome = ran("loop", simulated, struck, draws_of(simulated))
     assert outcome.finished
     assert outcome.n_failures == len(struck)
     assert outcome.useful_h + sum(outcome.hours) == pytest.approx(outcome.wall_h, rel=1e-9)

@@ -10,6 +10,7 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.scenario.reading import load_scenario
 from examples.counts_to_log import main
+from tests.engines import assert_cluster_agrees
 
 SCENARIO = """\
 job: {useful: 1000 h, horizon: 10 h, step: 15 min}
@@ -37,11 +38,9 @@ def scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return tmp_path / "scenario.yaml"
 
 
-@pytest.mark.parametrize("engine", ["simpy", "auto"])
-def test_each_change_of_the_number_of_nodes_is_a_reconfiguration(
-    scenario: Path, engine: str
-) -> None:
-    experiment = assemble(load_scenario(scenario, [f"simulation.engine={engine}"]))
+def test_each_change_of_the_number_of_nodes_is_a_reconfiguration(scenario: Path) -> None:
+    experiment = assemble(load_scenario(scenario))
+    assert_cluster_agrees(experiment, 4)
     costs = simulate(experiment).strategies[0].costs
     assert costs.useful_h == pytest.approx([USEFUL_H] * 4)
     assert costs.hours_of("regroup") == pytest.approx([5 * 0.25] * 4)

@@ -23,7 +23,7 @@ from cprsim.recovery.systems.behind import (
 )
 from cprsim.recovery.systems.elastic import recycled_speeds
 from cprsim.recovery.systems.memory import standbys
-from cprsim.simulate.job import SimulatedJob
+from cprsim.simulation.job import SimulatedJob
 from cprsim.studies.systems import expert_staleness, poisson, portion_of_lost_tokens
 from tests.engines import run_many, z_score
 from tests.recovery.lives import approx
@@ -200,7 +200,7 @@ def test_losses_beyond_the_parity_are_as_frequent_as_the_backstop_counts_on() ->
     policy = planned("ecrec", fact, backstop=100.0)
     job = SimulatedJob(fact.useful_h, fact.cluster, Clock.WALL, fact.scopes, policy)
     failures = poisson(job, n_replications, "ecrec", 1.0 / 250.0, until_h=2000.0)
-    costs, _ = run_many(job, failures, "loop")
+    costs, _ = run_many(job, failures)
     beyond = costs.hours_of("load") / LOAD_H
     share = 4.0 / 5.0 * (DETECT_H + RESCHEDULE_H + 4 * COPY_H) / 250.0  # first order
     theory = costs.n_failures.mean() * share

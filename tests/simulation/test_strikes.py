@@ -13,7 +13,7 @@ from cprsim.failures.distributions import Constant, Exponential
 from cprsim.failures.several import SeveralSources
 from cprsim.records import Cluster, Holds, Role
 from cprsim.recovery.policy import Reach
-from cprsim.simulate.strikes import ScopedBlock, ScopeShares
+from cprsim.simulation.strikes import ScopedBlock, ScopeShares
 
 N_NODES, USEFUL_H = 14, 60.0
 REACHES = (Reach.NODE, Reach.RACK, Reach.ALL)

@@ -1,4 +1,4 @@
-"""The two engines agree to 1e-9 in every row: drawn failures, any schedule, shipped scenarios."""
+"""Compiled and on the SimPy cluster rows agree to 1e-9: drawn failures, any schedule, scenarios."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cprsim.compiling import always
-from cprsim.experiments.pipeline import simulate
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.sources import Start
 from cprsim.records import Clock, SubSaves
-from cprsim.simulate.blocks import Block, Engine
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import ScopeShares
+from cprsim.simulation.blocks import Block, Engine
+from cprsim.simulation.job import ScopedFailure, SimulatedJob
+from cprsim.simulation.strikes import ScopeShares
 from tests.engines import (
     CLOSE,
     ENGINES,
     FULL,
     NONE,
     PARTIAL,
+    assert_cluster_agrees,
     assert_folds,
-    assert_same,
     assert_same_outcome,
+    by_simpy,
     draws_of,
     job_of,
     logged,
@@ -54,19 +53,23 @@ def test_rows_agree(number: int) -> None:
     shares = (1.0 / len(job.scopes),) * len(job.scopes)
     reaches = tuple(scope.reach for scope in job.scopes)
     block = Block(failing, ScopeShares(shares, reaches, n_nodes, 3))
-    events = Engine(job, simpy_alone=True).run(block, range(25))
-    with always(machine_code=True):
-        loop = Engine(job).run(block, range(25))
-    assert_same(loop.costs, events.costs)
-    assert_same(loop.losses, events.losses)
-    for rows in (loop, events):
-        row = np.searchsorted(rows.costs.replication, rows.losses.replication)
-        for summed_h, each_h in (
-            (rows.stale_h, rows.losses.since_save_h),
-            (rows.stale_net_h, rows.losses.since_reload_h),
-        ):
-            found_h = np.bincount(row, each_h * rows.losses.share, rows.costs.n_replications)
-            np.testing.assert_allclose(summed_h, found_h, CLOSE, CLOSE)
+    engine = Engine(job)
+    rows, meets = engine.run(block, range(25)), engine.meets(block)
+    row = np.searchsorted(rows.costs.replication, rows.losses.replication)
+    for n in range(25):
+        costs, of = rows.costs, by_simpy(job, *meets, n)
+        assert (of.finished, of.n_failures, of.n_saves) == (
+            costs.finished[n], costs.n_failures[n], costs.n_saves[n],
+        )  # fmt: skip
+        hours = [costs.wall_h[n], costs.useful_h[n], *costs.hours[n]]
+        assert [of.wall_h, of.useful_h, *of.hours] == pytest.approx(hours, rel=CLOSE, abs=CLOSE)
+        assert [one.slot for one in of.stale] == rows.losses.slot[row == n].tolist()
+    for summed_h, each_h in (
+        (rows.stale_h, rows.losses.since_save_h),
+        (rows.stale_net_h, rows.losses.since_reload_h),
+    ):
+        found_h = np.bincount(row, each_h * rows.losses.share, rows.costs.n_replications)
+        np.testing.assert_allclose(summed_h, found_h, CLOSE, CLOSE)
 
 
 # --------------------------------------------------------------------------- any schedule
@@ -149,8 +152,4 @@ TEXTS = {f"notices on {clock}": (NOTICED.replace("CLOCK", clock), 60) for clock 
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_scenario(name: str, tmp_path: Path) -> None:
     text, n = TEXTS[name]
-    experiment = maker(tmp_path, text)().simulated(replications=n)
-    events = simulate(experiment.simulated(engine="simpy"))
-    for ours, theirs in zip(simulate(experiment).strategies, events.strategies, strict=True):
-        assert_same(ours.costs, theirs.costs)
-        assert_same(ours.losses, theirs.losses)
+    assert_cluster_agrees(maker(tmp_path, text)(), n)

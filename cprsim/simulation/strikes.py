@@ -1,4 +1,4 @@
-"""Failures with what each of them kills, for both engines."""
+"""Failures with what each of them kills."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from zlib import crc32
 
 import numpy as np
 
+from cprsim.compiling import inlined
 from cprsim.failures.block import BlockFailures
 from cprsim.records import FailureTrace, Floats, Ints
 from cprsim.recovery.policy import Reach
-from cprsim.simulate.job import NOTICE, ScopedFailure
-from cprsim.simulate.transitions import stream_keys, uniform
+from cprsim.simulation.draws import stream_keys, uniform
+from cprsim.simulation.job import NOTICE, ScopedFailure
+from cprsim.simulation.spec import NONE
 
 
 class ScopedStrikes(NamedTuple):
@@ -31,6 +33,22 @@ class ScopedStrikes(NamedTuple):
     first_slot: Ints  # (n_failures + 1,)
     slot: Ints  # (n_failed_nodes,)
     repair_h: Floats  # (n_failed_nodes,)
+
+
+@inlined
+def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
+    """The chunk and number of a replication's next failure; NONE where no more is drawn.
+
+    Parameters
+    ----------
+    chunk, failure : where the next would be, if the chunk has one more
+    """
+    while failure == strikes.first[chunk, row + 1]:
+        chunk += 1
+        if chunk == len(strikes.first):
+            return chunk, NONE
+        failure = strikes.first[chunk, row]
+    return chunk, failure
 
 
 class ScopedFailures:

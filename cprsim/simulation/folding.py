@@ -16,7 +16,7 @@ from cprsim.records import (
     Ints,
     ShardLoss,
 )
-from cprsim.simulate.job import TOLERANCE_H, refuse, require_sums
+from cprsim.simulation.job import TOLERANCE_H, refuse, require_sums
 
 FOLDED = (*PARTS, "degraded")  # what a strategy's hours go into
 WORKING = (Activity.USEFUL, Activity.LOST)

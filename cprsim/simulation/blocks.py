@@ -1,0 +1,199 @@
+"""A block of replications under one policy: failures and draws in, rows out.
+
+The compiled loop runs them (few are interpreted), or SimPy where that is asked for, which also
+writes the event log of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+
+from cprsim.failures.block import BlockFailures
+from cprsim.records import (
+    Cluster,
+    CostBreakdown,
+    EventLog,
+    Floats,
+    Ints,
+    ShardLoss,
+)
+from cprsim.recovery.losses import lost_portion
+from cprsim.simulation.cluster import run_one
+from cprsim.simulation.draws import BlockDraws
+from cprsim.simulation.job import SimulatedJob, require_sums
+from cprsim.simulation.replications import Arrays, Results, run
+from cprsim.simulation.spec import (
+    FINISHED,
+    OF_JOB,
+    STOPPED,
+    WANTS_FAILURES,
+    WANTS_MORE,
+)
+from cprsim.simulation.state import N_OF_LOSS, Drawn, arrays_of
+from cprsim.simulation.strikes import ScopedBlock, ScopedFailures, ScopeShares
+
+MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
+FIRST_DRAWS = 32  # of each cost that varies, in each replication
+FIRST_RECOVERIES = 16  # that there is room for at first
+
+# --------------------------------------------------------------------------- a block
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What some replications cost, in order of replication."""
+
+    costs: CostBreakdown
+    losses: ShardLoss  # none where they are not kept
+    stale_h: Floats  # (n_replications,) share x work since the last save, summed over the losses
+    stale_net_h: Floats  # (n_replications,) the same since the later of save and own reload
+
+
+def run_block(
+    job: SimulatedJob,
+    failures: ScopedFailures,
+    draws: BlockDraws,
+    replications: range,
+    first_number: int = 0,
+    *,
+    keep_losses: bool = False,
+) -> Rows:
+    """Run some replications of a block.
+
+    Parameters
+    ----------
+    replications : numbers among those that are kept of the block
+    first_number : number of the block's first kept replication among all
+    """
+    n, cluster, parts = failures.n_replications, job.cluster, job.policy.parts
+    if replications.stop > n:  # compiled loops check no bounds
+        raise ValueError(f"a block of {n} replications has no {replications}")
+    rows = np.arange(replications.start, replications.stop)
+    hours: Floats = np.zeros((OF_JOB + len(parts), n))
+    counts: Ints = np.zeros((3, n), dtype=np.int64)
+    keeps = keep_losses or bool(cluster.accesses)
+    out = Results(hours, counts, np.zeros((int(keeps), N_OF_LOSS)))
+    lost = np.concatenate(list(_compiled(job, failures, draws, rows, out)))
+    lost = lost[np.argsort(lost[:, 0], kind="stable")]
+    within = slice(replications.start, replications.stop)
+    hours, counts = hours[:, within], counts[:, within]
+    wall_h, useful_h, stale_h, net_h = hours[:OF_JOB]
+    costs = CostBreakdown(
+        replication=rows + first_number,
+        finished=counts[0] == FINISHED,
+        wall_h=wall_h,
+        useful_h=useful_h,
+        parts=parts,
+        hours=hours[OF_JOB:].T,
+        n_failures=counts[1],
+        n_saves=counts[2],
+    )
+    require_sums(costs)
+    losses = _shard_loss(lost, first_number, cluster)
+    if cluster.accesses:
+        stale_h, net_h = (
+            lost_portion(since_h, losses, costs.replication, 1.0)
+            for since_h in (losses.since_save_h, losses.since_reload_h)
+        )
+    else:
+        stale_h, net_h = (summed_h / max(cluster.n_emb_ps, 1) for summed_h in (stale_h, net_h))
+    if not keep_losses:
+        losses = _shard_loss(lost[:0], first_number, cluster)
+    return Rows(costs, losses, stale_h, net_h)
+
+
+def _shard_loss(lost: Floats, first_number: int, cluster: Cluster) -> ShardLoss:
+    """Losses as a record; their replications are numbered among all."""
+    replication, slot = lost[:, :2].T.astype(np.int64)
+    progress_h, save_h, reload_h = np.ascontiguousarray(lost[:, 2:].T)
+    shares = cluster.shares(slot)
+    return ShardLoss(replication + first_number, progress_h, slot, save_h, reload_h, shares)
+
+
+def _compiled(
+    job: SimulatedJob,
+    failures: ScopedFailures,
+    draws: BlockDraws,
+    rows: Ints,
+    out: Results,
+) -> Iterator[Floats]:
+    """Run some replications, and again with more of what they turn out to need; their losses."""
+    strikes = failures.strikes(1)
+    n_draws, n_recoveries = FIRST_DRAWS, FIRST_RECOVERIES
+    n_losses = (len(rows) + 2 * job.cluster.n_nodes) * (len(out.losses) > 0)
+    while len(rows):
+        drawn = Drawn(
+            draws.tables(draws.of_saves, n_draws), draws.tables(draws.of_failures, n_draws),
+            draws.keys,
+        )  # fmt: skip
+        losses = np.zeros((n_losses, N_OF_LOSS))
+        arrays = Arrays(*arrays_of(job, n_recoveries))
+        n_lost = run(arrays, drawn, strikes, rows, out._replace(losses=losses))
+        yield losses[:n_lost]
+        status = out.counts[0, rows]
+        if (status == WANTS_FAILURES).any():
+            strikes = failures.strikes(len(strikes.first) + 1)
+        if (status == WANTS_MORE).any():
+            n_draws, n_recoveries, n_losses = 2 * n_draws, 4 * n_recoveries, 4 * n_losses
+        rows = rows[status > STOPPED]
+
+
+# --------------------------------------------------------------------------- rows of an experiment
+
+
+class Block:
+    """The failures of a block of replications, the same for all strategies."""
+
+    def __init__(self, failures: BlockFailures, shares: ScopeShares) -> None:
+        self.failures = failures
+        self.scoped = cache(partial(ScopedBlock, failures, shares))  # by the hours of notice
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Runs a job under a policy."""
+
+    job: SimulatedJob
+    keep_losses: bool = True
+    parts: tuple[str, ...] | None = None  # of the rows; None: those of the policy
+
+    def run(self, block: Block, replications: range) -> Rows:
+        """Costs and losses of some replications, numbered within the block."""
+        first = block.failures.replications.start
+        rows = run_block(
+            self.job, *self.meets(block), replications, first,
+            keep_losses=self.keep_losses,
+        )  # fmt: skip
+        return replace(rows, costs=with_parts(rows.costs, self.parts or rows.costs.parts))
+
+    def meets(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
+        """What the replications of a block meet: failures, and costs that vary."""
+        listens = any(capture.on_notice for capture in self.job.policy.captures)
+        of, notice_h = block.failures, tuple(scope.notice_h for scope in self.job.scopes)
+        draws = BlockDraws(self.job, of.seed, of.number, of.n_of_block, of.kept)
+        return block.scoped(notice_h if listens and any(notice_h) else ()), draws
+
+    def log(self, block: Block, replication: int, *, all_saves: bool = True) -> EventLog:
+        """What happens in one replication; all of its saves, or a few of very many."""
+        failures, draws = self.meets(block)
+        captures = self.job.policy.captures
+        n_saves = sum(
+            self.job.useful_h / capture.every_h for capture in captures if capture.every_h
+        )
+        skips = not all_saves and n_saves > MOST_SAVES_SHOWN
+        _, log = run_one(self.job, failures, draws, replication, skips=skips)
+        number = block.failures.replications.start + replication
+        return replace(log, replication=np.full_like(log.replication, number))
+
+
+def with_parts(costs: CostBreakdown, parts: tuple[str, ...]) -> CostBreakdown:
+    """The same hours in these columns, all those that it has among them."""
+    if costs.parts == parts:
+        return costs
+    none = np.zeros(costs.n_replications)
+    hours = [costs.hours_of(part) if part in costs.parts else none for part in parts]
+    return replace(costs, parts=parts, hours=np.stack(hours, axis=1))

@@ -1,0 +1,347 @@
+"""The cluster in SimPy: jobs on shared nodes, spares and storage, event by event.
+
+A job is a process (`RunningJob.life`). It arrives, waits for its nodes, and goes from one instant
+to the next: the one that its step names (`step.next_event`), or that others bring, a node or the
+end of a transfer (``own | asks``). A repair is a process, free nodes are a `simpy.Container`, the
+storage is a process that shares its bandwidth (`storage.SharedStorage`)::
+
+    job:   arrives --nodes--> runs --its own instant, a node, a transfer--> runs ... --> leaves
+    node:  free --(a slot or a job takes it)--> in a job --(fails)--> in repair --> free
+
+Events of one instant happen in the order of `instants`. A single job is a fleet of one (`run_one`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import simpy
+from simpy.events import EventPriority
+
+from cprsim.records import EventLog, Floats
+from cprsim.simulation.cycles import skip_cycles
+from cprsim.simulation.draws import BlockDraws
+from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process
+from cprsim.simulation.job import SimulatedJob
+from cprsim.simulation.log import LogLines
+from cprsim.simulation.nodes import Ask, FreeNodes
+from cprsim.simulation.recoveries import return_nodes
+from cprsim.simulation.spec import FINISHED, GOING, NEAR, NONE, spec_of
+from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
+from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, next_event, start
+from cprsim.simulation.storage import ALL_ALONE, SharedSaves, SharedStorage, Transfers
+from cprsim.simulation.strikes import ScopedFailures, known_from
+
+AHEAD = 64  # draws that a block has at first; a step asks for less than half of them
+
+# --------------------------------------------------------------------------- what jobs share
+
+
+class SharedCluster:
+    """The nodes and the storage that jobs share.
+
+    Parameters
+    ----------
+    n_nodes : for jobs, which queue for them at arrival; None: without limit
+    n_spares : more nodes, for failures; None: one is always free
+    storage_bytes_per_h : of all saves and loads together; infinite: they do not share it
+    """
+
+    def __init__(
+        self,
+        n_nodes: int | None = None,
+        n_spares: int | None = None,
+        storage_bytes_per_h: float = inf,
+    ) -> None:
+        self.env = simpy.Environment()
+        self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
+        # Jobs do not start on spares: of all slots of running jobs there are `n_nodes` at most
+        self.places = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
+        self.n_owed = 0  # to be scrapped: without limit, jobs that end leave no nodes behind
+        self.storage: SharedStorage | None = None
+        if storage_bytes_per_h < inf:
+            self.storage = SharedStorage(self.env, storage_bytes_per_h)
+
+    def admits(self, n: int) -> Process:
+        """A job waits for its nodes."""
+        if self.places is not None:
+            yield self.places.get(n)
+            yield Ask(self.free, n, ARRIVALS)
+
+    def repairs(self, returns_at_h: float) -> Process:
+        """A node is in repair until then."""
+        yield Instant(self.env, returns_at_h, RETURNS)
+        if self.n_owed:
+            self.n_owed -= 1
+        else:
+            self.free.put(1)
+
+    def takes_back(self, n: int, n_vacant: int) -> None:
+        """A job of n slots ends; the nodes of its vacant ones are in repair."""
+        if self.places is None:
+            self.n_owed += n_vacant
+            return
+        if n > n_vacant:
+            self.free.put(n - n_vacant)
+        self.places.put(n)
+
+
+# --------------------------------------------------------------------------- what a job starts from
+
+
+class BlockOfJobs:
+    """Failures and draws of some replications of a job, more as they are wanted."""
+
+    def __init__(
+        self,
+        job: SimulatedJob,
+        failures: ScopedFailures,
+        draws: BlockDraws,
+        shared_saves: SharedSaves = ALL_ALONE,
+    ) -> None:
+        self.job, self.failures, self.draws = job, failures, draws
+        self.shared_saves = shared_saves
+        self.spec, _ = spec_of(job)
+        self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one failure
+        self.draw(AHEAD)
+        self.fail(1)
+
+    def draw(self, n: int) -> None:
+        """Draw n of each cost, or more."""
+        of_saves, of_failures = self.draws.of_saves, self.draws.of_failures
+        tables = self.draws.tables(of_saves, n), self.draws.tables(of_failures, n)
+        self.n_drawn, self.saves_vary = n, len(of_saves) > 0
+        # memory views: Python reads them one by one faster than arrays
+        self.drawn = Drawn(*map(memoryview, (*tables, self.draws.keys)))  # type: ignore[arg-type]
+
+    def fail(self, n_chunks: int) -> None:
+        """Draw the failures of n chunks, or more."""
+        drawn = self.failures.strikes(n_chunks)
+        self.strikes = type(drawn)(drawn.until_h, *map(memoryview, drawn[1:]))  # type: ignore[arg-type]
+
+
+class Ran(NamedTuple):
+    """What became of a job."""
+
+    start_h: float  # on the cluster's clock
+    wall_h: float
+    useful_h: float
+    finished: bool
+    n_failures: int
+    n_saves: int
+    hours: list[float]  # of the policy's parts
+    losses: Floats  # (n, N_OF_LOSS)
+
+
+# --------------------------------------------------------------------------- a job
+
+
+class RunningJob:
+    """A job; its instants are hours since its start, which is `began_h` on the cluster's clock."""
+
+    def __init__(
+        self, cluster: SharedCluster, block: BlockOfJobs, row: int, number: int = 0
+    ) -> None:
+        self.cluster, self.block, self.row = cluster, block, row
+        self.rank = EventPriority(JOBS + number)
+        self.skips = not block.shared_saves.captures  # whole cycles: nothing but speed
+        self.log: LogLines | None = None
+
+    def life(self, arrive_h: float = 0.0) -> Process:
+        """From arrival to end, instant by instant."""
+        env, n_nodes = self.cluster.env, self.block.spec.n_slots
+        if arrive_h > 0.0:
+            yield Instant(env, arrive_h, ARRIVALS)
+        at_h = env.now
+        yield from self.cluster.admits(n_nodes)
+        self.begin(arrive_h if env.now == at_h else env.now)
+        self.plan()
+        while self.job.status == GOING:
+            own = Instant(env, self.began_h + self.to_h, self.rank)
+            others = [*self.asks, *self.transfers.ends()]
+            yield env.any_of((own, *others)) if others else own
+            if any(other.triggered for other in others):
+                self.get(env.now - self.began_h)
+            else:
+                self.go_on()
+            self.plan()
+        return self.end(n_nodes)
+
+    def begin(self, now_h: float) -> None:
+        """The job stands at its start."""
+        block, self.began_h = self.block, now_h
+        self.sim = sim_of(block.job, block.drawn, self.row, block.losses, self.log)
+        self.job = self.sim.job
+        self.asks = list[Ask]()  # of slots that wait for a node, as they are queued
+        self.transfers = Transfers(self.cluster.storage, block.shared_saves)
+        self.lost = list[Floats]()
+        self.find_failure(0, self.block.strikes.first[0, self.row])
+        start(self.sim)
+
+    def plan(self) -> None:
+        """See what comes next, a failure or something else, and when."""
+        job, free = self.job, self.cluster.free
+        while job.status == GOING:
+            self.look_ahead()
+            fails_at_h = self.fails_at_h()
+            if self.log is not None:
+                self.log.resumes(job)
+            job.n_free = n_free = int(free.level)
+            self.event = event = next_event(self.sim, fails_at_h)
+            self.trade(n_free)
+            if job.status != GOING:
+                return
+            if self.transfers.start_new(self.sim):
+                continue
+            if self.log is not None:
+                self.log.name_activity(job)
+            may_skip = self.skips and not self.asks and not self.transfers.flows
+            if not may_skip or not skip_cycles(self.sim, event, fails_at_h):
+                near_h = NEAR * self.sim.spec.useful_h
+                self.fails = event.fails_h < event.at_h - near_h  # of one instant it comes last
+                self.to_h = max(job.now_h, event.fails_h) if self.fails else event.at_h
+                return
+
+    def go_on(self) -> None:
+        """What happens at the instant that was planned."""
+        job, block, sim = self.job, self.block, self.sim
+        if self.fails and self.failure == NONE:  # more failures have to be drawn
+            block.fail(self.chunk + 1)
+            return
+        job.n_free = n_free = int(self.cluster.free.level)
+        self.advance(self.to_h)
+        if self.fails:
+            n, strikes = self.failure, block.strikes
+            of = slice(strikes.first_slot[n], strikes.first_slot[n + 1])
+            self.fail(FailedSlots(strikes.scope[n], strikes.slot[of], strikes.repair_h[of]))
+            self.find_failure(self.chunk, n + 1)
+        else:
+            complete(sim, self.event)
+            if job.noticed_at_h <= job.now_h + NEAR * sim.spec.useful_h:
+                self.look_ahead()
+                none = block.strikes
+                self.fail(FailedSlots(sim.spec.silent, none.slot[:0], none.repair_h[:0]))
+        self.trade(n_free)
+
+    def advance(self, to_h: float) -> None:
+        """Book the hours up to an instant."""
+        advance(self.sim, to_h, self.event)
+        self.transfers.move_link(self.sim)
+
+    def fail(self, failure: FailedSlots) -> None:
+        """A failure strikes."""
+        fail(self.sim, failure)
+        if n := self.job.n_losses:
+            self.lost.append(self.block.losses[:n].copy())
+            self.job.n_losses = 0
+
+    def find_failure(self, chunk: int, failure: int) -> None:
+        """The job's next failure, if it is drawn."""
+        self.chunk, self.failure = known_from(self.block.strikes, self.row, chunk, failure)
+
+    def fails_at_h(self) -> float:
+        """When the next failure is due, on their clock; where it is not drawn, not before then."""
+        strikes = self.block.strikes
+        if self.failure == NONE and self.chunk < len(strikes.first):  # another job had more drawn
+            self.find_failure(self.chunk, strikes.first[self.chunk, self.row])
+        return strikes.until_h if self.failure == NONE else strikes.at_h[self.failure]
+
+    def look_ahead(self) -> None:
+        """A step finds whatever it may ask for: draws, and places for recoveries."""
+        job, block = self.job, self.block
+        n = max(job.n_failures, job.n_errors)
+        if block.saves_vary:
+            n = max(n, *(of.n_begun for of in job.saves))
+        if n + AHEAD // 2 > block.n_drawn:
+            block.draw(2 * block.n_drawn)
+        if self.sim.drawn is not block.drawn:
+            self.sim = self.sim._replace(drawn=block.drawn)
+        while len(self.sim.recoveries) < 2 * job.n_recoveries + 2:
+            self.sim.recoveries.append(no_recovery())
+
+    # ----------------------------------------------------------------- nodes and transfers
+
+    def get(self, now_h: float) -> None:
+        """Slots that wait first have got nodes, all those of one instant; transfers have ended."""
+        job, free = self.job, self.cluster.free
+        n_got = sum(ask.triggered for ask in self.asks)
+        self.asks = self.asks[n_got:]
+        self.advance(min(self.to_h, max(job.now_h, now_h)))
+        self.transfers.end_moved(self.sim)
+        if n_got:
+            n_free = int(free.level)
+            job.n_free = n_free + n_got
+            return_nodes(self.sim, job.now_h)
+            self.trade(n_free)
+
+    def trade(self, n_free: int) -> None:
+        """Have the cluster know of nodes that a step took, of n free ones, lost, or waits for."""
+        cluster, job, slots = self.cluster, self.job, self.sim.slots
+        if n_free > job.n_free:
+            taken = Ask(cluster.free, n_free - job.n_free, JOBS)
+            assert taken.triggered, "a step takes what is free, before all who come later"
+        for n in range(job.n_repairs):
+            cluster.env.process(cluster.repairs(self.began_h + slots[n].returns_at_h))
+        job.n_repairs, job.next_return_h = 0, inf
+        for _ in range(job.n_queued - len(self.asks)):
+            self.asks.append(Ask(cluster.free, 1, JOBS))
+
+    def end(self, n_nodes: int) -> Ran:
+        """The job is over, and leaves its nodes."""
+        job, slots = self.job, self.sim.slots
+        for ask in self.asks:
+            if ask.triggered:  # at this very instant
+                self.cluster.free.put(1)
+            ask.cancel()
+        self.transfers.stop()
+        self.cluster.takes_back(n_nodes, sum(slot.vacant for slot in slots.values()))
+        end(self.sim)
+        if self.log is not None:
+            self.log.end(job, self.sim.spec)
+        lost = np.concatenate(self.lost) if self.lost else np.zeros((0, N_OF_LOSS))
+        ran = Ran(
+            self.began_h, job.now_h, job.frontier_h, job.status == FINISHED, job.n_failures,
+            job.n_saves, job.hours[: self.sim.spec.n_parts], lost,
+        )  # fmt: skip
+        del self.job, self.sim, self.asks, self.transfers, self.lost
+        return ran
+
+
+# --------------------------------------------------------------------------- one job, and many
+
+
+def run_one(
+    job: SimulatedJob,
+    failures: ScopedFailures,
+    draws: BlockDraws,
+    row: int = 0,
+    *,
+    skips: bool = False,
+) -> tuple[Ran, EventLog]:
+    """Run one replication of a job alone: what becomes of it, and its log.
+
+    Parameters
+    ----------
+    skips : whole cycles of work and save, which then have no lines
+    """
+    cluster = SharedCluster(n_spares=job.cluster.n_spares)
+    running = RunningJob(cluster, BlockOfJobs(job, failures, draws), row)
+    running.skips, running.log = skips, LogLines(job.policy.parts)
+    ran: Any = cluster.env.run(until=cluster.env.process(running.life()))
+    return ran, running.log.log()
+
+
+def run_fleet(
+    cluster: SharedCluster, arrive_h: Sequence[float], jobs: Sequence[tuple[BlockOfJobs, int]]
+) -> list[Ran]:
+    """What becomes of each job: of each a block, and its row of that."""
+    processes = [
+        cluster.env.process(RunningJob(cluster, block, row, number).life(at_h))
+        for number, (at_h, (block, row)) in enumerate(zip(arrive_h, jobs, strict=True))
+    ]
+    cluster.env.run()
+    ran: list[Any] = [process.value for process in processes]
+    return ran

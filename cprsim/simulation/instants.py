@@ -1,0 +1,28 @@
+"""Instants of SimPy's clock, and the order of the events of one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import simpy
+from simpy.events import EventPriority
+
+Process = Generator[simpy.Event, Any, Any]
+
+RETURNS = EventPriority(0)  # a node comes back from repair
+TRANSFERS = EventPriority(2)  # after what these trigger (SimPy's 1): a transfer ends
+JOBS = EventPriority(3)  # then jobs, by their number, which is added
+ARRIVALS = EventPriority(1 << 40)  # then jobs that arrive, or wait for their nodes
+TICKS = 2.0**34  # per hour: what is nearer than .2 us is one instant
+
+
+class Instant(simpy.Event):
+    """A timeout until an instant, with a rank among the events of that instant.
+
+    On a grid that floats add exactly (up to 2**18 h), so that rounding does not decide the order.
+    """
+
+    def __init__(self, env: simpy.Environment, at_h: float, rank: EventPriority) -> None:
+        self.env, self.callbacks, self._ok, self._value = env, [], True, None
+        env.schedule(self, rank, max(0.0, round(at_h * TICKS) / TICKS - env.now))

@@ -1,0 +1,127 @@
+"""Many replications of a job, compiled: from instant to instant, or from failure to failure."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, MutableSequence, Sequence
+from typing import NamedTuple
+
+from cprsim.compiling import inlined, parts_of, slow_to_compile
+from cprsim.records import Floats, Ints
+from cprsim.recovery.legal import MOST_IN_FLIGHT
+from cprsim.simulation import copies, cycles, recoveries, saves, step
+from cprsim.simulation.cycles import leap, skip_cycles
+from cprsim.simulation.spec import (
+    GOING,
+    NEAR,
+    NONE,
+    OF_JOB,
+    STOPPED,
+    WANTS_FAILURES,
+    WANTS_MORE,
+    Spec,
+)
+from cprsim.simulation.state import Drawn, JobState, Recovery, Sim, Slot
+from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, next_event, start
+from cprsim.simulation.strikes import ScopedStrikes, known_from
+
+parts_of(copies, saves, recoveries, step, cycles)
+
+SAVES_AHEAD = 2 * (MOST_IN_FLIGHT + 1)  # of a capture that one step begins, at most
+
+
+class Arrays(NamedTuple):
+    """What a replication is: arrays of one spec, one job, its slots, and places for recoveries."""
+
+    spec: Sequence[Spec]
+    job: Sequence[JobState]
+    slots: MutableMapping[int, Slot]
+    recoveries: MutableSequence[Recovery]
+
+
+class Results(NamedTuple):
+    """What becomes of replications, by number.
+
+    `hours` : (4 + n_parts, n_replications) wall hours, useful hours, staleness summed over shards
+        (since the content, and since the later of that and the shard's own last reload); the parts
+    `counts` : (3, n_replications) status, failures, saves
+    `losses` : (n_room, N_OF_LOSS), of all replications; without room none are kept
+    """
+
+    hours: Floats
+    counts: Ints
+    losses: Floats
+
+
+@inlined
+def has_room(sim: Sim) -> bool:
+    """Whether the next step finds all draws, and places for recoveries and losses."""
+    spec, job, drawn, losses = sim.spec, sim.job, sim.drawn, sim.losses
+    n_failures = max(job.n_failures, job.n_errors)
+    if drawn.of_failures.shape[0] and n_failures + 2 > drawn.of_failures.shape[1]:
+        return False
+    if drawn.of_saves.shape[0]:
+        for capture in range(spec.n_captures):
+            if job.saves[capture].n_begun + SAVES_AHEAD > drawn.of_saves.shape[1]:
+                return False
+    if len(losses) and job.n_losses + 2 * spec.n_slots > len(losses):
+        return False
+    return 2 * job.n_recoveries + 2 <= len(sim.recoveries)
+
+
+@slow_to_compile
+def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: Results) -> int:
+    """Run some replications; how many losses of them there are.
+
+    One that would need more failures, draws or room than there are stops (`WANTS_FAILURES`,
+    `WANTS_MORE`), and is to be run again.
+    """
+    spec, job = arrays.spec[0], arrays.job[0]
+    near_h = NEAR * spec.useful_h
+    job.n_losses = 0
+    for row in rows:
+        sim = Sim(spec, job, arrays.slots, arrays.recoveries, drawn, row, out.losses, None)
+        start(sim)
+        n_losses = job.n_losses
+        chunk, failure = known_from(strikes, row, 0, strikes.first[0, row])
+        while job.status == GOING:
+            struck = False
+            if spec.is_plain and job.n_recoveries == 0 and job.stalled_by == NONE:
+                chunk, failure, struck = leap(sim, strikes, chunk, failure)
+            if job.status == GOING and not has_room(sim):
+                job.status = WANTS_MORE
+                break
+            if not struck:
+                if job.status != GOING:
+                    break
+                fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
+                event = next_event(sim, fails_at_h)
+                if job.status != GOING:
+                    break
+                if skip_cycles(sim, event, fails_at_h):
+                    continue
+                struck = event.fails_h < event.at_h - near_h  # of one instant a failure comes last
+                to_h = max(job.now_h, event.fails_h) if struck else event.at_h
+                if not struck or failure != NONE:
+                    advance(sim, to_h, event)
+            if not struck:
+                complete(sim, event)
+                if job.noticed_at_h <= job.now_h + near_h:
+                    fail(sim, FailedSlots(spec.silent, strikes.slot[:0], strikes.repair_h[:0]))
+            elif failure == NONE:
+                job.status = WANTS_FAILURES
+            else:
+                of = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])
+                fail(
+                    sim, FailedSlots(strikes.scope[failure], strikes.slot[of], strikes.repair_h[of])
+                )
+                chunk, failure = known_from(strikes, row, chunk, failure + 1)
+        end(sim)
+        out.hours[0, row], out.hours[1, row] = job.now_h, job.frontier_h
+        out.hours[2, row], out.hours[3, row] = job.stale_h, job.stale_net_h
+        for column in range(spec.n_parts):
+            out.hours[OF_JOB + column, row] = job.hours[column]
+        out.counts[0, row] = job.status
+        out.counts[1, row], out.counts[2, row] = job.n_failures, job.n_saves
+        if job.status > STOPPED:
+            job.n_losses = n_losses
+    return int(job.n_losses)

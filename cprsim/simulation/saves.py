@@ -1,0 +1,280 @@
+"""Saves: due, under way, committed or abandoned.
+
+Section 4 of `docs/recovery.md`.
+"""
+
+from __future__ import annotations
+
+from math import floor, inf, isnan
+
+from cprsim.compiling import inlined
+from cprsim.records import EventKind, Floats
+from cprsim.recovery.intervals import ROUNDING
+from cprsim.simulation.copies import keep, survives
+from cprsim.simulation.draws import uniform
+from cprsim.simulation.log import note
+from cprsim.simulation.spec import NONE, Spec
+from cprsim.simulation.state import Sim
+
+# --------------------------------------------------------------------------- the grid of saves
+
+
+def due_after(spec: Spec, capture: int, progress_h: float) -> float:
+    """Progress at which the next save beyond `progress_h` is due; infinite if none is."""
+    saves = spec.captures[capture]
+    if saves.n_due == 0:
+        return inf
+    number = floor(progress_h / saves.every_h * (1.0 + ROUNDING)) + 1
+    if number > saves.n_due:
+        return inf
+    due_h = number * saves.every_h
+    return float(due_h if due_h < (1.0 - ROUNDING) * spec.useful_h else spec.useful_h)
+
+
+def is_due(spec: Spec, due_h: float, progress_h: float) -> bool:
+    """Whether a save is due: the same progress may differ by rounding on the grids of two tiers."""
+    is_near = due_h < spec.useful_h and due_h <= progress_h * (1.0 + ROUNDING)
+    return bool(due_h <= progress_h or is_near)
+
+
+def number_of(spec: Spec, capture: int, content_h: float) -> int:
+    """The number of the save with this content, counted from the start of the job."""
+    number: int = round(content_h / spec.captures[capture].every_h)
+    return number
+
+
+def completes(spec: Spec, capture: int, due_h: float) -> bool:
+    """Whether the save that the grid has at this progress completes a content."""
+    parts = spec.captures[capture].parts
+    return bool(parts == 1 or (due_h < inf and number_of(spec, capture, due_h) % parts == 0))
+
+
+def is_flushed(spec: Spec, flush: int, content_h: float) -> bool:
+    """Whether a flush copies this content of the capture that it follows."""
+    number = number_of(spec, spec.captures[flush].after, content_h)
+    return bool(number % spec.captures[flush].nth == 0)
+
+
+def stand_on_grid(sim: Sim, capture: int, progress_h: float) -> None:
+    """The next save of a capture is that which the grid has beyond some progress."""
+    spec, job = sim.spec, sim.job
+    saves = job.saves[capture]
+    saves.due_h = due_after(spec, capture, progress_h)
+    saves.completes_h = saves.due_h if completes(spec, capture, saves.due_h) else inf
+
+
+def make_due(sim: Sim, capture: int, due_h: float, completes_h: float) -> None:
+    """A save is due as the job goes on: one, also if others of its capture are by then."""
+    job = sim.job
+    saves = job.saves[capture]
+    saves.due_h = min(saves.due_h, due_h)
+    saves.completes_h = min(saves.completes_h, completes_h)
+
+
+def next_due(sim: Sim) -> float:
+    """Progress at which the next save is due; infinite if none is."""
+    spec, job = sim.spec, sim.job
+    due_h = inf
+    for capture in range(spec.n_captures):
+        other_h = job.saves[capture].due_h
+        if other_h < due_h:
+            due_h = other_h
+    return due_h
+
+
+# --------------------------------------------------------------------------- under way
+
+
+@inlined
+def cost_h(fixed_h: float, drawn_h: Floats, table: int, n: int, row: int) -> float:
+    """Hours that something takes the nth time in a replication: NaN varies, and is drawn."""
+    return float(drawn_h[table, n, row]) if isnan(fixed_h) else fixed_h
+
+
+def next_flight(sim: Sim) -> tuple[float, int, int]:
+    """When the next save in flight commits, its capture and place; of one instant the first."""
+    spec, job = sim.spec, sim.job
+    at_h, begun_h, first, place = inf, inf, NONE, NONE
+    for capture in range(spec.n_captures):
+        for n in range(job.saves[capture].n_in_flight):
+            flight = job.flights[capture][n]
+            if flight.at_h < at_h or (flight.at_h == at_h and flight.begun_h < begun_h):
+                at_h, begun_h, first, place = flight.at_h, flight.begun_h, capture, n
+    return at_h, first, place
+
+
+def begin_saves(sim: Sim) -> None:
+    """Begin the saves that are due, until one stalls the job or has to wait."""
+    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
+    for capture in range(spec.n_captures):
+        state = job.saves[capture]
+        if not is_due(spec, state.due_h, job.progress_h):
+            continue
+        saves = spec.captures[capture]
+        if state.n_in_flight >= saves.in_flight:
+            if not saves.skips:
+                job.waits_for = capture
+                return
+            stand_on_grid(sim, capture, job.progress_h)
+            continue
+        number = state.n_begun
+        stall_h = cost_h(saves.stall_h, drawn.of_saves, saves.stall_table, number, row)
+        state.n_begun += 1
+        completing = saves.parts == 1 or is_due(spec, state.completes_h, job.progress_h)
+        save = job.flights[capture][state.n_in_flight]
+        save.number, save.content_h, save.due_h = number, job.progress_h, state.due_h
+        save.completes_h = state.completes_h if completing else inf
+        job.stalled_by, job.stall_ends_at_h = capture, job.now_h + stall_h
+        note(sim, EventKind.SAVE_STARTED if completing else EventKind.SUB_SAVE_STARTED, NONE)
+        stand_on_grid(sim, capture, job.progress_h)
+        if stall_h > 0.0:
+            return
+        end_stall(sim)
+
+
+def end_stall(sim: Sim) -> None:
+    """A save has stalled the job long enough: it goes on in the background, or commits."""
+    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
+    capture = job.stalled_by
+    job.stalled_by = NONE
+    saves, save = spec.captures[capture], job.flights[capture][job.saves[capture].n_in_flight]
+    number = save.number
+    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
+    if behind_h > 0.0:
+        go_behind(sim, capture, behind_h)
+        note(sim, EventKind.SAVE_RESUMED, NONE)
+    else:
+        completing = save.completes_h < inf
+        commit(sim, capture, save.content_h, number, completing)
+
+
+def commit(sim: Sim, capture: int, content_h: float, number: int, completing: bool) -> None:
+    """A save comes to its end; the flushes that follow it begin."""
+    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
+    if spec.captures[capture].checks and job.error_h < inf:
+        job.noticed_at_h = job.now_h
+    if not completing:
+        note(sim, EventKind.SUB_SAVE_COMMITTED, NONE)
+        return
+    saves = spec.captures[capture]
+    p_corrupt = spec.tiers[saves.tier].p_corrupt
+    corrupt = False
+    if saves.p_fail > 0.0 or p_corrupt > 0.0:
+        u = uniform(drawn.keys[capture, row], number)
+        if u < saves.p_fail:
+            note(sim, EventKind.SAVE_ABANDONED, NONE)
+            return
+        corrupt = u < saves.p_fail + (1.0 - saves.p_fail) * p_corrupt
+    job.n_saves += 1
+    keep(sim, saves.tier, content_h, corrupt)
+    note(sim, EventKind.SAVE_COMMITTED, NONE)
+    if not saves.is_followed:
+        return
+    for flush in range(spec.n_captures):
+        if (
+            spec.captures[flush].after == capture
+            and is_flushed(spec, flush, content_h)
+            and job.saves[flush].n_in_flight < spec.captures[flush].in_flight
+        ):
+            begin_flush(sim, flush, content_h)
+
+
+def begin_flush(sim: Sim, capture: int, content_h: float) -> None:
+    """A flush begins."""
+    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
+    saves, number = spec.captures[capture], job.saves[capture].n_begun
+    job.saves[capture].n_begun += 1
+    flight = job.flights[capture][job.saves[capture].n_in_flight]
+    flight.content_h, flight.number, flight.due_h, flight.completes_h = content_h, number, 0.0, 0.0
+    note(sim, EventKind.SAVE_STARTED, NONE)
+    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
+    go_behind(sim, capture, behind_h)
+
+
+def go_behind(sim: Sim, capture: int, behind_h: float) -> None:
+    """The save at the first free place goes on in the background for so long."""
+    job = sim.job
+    flight = job.flights[capture][job.saves[capture].n_in_flight]
+    flight.begun_h, flight.at_h, flight.order = job.now_h, job.now_h + behind_h, job.latest
+    job.saves[capture].n_in_flight += 1
+
+
+def remove_flight(sim: Sim, capture: int, place: int) -> None:
+    """A save is no longer in flight; those behind it move up, and one that stalls the job."""
+    job = sim.job
+    job.saves[capture].n_in_flight -= 1
+    for n in range(place, job.saves[capture].n_in_flight + (job.stalled_by == capture)):
+        flight, after = job.flights[capture][n], job.flights[capture][n + 1]
+        flight.content_h, flight.begun_h, flight.at_h = after.content_h, after.begun_h, after.at_h
+        flight.number, flight.order = after.number, after.order
+        flight.due_h, flight.completes_h = after.due_h, after.completes_h
+
+
+def commit_all_due(sim: Sim, until_h: float) -> None:
+    """Commit whatever is in flight and due by an instant, in the order of the instants."""
+    job = sim.job
+    while True:
+        at_h, capture, place = next_flight(sim)
+        if at_h > until_h:
+            return
+        flight = job.flights[capture][place]
+        content_h, number, completing = flight.content_h, flight.number, flight.completes_h < inf
+        remove_flight(sim, capture, place)
+        commit(sim, capture, content_h, number, completing)
+        if job.waits_for == capture:
+            job.waits_for = NONE
+
+
+def wait_for_last(sim: Sim) -> None:
+    """All work is done: a save of the final state in the background has to commit."""
+    spec, job = sim.spec, sim.job
+    for capture in range(spec.n_captures):
+        if spec.captures[capture].after == NONE:
+            for n in range(job.saves[capture].n_in_flight):
+                if job.flights[capture][n].content_h == spec.useful_h:
+                    job.waits_for = capture
+
+
+def abandon_saves(sim: Sim, back_to_h: float, all_go_back: bool, silent: bool) -> None:
+    """A failure takes the saves under way, except flushes of what survives without an error.
+
+    Those of what the job still has, at the progress that it goes back to, are due again.
+    """
+    spec, job = sim.spec, sim.job
+    if all_go_back:
+        for capture in range(spec.n_captures):
+            if not is_due(spec, job.saves[capture].due_h, back_to_h):
+                stand_on_grid(sim, capture, back_to_h)
+    if job.stalled_by != NONE:
+        save = job.flights[job.stalled_by][job.saves[job.stalled_by].n_in_flight]
+        if is_due(spec, save.due_h, back_to_h):
+            make_due(sim, job.stalled_by, save.due_h, save.completes_h)
+        job.stalled_by = NONE
+        note(sim, EventKind.SAVE_ABANDONED, NONE)
+    job.waits_for = NONE
+    for capture in range(spec.n_captures):
+        after = spec.captures[capture].after
+        for n in range(job.saves[capture].n_in_flight - 1, -1, -1):
+            flight = job.flights[capture][n]
+            if (
+                after != NONE
+                and not silent
+                and flight.content_h <= back_to_h
+                and survives(sim, spec.captures[after].tier, flight.order, False)
+            ):
+                continue
+            if after == NONE and is_due(spec, flight.due_h, back_to_h):
+                make_due(sim, capture, flight.due_h, flight.completes_h)
+            remove_flight(sim, capture, n)
+            note(sim, EventKind.SAVE_ABANDONED, NONE)
+
+
+def oldest_flush(sim: Sim) -> int:
+    """Order of the oldest flush in flight; the latest of all where there is none."""
+    spec, job = sim.spec, sim.job
+    oldest: int = job.latest
+    for capture in range(spec.n_captures):
+        if spec.captures[capture].after != NONE:
+            for n in range(job.saves[capture].n_in_flight):
+                oldest = min(oldest, job.flights[capture][n].order)
+    return oldest

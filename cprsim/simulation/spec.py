@@ -1,0 +1,437 @@
+"""What is the same in all replications of a job under a policy: plain numbers, named once.
+
+Durations that vary are NaN here, and have a table of draws (`Tables`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import accumulate
+from math import inf, isnan, nan
+from typing import Annotated
+
+from cprsim.failures.distributions import Constant
+from cprsim.records import STOPPED_BEYOND, Clock, Duration, Storage
+from cprsim.recovery.intervals import n_saves_due
+from cprsim.recovery.legal import (
+    MOST_ROLES,
+    MOST_RULES,
+    MOST_SCOPES,
+    MOST_STAGES,
+    MOST_TIERS,
+    MOST_UNITS,
+)
+from cprsim.recovery.policy import (
+    CHECK,
+    STAGE_ORDER,
+    Capture,
+    Groups,
+    Level,
+    Policy,
+    Reverts,
+    Ring,
+    Rule,
+    Scope,
+    Stage,
+    StageKind,
+    Tier,
+    To,
+    WhenBusy,
+)
+from cprsim.simulation.job import SimulatedJob
+from cprsim.simulation.records import record
+
+NONE = -1
+OUTSIDE = int(Level.OUTSIDE)
+
+# What has become of a replication. WANTS_MORE: it needs more draws or room, and runs again
+GOING, FINISHED, STOPPED, WANTS_FAILURES, WANTS_MORE = range(5)
+
+NEAR = 1e-11  # of the job: instants nearer than that are one, as they may differ by rounding
+OF_JOB = 4  # columns of hours before those of the parts: wall, useful, and stale in two ways
+
+# Members of the records, by number
+REVERTS = tuple(Reverts)
+ALL, STRUCK, SHARDS, NOBODY = range(4)
+TO = tuple(To)
+NEWEST, STEP_BEGUN, STEP_BEFORE, START = range(4)
+CLOCKS = (Clock.WALL, Clock.UPTIME, Clock.PROGRESS)
+WALL, UPTIME, PROGRESS = range(3)
+DETECT, SAVE, WAIT, RESCHEDULE, REGROUP, LOAD, REPLAY, REBUILD = range(len(STAGE_ORDER))
+
+MOST_CAPTURES = MOST_SOURCES = MOST_TIERS  # a tier is written by one capture
+
+
+@record
+class TierSpec:
+    """A place that keeps saves."""
+
+    level: int  # of the memory that it is in
+    first: int  # slot of its role
+    size: int  # slots of its role
+    copies: int  # of a ring, else 0
+    group: int  # size of a group
+    stride: int  # slots between neighbours of a group
+    tolerates: int  # lost slots of a group whose shards can still be had
+    generations: int  # contents that it keeps
+    load_h: float
+    load_table: int
+    shares: bool  # a link with other loads
+    p_corrupt: float
+
+
+@record
+class CaptureSpec:
+    """The saves to one tier, or the flushes from one tier to another."""
+
+    tier: int
+    every_h: float  # of progress; infinite for a flush
+    n_due: int  # how many saves the grid has
+    after: int  # the capture whose commits it follows, or NONE
+    nth: int  # of these it copies
+    parts: int  # saves that make one content
+    stall_h: float
+    stall_table: int
+    background_h: float
+    background_table: int
+    in_flight: int  # at most
+    skips: bool  # a save that is due while so many are in flight; else the job waits
+    is_followed: bool  # by a flush
+    on_notice: bool  # of a failure a save is due
+    checks: bool  # whether the state holds a silent error
+    p_fail: float
+
+
+@record
+class StageSpec:
+    """A stage of a recovery."""
+
+    kind: int
+    part: int  # that its hours go into
+    cost_h: float
+    table: int
+    has_cost: bool  # of its own
+    blocks: bool  # the job meanwhile
+    each: bool  # a wait is over for each slot by itself
+    grows_h: float  # of a wait for the job to take slots in, else NaN
+    copies_again: bool  # what its slots held is on other slots when it ends
+
+
+@record
+class RuleSpec:
+    """What a recovery does where this rule is the first that applies."""
+
+    scopes: int  # bit mask
+    roles: int  # bit mask of those that all struck slots have to be of; 0: any
+    reverts: int
+    to: int
+    first_stage: int  # in the list of all stages
+    n_stages: int
+    replay_speed: float
+    speed: float  # of the job in stages that do not block it
+    stops_nothing: bool  # of the saves in flight
+    replays: bool
+    loads: bool
+    load_h: float  # what its loads cost by themselves
+    sources: Annotated[list[int], MOST_SOURCES]  # tiers, NONE behind the last
+    needs: Annotated[list[int], MOST_SOURCES]  # live tiers, NONE behind the last
+
+
+@record
+class ScopeSpec:
+    """A kind of failure."""
+
+    wipes: int  # the highest level of memory that it takes
+    detect_h: float
+    table: int
+    needs_node: bool
+    latency_h: float  # of a silent error; infinite for others
+    latency_table: int
+
+
+@record
+class Spec:
+    """A job under a policy."""
+
+    useful_h: float
+    end_h: float  # of wall time
+    end_is_planned: bool
+    clock: int
+    step_h: float
+    tax: float  # extra compute, as a share of the work
+    silent: int  # scope of silent errors, or NONE
+    n_slots: int
+    n_spares: int  # NONE: without limit
+    role_ends: Annotated[list[int], MOST_ROLES]  # the slot after each role's last
+    shares: bool  # loads share a link:
+    shard_bytes: float  # on average
+    is_uneven: bool  # they differ
+    link_bytes_per_h: float
+    server_bytes_per_h: float
+    n_parts: int
+    # columns of the parts that no stage names, NONE where a policy has none
+    lost: int
+    save: int
+    wait: int
+    degraded: int
+    taxed: int
+    # elastic: the role's slots, in units; no slots where the job is not
+    elastic_first: int
+    elastic_size: int
+    unit: int
+    elastic_speed: Annotated[list[float], MOST_UNITS + 1]  # by units lost
+    elastic_regroup_h: Annotated[list[float], MOST_UNITS + 1]
+    n_tiers: int
+    tiers: Annotated[list[TierSpec], MOST_TIERS]
+    n_captures: int
+    fastest: int  # capture with the most saves, if it has several, or NONE
+    captures: Annotated[list[CaptureSpec], MOST_CAPTURES]
+    n_rules: int
+    rules: Annotated[list[RuleSpec], MOST_RULES]
+    stages: Annotated[list[StageSpec], MOST_STAGES]  # those of all rules
+    scopes: Annotated[list[ScopeSpec], MOST_SCOPES]
+    is_plain: bool  # `cycles.leap` takes it from failure to failure
+
+
+class Tables:
+    """The durations that vary, in the order of their tables of draws, by name."""
+
+    def __init__(self) -> None:
+        self.of_saves: dict[str, Duration] = {}
+        self.of_failures: dict[str, Duration] = {}
+
+
+NO_LINK = Storage(inf)
+
+
+def link_of(policy: Policy) -> Storage:
+    """The link that the loads of a policy share, if they do."""
+    return next((tier.load for tier in policy.tiers if isinstance(tier.load, Storage)), NO_LINK)
+
+
+def shares(tier: Tier) -> bool:
+    """Whether loads from a tier share a link, and take time on it."""
+    return isinstance(tier.load, Storage) and tier.load.transfer_h(1) > 0.0
+
+
+def fixed(tables: dict[str, Duration], name: str, cost: Duration | None) -> tuple[float, int]:
+    """The hours of a cost and NONE; NaN and the number of its table where it varies."""
+    if cost is None or isinstance(cost, Constant):
+        return (0.0 if cost is None else cost.mean_h), NONE
+    tables[name] = cost
+    return nan, len(tables) - 1
+
+
+@lru_cache(maxsize=256)
+def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
+    """The numbers of a job, and the durations that vary."""
+    policy, cluster, tables = job.policy, job.cluster, Tables()
+    tiers = [_tier(job, tier, tables) for tier in policy.tiers]
+    captures = [_capture(job, capture, tables) for capture in policy.captures]
+    stages = [
+        _stage(policy, f"stage/{r}/{s}", stage, tables)
+        for r, rule in enumerate(policy.rules)
+        for s, stage in enumerate(rule.stages)
+    ]
+    scopes = [_scope(scope, tables) for scope in job.scopes]
+    first_stages = accumulate((len(rule.stages) for rule in policy.rules), initial=0)
+    rules = [_rule(job, *pair) for pair in zip(policy.rules, first_stages, strict=False)]
+    often = [n for n, capture in enumerate(captures) if capture.n_due > 1]
+    silent = [number for number, scope in enumerate(job.scopes) if scope.silent]
+    ends = [*accumulate(role.n_nodes for role in cluster.roles)]
+    link, elastic = link_of(policy), policy.elastic
+    units = cluster.slots(elastic.role) if elastic is not None else range(0)
+    regroup_h = (elastic and elastic.regroup_h) or (0.0,)
+    deadline_h = STOPPED_BEYOND * job.useful_h
+    planned = job.horizon_h is not None and job.horizon_h <= deadline_h
+    lost, save, wait, degraded, taxed = (
+        policy.parts.index(part) if part in policy.parts else NONE
+        for part in ("lost", "save", "wait", "degraded", "tax")
+    )
+    spec = Spec(
+        useful_h=job.useful_h,
+        end_h=deadline_h if job.horizon_h is None or not planned else job.horizon_h,
+        end_is_planned=planned,
+        clock=CLOCKS.index(job.clock),
+        step_h=policy.step_h,
+        tax=policy.tax.compute,
+        silent=silent[0] if silent else NONE,
+        n_slots=cluster.n_nodes,
+        n_spares=NONE if cluster.n_spares is None else cluster.n_spares,
+        role_ends=[*ends, *MOST_ROLES * [cluster.n_nodes]][:MOST_ROLES],
+        shares=any(map(shares, policy.tiers)),
+        shard_bytes=link.shard_bytes,
+        is_uneven=bool(link.bytes_of_shards),
+        link_bytes_per_h=link.bandwidth_bytes_per_h,
+        server_bytes_per_h=link.server_bandwidth_bytes_per_h,
+        n_parts=len(policy.parts),
+        lost=lost,
+        save=save,
+        wait=wait,
+        degraded=degraded,
+        taxed=taxed,
+        elastic_first=units.start,
+        elastic_size=len(units),
+        unit=1 if elastic is None else elastic.unit_nodes,
+        elastic_speed=[*(elastic.speed if elastic else ()), *MOST_UNITS * [0.0]][: MOST_UNITS + 1],
+        elastic_regroup_h=[*regroup_h, *MOST_UNITS * regroup_h[-1:]][: MOST_UNITS + 1],
+        n_tiers=len(tiers),
+        tiers=tiers,
+        n_captures=len(captures),
+        fastest=min(often, key=lambda n: captures[n].every_h, default=NONE),
+        captures=captures,
+        n_rules=len(rules),
+        rules=rules,
+        stages=stages,
+        scopes=scopes,
+        is_plain=False,
+    )
+    varies = tables.of_saves or tables.of_failures
+    spec.is_plain = not varies and is_plain(spec)
+    return spec, tables
+
+
+def _tier(job: SimulatedJob, tier: Tier, tables: Tables) -> TierSpec:
+    role, place = job.cluster.slots(tier.role), tier.placement
+    groups = place if isinstance(place, Groups) else Groups(1, 0)
+    load = None if isinstance(tier.load, Storage) else tier.load
+    load_h, load_table = fixed(tables.of_failures, f"load/{tier.name}", load)
+    return TierSpec(
+        level=tier.medium.level,
+        first=role.start,
+        size=len(role),
+        copies=place.copies if isinstance(place, Ring) else 0,
+        group=groups.size,
+        stride=len(role) // groups.size if groups.strided else 1,
+        tolerates=groups.tolerates,
+        generations=tier.generations,
+        load_h=load_h,
+        load_table=load_table,
+        shares=shares(tier),
+        p_corrupt=tier.p_corrupt,
+    )
+
+
+def _capture(job: SimulatedJob, capture: Capture, tables: Tables) -> CaptureSpec:
+    captures, tiers = job.policy.captures, [tier.name for tier in job.policy.tiers]
+    written_by = {of.tier: number for number, of in enumerate(captures)}
+    every_h = inf if capture.every_h is None else capture.every_h
+    of = tables.of_saves
+    stall_h, stall_table = fixed(of, f"stall/{capture.tier}", capture.stall)
+    background_h, background_table = fixed(of, f"background/{capture.tier}", capture.background)
+    return CaptureSpec(
+        tier=tiers.index(capture.tier),
+        every_h=every_h,
+        n_due=n_saves_due(every_h, job.useful_h),
+        after=NONE if capture.after is None else written_by[capture.after],
+        nth=capture.every_nth,
+        parts=capture.parts,
+        stall_h=stall_h,
+        stall_table=stall_table,
+        background_h=background_h,
+        background_table=background_table,
+        in_flight=capture.in_flight,
+        skips=capture.when_busy is WhenBusy.SKIP,
+        is_followed=capture.tier in {of.after for of in captures},
+        on_notice=capture.on_notice,
+        checks=capture.tier == CHECK,
+        p_fail=capture.p_fail,
+    )
+
+
+def _rule(job: SimulatedJob, rule: Rule, first_stage: int) -> RuleSpec:
+    number_of_scope = {scope.name: number for number, scope in enumerate(job.scopes)}
+    number_of_role = {role.name: number for number, role in enumerate(job.cluster.roles)}
+    names = [tier.name for tier in job.policy.tiers]
+    scopes = set(rule.scopes or number_of_scope)
+    if rule.needs or not (rule.sources or rule.to is To.START):
+        scopes -= {scope.name for scope in job.scopes if scope.silent}  # live copies hold the error
+    kinds = {stage.kind for stage in rule.stages}
+    loads = [stage.cost for stage in rule.stages if stage.kind is StageKind.LOAD]
+
+    def padded(of: tuple[str, ...]) -> list[int]:
+        return [*(names.index(name) for name in of), *MOST_SOURCES * [NONE]][:MOST_SOURCES]
+
+    return RuleSpec(
+        scopes=sum(1 << number_of_scope[name] for name in scopes),
+        roles=sum(1 << number_of_role[name] for name in set(rule.roles)),
+        reverts=REVERTS.index(rule.reverts),
+        to=TO.index(rule.to),
+        first_stage=first_stage,
+        n_stages=len(rule.stages),
+        replay_speed=rule.replay_speed,
+        speed=rule.speed_meanwhile,
+        stops_nothing=rule.stops_nothing,
+        replays=StageKind.REPLAY in kinds,
+        loads=StageKind.LOAD in kinds,
+        load_h=sum(fixed({}, "", cost)[0] for cost in loads),
+        sources=padded(rule.sources),
+        needs=padded(rule.needs),
+    )
+
+
+def _stage(policy: Policy, name: str, stage: Stage, tables: Tables) -> StageSpec:
+    cost_h, table = fixed(tables.of_failures, name, stage.cost)
+    return StageSpec(
+        kind=STAGE_ORDER.index(stage.kind),
+        part=policy.parts.index(stage.kind.value),
+        cost_h=cost_h,
+        table=table,
+        has_cost=stage.cost is not None,
+        blocks=stage.blocks,
+        each=stage.each,
+        grows_h=nan if stage.grows_h is None else stage.grows_h,
+        copies_again=stage.copies_again,
+    )
+
+
+def _scope(scope: Scope, tables: Tables) -> ScopeSpec:
+    detect_h, table = fixed(tables.of_failures, f"detect/{scope.name}", scope.detect)
+    latency_h, latency_table = inf, NONE
+    if scope.latency is not None:
+        latency_h, latency_table = fixed(tables.of_failures, "latency", scope.latency)
+    return ScopeSpec(
+        wipes=scope.wipes,
+        detect_h=detect_h,
+        table=table,
+        needs_node=scope.needs_node,
+        latency_h=latency_h,
+        latency_table=latency_table,
+    )
+
+
+def is_plain(spec: Spec) -> bool:
+    """Whether saves of a job without varying costs only stall it, and nothing goes on beside it."""
+    captures = spec.captures
+    if len(captures) > 1 or spec.elastic_size or spec.is_uneven or spec.tax:
+        return False
+    if spec.n_spares != NONE or spec.silent != NONE:
+        return False
+    for saves in captures:
+        if saves.background_h or saves.on_notice or saves.p_fail:
+            return False
+    tier = captures[0].tier if captures else NONE
+    if captures and spec.tiers[tier].p_corrupt > 0.0:
+        return False
+    for n, rule in enumerate(spec.rules):
+        source, *others = rule.sources
+        if source != NONE:
+            is_saved_to = source == tier or not captures
+            if not is_saved_to or spec.tiers[source].level != OUTSIDE or others[0] != NONE:
+                return False
+        if rule.reverts == ALL:
+            has_others = spec.n_rules > 1 or rule.needs[0] != NONE or rule.roles != 0
+            to_save = rule.to == NEWEST and (not captures or captures[0].parts == 1)
+            to_start = rule.to == START and not captures
+            if has_others or rule.replay_speed != 1.0 or not (to_save or to_start):
+                return False
+        elif rule.reverts == SHARDS:
+            if n == 0 or n < spec.n_rules - 1:
+                return False
+        elif rule.reverts != STRUCK or rule.replays or rule.stops_nothing or source == NONE:
+            return False
+        for stage in spec.stages[rule.first_stage : rule.first_stage + rule.n_stages]:
+            is_fixed = stage.has_cost or stage.kind not in (REPLAY, REGROUP)
+            if not is_fixed or not stage.blocks or not isnan(stage.grows_h) or stage.copies_again:
+                return False
+    return True

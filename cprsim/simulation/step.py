@@ -1,0 +1,460 @@
+"""What a job does: the model at a glance, in the order of `docs/model.md`.
+
+A driver takes a job from instant to instant; `replications` is compiled, `cluster` is SimPy::
+
+    event = next_event(sim, fails_at_h)  # what the job does from here on, and until when
+    advance(sim, to_h, event)            # book the hours up to an instant
+    complete(sim, event)                 # end what ends at this instant: saves, repairs, stages
+    fail(sim, failure)                   # what a failure does
+
+`copies`, `saves` and `recoveries` have the details. Each function takes numpy records where it is
+compiled, and objects in Python.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+from cprsim.compiling import inlined
+from cprsim.records import EventKind, Floats, Ints
+from cprsim.simulation.copies import (
+    begin,
+    choose,
+    drop_beyond,
+    err,
+    forget_wipes,
+    goes_back_to,
+    is_of,
+    reverts_of,
+    wipe,
+)
+from cprsim.simulation.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, NOTICE
+from cprsim.simulation.log import note
+from cprsim.simulation.recoveries import (
+    end_loads,
+    end_recovery,
+    end_stages,
+    free_place,
+    is_held,
+    next_stage,
+    plan_link,
+    read_link,
+    refresh,
+    return_nodes,
+    take_load,
+    take_over,
+    takes_in,
+)
+from cprsim.simulation.saves import (
+    abandon_saves,
+    begin_saves,
+    commit_all_due,
+    cost_h,
+    end_stall,
+    is_due,
+    make_due,
+    next_due,
+    next_flight,
+    oldest_flush,
+    stand_on_grid,
+    wait_for_last,
+)
+from cprsim.simulation.spec import (
+    ALL,
+    FINISHED,
+    GOING,
+    NEAR,
+    NONE,
+    SHARDS,
+    STOPPED,
+    STRUCK,
+    UPTIME,
+    WALL,
+    Spec,
+)
+from cprsim.simulation.state import Sim
+
+
+class Next(NamedTuple):
+    """What comes next in a job that does the same until then; instants are hours of its clock."""
+
+    fails_h: float  # the failure
+    at_h: float  # anything else
+    commits_h: float  # the first save in flight
+    per_h: float  # progress per hour
+    reaches_h: float  # instant at which it reaches ...
+    target_h: float  # ... this progress
+
+
+class FailedSlots(NamedTuple):
+    """A failure; without slots: the notice of silent errors, which takes all of them."""
+
+    scope: int  # number among the job's, or NOTICE: it is announced
+    slots: Ints
+    repair_h: Floats  # of each slot's node
+
+
+OVER = Next(inf, inf, inf, 0.0, inf, inf)
+
+# --------------------------------------------------------------------------- from start to end
+
+
+def start(sim: Sim) -> None:
+    """Stand at the start of the job."""
+    spec, job, slots = sim.spec, sim.job, sim.slots
+    for n in range(job.n_recent):
+        slot = slots[n].recent
+        slots[slot].recovery = NONE
+        slots[slot].vacant = slots[slot].asked = False
+    begin(sim)
+    job.now_h = job.progress_h = job.frontier_h = job.blocked_h = 0.0
+    job.stale_h = job.stale_net_h = 0.0
+    job.course += 1
+    job.speed = job.replay_speed = 1.0
+    job.stalled_by = job.waits_for = job.blocked_by = NONE
+    job.n_failures = job.n_met = job.n_saves = job.n_recoveries = job.n_fruitless = 0
+    job.n_repairs = job.n_queued = job.n_moving = 0
+    job.next_return_h = job.stage_ends_at_h = job.link_ends_at_h = inf
+    job.link_bytes = job.link_read_at_h = 0.0
+    job.n_free = spec.n_spares
+    job.frontier_at_failure_h = -1.0
+    job.status = GOING
+    for capture in range(spec.n_captures):
+        stand_on_grid(sim, capture, 0.0)
+        job.saves[capture].n_begun = job.saves[capture].n_in_flight = 0
+    for column in range(spec.n_parts):
+        job.hours[column] = 0.0
+    note(sim, EventKind.STARTED, NONE)
+
+
+@inlined
+def next_event(sim: Sim, fails_at_h: float) -> Next:
+    """What the job does from here on, and until when; without meaning once it is over.
+
+    Parameters
+    ----------
+    fails_at_h : the next failure, on the failures' clock
+    """
+    spec, job = sim.spec, sim.job
+    while True:
+        blocked = job.blocked_by != NONE
+        works = not blocked and works_on(sim)
+        if job.status != GOING:
+            return OVER
+        if job.now_h >= spec.end_h:
+            job.status = FINISHED if spec.end_is_planned and job.progress_h > 0.0 else STOPPED
+            return OVER
+        behind = job.progress_h < job.frontier_h
+        per_h = rate(spec, job.speed, job.replay_speed, behind) if works else 0.0
+        if not works or per_h > 0.0 or not takes_in(sim):
+            break
+
+    # when the failure comes
+    if spec.clock == WALL:
+        fails_h = fails_at_h
+    elif spec.clock == UPTIME:
+        fails_h = inf if blocked else fails_at_h + job.blocked_h
+    elif per_h > 0.0 and not behind:
+        fails_h = job.now_h + (fails_at_h - job.frontier_h) / per_h
+    else:
+        fails_h = inf
+
+    # what else comes next
+    at_h, reaches_h, target_h = others_at_h(sim), inf, spec.useful_h
+    if per_h > 0.0:
+        target_h = min(target_h, next_due(sim))
+        if behind:
+            target_h = min(target_h, job.frontier_h)
+        reaches_h = job.now_h + hours_of(target_h - job.progress_h, per_h)
+        at_h = min(at_h, reaches_h)
+    elif job.stalled_by != NONE:
+        at_h = min(at_h, job.stall_ends_at_h)
+    commits_h, _, _ = next_flight(sim)
+    return Next(fails_h, min(at_h, commits_h), commits_h, per_h, reaches_h, target_h)
+
+
+@inlined
+def works_on(sim: Sim) -> bool:
+    """Begin the saves that are due, and see whether the job works from here on, or is over."""
+    spec, job = sim.spec, sim.job
+    if job.stalled_by != NONE or job.waits_for != NONE:
+        return False
+    if is_due(spec, next_due(sim), job.progress_h):
+        begin_saves(sim)
+        if job.stalled_by != NONE or job.waits_for != NONE:
+            return False
+    if job.progress_h < spec.useful_h:
+        return True
+    wait_for_last(sim)
+    if job.waits_for == NONE:
+        commit_all_due(sim, job.now_h + NEAR * spec.useful_h)
+        job.status = FINISHED
+    return False
+
+
+@inlined
+def others_at_h(sim: Sim) -> float:
+    """When something happens that neither work, saves nor failures bring about."""
+    spec, job = sim.spec, sim.job
+    at_h = min(spec.end_h, job.stage_ends_at_h, job.link_ends_at_h, job.noticed_at_h)
+    return min(at_h, job.next_return_h) if job.n_queued else at_h
+
+
+def rate(spec: Spec, speed: float, replay_speed: float, behind: bool) -> float:
+    """Hours of progress per wall hour; `behind`: work is done again."""
+    per_h = speed * replay_speed if behind else speed
+    return float(per_h / (1.0 + spec.tax) if spec.tax else per_h)
+
+
+def hours_of(work_h: float, per_h: float) -> float:
+    """Wall hours of so much progress."""
+    return float(work_h if per_h == 1.0 else work_h / per_h)  # divisions are what takes time
+
+
+@inlined
+def advance(sim: Sim, to_h: float, event: Next) -> None:
+    """On to an instant, not after the next event: book the hours up to then."""
+    spec, job = sim.spec, sim.job
+    passed_h = to_h - job.now_h
+    job.now_h = to_h
+    if job.blocked_by != NONE:
+        job.hours[job.blocked_part] += passed_h
+        job.blocked_h += passed_h
+    elif job.stalled_by != NONE or job.waits_for != NONE:
+        job.hours[spec.save] += passed_h
+    elif job.speed == 0.0:
+        job.hours[spec.wait] += passed_h
+    else:
+        before_h = job.progress_h
+        reached = event.reaches_h == to_h
+        job.progress_h = event.target_h if reached else before_h + passed_h * event.per_h
+        book_work(sim, before_h, passed_h)
+
+
+def book_work(sim: Sim, before_h: float, passed_h: float) -> None:
+    """Book hours of work that took progress from `before_h` to where it is."""
+    spec, job = sim.spec, sim.job
+    gained_h = job.progress_h - before_h
+    if before_h < job.frontier_h:
+        gained_h /= job.replay_speed
+        job.hours[spec.lost] += gained_h
+        if job.progress_h == job.frontier_h:
+            note(sim, EventKind.CAUGHT_UP, NONE)
+    else:
+        job.frontier_h = job.progress_h
+    if spec.taxed != NONE:
+        job.hours[spec.taxed] += spec.tax * gained_h
+    if spec.degraded != NONE:
+        job.hours[spec.degraded] += passed_h * (1.0 - job.speed)
+
+
+@inlined
+def complete(sim: Sim, event: Next) -> None:
+    """End what ends at this instant, but for rounding: saves, then repairs, then stages."""
+    spec, job = sim.spec, sim.job
+    until_h = job.now_h + NEAR * spec.useful_h
+    if event.commits_h <= until_h:
+        commit_all_due(sim, until_h)
+    if job.stalled_by != NONE and job.stall_ends_at_h <= until_h:
+        end_stall(sim)
+    if job.next_return_h <= until_h:
+        return_nodes(sim, until_h)
+    changed = False
+    while job.link_ends_at_h <= until_h:
+        job.link_bytes, job.link_read_at_h = job.link_ends_bytes, job.now_h
+        end_loads(sim, NONE)
+        plan_link(sim)
+        changed = True
+    if job.stage_ends_at_h <= until_h:
+        end_stages(sim, until_h)
+        changed = True
+    if changed:
+        refresh(sim)
+
+
+def end(sim: Sim) -> None:
+    """The job is over: work that nobody made again is lost for good."""
+    spec, job = sim.spec, sim.job
+    if job.status == FINISHED and job.progress_h < job.frontier_h:
+        job.hours[spec.lost] += job.frontier_h - job.progress_h
+        job.frontier_h = job.progress_h
+
+
+# --------------------------------------------------------------------------- failures
+
+
+def fail(sim: Sim, failure: FailedSlots) -> None:
+    """What a failure does as it strikes, or as it is announced."""
+    spec, job = sim.spec, sim.job
+    if job.next_return_h <= job.now_h + NEAR * spec.useful_h:
+        return_nodes(sim, job.now_h + NEAR * spec.useful_h)
+    if failure.scope == NOTICE:
+        for capture in range(spec.n_captures):
+            if spec.captures[capture].on_notice:
+                make_due(sim, capture, job.progress_h, job.progress_h)
+    elif failure.scope == spec.silent and len(failure.slots):
+        of, tables = spec.scopes[failure.scope], sim.drawn.of_failures
+        latency_h = cost_h(of.latency_h, tables, of.latency_table, job.n_errors, sim.row)
+        err(sim, job.progress_h, job.now_h + latency_h)
+    else:
+        meet(sim, failure)
+    refresh(sim)
+
+
+def meet(sim: Sim, failure: FailedSlots) -> None:
+    """A failure takes the slots that have nodes, unless the job is given up."""
+    spec, job = sim.spec, sim.job
+    if failure.scope == spec.silent:
+        drop_beyond(sim, job.error_h)
+    job.n_met += 1
+    if job.n_met > HARDLY_AFTER and job.now_h > HARDLY_TIMES * job.frontier_h:
+        job.status = STOPPED
+        return
+    strike(sim, failure)
+    if job.n_struck == 0:
+        note_failed(sim, failure)
+        return
+    job.n_fruitless += 1
+    if job.frontier_h > job.frontier_at_failure_h + NO_WORK_H:
+        job.frontier_at_failure_h = job.frontier_h
+        job.n_fruitless = 1
+    if job.n_fruitless > HOPELESS_AFTER:
+        job.status = STOPPED
+        return
+    job.n_failures += 1
+    recover(sim, failure)
+
+
+def strike(sim: Sim, failure: FailedSlots) -> None:
+    """List the struck slots; their memory is wiped, and their nodes go to repair."""
+    spec, job, slots = sim.spec, sim.job, sim.slots
+    of, all_slots = spec.scopes[failure.scope], failure.scope == spec.silent
+    job.n_struck = 0
+    for n in range(spec.n_slots if all_slots else len(failure.slots)):
+        slot = n if all_slots else failure.slots[n]
+        if slots[slot].asked:  # it has no node
+            continue
+        slots[job.n_struck].struck = slot
+        job.n_struck += 1
+        wipe(sim, slot, of.wipes)
+        if spec.n_spares != NONE and of.needs_node and not slots[slot].vacant:
+            slots[slot].vacant = True
+            returns_at_h = job.now_h + failure.repair_h[n]
+            slots[job.n_repairs].returns_at_h = returns_at_h
+            job.n_repairs += 1
+            job.next_return_h = min(job.next_return_h, returns_at_h)
+
+
+def note_failed(sim: Sim, failure: FailedSlots) -> None:
+    """A line for each slot that is struck, or waits for a node."""
+    all_slots = failure.scope == sim.spec.silent
+    for n in range(sim.spec.n_slots if all_slots else len(failure.slots)):
+        slot = n if all_slots else failure.slots[n]
+        missed = sim.slots[slot].asked
+        note(sim, EventKind.MISSED if missed else EventKind.FAILED, slot)
+
+
+def recover(sim: Sim, failure: FailedSlots) -> None:
+    """The first rule that applies says who goes back, and by which stages the slots come back."""
+    spec, job, slots = sim.spec, sim.job, sim.slots
+    chosen, source, content_h = choose(sim, failure.scope)
+    number = chosen if chosen != NONE else spec.n_rules - 1
+    rule, reverts = spec.rules[number], reverts_of(spec, chosen)
+    load_h = loads_h(sim, source)
+    back_to_h, n_lost = job.progress_h, 0
+    if reverts == ALL:
+        back_to_h = goes_back_to(spec, chosen, job.progress_h, content_h)
+    elif reverts == STRUCK:
+        for n in range(job.n_struck):
+            n_lost += is_of(spec, source, slots[n].struck)
+    elif reverts == SHARDS:
+        n_lost = spec.tiers[source].size
+    if reverts == ALL or not rule.stops_nothing:
+        abandon_saves(sim, back_to_h, reverts == ALL, failure.scope == spec.silent)
+    note_failed(sim, failure)
+    replay_h = 0.0
+    if reverts == ALL:
+        job.progress_h, job.replay_speed = back_to_h, rule.replay_speed
+        drop_beyond(sim, back_to_h)
+        job.course += 1
+        note(sim, EventKind.ROLLED_BACK, NONE)
+    elif rule.replays and n_lost:
+        replay_h = (job.progress_h - content_h) / rule.replay_speed
+
+    place = free_place(sim)
+    job.serial += 1
+    if spec.shares:
+        read_link(sim)
+    if n_lost:
+        take_shards(sim, source, reverts == SHARDS, content_h, not rule.replays)
+    take_over(sim, place, reverts == ALL)
+    job.n_begun += 1
+    of, tables = spec.scopes[failure.scope], sim.drawn.of_failures
+    recovery = sim.recoveries[place]
+    recovery.rule, recovery.stage, recovery.number = number, -1, job.n_failures - 1
+    recovery.serial, recovery.begun, recovery.kind = job.serial, job.n_begun, NONE
+    recovery.of_all = reverts == ALL
+    recovery.hands_over = n_lost > 0
+    recovery.n_loads = spec.tiers[source].size if reverts == ALL and source != NONE else n_lost
+    recovery.source = source
+    recovery.shares = source != NONE and spec.tiers[source].shares
+    recovery.speed = rule.speed
+    recovery.load_h, recovery.replay_h = load_h, replay_h
+    recovery.detect_h = cost_h(of.detect_h, tables, of.table, recovery.number, sim.row)
+    takes_time = load_h > 0.0 or recovery.shares or not rule.load_h <= 0.0
+    recovery.loads = rule.loads and (reverts != STRUCK or n_lost > 0) and takes_time
+    for n in range(job.n_recoveries):
+        if n != place and is_held(spec, sim.recoveries[n]):
+            end_recovery(sim, n)
+    if spec.shares:
+        end_loads(sim, place)
+    next_stage(sim, place)
+    forget_wipes(sim, oldest_flush(sim))
+
+
+def loads_h(sim: Sim, source: int) -> float:
+    """Hours to load from a source, and the corrupt contents that are tried before."""
+    spec, job, total_h = sim.spec, sim.job, 0.0
+    for n in range(spec.n_tiers):
+        n_loads = job.tries[n] + (n == source)
+        if n_loads:
+            of, tables = spec.tiers[n], sim.drawn.of_failures
+            total_h += n_loads * cost_h(
+                of.load_h, tables, of.load_table, job.n_failures - 1, sim.row
+            )
+    return total_h
+
+
+def take_shards(sim: Sim, source: int, whole: bool, content_h: float, loses: bool) -> None:
+    """The shards of the struck slots of a tier, or of all, go back to a content while others go on.
+
+    Parameters
+    ----------
+    loses : their work since then is not made again
+    """
+    spec, job, slots = sim.spec, sim.job, sim.slots
+    for n in range(spec.tiers[source].size if whole else job.n_struck):
+        slot = spec.tiers[source].first + n if whole else slots[n].struck
+        if is_of(spec, source, slot):
+            take_load(sim, slot)
+            note(sim, EventKind.REVERTED, slot)
+            if loses:
+                lose(sim, slot, content_h)
+
+
+def lose(sim: Sim, slot: int, content_h: float) -> None:
+    """A shard alone goes back to a content."""
+    job, slots, losses = sim.job, sim.slots, sim.losses
+    fresh_h = content_h
+    if slots[slot].course == job.course:
+        fresh_h = max(fresh_h, slots[slot].reloaded_at_h)
+    slots[slot].course, slots[slot].reloaded_at_h = job.course, job.progress_h
+    job.stale_h += job.progress_h - content_h
+    job.stale_net_h += job.progress_h - fresh_h
+    if len(losses):
+        losses[job.n_losses, 0], losses[job.n_losses, 1] = sim.row, slot
+        losses[job.n_losses, 2] = job.progress_h
+        losses[job.n_losses, 3] = job.progress_h - content_h
+        losses[job.n_losses, 4] = job.progress_h - fresh_h
+        job.n_losses += 1
