@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
-
 import simpy
-from simpy.events import EventPriority
+from simpy.events import EventPriority, ProcessGenerator
 
-Process = Generator[simpy.Event, Any, Any]
+Process = ProcessGenerator
 
 RETURNS = EventPriority(0)  # a node comes back from repair
 TRANSFERS = EventPriority(2)  # after what these trigger (SimPy's 1): a transfer ends
