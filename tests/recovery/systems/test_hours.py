@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 import pytest
 
-from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Holds, Role
-from cprsim.recovery.policy import Reach, Scope
 from tests.recovery.lives import approx
 from tests.recovery.systems.by_hand import (
     BACK,
@@ -121,7 +118,6 @@ MOVED = SAVED | {"downtime": MOVE_H}
 LEVELS = {"disk": 8.0, "every": (1.0, 2.0, 8.0)}
 LEVEL_H, PARTNER_H = 0.125, 0.125 + COPY_H  # of disks that take an eighth of an hour
 LIMITED = {"cluster": Cluster((Role("worker", 8, Holds.SHARD),), n_spares=0)}
-FREE = LIMITED | {"save_stall": Constant(0.0), "save_background": None}
 COPIES = {"lazarus": LEFT | {"copies": 2}, "bamboo": LEFT}  # made again after a loss
 V, REBUILD_H = 0.875, 1.0  # speed meanwhile; 4 shards of 1/4 h
 PARITY = {"backstop": 4.0, "speed_meanwhile": V}
@@ -134,21 +130,12 @@ SOME_HOURS: list[tuple[str, Options, dict[str, Any], str, Hours]] = [  # ... cha
     ("parcae", SAVED, ANNOUNCED, f"5.3125 node {ALL_8}", {"load": LOAD_H}),
     ("trainmover", MOVED, ANNOUNCED, f"{AT_NODE} 2", {"regroup": MOVE_H, "lost": 0, "load": 0}),
     ("trainmover", MOVED, ANNOUNCED, f"{AT_H} process 2", LATE),
-    ("trainmover", MOVED | {"prepare": 0.75}, ANNOUNCED, f"{AT_NODE} 2", LATE),
     ("dlrover-flash", SAVED, {}, "10.5 restart 0", {"load": LOAD_H}),
-    # content 8 is in memory at 8.25 wall hours, and outside half an hour later
-    ("dlrover-flash", SAVED, {}, "8.5 process 0", {"lost": 0.25}),
-    ("dlrover-flash", SAVED, {}, "8.5 node 0", {"lost": 4.25}),
-    ("dlrover-flash", SAVED, {}, "8.875 node 0", {"lost": 8.875 - 0.25 - 8.0}),
     ("pmem", SAVED | {"disk": 2.0}, {}, "10.5 restart 0", {"load": DISK_H}),
     ("byterobust", SAVED | {"wake": 0.125}, {}, "10.5 node 0", {"reschedule": 0.125}),
     # levels stall for every save or for the disk alone
     ("scr", LEVELS, {}, "", {"save": 16 * LEVEL_H + 8 * PARTNER_H + 2 * SNAPSHOT_H + PERSIST_H}),
     ("veloc", LEVELS, {}, "", {"save": 16 * LEVEL_H}),
-    # without copies the nodes that are left go on from a save: 2 of 8 are missing for 8 h, and
-    # until their processes are started
-    ("bamboo", {"reconfigure": 0.0, "backstop": 0.5}, FREE, "4 rack 2 3",
-     {"degraded": (8.0 + RESCHEDULE_H - DETECT_H - LOAD_H) * 2 / 8, "wait": 0.0}),
     # a second loss next to the first: copies have been made again
     *((name, options, LIMITED, struck, {"load": LOAD_H * lost})
       for name, options in COPIES.items()
@@ -163,17 +150,9 @@ SOME_HOURS: list[tuple[str, Options, dict[str, Any], str, Hours]] = [  # ... cha
       for n_servers, options, struck, hours in [
         (5, {"tax": 0.0625}, "", {"tax": 1.0}),
         (5, {}, "5.3 node 2", REPLACED | {"lost": 0.0}),  # nobody goes back
-        (4, {"data": 3}, "5.3 node 2", REPLACED | {"degraded": 0.75 * (1.0 - V)}),
-        (5, {"rebuild": 0.5}, "5.3 node 2", REPLACED | {"degraded": 0.5 * (1.0 - V)}),
-        # slower than the link
-        (5, {"encoding": 2.0}, "5.3 node 2", REPLACED | {"degraded": 2.0 * (1.0 - V)}),
         # a second loss in the stripe before the rebuild ends goes back, and after it does not
         (5, {}, "5.3 node 2, 6.8 node 0", {"lost": 5.175 + 0.75 * V - 4.0, "load": LOAD_H}),
         (5, {}, "5.3 node 2, 7.1 node 0", TWICE),  # rebuilt at 7.05
-        (6, {"parity": 2}, "5.3 node 2, 6.8 node 0", {"lost": 0.0, "load": 0.0}),
-        # in two stripes, in the last 1/4 h of the rebuild
-        (10, {}, "5.3 node 2, 6.8 node 7",
-         {"degraded": (REBUILD_H - 0.25 + REBUILD_H) * (1.0 - V)}),
       ]),
 ]  # fmt: skip
 
@@ -184,139 +163,4 @@ def test_hours_of_some_parts(
 ) -> None:
     job = facts(**changes)
     parts = spent(planned(system, job, **options), struck, job)
-    assert {part: parts.get(part, 0.0) for part in hours} == approx(hours)
-
-
-# --------------------------------------------------------------------------- where the state is
-
-DISK = SAVED | {"disk": 2.0}  # a node's state in half an hour
-FETCH = {"near": (0.0, COPY_H, LOAD_H, LOAD_H), "across": (0.0, COPY_H, COPY_H, LOAD_H)}
-STRUCK = ("process 0", "node 0", "rack 0 1", f"all {ALL_8}")
-LOADS: list[tuple[str, float, Options, tuple[float, ...]]] = [  # at, options, after STRUCK
-    ("dlrover-flash", 10.5, SAVED, (0.0, LOAD_H, LOAD_H, LOAD_H)),
-    ("ml-flashpoint", 10.5, SAVED, FETCH["near"]),
-    ("transom", 10.5, SAVED, FETCH["near"]),
-    ("gemini", 10.5, {}, FETCH["near"]),
-    ("adacheck", 10.5, {"unique": 0.25}, FETCH["near"]),  # of all of the state
-    ("fftrainer", 10.5, {}, FETCH["near"]),
-    ("byterobust", 10.5, SAVED, FETCH["across"]),
-    ("reft", 10.5, SAVED | {"group": 4}, (0.0, 3 * COPY_H, LOAD_H, LOAD_H)),
-    ("nvrx-local", 10.5, DISK, (DISK_H, COPY_H, COPY_H, LOAD_H)),
-    ("fastpersist", 10.5, DISK, (DISK_H, LOAD_H, LOAD_H, LOAD_H)),
-    ("pmem", 10.5, DISK, (DISK_H, LOAD_H, LOAD_H, LOAD_H)),
-    ("moc", 10.5, SAVED | {"experts": 2}, (0.0, LOAD_H, LOAD_H, LOAD_H)),
-    # 8 h of progress are on all levels by then, and the ninth is not done
-    ("scr", 11.3, LEVELS, (LEVEL_H, PARTNER_H, LOAD_H, LOAD_H)),
-    ("fti", 12.0, {"disk": 8.0, "every": (1.0, 2.0, 4.0, 8.0), "data": 2, "parity": 2},
-     (LEVEL_H, PARTNER_H, LEVEL_H + 2 * COPY_H, LOAD_H)),
-    ("veloc", 9.7, LEVELS, (LEVEL_H, PARTNER_H, LOAD_H, LOAD_H)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("system", "at_h", "options", "loads"), LOADS)
-def test_the_nearest_copy_that_survives_is_loaded(
-    system: str, at_h: float, options: Options, loads: tuple[float, ...]
-) -> None:
-    policy = planned(system, **options)
-    load_hours = [spent(policy, f"{at_h} {struck}").get("load", 0.0) for struck in STRUCK]
-    assert load_hours == approx(list(loads))
-
-
-RING = {"0 1", "1 2", "0 7"}
-FATAL: list[tuple[str, Options, set[str]]] = [  # pairs that leave no copy
-    ("ml-flashpoint", SAVED, {"0 1"}),
-    ("transom", SAVED, RING),
-    ("gemini", {}, {"0 1"}),
-    ("fftrainer", {}, RING),
-    ("hsdp", NO_SAVES | {"group": 4}, {"0 4"}),
-    ("swift", SAVED, RING),
-    ("bamboo", LEFT, RING),
-    ("lazarus", LEFT | {"copies": 2}, {"0 1"}),
-    ("recycle", LEFT | {"pipelines": 2}, {"0 4"}),
-    ("spare", {"stacked": 2} | NO_SAVES, RING),
-    ("spare", {"stacked": 3} | NO_SAVES, set()),
-]
-
-
-@pytest.mark.parametrize(("system", "options", "fatal"), FATAL)
-def test_pairs_of_nodes_that_hold_all_copies_of_a_shard(
-    system: str, options: Options, fatal: set[str]
-) -> None:
-    policy = planned(system, **options)
-    hours = {pair: spent(policy, f"{10 + AT_H} rack {pair}") for pair in {*RING, "0 4", "0 2"}}
-    assert fatal == {
-        pair for pair, parts in hours.items() if "replay" not in parts and parts.get("load", 0) > 1
-    }
-
-
-# --------------------------------------------------------------------------- up to a horizon
-
-NODE = Scope("node", Reach.NODE, Constant(0.0))
-PROCESS = Scope("process", Reach.PROCESS, Constant(0.0), needs_node=False)
-LOST = "1.125 node 2 repair inf, 3.125 node 0 repair inf"
-# as on a spot market: one node leaves, two leave at once; each comes back on its own
-SPOT = "1 node 0 repair 2, 2 node 1 2 repair 1.5 3"
-TWO = "1 node 0 repair 1, 4 node 1 repair 1"
-PAIR = {"n_nodes": 2, "mtbf_h": inf}
-AT_ONCE, NOW = {"grows": "at once"}, {"reconfigure": 0.0}
-ELASTIC: dict[str, tuple[str, Options, dict[str, Any], str, float, Hours]] = {
-    # 1.125 h at full speed, back to 1; .5 h; from 1.625 on at half of it, so that 1.75 h are done
-    # at 3.125, which is a step's beginning; .5 h; from 3.625 on at a quarter
-    "loses the step in hand and goes on": (
-        "oobleck", {"throughput": (8.0, 4.0, 2.0), "reconfigure": 0.5}, {}, LOST, 6.0,
-        {"useful": 1.75 + 2.375 / 4, "lost": 0.125, "regroup": 1.0,
-         "degraded": 1.5 / 2 + 2.375 * 3 / 4},
-    ),
-    # a reconfiguration, 2 h after the failure a node, its start, another reconfiguration
-    "stands still below its table": (
-        "oobleck", {"throughput": (1.0,), "reconfigure": 0.5},
-        {"n_nodes": 2, "reschedule": Constant(0.25)}, "1.0625 node 1 repair 2", 5.0,
-        {"useful": 5.0 - 1.0 - 1.75 - 0.0625, "regroup": 1.0, "wait": 2.0 - 0.5 + 0.25,
-         "lost": 0.0625},
-    ),
-    "takes a node in at once where it stands still": (
-        "oobleck", NOW | {"throughput": (1.0,)}, {"n_nodes": 2}, "1 node 1 repair 2", 6.0,
-        {"useful": 4.0},
-    ),
-    "without any node goes back to the start": (
-        "oobleck", {}, PAIR, "1.375 node 0 1 repair .5", 4.0, {"lost": 1.375, "wait": 0.5},
-    ),
-    "or to a save": (
-        "oobleck", {"every": 0.5}, PAIR, "1.375 node 0 1 repair .5", 4.0,
-        {"lost": 0.375, "wait": 0.5},
-    ),
-    # 1 h at full speed; a reconfiguration; .75 h at 6/8, of which .0625 are lost; another; .75 h at
-    # 2/8 to 3 h, when the first is back; another; .25 h at 4/8 to 3.5 h, when the second is;
-    # another; 1.25 h at 6/8 to 5 h, when the third is; a last one, and .75 h at full speed
-    "takes nodes that left together back one by one": (
-        "oobleck", AT_ONCE | {"throughput": (8.0, 6.0, 4.0, 2.0), "reconfigure": 0.25}, {}, SPOT,
-        6.0, {"useful": 1.5 + 0.75 / 4 + 0.25 / 2 + 1.25 * 0.75 + 0.75, "regroup": 5 * 0.25,
-              "lost": 0.0625},
-    ),
-    # 1 h, a save, .75 h that are lost, a restart; 3.5 h at half speed less a save
-    "varuna goes back to its last save": (
-        "varuna", {"throughput": (8.0, 4.0), "every": 1.0, "restart": 0.5},
-        {"step_h": 0.125, "save_stall": Constant(0.25)}, "2 node 3 repair inf", 6.0,
-        {"useful": 1.0 + (3.5 - 0.25) / 2, "save": 2 * 0.25, "regroup": 0.5, "lost": 0.75},
-    ),
-    "varuna restarts in the job's rescheduling and load": (
-        "varuna", {}, {"step_h": 0.125, "reschedule": Constant(0.25), "load": Constant(0.5)},
-        "0.5 node 3 repair inf", 6.0, {"reschedule": 0.25, "load": 0.5},
-    ),
-    "bamboo at the next loss": (  # never both
-        "bamboo", {"backstop": 100.0, "grows": "next loss"}, {}, TWO, 8.0, {"useful": 6.25},
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", ELASTIC)
-def test_elastic_systems_up_to_a_horizon(case: str) -> None:
-    system, options, changes, struck, horizon_h, hours = ELASTIC[case]
-    settings = {
-        "n_nodes": 4, "useful_h": 100.0, "scopes": (NODE,), "step_h": 0.25, "save_background": None,
-        **dict.fromkeys(("save_stall", "load", "reschedule"), Constant(0.0)),
-    } | changes  # fmt: skip
-    workers = Role("worker", settings["n_nodes"], Holds.SHARD)
-    job = facts(**settings, cluster=Cluster((workers,), n_spares=0))
-    parts = spent(planned(system, job, **options), struck, job, horizon_h)
     assert {part: parts.get(part, 0.0) for part in hours} == approx(hours)
