@@ -117,7 +117,6 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("report", "curve.json", "--out", "page.html"), "curve.json"),
     # init
     (("init", "mine.yaml", "--nodes", "12"), "--kind"),
-    (("init", "mine.yaml", "--from", "quikstart"), "did you mean `quickstart`?"),
     ((*MINE, "gpu"), "'gpu' is not one of"),
     ((*MINE, "recommender", "--failures", "28 h", "--state", "6"), "--state: '6' has no unit"),
     *(((*MINE, "recommender", "--failures", file), file)
@@ -129,7 +128,6 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("sync", "in-step.yaml", "--beside", "easgd:5"), "sync.algorithm: `easgd` should be"),
     (("sync", "small.yaml"), "sync: is missing: say how the trainers stay in step"),
     # systems
-    (("systems", "--explain", "gemni"), "did you mean `gemini`?"),
     (("systems", "--explain", "gemini", "--set", "job.step=1 s"), "name a scenario"),
     (("systems", "nowhere.yaml", "--list"), "nowhere.yaml: cannot be read"),
     # train
@@ -147,6 +145,17 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("reproduce", "nonsense"), "'nonsense' is no result: "),
     (("reproduce", "--keep", "--effort", "quick"), "--keep keeps full runs on generated clicks"),
     (("reproduce", "--clicks", "nowhere.tsv"), "nowhere.tsv is no file"),
+    # a name that is nearly right
+    *((words.split(), f"did you mean `{meant}`?") for words, meant in (
+        ("run quikstart", "quickstart"),
+        ("init --from quickstrt", "quickstart"),
+        ("init --kind llm --nodes 8 --failures llma3", "llama3"),
+        ("systems quickstart --only gemni", "gemini"),
+        ("systems --explain gemni", "gemini"),
+        ("run quickstart --set recovery.full.strategy=partail", "partial"),
+        ("run quickstart --set accuracy.curve=criteo-kagle-linear", "criteo-kaggle-linear"),
+        ("reproduce fig-overhead", "fig-overheads"),
+    )),
     # numbers that are none, or too large
     *(((command, "small.yaml", "--replay", HUGE), "") for command in ("run", "train")),
     *((("run", "small.yaml", "--seed", number), "") for number in (HUGE, DIGITS)),

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from cprsim.records import Cluster, Holds, Role
 from tests.recovery.lives import approx
 from tests.recovery.systems.by_hand import (
     BACK,
@@ -117,12 +116,6 @@ LATE = {"detect": DETECT_H, "regroup": MOVE_H, "load": LOAD_H, "lost": SINCE_H}
 MOVED = SAVED | {"downtime": MOVE_H}
 LEVELS = {"disk": 8.0, "every": (1.0, 2.0, 8.0)}
 LEVEL_H, PARTNER_H = 0.125, 0.125 + COPY_H  # of disks that take an eighth of an hour
-LIMITED = {"cluster": Cluster((Role("worker", 8, Holds.SHARD),), n_spares=0)}
-COPIES = {"lazarus": LEFT | {"copies": 2}, "bamboo": LEFT}  # made again after a loss
-V, REBUILD_H = 0.875, 1.0  # speed meanwhile; 4 shards of 1/4 h
-PARITY = {"backstop": 4.0, "speed_meanwhile": V}
-REPLACED = BACK | {"degraded": REBUILD_H * (1.0 - V)}
-TWICE = {part: 2.0 * hours for part, hours in REPLACED.items()}
 SOME_HOURS: list[tuple[str, Options, dict[str, Any], str, Hours]] = [  # ... changes of the job
     ("parcae", SAVED, ANNOUNCED, f"{AT_NODE} 2",
      {"regroup": 2 * COPY_H, "degraded": RESCHEDULE_H / 8, "lost": 0, "save": SAVES_H}),
@@ -136,24 +129,6 @@ SOME_HOURS: list[tuple[str, Options, dict[str, Any], str, Hours]] = [  # ... cha
     # levels stall for every save or for the disk alone
     ("scr", LEVELS, {}, "", {"save": 16 * LEVEL_H + 8 * PARTNER_H + 2 * SNAPSHOT_H + PERSIST_H}),
     ("veloc", LEVELS, {}, "", {"save": 16 * LEVEL_H}),
-    # a second loss next to the first: copies have been made again
-    *((name, options, LIMITED, struck, {"load": LOAD_H * lost})
-      for name, options in COPIES.items()
-      for struck, lost in (
-          ("2 rack 2, 4 rack 3", False),
-          ("2 rack 2, 2.125 rack 3", True),  # before that
-          # of the smaller ring; groups are 0 and 1, 3 and 4, 5 to 7
-          ("2 rack 2, 4 rack 1 3", name == "bamboo"),
-          ("2 rack 2, 4 rack 3 4", True))),
-    *(("ecrec", PARITY | options,
-       {"n_nodes": n_servers, "save_background": None, "replicas": 1}, struck, hours)
-      for n_servers, options, struck, hours in [
-        (5, {"tax": 0.0625}, "", {"tax": 1.0}),
-        (5, {}, "5.3 node 2", REPLACED | {"lost": 0.0}),  # nobody goes back
-        # a second loss in the stripe before the rebuild ends goes back, and after it does not
-        (5, {}, "5.3 node 2, 6.8 node 0", {"lost": 5.175 + 0.75 * V - 4.0, "load": LOAD_H}),
-        (5, {}, "5.3 node 2, 7.1 node 0", TWICE),  # rebuilt at 7.05
-      ]),
 ]  # fmt: skip
 
 
