@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,10 +14,8 @@ from tests.recovery.systems.by_hand import (
     LOAD_H,
     PERSIST_H,
     RESCHEDULE_H,
-    SCOPES,
     SNAPSHOT_H,
     STEP_H,
-    facts,
     planned,
     spent,
 )
@@ -106,36 +103,3 @@ ALL_HOURS: list[tuple[str, Options, str, Hours]] = [
 def test_hours(system: str, options: Options, struck: str, hours: Hours) -> None:
     parts = spent(planned(system, **options), struck)
     assert parts == approx({"useful": 16.0} | hours)
-
-
-# --------------------------------------------------------------------------- in some other job
-
-QUICK = tuple(replace(scope, notice_h=0.5 * (scope.name == "node")) for scope in SCOPES)
-ANNOUNCED = {"scopes": QUICK}  # losses of nodes, half an hour before
-LATE = {"detect": DETECT_H, "regroup": MOVE_H, "load": LOAD_H, "lost": SINCE_H}
-MOVED = SAVED | {"downtime": MOVE_H}
-LEVELS = {"disk": 8.0, "every": (1.0, 2.0, 8.0)}
-LEVEL_H, PARTNER_H = 0.125, 0.125 + COPY_H  # of disks that take an eighth of an hour
-SOME_HOURS: list[tuple[str, Options, dict[str, Any], str, Hours]] = [  # ... changes of the job
-    ("parcae", SAVED, ANNOUNCED, f"{AT_NODE} 2",
-     {"regroup": 2 * COPY_H, "degraded": RESCHEDULE_H / 8, "lost": 0, "save": SAVES_H}),
-    ("parcae", SAVED, ANNOUNCED, f"{AT_H} process 2", BACK | {"lost": SINCE_H, "load": LOAD_H}),
-    ("parcae", SAVED, ANNOUNCED, f"5.3125 node {ALL_8}", {"load": LOAD_H}),
-    ("trainmover", MOVED, ANNOUNCED, f"{AT_NODE} 2", {"regroup": MOVE_H, "lost": 0, "load": 0}),
-    ("trainmover", MOVED, ANNOUNCED, f"{AT_H} process 2", LATE),
-    ("dlrover-flash", SAVED, {}, "10.5 restart 0", {"load": LOAD_H}),
-    ("pmem", SAVED | {"disk": 2.0}, {}, "10.5 restart 0", {"load": DISK_H}),
-    ("byterobust", SAVED | {"wake": 0.125}, {}, "10.5 node 0", {"reschedule": 0.125}),
-    # levels stall for every save or for the disk alone
-    ("scr", LEVELS, {}, "", {"save": 16 * LEVEL_H + 8 * PARTNER_H + 2 * SNAPSHOT_H + PERSIST_H}),
-    ("veloc", LEVELS, {}, "", {"save": 16 * LEVEL_H}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("system", "options", "changes", "struck", "hours"), SOME_HOURS)
-def test_hours_of_some_parts(
-    system: str, options: Options, changes: dict[str, Any], struck: str, hours: Hours
-) -> None:
-    job = facts(**changes)
-    parts = spent(planned(system, job, **options), struck, job)
-    assert {part: parts.get(part, 0.0) for part in hours} == approx(hours)
