@@ -16,8 +16,6 @@ from time import monotonic
 from types import FrameType
 from typing import Any, NoReturn
 
-import typer
-
 from cprsim.errors import (
     CprsimError,
     InputError,
@@ -35,20 +33,24 @@ UNFORESEEN = 70  # the exit code: EX_SOFTWARE of sysexits.h
 
 def say(message: object) -> None:
     """A line on stdout."""
-    pulse.clear()
-    typer.echo(printable(str(message)))
+    _echo(printable(str(message)))
 
 
 def say_json_text(text: str) -> None:
     """A JSON object on stdout."""
-    pulse.clear()
-    typer.echo(json_printable(text))
+    _echo(json_printable(text))
 
 
 def complain(message: object) -> None:
     """A line on stderr: what is wrong, or what the user should know."""
+    _echo(printable(str(message)), err=True)
+
+
+def _echo(text: str, *, err: bool = False) -> None:
+    import typer  # takes most of the start, in which Ctrl-C is to be heeded already
+
     pulse.clear()
-    typer.echo(printable(str(message)), err=True)
+    typer.echo(text, err=err)
 
 
 # --------------------------------------------------------------------------- what is being done
