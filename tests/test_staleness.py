@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.records import CostBreakdown, ShardLoss, SmallTables, SubSaves
-from cprsim.recovery.losses import Metric, strategy_key
+from cprsim.records import CostBreakdown, ShardLoss, SubSaves
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import (
     RELOAD,
-    RESTART,
-    ROLL_BACK,
     Elastic,
     Policy,
     Reverts,
@@ -127,15 +125,6 @@ def test_an_extrapolation_errs_to_loss_where_the_last_points_flatten():
 
 
 # --------------------------------------------------------------------------- whose response
-
-
-def test_each_policy_has_the_response_of_how_it_saves():
-    assert strategy_key(policy()) == "partial"
-    assert strategy_key(policy(SubSaves("mfu"))) == "mfu"
-    fresher = SubSaves("round-robin", small_tables=SmallTables.EACH_SUB_SAVE)
-    assert strategy_key(policy(fresher)) == "round-robin+"
-    assert strategy_key(policy(does=ROLL_BACK)) is None
-    assert strategy_key(policy(does=RESTART)) is None
 
 
 @pytest.mark.parametrize(

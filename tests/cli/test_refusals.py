@@ -113,6 +113,14 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (varying("costs.save=1 min,2 min", "--precision", "nonsense"), "--precision"),
     (("select", "small.yaml", "--max-auc-loss", "0.1", "--curve", "curve.json"), "curve.json"),
     (("measure", "small.yaml", "--set", "kernel.samples=-1", "--out", "c.json"), "kernel.samples"),
+    *((("measure", "trained.yaml", option, value), said) for option, value, said in (
+        ("--budget", "5", "--budget: '5' has no unit"),
+        ("--budget", "0 s", "--budget: must be positive"),
+        ("--out", "curve.csv", "ends in .json"),
+        ("--strategy", "mfu", "--strategy: `partial` is missing"),
+        ("--strategy", "lru", "--strategy: `lru` is none"),
+        ("--precision", "fine", "--precision: 'fine' is not a share"),
+    )),
     (("report", ".", "."), "is no finished result"),
     (("report", "curve.json", "--out", "page.html"), "curve.json"),
     # init
@@ -141,6 +149,11 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         ("recovery=[{strategy: cpr-mfu, target_pls: 0.1, sub_saves: {fraction: 0.3}}]", "whole"),
         ("kernel.sampels=9000", "did you mean `samples`"),
     )),
+    # rehearse
+    *((("rehearse", "rehearsal", "--set", "kernel.samples=2000", "--strategies", names), said)
+      for names, said in (("ful", "the scenario has no `ful`"), ("full,full", "names one twice"))),
+    *((changed("silent={mtbf: 8 h, latency: 1 h}", command=command), "silent: is left out of what")
+      for command in ("train", "rehearse")),
     # reproduce
     (("reproduce", "nonsense"), "'nonsense' is no result: "),
     (("reproduce", "--keep", "--effort", "quick"), "--keep keeps full runs on generated clicks"),

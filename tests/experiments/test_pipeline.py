@@ -16,7 +16,7 @@ from cprsim.records import CostBreakdown
 from cprsim.recovery.policy import ROLL_BACK
 from cprsim.simulate.folding import cost_breakdown
 from tests.engines import assert_same
-from tests.making import Make, call, maker, small_scenario
+from tests.making import Make, maker
 
 SCENARIO = """\
 job: {useful: 20 h}
@@ -102,15 +102,6 @@ def test_the_engine_does_not_change_the_rows(make: Make, what: str) -> None:
         assert ours.gave_up == theirs.gave_up
         assert_same(ours.costs, theirs.costs)
         assert_same(ours.losses, theirs.losses)
-
-
-@pytest.mark.parametrize("command", ["train", "rehearse"])
-def test_commands_that_know_no_silent_errors_refuse_them(command: str, tmp_path: Path) -> None:
-    path = tmp_path / "errors.yaml"
-    path.write_text(small_scenario("full") + SILENT.replace("=", ": ", 1), "utf-8")
-    done = call(command, path)
-    assert done.exit_code == 2
-    assert "errors.yaml:8: silent: is left out of what is trained or rehearsed" in done.output
 
 
 def test_a_precision_decides_the_replications_up_to_at_most(make: Make) -> None:

@@ -61,36 +61,28 @@ PLANS: list[tuple[str, dict[str, Any], dict[str, Any], str, float | tuple[float,
     # options, changes of the job, what of the policy: of a capture by number, or the tax
     ("pccheck", {"in_flight": 4}, {}, "every 0", (SNAPSHOT_H + PERSIST_H) / 4),  # as there is room
     ("checkfreq", {}, {}, "every 0", 21 * STEP_H),  # 9 steps written; .0625 in 19 is 5.3 %
-    ("datastates", {}, {}, "every 0", sqrt(2 * STEP_H * 64.0)),
     # of .125 h of snapshot a step hides half; the rest and the copy of .25 h take 5 steps
     ("byterobust", {}, {"save_background": Constant(SNAPSHOT_H)}, "every 0", 5 * STEP_H),
     ("gemini", {}, {}, "every 0", 4 * STEP_H),
-    ("adacheck", {"unique": 0.25}, {}, "every 0", STEP_H),
     ("gemini", {}, {}, "every 1", 3.0),  # published
-    ("gemini", {"remote_every": 0.5}, {}, "every 1", 1.0),  # follow one another at most
     ("swift", {"replay_speed": 4.0}, LONG, "every 0", sqrt(2 * SNAPSHOT_H * 4 * 64.0)),
     ("parcae", {}, LONG | {"scopes": NODES}, "every 0", sqrt(2 * SNAPSHOT_H * 64 * 5 / 4)),
     ("scr", DISK, LONG, "every 0", sqrt(2 * DISK_H / (2 * RATE))),  # process and restart
     # a code takes the racks and what is down at once, but for three of four
     ("fti", LEVELS, {"useful_h": 1e9}, "every 2", sqrt(2 * PARTNER_H / (RATE + BOTH - THREE))),
     ("ecrec", {}, SERVERS, "every 0", sqrt(2 * SNAPSHOT_H / BEYOND)),
-    ("ecrec", {}, SERVERS | {"useful_h": 16.0}, "every 0", 16.0),  # longer than the job: no saves
     ("hsdp", {"group": 4, "stall": 0.0625}, GROUPS, "every 0",  # the other group of 4 is out
      sqrt(2 * SNAPSHOT_H / (1e-3 * 4 * (0.0625 + RESCHEDULE_H + COPY_H) / 8000.0))),
     ("moc", MOC, {"mtbf_h": 6.0}, "every 0", sqrt(2 * (SNAPSHOT_H - STEP_H) * 6.0)),
-    ("dlrover-flash", {"every": 0.25}, {}, "every nth 1", 2),  # half an hour each
     ("paracckpt", {"other_paths": 8.0}, {}, "takes 0", (SNAPSHOT_H, 8 * 1.0 / (8.0 + 8.0))),
-    ("incrcp", {"first": 0.25}, {}, "takes 0", (SNAPSHOT_H, 0.25 * PERSIST_H)),
     ("fti", LEVELS | {"encoding": 2.0}, {"useful_h": 1e9}, "takes 2", (PARTNER_H + 0.5, 0.0)),
     ("gemini", {}, COPIES, "takes 0", (0.0, 0.0625)),
-    ("gemini", {"idle": 0.03125}, COPIES, "takes 0", (0.0, 1.0)),  # takes two steps
     ("gemini", {"idle": 0.03125, "every": 0.5}, COPIES, "takes 0", (0.03125, 0.5)),  # B/r - h
     ("moc", MOC | {"saved_each": 1, "snapshot": 2.0, "window": 0.5}, {}, "takes 0",
      (2.0 * 0.355 - 0.5, 0.5)),  # .14 + .86/4 of the bytes
     # of nodes and of memory
     ("checkmate", {"shadow_nodes": 3}, {}, "tax", (3.0, 0.0)),
     ("gemini", {}, {}, "tax", (0.0, 2.0)),
-    ("adacheck", {}, {}, "tax", (0.0, 2 / 6)),  # of a state that has replicas
     # three of five scopes take nodes: 2.4 per hour, 1.2 while one is replaced
     ("byterobust", {"every": 4.0}, {"mtbf_h": 0.25}, "tax", (4.0, 2.0)),
     ("trainmover", {}, {"mtbf_h": 0.75}, "tax", (2.0, 0.0)),  # 0.4 are being replaced
