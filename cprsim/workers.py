@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from logging import CRITICAL, getLogger, root
+from multiprocessing.resource_tracker import ensure_running
 from threading import Thread
 from time import monotonic, sleep
 from typing import Any, Literal, TypeVar
@@ -175,6 +176,7 @@ class _Loky:
         return AHEAD * self.n_workers
 
     def submit(self, task: Callable[[Any], Any], argument: Any) -> Future[Any]:
+        ensure_running()  # multiprocessing's tracker lets Ctrl-C through as it starts: not below
         # new processes do not heed Ctrl-C before they run `_follow`
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:

@@ -42,6 +42,7 @@ def away_from_the_knee() -> dict[str, SyncSetting]:
         found[f"{algorithm}, stragglers"] = setting(algorithm, 10, every=every, stragglers=slow)
     for algorithm, every in (("shadow-easgd", None), ("fr-easgd", 30), ("none", None)):
         found[f"{algorithm}, gamma"] = setting(algorithm, 10, every=every, iteration=GAMMA)
+    found["shadow cost"] = setting("shadow-ma", 4, shadow_cost_fraction=0.3)
     found["slow links"] = setting(
         "fr-easgd", 3, every=5, n_threads=16, trainer_bandwidth_bytes_per_h=LINK / 20
     )
