@@ -42,7 +42,6 @@ def away_from_the_knee() -> dict[str, SyncSetting]:
         found[f"{algorithm}, stragglers"] = setting(algorithm, 10, every=every, stragglers=slow)
     for algorithm, every in (("shadow-easgd", None), ("fr-easgd", 30), ("none", None)):
         found[f"{algorithm}, gamma"] = setting(algorithm, 10, every=every, iteration=GAMMA)
-    found["shadow cost"] = setting("shadow-ma", 4, shadow_cost_fraction=0.3)
     found["slow links"] = setting(
         "fr-easgd", 3, every=5, n_threads=16, trainer_bandwidth_bytes_per_h=LINK / 20
     )
@@ -58,6 +57,14 @@ def test_simulation_agrees_with_the_load_model(name: str) -> None:
     assert simulated.samples_per_h == pytest.approx(model.samples_per_h, rel=0.05)
     if SETTINGS[name].algorithm != "sync-sgd":
         assert simulated.gap == pytest.approx(model.gap, rel=0.05)
+
+
+def test_the_load_model_by_hand() -> None:
+    # 4 threads x 100 samples in 10 ms on 4 trainers, less what the shadow thread takes
+    shadowed = load_model(setting("shadow-ma", 4, shadow_cost_fraction=0.05))
+    assert shadowed.samples_per_h == pytest.approx(0.95 * 160_000 * 3600)
+    # n* = 1 GB/s x 5 x 10 ms / (2 MB x 4 threads)
+    assert load_model(setting("fr-easgd", 1, every=5)).saturates_at == pytest.approx(6.25)
 
 
 def test_at_the_knee_queues_cost_something() -> None:
