@@ -11,18 +11,12 @@ import os
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from logging import CRITICAL, getLogger, root
+from multiprocessing.resource_tracker import ensure_running
 from threading import Thread
 from time import monotonic, sleep
 from typing import Any, Literal, TypeVar
@@ -182,12 +176,14 @@ class _Loky:
         return AHEAD * self.n_workers
 
     def submit(self, task: Callable[[Any], Any], argument: Any) -> Future[Any]:
+        ensure_running()  # multiprocessing's tracker lets Ctrl-C through as it starts: not below
         # new processes do not heed Ctrl-C before they run `_follow`
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             while True:
                 with suppress(BrokenExecutor):  # it broke just now: the next one is whole
-                    return self.executor().submit(task, argument)
+                    future: Future[Any] = self.executor().submit(task, argument)
+                    return future
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -195,12 +191,11 @@ class _Loky:
         """Whether this is how the death of a worker shows."""
         return isinstance(error, BrokenExecutor)
 
-    def executor(self) -> Executor:
-        executor: Executor = loky.get_reusable_executor(
+    def executor(self) -> Any:
+        return loky.get_reusable_executor(
             max_workers=self.n_workers, timeout=IDLE_S, env=ONE_THREAD | NO_LEAK,
             initializer=_follow, initargs=(os.getpid(),),
         )  # fmt: skip
-        return executor
 
 
 @contextmanager
@@ -210,7 +205,7 @@ def _loky(n_workers: int) -> Iterator[_Loky]:
     try:
         yield pool
     except BaseException:
-        pool.executor().shutdown(wait=True, kill_workers=True)  # type: ignore[call-arg]
+        pool.executor().shutdown(wait=True, kill_workers=True)
         raise
 
 
@@ -242,11 +237,13 @@ class _Dask:
         return future
 
     def _asked(self, of_scheduler: Callable[..., Any], *arguments: Any) -> Any:
-        """What the scheduler answers. Raises ClusterError where it does not."""
-        try:
-            return of_scheduler(*arguments)
-        except (OSError, CancelledError, RuntimeError) as error:  # closed, lost, ended
-            raise ClusterError(GONE) from error
+        """What the scheduler answers; it may import cprsim first. Raises ClusterError: it ended."""
+        while True:
+            try:
+                return of_scheduler(*arguments)
+            except (OSError, CancelledError, RuntimeError) as error:  # closed, lost, ended
+                if not isinstance(error, OSError) or self.client.status != "running":
+                    raise ClusterError(GONE) from error
 
     def died(self, error: BaseException | None) -> bool:
         from distributed import KilledWorker
@@ -267,7 +264,7 @@ def _dask(address: str | None) -> Iterator[_Dask]:
         client = Client(  # type: ignore[no-untyped-call]
             address, timeout=CONNECT_S, set_as_default=False
         )
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:  # not there; TLS without certificates
         raise ClusterError(f"no dask scheduler answers at {address}: {error}") from error
     with client:
         yield _Dask(client)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import sqrt
 
 import numpy as np
 import pytest
@@ -11,19 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.records import CostBreakdown, ShardLoss, SmallTables, SubSaves
-from cprsim.recovery.losses import Metric, strategy_key
+from cprsim.records import CostBreakdown, ShardLoss, SubSaves
+from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import (
     RELOAD,
-    RESTART,
-    ROLL_BACK,
     Elastic,
     Policy,
     Reverts,
     Rule,
 )
 from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.expected import Prediction, jackknife_error
+from cprsim.staleness.expected import jackknife_error
 from cprsim.staleness.response import Replicate, Response, Weight, weighted_pls
 from tests.making import paper_policy
 
@@ -127,28 +124,7 @@ def test_an_extrapolation_errs_to_loss_where_the_last_points_flatten():
     assert flat.predict(np.array([0.4]))[0] == pytest.approx([2.0 + 0.2 * 10.0])
 
 
-def test_the_noise_of_simulation_and_of_measurement_add_up():
-    lost, error = np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3])
-    found = Prediction(lost, error, lost > 3, degrees=4.0).mean()
-    of_simulation, of_curve = 1.0 / 3, 0.2**2  # the curve errs alike in all jobs
-    assert found.mean == pytest.approx(2.0)
-    assert found.standard_error == pytest.approx(sqrt(of_simulation + of_curve))
-    total = of_simulation + of_curve
-    assert found.degrees == pytest.approx(total**2 / (of_simulation**2 / 2 + of_curve**2 / 4))
-    low, high = found.interval(0.95)
-    assert high - 2.0 == pytest.approx(2.0 - low)
-
-
 # --------------------------------------------------------------------------- whose response
-
-
-def test_each_policy_has_the_response_of_how_it_saves():
-    assert strategy_key(policy()) == "partial"
-    assert strategy_key(policy(SubSaves("mfu"))) == "mfu"
-    fresher = SubSaves("round-robin", small_tables=SmallTables.EACH_SUB_SAVE)
-    assert strategy_key(policy(fresher)) == "round-robin+"
-    assert strategy_key(policy(does=ROLL_BACK)) is None
-    assert strategy_key(policy(does=RESTART)) is None
 
 
 @pytest.mark.parametrize(
@@ -174,15 +150,6 @@ def test_a_system_that_never_slows_down_does_not_lose_by_that():
     moc = replace(under, loses_as="moc")
     with pytest.raises(ParameterError, match="never works at less than its speed"):
         curve(response).predict(moc, Metric.AUC, THREE, jobs(0, 1), USEFUL_H)
-
-
-def test_a_response_holds_for_the_settings_it_was_measured_at():
-    mfu = Response.linear("mfu", Metric.AUC, (0.01, 0.001), 0.3, settings=SubSaves("mfu"))
-    measured = curve(mfu)
-    assert measured.of_policy(policy(SubSaves("mfu", extra_h=0.1)), Metric.AUC) is mfu
-    assert measured.of_policy(policy(SubSaves("mfu", sample_period=9)), Metric.AUC) is mfu
-    assert measured.of_policy(policy(SubSaves("mfu", fraction=0.25)), Metric.AUC) is None
-    assert measured.of_policy(policy(SubSaves("mfu", n_large_tables=3)), Metric.AUC) is None
 
 
 # --------------------------------------------------------------------------- for any of them

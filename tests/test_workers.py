@@ -133,6 +133,20 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
     assert not any(alive(pid) for pid in workers)
 
 
+HEEDING = """
+import signal
+from cprsim.workers import Workers, run_each
+def heeds(_):
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+print({heeds for _, heeds in run_each(heeds, range(4), Workers(2))})
+"""
+
+
+def test_no_worker_heeds_ctrl_c_from_its_first_instant_on() -> None:
+    ran = subprocess.run([sys.executable, "-c", HEEDING], capture_output=True, text=True)
+    assert ran.stdout == "{False}\n", ran.stderr
+
+
 def alive(pid: int) -> bool:
     with suppress(ProcessLookupError, FileNotFoundError):
         return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"

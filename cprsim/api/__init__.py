@@ -25,6 +25,8 @@ R = TypeVar("R")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 RIGHT = "Input should be "
 WRITTEN = ("file", "figures", "folder", "out", "page", "save")  # parameters: what is written
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # characters that no name of a file in UTF-8 has
+UNREADABLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # others stand for bytes
 PARAMETER = {  # of options that are called otherwise
     "column": "columns", "set": "overrides", "out": "folder", "strategy": "strategies",
     "metric": "metrics", "from": "copy", "list": "listed",
@@ -80,14 +82,8 @@ def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> N
     with suppress(TypeError):  # arguments too many or too few, of which pydantic complains
         for name, value in signature.bind_partial(*args, **kwargs).arguments.items():
             for text in value if isinstance(value, list | tuple) else (value,):
-                if not isinstance(text, str | Path):
-                    continue
-                errors = "strict" if name in WRITTEN else "surrogateescape"
-                try:
-                    is_name = b"\0" not in str(text).encode("utf-8", errors)
-                except UnicodeEncodeError:
-                    is_name = False
-                if not is_name:
+                no_name = UNWRITABLE if name in WRITTEN else UNREADABLE
+                if isinstance(text, str | Path) and no_name.search(str(text)):
                     message = f"{name}: '{one_line(str(text))}' has a character that no name has"
                     raise ParameterError(message)
 

@@ -16,8 +16,6 @@ from time import monotonic
 from types import FrameType
 from typing import Any, NoReturn
 
-import typer
-
 from cprsim.errors import (
     CprsimError,
     InputError,
@@ -35,20 +33,24 @@ UNFORESEEN = 70  # the exit code: EX_SOFTWARE of sysexits.h
 
 def say(message: object) -> None:
     """A line on stdout."""
-    pulse.clear()
-    typer.echo(printable(str(message)))
+    _echo(printable(str(message)))
 
 
 def say_json_text(text: str) -> None:
     """A JSON object on stdout."""
-    pulse.clear()
-    typer.echo(json_printable(text))
+    _echo(json_printable(text))
 
 
 def complain(message: object) -> None:
     """A line on stderr: what is wrong, or what the user should know."""
+    _echo(printable(str(message)), err=True)
+
+
+def _echo(text: str, *, err: bool = False) -> None:
+    import typer  # takes most of the start, in which Ctrl-C is to be heeded already
+
     pulse.clear()
-    typer.echo(printable(str(message)), err=True)
+    typer.echo(text, err=err)
 
 
 # --------------------------------------------------------------------------- what is being done
@@ -172,41 +174,33 @@ keeps: list[Callable[[], str]] = []  # the last one says what an interruption ke
 def exit_codes() -> Iterator[None]:
     """Say on stderr what was expected to go wrong, and end with its exit code (see `main`)."""
     try:
-        with _as_interrupt():
-            yield
-    except InputError as error:
-        complain(str(error))  # each line begins with file and line
-        sys.exit(2)
-    except CprsimError as error:
-        complain(f"cprsim: {error}")
-        sys.exit(error.exit_code)
-    except MemoryError:
-        complain(out_of_memory())
-        sys.exit(2)
-    except KeyboardInterrupt:
-        calm()
-        if keeps:
-            again = shlex.join(watch.command)
-            complain(
-                f"cprsim: interrupted; {keeps[-1]()}. The same command goes on from there: {again}"
-            )
-        sys.exit(128 + signal.SIGINT)
-    except BrokenPipeError:
-        sys.exit(128 + signal.SIGPIPE)
-    except OSError as error:  # of stdout for example: what writes results has its own
-        refused(error)
-        sys.exit(REFUSED)
-
-
-@contextmanager
-def _as_interrupt() -> Iterator[None]:
-    """After Ctrl-C any error is an interrupt: the import of a library in C makes others of it."""
-    try:
         yield
-    except Exception as error:
-        if _interrupted:
-            raise KeyboardInterrupt from error
-        raise
+    except (Exception, KeyboardInterrupt) as error:
+        # after Ctrl-C any error is an interrupt: the import of a library in C makes others of it
+        sys.exit(_exit_code(KeyboardInterrupt() if _interrupted else error))
+
+
+def _exit_code(error: BaseException) -> int:
+    """Say what went wrong; raises what nobody expected."""
+    match error:
+        case CprsimError():  # lines of an input error begin with file and line
+            complain(error if isinstance(error, InputError) else f"cprsim: {error}")
+            return error.exit_code
+        case MemoryError():
+            complain(out_of_memory())
+            return 2
+        case KeyboardInterrupt():
+            calm()
+            if keeps:
+                again = f"The same command goes on from there: {shlex.join(watch.command)}"
+                complain(f"cprsim: interrupted; {keeps[-1]()}. {again}")
+            return 128 + signal.SIGINT
+        case BrokenPipeError():
+            return 128 + signal.SIGPIPE
+        case OSError():  # of stdout for example: what writes results has its own
+            refused(error)
+            return REFUSED
+    raise error
 
 
 def refused(error: OSError) -> None:

@@ -105,11 +105,14 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
 
 
 def recommended(result: Result) -> dict[str, Any] | None:
-    """The cheapest strategy beside plain full recovery, or the next one; None: none finishes."""
+    """The cheapest strategy beside plain full recovery, or the next one.
+
+    None where none finishes, or where they are no entries of a scenario: those of a rehearsal.
+    """
     best = result.cheapest
-    if best is None:
-        return None
     entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
+    if best is None or best.name not in entries:
+        return None
     more = more_than(best.name, result.replications, result.n_nodes)
     plain = plain_full([policy for policy in result.policies if policy.name in more])
     next_best = min(more, key=lambda name: more[name].mean, default=None)

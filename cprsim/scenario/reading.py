@@ -236,28 +236,27 @@ def _marks(
         return {}  # validation refuses it
     for name, mark in written.items():
         if number_at(data, name) is None:
-            message = "there is no number at this key"
-            raise ScenarioError.at(_nearest(places, f"{MARKS}.{name}"), message, f"{MARKS}.{name}")
+            key = f"{MARKS}.{name}"
+            raise ScenarioError.at(_nearest(places, key), "there is no number at this key", key)
         marks[_spelled(data, name)] = mark
     # a list that is too long for a scenario is refused later, and would take long here
     too_long = {k for k, entries in data.items() if isinstance(entries, list) and len(entries) > 99}
     for key in places:
         section = key.partition(".")[0]
         if section in MARKED and section not in too_long and number_at(data, key) is not None:
-            around = (".".join(key.split(".")[:n]) for n in range(key.count(".") + 1, 0, -1))
-            lines = (places[name].line for name in around if name in places)
+            lines = (places[name].line for name in _around(key) if name in places)
             mark = next((by_line[line] for line in lines if line in by_line), None)
             if key.endswith(".target_pls") and value_at(data, f"{key[:-10]}{ASSUMED}") is True:
                 mark = ASSUMED
             if mark is not None:
                 marks.setdefault(_spelled(data, key), mark)
     overridden = {_spelled(data, k) for k, at in places.items() if str(at.file).startswith("--")}
-    return {key: mark for key, mark in marks.items() if not _around(key) & overridden}
+    return {key: mark for key, mark in marks.items() if overridden.isdisjoint(_around(key))}
 
 
-def _around(key: str) -> set[str]:
-    """A dotted key, and the sections around it."""
-    return {".".join(key.split(".")[: n + 1]) for n in range(key.count(".") + 1)}
+def _around(key: str) -> list[str]:
+    """A dotted key, and the sections around it, the nearest first."""
+    return [key.rsplit(".", n)[0] for n in range(key.count(".") + 1)]
 
 
 def value_at(data: Mapping[str, Plain], key: str) -> Plain:
@@ -341,9 +340,7 @@ def _without_steps(data: dict[str, Plain]) -> tuple[dict[str, Plain], dict[str, 
 
 def _nearest(places: Mapping[str, Place], key: str) -> Place:
     """The place of a key, or of the nearest section around it that stands somewhere."""
-    while key not in places and key:
-        key = key.rpartition(".")[0]
-    return places[key]
+    return next(places[name] for name in (*_around(key), "") if name in places)
 
 
 # ------------------------------------------------------------------------------------ overriding

@@ -94,12 +94,9 @@ def read_yaml(text: str, file: Path | str) -> tuple[Plain, dict[str, Place]]:
 
 def marks_in(text: str) -> dict[int | None, Mark | None]:
     """The mark that the comment of a line begins with, by line; None: its value is known."""
-    found: dict[int | None, Any] = {
-        n: _MARKED.search(line) for n, line in enumerate(text.splitlines(), start=1)
-    }
-    words = {n: re.findall(r"\w+", match[1]) for n, match in found.items() if match}
+    found = ((n, _MARKED.search(line)) for n, line in enumerate(text.splitlines(), start=1))
     by_caution = (RECALLED, ASSUMED)
-    return {n: next((m for m in by_caution if m in said), None) for n, said in words.items()}
+    return {n: next((m for m in by_caution if m in said[1]), None) for n, said in found if said}
 
 
 def _place(file: Path | str, node: yaml.Node) -> Place:

@@ -126,27 +126,3 @@ def test_a_published_rate_is_scaled_to_the_nodes_with_its_provenance(tmp_path: P
     assert failures.mtbf_h == pytest.approx(54 * 24 / 419 * 2048 / 64, rel=1e-5)
     assert "# of `cprsim init --list`: llama3 (derived; Llama 3 (2024))" in text
     assert "scaled from 2048 to 64 nodes" in text
-
-
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (("run", "quikstart"), "quickstart"),
-        (("init", "--from", "quickstrt"), "quickstart"),
-        (("init", "--kind", "llm", "--nodes", "8", "--failures", "llma3"), "llama3"),
-        (("systems", "quickstart", "--only", "gemni"), "gemini"),
-        (("systems", "--explain", "gemni"), "gemini"),
-        (("run", "quickstart", "--set", "recovery.full.strategy=partail"), "partial"),
-        (
-            ("run", "quickstart", "--set", "accuracy.curve=criteo-kagle-linear"),
-            "criteo-kaggle-linear",
-        ),
-        (("reproduce", "fig-overhead"), "fig-overheads"),
-    ],
-)
-def test_a_name_that_is_nearly_right_gets_the_one_that_is_meant(
-    words: tuple[str, ...], meant: str
-) -> None:
-    ran = call(*words)
-    assert ran.exit_code == 2
-    assert f"did you mean `{meant}`?" in ran.stderr

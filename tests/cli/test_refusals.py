@@ -113,11 +113,18 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (varying("costs.save=1 min,2 min", "--precision", "nonsense"), "--precision"),
     (("select", "small.yaml", "--max-auc-loss", "0.1", "--curve", "curve.json"), "curve.json"),
     (("measure", "small.yaml", "--set", "kernel.samples=-1", "--out", "c.json"), "kernel.samples"),
+    *((("measure", "trained.yaml", option, value), said) for option, value, said in (
+        ("--budget", "5", "--budget: '5' has no unit"),
+        ("--budget", "0 s", "--budget: must be positive"),
+        ("--out", "curve.csv", "ends in .json"),
+        ("--strategy", "mfu", "--strategy: `partial` is missing"),
+        ("--strategy", "lru", "--strategy: `lru` is none"),
+        ("--precision", "fine", "--precision: 'fine' is not a share"),
+    )),
     (("report", ".", "."), "is no finished result"),
     (("report", "curve.json", "--out", "page.html"), "curve.json"),
     # init
     (("init", "mine.yaml", "--nodes", "12"), "--kind"),
-    (("init", "mine.yaml", "--from", "quikstart"), "did you mean `quickstart`?"),
     ((*MINE, "gpu"), "'gpu' is not one of"),
     ((*MINE, "recommender", "--failures", "28 h", "--state", "6"), "--state: '6' has no unit"),
     *(((*MINE, "recommender", "--failures", file), file)
@@ -129,7 +136,6 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("sync", "in-step.yaml", "--beside", "easgd:5"), "sync.algorithm: `easgd` should be"),
     (("sync", "small.yaml"), "sync: is missing: say how the trainers stay in step"),
     # systems
-    (("systems", "--explain", "gemni"), "did you mean `gemini`?"),
     (("systems", "--explain", "gemini", "--set", "job.step=1 s"), "name a scenario"),
     (("systems", "nowhere.yaml", "--list"), "nowhere.yaml: cannot be read"),
     # train
@@ -143,10 +149,26 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         ("recovery=[{strategy: cpr-mfu, target_pls: 0.1, sub_saves: {fraction: 0.3}}]", "whole"),
         ("kernel.sampels=9000", "did you mean `samples`"),
     )),
+    # rehearse
+    *((("rehearse", "rehearsal", "--set", "kernel.samples=2000", "--strategies", names), said)
+      for names, said in (("ful", "the scenario has no `ful`"), ("full,full", "names one twice"))),
+    *((changed("silent={mtbf: 8 h, latency: 1 h}", command=command), "silent: is left out of what")
+      for command in ("train", "rehearse")),
     # reproduce
     (("reproduce", "nonsense"), "'nonsense' is no result: "),
     (("reproduce", "--keep", "--effort", "quick"), "--keep keeps full runs on generated clicks"),
     (("reproduce", "--clicks", "nowhere.tsv"), "nowhere.tsv is no file"),
+    # a name that is nearly right
+    *((words.split(), f"did you mean `{meant}`?") for words, meant in (
+        ("run quikstart", "quickstart"),
+        ("init --from quickstrt", "quickstart"),
+        ("init --kind llm --nodes 8 --failures llma3", "llama3"),
+        ("systems quickstart --only gemni", "gemini"),
+        ("systems --explain gemni", "gemini"),
+        ("run quickstart --set recovery.full.strategy=partail", "partial"),
+        ("run quickstart --set accuracy.curve=criteo-kagle-linear", "criteo-kaggle-linear"),
+        ("reproduce fig-overhead", "fig-overheads"),
+    )),
     # numbers that are none, or too large
     *(((command, "small.yaml", "--replay", HUGE), "") for command in ("run", "train")),
     *((("run", "small.yaml", "--seed", number), "") for number in (HUGE, DIGITS)),

@@ -51,14 +51,6 @@ def test_the_shortcuts_are_overrides_and_replications_take_the_place_of_a_precis
     assert {one["replications"] for one in strategies(called.stdout).values()} == {7}
 
 
-def test_a_job_that_can_never_finish_has_no_overhead(cprsim, scenario):
-    hopeless = ["--set", "failures.mtbf=1 min", "--set", "job.useful=12 min", "--replications", 2]
-    called = cprsim("run", scenario, "--set", "recovery=[none]", *hopeless, "--json")
-    assert called.exit_code == 0
-    none = strategies(called.stdout)["none"]
-    assert (none["finished_fraction"], none["overhead_fraction"]) == (0, None)
-
-
 def test_a_replay_is_a_replication_of_the_whole_run_by_its_number_or_its_overhead(cprsim, scenario):
     told = json.loads(cprsim("run", scenario, "--json").stdout)
     whole = load_result(told["folder"]).replications

@@ -13,11 +13,9 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import PiecewiseHazard
-from cprsim.failures.frailty import GammaFrailty, Lemons, Shocks
-from cprsim.failures.sources import Start
+from cprsim.failures.frailty import Lemons
 from cprsim.fitting.fragments import failures_fragment
 from cprsim.fitting.report import fit_failures
-from cprsim.records import Clock
 from tests.engines import z_score
 from tests.fitting.logs import assembled, outages
 from tests.fitting.posterior_check import source_of
@@ -51,18 +49,6 @@ def make(tmp_path: Path) -> Make:
 def off_by(experiment: Experiment, n_expected: float) -> float:
     """How many standard errors the mean number of failures per job lies from theory."""
     return z_score(pipeline.simulate(experiment).strategies[0].costs.n_failures, n_expected)
-
-
-def test_every_number_of_the_scenario_is_in_the_source(make: Make) -> None:
-    source = make().failures
-    assert isinstance(source, CorrelatedNodes)
-    assert source.lifetime.mean_h == pytest.approx(50.0)
-    assert source.lifetime.shape == 0.7
-    assert source.frailty == Lemons(0.25, 3.0, GammaFrailty(2.0))
-    assert source.shocks == Shocks(1 / 8, (2, 3), (0.75, 0.25), 12)
-    assert (source.clock, source.start, source.watched_h) == (Clock.UPTIME, Start.FRESH, 100.0)
-    assert source.repair is not None
-    assert source.repair.mean_h == 3.0
 
 
 def test_lemons_and_shocks_strike_as_often_as_arithmetic_says(make: Make) -> None:

@@ -16,7 +16,7 @@ from cprsim.records import CostBreakdown
 from cprsim.recovery.policy import ROLL_BACK
 from cprsim.simulation.folding import cost_breakdown
 from tests.engines import assert_cluster_agrees
-from tests.making import Make, call, maker, small_scenario
+from tests.making import Make, maker
 
 SCENARIO = """\
 job: {useful: 20 h}
@@ -96,15 +96,6 @@ SLOW = list(ON_BOTH)[:2]
 def test_the_cluster_has_the_same_rows(make: Make, what: str) -> None:
     experiment = make(*ON_BOTH[what])
     assert_cluster_agrees(experiment, min(experiment.simulation.replications or 0, 40))
-
-
-@pytest.mark.parametrize("command", ["train", "rehearse"])
-def test_commands_that_know_no_silent_errors_refuse_them(command: str, tmp_path: Path) -> None:
-    path = tmp_path / "errors.yaml"
-    path.write_text(small_scenario("full") + SILENT.replace("=", ": ", 1), "utf-8")
-    done = call(command, path)
-    assert done.exit_code == 2
-    assert "errors.yaml:8: silent: is left out of what is trained or rehearsed" in done.output
 
 
 def test_a_precision_decides_the_replications_up_to_at_most(make: Make) -> None:

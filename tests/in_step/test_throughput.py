@@ -59,6 +59,14 @@ def test_simulation_agrees_with_the_load_model(name: str) -> None:
         assert simulated.gap == pytest.approx(model.gap, rel=0.05)
 
 
+def test_the_load_model_by_hand() -> None:
+    # 4 threads x 100 samples in 10 ms on 4 trainers, less what the shadow thread takes
+    shadowed = load_model(setting("shadow-ma", 4, shadow_cost_fraction=0.05))
+    assert shadowed.samples_per_h == pytest.approx(0.95 * 160_000 * 3600)
+    # n* = 1 GB/s x 5 x 10 ms / (2 MB x 4 threads)
+    assert load_model(setting("fr-easgd", 1, every=5)).saturates_at == pytest.approx(6.25)
+
+
 def test_at_the_knee_queues_cost_something() -> None:
     at_knee = setting("fr-easgd", 6, every=5)
     share = throughput(at_knee).samples_per_h / load_model(at_knee).samples_per_h

@@ -74,14 +74,3 @@ def test_generated_clicks_do_not_depend_on_how_many_are_drawn():
     few, many = generate(tables, 1000, seed=3).clicks, generate(tables, 70_000, seed=3).clicks
     for name in ("label", "integers", "rows"):
         assert (getattr(few, name) == getattr(many, name)[:1000]).all()
-
-
-def test_generated_clicks_look_like_criteos():
-    tables = CRITEO_KAGGLE.tables.capped(20_000)
-    generated = generate(tables, 100_000, seed=1)
-    rows = generated.clicks.rows
-    table = tables.largest(1)[0]
-    counts = np.sort(np.bincount(rows[:, table] - tables.first_row[table]))[::-1]
-    assert 0.70 < counts[: tables.rows[table] // 8].sum() / len(rows) < 0.90  # Criteo's: 0.77
-    assert 0.15 < generated.clicks.label.mean() < 0.35  # Criteo's: 0.26
-    assert generated.teacher_on().auc == pytest.approx(0.87, abs=0.02)

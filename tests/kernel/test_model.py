@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cprsim.kernel.model import Dlrm, Workspace
-from cprsim.kernel.shape import CRITEO_KAGGLE, CRITEO_TERABYTE, ModelShape, TableLayout
+from cprsim.kernel.shape import ModelShape, TableLayout
 
 SHAPE = ModelShape(TableLayout((5, 2, 9)), dimension=4, bottom=(6,), top=(7, 3), n_integers=3)
 N = 6
@@ -78,14 +78,3 @@ def test_a_row_that_a_batch_does_not_touch_has_no_gradient_and_does_not_move(new
     touched[trainer.clicks.rows[:50]] = True
     assert (trainer.model.table[~touched] == before[~touched]).all()
     assert (trainer.changed.astype(bool) == touched).all()
-
-
-def test_the_papers_models_have_the_papers_sizes():
-    assert CRITEO_KAGGLE.tables.n_rows == 33_762_577
-    assert CRITEO_KAGGLE.table_bytes == pytest.approx(2.16e9, rel=0.002)
-    assert CRITEO_TERABYTE.tables.n_rows == 49_126_297
-    assert CRITEO_TERABYTE.table_bytes == pytest.approx(12.6e9, rel=0.002)
-    assert CRITEO_KAGGLE.top_widths[0] == 351 + 16
-    large = CRITEO_KAGGLE.tables.largest(7)
-    rows = sum(CRITEO_KAGGLE.tables.rows[t] for t in large)
-    assert rows / CRITEO_KAGGLE.tables.n_rows == pytest.approx(0.996, abs=5e-4)  # recalled

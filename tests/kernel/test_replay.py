@@ -185,3 +185,14 @@ def test_the_curve_is_the_mean_loss_between_marks(new_run):
     assert 1100 < curve.position[-1] <= 1200
     expected = [straight.run(int(position)) for position in curve.position]
     np.testing.assert_allclose(curve.loss, expected, rtol=1e-9)
+
+
+def test_saves_come_one_at_a_time(new_run):
+    _, saver = new_run()
+    saver.start()
+    for forbidden in (saver.start, lambda: saver.lose([0]), saver.fork):
+        with pytest.raises(RuntimeError, match="a save is under way"):
+            forbidden()
+    saver.commit()
+    with pytest.raises(RuntimeError, match="no save"):
+        saver.commit()

@@ -14,7 +14,6 @@ from cprsim.measuring.checks import checks_of
 from cprsim.measuring.curve import curve_file
 from cprsim.measuring.fit import SeedMean
 from cprsim.recovery.losses import Metric
-from tests.making import call
 
 
 @pytest.fixture
@@ -38,24 +37,6 @@ def test_the_curve_reads_back_as_it_was_measured(whole, path: Path) -> None:
     assert [one.slope for one in response.replicates] == pytest.approx(slopes, rel=1e-5)
     assert response.degrees == 2
     assert response.settings.tracker == "mfu"
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("--budget", "5", "--budget: '5' has no unit"),
-        ("--budget", "0 s", "--budget: must be positive"),
-        ("--out", "curve.csv", "ends in .json"),
-        ("--strategy", "mfu", "--strategy: `partial` is missing"),
-        ("--strategy", "lru", "--strategy: `lru` is none"),
-        ("--precision", "fine", "--precision: 'fine' is not a share"),
-    ],
-)
-def test_bad_options_are_refused(scenario: Path, option: str, value: str, message: str) -> None:
-    called = call("measure", scenario, option, value)
-    assert called.exit_code == 2
-    assert message in called.output
-    assert not list(scenario.parent.glob("*.runs"))
 
 
 def test_a_read_curve_says_what_was_fitted(whole, path: Path) -> None:

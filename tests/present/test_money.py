@@ -10,8 +10,6 @@ import pytest
 import cprsim
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay
-from cprsim.results.money import bills_in
-from cprsim.results.run import load_result
 from cprsim.scenario.reading import load_scenario
 from cprsim.selector.unknown import sensitivity_of
 from cprsim.sweeps.folder import load_sweep
@@ -37,20 +35,6 @@ recovery:
 def scenario(scenario: Path) -> Path:
     scenario.write_text(SCENARIO, "utf-8")
     return scenario
-
-
-def test_a_run_s_bill_follows_from_its_hours(scenario: Path) -> None:
-    answer = cprsim.run(scenario, folder="results")
-    result = load_result(answer.folder)
-    for name, bill in bills_in(result).items():
-        spread = result.spreads()[name]
-        per_h = 2 * 2.57 + 4 * 0.83
-        assert bill.job.cents["useful"] == round(2000 * per_h)
-        lost = sum(bill.job.cents.get(part, 0) for part in result.parts)
-        assert lost == pytest.approx(100 * per_h * spread["overhead_h"].mean, abs=4)
-        kwh = (2 * 0.713 + 4 * 0.351) * spread["wall_h"].mean
-        assert bill.energy_kwh == pytest.approx(kwh * 730.5 / 20)
-        assert bill.carbon_kg == pytest.approx(0.4 * bill.energy_kwh)
 
 
 def test_the_parts_are_the_total_at_each_point_of_a_sweep(scenario: Path) -> None:

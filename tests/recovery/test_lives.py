@@ -9,7 +9,6 @@ import pytest
 
 from cprsim.records import Clock, Holds, Role, Storage, SubSaves, Transfer
 from cprsim.recovery.policy import (
-    OWN,
     Elastic,
     Groups,
     Medium,
@@ -220,40 +219,6 @@ SHRUNK = [
     # slot 1 has left the ring, though its memory is there: 0 and 2 are neighbours (random policy
     # 703900 once had 0 survive on 1)
     shrunk("1 process 1, 2 node 0 2", medium=Medium.HOST, detect=0.375, lost=1.875),
-]  # fmt: skip
-
-
-def grids(near_min: int, far_min: int) -> SimulatedJob:
-    return saving(
-        saves("near", near_min / 60), saves("remote", far_min / 60), useful_h=40,
-        tiers=(Tier("near", Medium.HOST, OWN, "state"), remote(1)), roles=(STATE, TRAINERS),
-        rules=(rule("all", "load", "near", "remote"),),
-    )  # fmt: skip
-
-
-def meetings(far_min: int) -> str:
-    """Failures of a trainer 0.01 h after each meeting of the grids."""
-    return ", ".join(f"{n * (far_min / 60 + 0.01)!r} node 4" for n in range(1, 20))
-
-
-# 7 times 10 min, in hours, is not what 70 min are: they differ by rounding
-GRIDS = [
-    life(f"grids of {near} and {far} min meet: one content, and the faster tier is loaded",
-         grids(near, far), meetings(far), lost=0.19) for near, far in ((10, 70), (6, 42))
-]  # fmt: skip
-
-
-def rounded(stall_h: float, behind_h: float) -> SimulatedJob:
-    return saving(saves("remote", 1.1, stall_h, behind_h), rules=(BACK,), useful_h=22)
-
-
-# 1.1 h + 0.1 h are more than 1.2 h, 0.2 h + 0.1 h more than 0.3 h
-ROUNDED = [
-    *(life(f"rounding decides on no save that stalled, {n}", rounded(0.1, 0),
-           f"{round(n * 1.2, 3)} node 0", save=2) for n in (3, 12)),
-    *(life(f"nor on one in the background, {n}", rounded(0, 0.2),
-           f"{round(n * 1.1 + 0.2, 3)} node 0", save=0.2, lost=0.2) for n in (3, 12)),
-    life("nor on one as the job ends", saving(saves("remote", 0.2, 0, 0.1), useful_h=0.3), saves=1),
 ]  # fmt: skip
 
 
@@ -546,7 +511,7 @@ STRATEGIES = [
     life("a sync server costs nothing", in_step(), "3 node 8"),
 ]  # fmt: skip
 ALL = (
-    *SAVES, *PARTS, *CYCLES, *SURVIVES, *SHRUNK, *GRIDS, *ROUNDED, *NOTICES, *GOES_BACK,
+    *SAVES, *PARTS, *CYCLES, *SURVIVES, *SHRUNK, *NOTICES, *GOES_BACK,
     *OVERLAPPING, *SHARED, *SPEEDS, *NODES, *GROWN, *CLOCKS, *ENDS, *STRATEGIES,
 )  # fmt: skip
 

@@ -58,19 +58,6 @@ def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost
     assert json.loads(third.stdout)["values"][name] == shown["values"][name]
 
 
-@pytest.mark.parametrize(
-    ("names", "said"), [("ful", "the scenario has no `ful`"), ("full,full", "names one twice")]
-)
-def test_what_can_not_be_rehearsed_is_said_and_nothing_is_left(
-    tmp_path: Path, names: str, said: str
-) -> None:
-    few = "--set", "kernel.samples=2000"
-    called = call("rehearse", SCENARIO, *few, "--strategies", names, "--out", tmp_path / "r")
-    assert called.exit_code == 2
-    assert said in called.stderr
-    assert not list((tmp_path / "r").rglob("*.json"))
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_no_process_survives_the_supervisor(

@@ -9,10 +9,12 @@ import pytest
 
 import cprsim
 from cprsim.experiments.pipeline import Outcome
+from cprsim.present.run import answer_of_run
 from cprsim.present.run_sentences import savings, verdicts
-from cprsim.recovery.policy import RELOAD
+from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.identity import Identity
 from cprsim.results.run import judged_by, warnings_of, worth_seeing
+from tests.engines import job_of, logged
 from tests.making import call, maker, paper_policy, small_scenario
 from tests.results import conftest as made
 
@@ -45,6 +47,17 @@ def test_a_precision_that_was_not_reached_is_said(write):
         said = list(verdicts(write(outcome=outcome, identity=Identity(f"p{precision}", "p", {}))))
         assert len(said) == n_said
         assert all("not to the 1.00 % asked for" in line for line in said)
+
+
+def test_what_a_rehearsal_measured_is_shown_and_recommends_no_entry(write):
+    both = [replace(made.FULL, name=f"full, {how}") for how in ("predicted", "measured")]
+    strategies = tuple(made.strategy(policy, [1, 1], [0, 0]) for policy in both)
+    text = "recovery:\n- {strategy: full, name: full, interval: 2 h}\n"
+    outcome = Outcome(made.USEFUL_H, made.CLUSTER, strategies)
+    logs = dict.fromkeys((policy.name for policy in both), logged(job_of(ROLL_BACK), []))
+    answer = answer_of_run(write(outcome=outcome, logs=logs, identity=Identity("r", text, {})))
+    assert answer.values["recommendation"] is None
+    assert answer.frames["strategies"]["strategy"].tolist() == [policy.name for policy in both]
 
 
 SLOW = ["costs.save={stall: 1 s, background: 5 min}"]

@@ -8,7 +8,6 @@ import pytest
 
 from cprsim.experiments.train_in_step import sync_setting
 from cprsim.in_step.setting import SyncSetting
-from cprsim.records import Stragglers
 from cprsim.scenario.reading import load_scenario
 from tests.making import small_scenario
 from tests.scenario.writing import GOOD_TEXT, changed, load, problems, write
@@ -211,18 +210,6 @@ def test_a_variable_is_replaced_for_reading_and_a_relative_trace_stands_beside_t
 
 def in_step(*sets: str) -> SyncSetting:
     return sync_setting(load(*sets, text=BASES["sync"]))
-
-
-def test_units_become_hours_and_bytes() -> None:
-    setting = in_step("sync.stragglers={trainers: 2, factor: 3}")
-    assert setting.n_trainers == 20
-    assert setting.iteration.mean_h == pytest.approx(1e-5)
-    assert setting.dense_bytes == 8e6
-    assert setting.server_bandwidth_bytes_per_h == pytest.approx(2 * 1e9 * 3600)
-    assert (setting.every_iterations, setting.every_h) == (5, None)
-    assert setting.stragglers == Stragglers(2, 3.0)
-    timed = in_step("sync.every=36 s")
-    assert (timed.every_iterations, timed.every_h) == (None, pytest.approx(0.01))
 
 
 @pytest.mark.parametrize(

@@ -83,15 +83,11 @@ def planned(system: str, job: JobFacts | None = None, **options: object) -> Poli
 
 
 def spent(
-    policy: Policy,
-    struck: str | list[ScopedFailure] = "",
-    job: JobFacts | None = None,
-    horizon_h: float | None = None,
+    policy: Policy, struck: str | list[ScopedFailure] = "", job: JobFacts | None = None
 ) -> dict[str, float]:
     """Hours of one replication by part, useful ones too; none of 0 h."""
     job = facts() if job is None else job
-    useful_h = horizon_h or job.useful_h
-    simulated = SimulatedJob(useful_h, job.cluster, Clock.WALL, job.scopes, policy, horizon_h)
+    simulated = SimulatedJob(job.useful_h, job.cluster, Clock.WALL, job.scopes, policy)
     if isinstance(struck, str):
         struck = failures(struck, [scope.name for scope in job.scopes], REPAIR_H)
     outcome = ran("loop", simulated, struck, draws_of(simulated))

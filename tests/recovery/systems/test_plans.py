@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.records import Clock
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.recovery.systems.behind import (
     bits_for,
@@ -43,7 +43,6 @@ from tests.recovery.systems.by_hand import (
 
 ANNOUNCED = tuple(replace(scope, notice_h=0.5) for scope in SCOPES)
 NODES = tuple(replace(scope, notice_h=0.5 * (scope.name == "node")) for scope in SCOPES)
-FREE = {"persist": 0.0, "snapshot": 0.0}
 Q = (DETECT_H + RESCHEDULE_H) / (64.0 * 8)  # of the time that a node is down
 RATE = 1 / 64.0 / 5  # of each of five scopes [1/h]
 BOTH, THREE = RATE * 2 * Q, RATE * comb(3, 2) * Q**2
@@ -54,73 +53,39 @@ LEVELS = DISK | {"data": 2, "parity": 2}
 BEYOND = 1e-3 * 4 * (DETECT_H + RESCHEDULE_H + 4 * COPY_H) / 5000.0
 NODE = {"scopes": (Scope("node", Reach.NODE, Constant(DETECT_H)),), "mtbf_h": 1000.0}
 SERVERS = NODE | {"n_nodes": 5, "useful_h": 1e6, "replicas": 1, "save_background": None}
-SHARED = {"cluster": Cluster((Role("worker", 5, Holds.SHARD), Role("o", 15, Holds.REPLICA)))}
 GROUPS = {"useful_h": 1e6, "mtbf_h": 1000.0, "shares": (0.0, 0.0, 1.0, 0.0, 0.0)}
 MOC = {"experts": 4, "saved_each": 4}
-SPARES = {"cluster": Cluster((Role("worker", 8, Holds.SHARD),), n_spares=2)}
 COPIES = {"step_h": 0.5, "node_bytes_per_h": 16.0, "n_nodes": 4}  # a shard takes 1/16 h
-LONG, FOREVER = {"useful_h": 1e6}, {"mtbf_h": inf}
+LONG = {"useful_h": 1e6}
 PLANS: list[tuple[str, dict[str, Any], dict[str, Any], str, float | tuple[float, ...]]] = [
     # options, changes of the job, what of the policy: of a capture by number, or the tax
     ("pccheck", {"in_flight": 4}, {}, "every 0", (SNAPSHOT_H + PERSIST_H) / 4),  # as there is room
-    ("pccheck", FREE, FOREVER, "every 0", STEP_H),  # each step that there is room for
     ("checkfreq", {}, {}, "every 0", 21 * STEP_H),  # 9 steps written; .0625 in 19 is 5.3 %
-    ("datastates", {}, {}, "every 0", sqrt(2 * STEP_H * 64.0)),
     # of .125 h of snapshot a step hides half; the rest and the copy of .25 h take 5 steps
     ("byterobust", {}, {"save_background": Constant(SNAPSHOT_H)}, "every 0", 5 * STEP_H),
     ("gemini", {}, {}, "every 0", 4 * STEP_H),
-    ("adacheck", {"unique": 0.25}, {}, "every 0", STEP_H),
     ("gemini", {}, {}, "every 1", 3.0),  # published
-    ("gemini", {"remote_every": 0.5}, {}, "every 1", 1.0),  # follow one another at most
-    ("gemini", {"remote_every": 0.5}, {"storage": None}, "every 1", SNAPSHOT_H + PERSIST_H),
     ("swift", {"replay_speed": 4.0}, LONG, "every 0", sqrt(2 * SNAPSHOT_H * 4 * 64.0)),
-    ("on-notice", {}, {"scopes": ANNOUNCED}, "every 1", sqrt(2 * SNAPSHOT_H * 64)),
     ("parcae", {}, LONG | {"scopes": NODES}, "every 0", sqrt(2 * SNAPSHOT_H * 64 * 5 / 4)),
     ("scr", DISK, LONG, "every 0", sqrt(2 * DISK_H / (2 * RATE))),  # process and restart
-    ("scr", DISK, LONG, "every 1", sqrt(2 * PARTNER_H / (RATE - BOTH))),  # node
-    ("scr", DISK, LONG, "every 2", sqrt(2 * SNAPSHOT_H / (2 * RATE + BOTH))),  # else
     # a code takes the racks and what is down at once, but for three of four
     ("fti", LEVELS, {"useful_h": 1e9}, "every 2", sqrt(2 * PARTNER_H / (RATE + BOTH - THREE))),
     ("ecrec", {}, SERVERS, "every 0", sqrt(2 * SNAPSHOT_H / BEYOND)),
-    ("ecrec", {}, SERVERS | SHARED, "every 0", 4 * sqrt(2 * SNAPSHOT_H / BEYOND)),
-    ("ecrec", {}, SERVERS | {"useful_h": 16.0}, "every 0", 16.0),  # longer than the job: no saves
-    ("ecrec", {}, SERVERS | FOREVER, "every 0", 1e6),
-    ("ecrec", {}, SERVERS | {"mtbf_h": 10.0, "save_stall": Constant(0.0),
-                             "save_background": Constant(0.5)}, "every 0", 0.5),
     ("hsdp", {"group": 4, "stall": 0.0625}, GROUPS, "every 0",  # the other group of 4 is out
      sqrt(2 * SNAPSHOT_H / (1e-3 * 4 * (0.0625 + RESCHEDULE_H + COPY_H) / 8000.0))),
     ("moc", MOC, {"mtbf_h": 6.0}, "every 0", sqrt(2 * (SNAPSHOT_H - STEP_H) * 6.0)),
-    # each flush is over before the next begins
-    ("moc", MOC | {"snapshot": 0.5, "window": 1.0, "persist": 3.0}, FOREVER, "every 0",
-     3.0 * (1 + 4e-9)),
-    ("dlrover-flash", {"every": 0.25}, {}, "every nth 1", 2),  # half an hour each
-    ("dlrover-flash", {"every": 0.25, "remote_every": 1.0}, {}, "every nth 1", 4),
     ("paracckpt", {"other_paths": 8.0}, {}, "takes 0", (SNAPSHOT_H, 8 * 1.0 / (8.0 + 8.0))),
-    ("ssdc", {"fraction": 0.125}, {}, "takes 0", (SNAPSHOT_H, 0.125 * PERSIST_H)),
-    ("incrcp", {"first": 0.25}, {}, "takes 0", (SNAPSHOT_H, 0.25 * PERSIST_H)),
     ("fti", LEVELS | {"encoding": 2.0}, {"useful_h": 1e9}, "takes 2", (PARTNER_H + 0.5, 0.0)),
     ("gemini", {}, COPIES, "takes 0", (0.0, 0.0625)),
-    ("gemini", {"idle": 0.0625}, COPIES, "takes 0", (0.0, 0.5)),  # fits, and is spread over a step
-    ("gemini", {"idle": 0.03125}, COPIES, "takes 0", (0.0, 1.0)),  # takes two steps
-    ("gemini", {"idle": 0.03125}, COPIES, "every 0", 1.0),
     ("gemini", {"idle": 0.03125, "every": 0.5}, COPIES, "takes 0", (0.03125, 0.5)),  # B/r - h
-    ("gemini", {"every": 0.03125}, COPIES, "takes 0", (0.03125, 0.03125)),  # more than it carries
-    ("moc", MOC, {"step_h": None}, "takes 0", (SNAPSHOT_H, 0.0)),
     ("moc", MOC | {"saved_each": 1, "snapshot": 2.0, "window": 0.5}, {}, "takes 0",
      (2.0 * 0.355 - 0.5, 0.5)),  # .14 + .86/4 of the bytes
-    ("moc", MOC | {"saved_each": 1, "persist": 4.0}, {}, "takes 1", (0.0, 4.0 * 0.355)),
     # of nodes and of memory
     ("checkmate", {"shadow_nodes": 3}, {}, "tax", (3.0, 0.0)),
     ("gemini", {}, {}, "tax", (0.0, 2.0)),
-    ("adacheck", {"unique": 0.25}, {}, "tax", (0.0, 0.5)),
-    ("adacheck", {}, {}, "tax", (0.0, 2 / 6)),  # of a state that has replicas
-    ("ecrec", {"data": 4}, {"n_nodes": 5}, "tax", (0.0, 0.25)),  # published
-    ("moc", {"experts": 64, "saved_each": 8}, {}, "tax", (0.0, 0.14 + 0.86 / 8)),
     # three of five scopes take nodes: 2.4 per hour, 1.2 while one is replaced
     ("byterobust", {"every": 4.0}, {"mtbf_h": 0.25}, "tax", (4.0, 2.0)),
-    ("byterobust", {"every": 4.0}, {"mtbf_h": 0.25} | SPARES, "tax", (0.0, 2.0)),
     ("trainmover", {}, {"mtbf_h": 0.75}, "tax", (2.0, 0.0)),  # 0.4 are being replaced
-    ("trainmover", {}, {}, "tax", (1.0, 0.0)),
 ]  # fmt: skip
 
 
@@ -154,35 +119,7 @@ def test_a_notice_as_long_as_the_state_takes_to_a_standby_is_enough() -> None:
     assert len(planned("trainmover").rules) == 1
 
 
-def test_a_large_job_knows_the_speed_without_as_many_groups_as_a_table_holds() -> None:
-    elastic = planned("hsdp", facts(10_000)).elastic
-    assert elastic is not None
-    assert elastic.speed[:3] == approx((1.0, 0.9999, 0.9998))
-
-
 # --------------------------------------------------------------------------- backstops
-
-
-@pytest.mark.parametrize(
-    ("system", "options", "n_nodes", "rack_too"),
-    [
-        ("spare", {}, 8, True), ("lazarus", {"copies": 2}, 8, True),
-        ("ecrec", {"data": 4, "parity": 1}, 10, True), ("just-in-time", {}, 8, False),
-        ("flashrecovery", {}, 8, False), ("recycle", {"pipelines": 4}, 8, False),
-        ("hsdp", {"group": 2}, 8, False),
-    ],
-)  # fmt: skip
-def test_saves_behind_copies_are_for_racks_and_all_where_these_take_the_copies(
-    system: str, options: dict[str, Any], n_nodes: int, rack_too: bool
-) -> None:
-    node_h, rack_h, whole_h = (
-        planned(system, facts(n_nodes, useful_h=1e12, shares=shares), **options).captures[0].every_h
-        for shares in ((0, 0, 1, 0, 0), (0, 0, 0.9, 0.1, 0), (0, 0, 0.9, 0, 0.1))
-    )
-    per_h = 0.1 / 64.0  # of failures that leave nothing
-    both_h = 1.0 / sqrt(node_h**-2 + per_h / (2.0 * SNAPSHOT_H))
-    assert rack_h == approx(both_h if rack_too else node_h)
-    assert whole_h == approx(both_h)
 
 
 def test_saves_besides_are_for_the_time_until_the_slowest_scope_is_noticed() -> None:
