@@ -79,9 +79,10 @@ def run(
     from cprsim.experiments import pipeline
     from cprsim.plots.save import drawing
     from cprsim.present.run import answer_of_run, drawings_of_run
-    from cprsim.results.assumption import choice_of, decisive_assumption
     from cprsim.results.folder import Kept, ResultTarget, kept
-    from cprsim.results.run import load_result, price_of, write_run
+    from cprsim.results.metrics import spreads, summarise
+    from cprsim.results.run import cheapest_of, load_result, price_of, write_run
+    from cprsim.results.unknown import decisive_assumption
 
     def simulated(target: ResultTarget) -> Result:
         number = target.identity.replay
@@ -90,11 +91,14 @@ def run(
                 outcome = pipeline.simulate(experiment, on_progress=on_progress)
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
-        choice = choice_of(outcome, experiment.useful_h) if number is None else None
+        choice = None
+        if number is None:
+            summary = spreads(summarise(outcome))
+            choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
             replication=number or 0, price=price_of(loaded),
-            assumption=choice and decisive_assumption(loaded, choice),
+            assumption=choice and decisive_assumption(loaded, choice.name),
         )  # fmt: skip
 
     def stored_run(number: int | None) -> Kept[Result]:

@@ -97,12 +97,11 @@ def systems(
     from cprsim.experiments.assemble import assemble
     from cprsim.plots.save import save_figures
     from cprsim.present.systems import answer_of_systems, document_of_systems
-    from cprsim.results.assumption import contending, decisive_assumption
     from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
+    from cprsim.results.unknown import break_evens_of, contending, decisive_assumption
     from cprsim.selector.limit import limit_of
     from cprsim.selector.pricing import affordable
-    from cprsim.selector.unknown import sensitivity_of
     from cprsim.systems_compared.comparison import (
         ABOUT,
         Comparison,
@@ -155,10 +154,9 @@ def systems(
             costs, best = comparison.costs_that_count()
             if best is not None:
                 entries = {name: known.text for name, known in facts.items()}
-                unsure = sensitivity_of(loaded, entries, costs, best)
                 comparison = replace(
                     comparison,
-                    sensitivity=unsure,
+                    break_evens=break_evens_of(loaded, entries, costs, best),
                     assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
                 )
             watch.doing("simulating numbers of spares")

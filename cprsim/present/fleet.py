@@ -13,8 +13,7 @@ from cprsim.plots.fleet import fleet_figures, shown_options
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, Picture, Section, Table, row_columns
 from cprsim.present.provenance import origin
-from cprsim.present.recommendation import recommendation, turns_on
-from cprsim.present.sensitivity import sensitivity_sentences
+from cprsim.present.recommendation import break_even_sentences, recommendation, turns_on
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import USEFUL
@@ -28,8 +27,7 @@ MOST_ROWS = 200
 
 def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
     """The answer that a results folder of a fleet holds."""
-    decision, sensitivity = result.decision, result.decision.sensitivity
-    optional = {"spares": pd.DataFrame(result.knees), "unknown": pd.DataFrame(sensitivity.flips)}
+    decision, unknown = result.decision, pd.DataFrame(result.decision.break_evens)
     return Answer(
         "fleet",
         result.name,
@@ -37,7 +35,7 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
         frames={
             "options": options_frame(result),
             "parts": parts_frame(result),
-            **{name: frame for name, frame in optional.items() if len(frame)},
+            **({"unknown": unknown} if len(unknown) else {}),
         },
         values={
             "best": decision.best,
@@ -46,11 +44,6 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
             "saves_per_month": _saves(result).by_name,
             "currency": result.currency,
             "n_left_out": decision.n_left_out,
-            "joint_draws": {
-                "n": sensitivity.n_draws,
-                "share": sensitivity.share,
-                "others": sensitivity.others,
-            },
             "n_jobs": result.n_jobs,
             "n_kinds": result.n_kinds,
             "window_h": result.window_h,
@@ -86,12 +79,10 @@ def _document(result: FleetResult) -> Document:
         question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
         answer=[_advice(result)],
         table=_options(result),
-        remarks=[
-            *_spares(result),
-            *_cautions(result),
-            *sensitivity_sentences(result.decision.sensitivity),
-        ],
-        turns_on=turns_on(result.decision.assumption),
+        remarks=[*_cautions(result), *break_even_sentences(result.decision.break_evens)],
+        turns_on=turns_on(
+            result.decision.assumption, "One typical job" if result.n_jobs > 1 else ""
+        ),
         sections=[
             Section("What a month costs", [_costs(result)]),
             Section("In pictures", pictures),
@@ -210,15 +201,3 @@ def _cautions(result: FleetResult) -> list[str]:
 
 def _pls(option: FleetOption) -> str:
     return f"a job's PLS is {significant(100 * option.statistics['pls'].mean)} % on average"
-
-
-def _spares(result: FleetResult) -> list[str]:
-    """How many spares are enough for each strategy."""
-    sentences = []
-    for knee in result.knees:
-        waits = "jobs still wait at every number tried"
-        if knee.nobody_waits is not None:
-            waits = f"from {knee.nobody_waits:g} on no job waits"
-        most = ", the most that was tried" if knee.at_end else ""
-        sentences.append(f"{knee.strategy}: {knee.cheapest:g}{most} ({waits})")
-    return [f"Cheapest number of spares: {'; '.join(sentences)}."] if sentences else []

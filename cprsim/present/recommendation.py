@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isinf
 from typing import Any
 
 from cprsim.records import Estimate
-from cprsim.results.assumption import WITHOUT, Assumption
-from cprsim.results.words import percent
+from cprsim.results.decisive import WITHOUT, Assumption, BreakEven
+from cprsim.results.words import percent, significant
 from cprsim.scenario.yaml_text import read_yaml
 
 
@@ -43,8 +43,11 @@ def recommendation(
     }
 
 
-def turns_on(assumption: Assumption | None) -> str:
-    """The input that moves an answer most, with both values; empty where none is known to."""
+def turns_on(assumption: Assumption | None, of: str = "") -> str:
+    """The input that moves an answer most, with both values; empty where none is known to.
+
+    `of`: what was tried, where that is not all of the answer.
+    """
     if assumption is None:
         return ""
     at, name = f"at {assumption.tried}", assumption.choice
@@ -54,9 +57,25 @@ def turns_on(assumption: Assumption | None) -> str:
     words = f"{name} costs {then}, the same choice"
     if assumption.choice_tried != name:
         words = f"{assumption.choice_tried} costs least, {then}"
-    of = f"`{assumption.key}`, {assumption.value}, {assumption.mark}"
-    return f"It turns on {of}: {at} {words}."
+    key = f"`{assumption.key}`, {assumption.value}, {assumption.mark}"
+    return f"{of or 'It'} turns on {key}: {at} {words}."
 
 
 def _costs(overhead: float) -> str:
     return "too much to finish" if isinf(overhead) else percent(overhead)
+
+
+def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
+    """A sentence for each unknown input."""
+    sentences = []
+    for input_ in break_evens:
+        unit = f" {input_.unit}" if input_.unit else ""
+        span = f"{input_.low:.3g} to {input_.high:.3g}{unit}"
+        if input_.at is None:
+            sentences.append(f"{input_.key}: no value from {span} reverses it.")
+        else:
+            at = f"{significant(input_.at)}{unit}"
+            sentences.append(
+                f"{input_.key} (from {span}): at {at}, {input_.becomes} costs as little."
+            )
+    return sentences

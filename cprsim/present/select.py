@@ -20,8 +20,12 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import bills_frame, cheapest, money_table
 from cprsim.present.provenance import origin
-from cprsim.present.recommendation import entry_from, recommendation, turns_on
-from cprsim.present.sensitivity import sensitivity_sentences
+from cprsim.present.recommendation import (
+    break_even_sentences,
+    entry_from,
+    recommendation,
+    turns_on,
+)
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.money import Bills, cheapest_of, prices_in
 from cprsim.results.words import (
@@ -47,7 +51,6 @@ VALUES = (
 
 def answer_of_select(selection: Selection, **about: Any) -> Answer:
     """The answer that a results folder of a selection holds."""
-    unsure = selection.sensitivity
     bills = selection.bills(prices_in(selection.path))
     rows = candidate_rows(selection)
     at_best = rows["part"].isin(["full", "best"])
@@ -64,8 +67,8 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
         for quantity in ("energy_kwh", "carbon_kg"):
             of = {name: getattr(bill, quantity) for name, bill in bills.items()}
             strategies[f"{quantity}_per_month"] = strategies["strategy"].map(of)
-    if unsure is not None:
-        frames["unknown"] = pd.DataFrame(unsure.flips)
+    if selection.break_evens:
+        frames["unknown"] = pd.DataFrame(selection.break_evens)
     return Answer(
         "selection",
         selection.name,
@@ -79,9 +82,6 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
             "limit": selection.limit if selection.limited else None,
             "none_within_limit": [name for name, best in selection.best.items() if best is None],
             "cheapest": cheapest_of(bills) if bills else None,
-            "share_of_draws": unsure and unsure.share,
-            "n_draws": unsure and unsure.n_draws,
-            "others_of_draws": unsure and unsure.others,
         },
         **about,
     )
@@ -259,7 +259,7 @@ def _why_full(selection: Selection) -> str:
 
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings and what could reverse the decision, then its assumptions."""
-    chosen, unsure = selection.chosen, selection.sensitivity
+    chosen = selection.chosen
     yield from _why_not(selection)
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
@@ -282,8 +282,8 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
         )
     if bills:
         yield cheapest(bills, chosen.strategy)
-    if unsure:
-        yield f"At these intervals, by cost in all: {' '.join(sensitivity_sentences(unsure))}"
+    if unsure := break_even_sentences(selection.break_evens):
+        yield f"At these intervals, by cost in all: {' '.join(unsure)}"
     if selection.curve is not None and selection.limited:
         yield f"Staleness curve: {selection.curve}."
 

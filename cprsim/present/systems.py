@@ -25,9 +25,13 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import WORK, bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
-from cprsim.present.recommendation import entry_from, recommendation, turns_on
+from cprsim.present.recommendation import (
+    break_even_sentences,
+    entry_from,
+    recommendation,
+    turns_on,
+)
 from cprsim.present.run import costs_table, parts_table, strategies_frame
-from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Medium, Policy
@@ -103,6 +107,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "after": pd.DataFrame(after),
             **({"bills": bills_frame(bills)} if bills else {}),
             **({"contents": pd.DataFrame(contents)} if contents else {}),
+            **({"unknown": pd.DataFrame(unknown)} if (unknown := comparison.break_evens) else {}),
         },
         values={
             "useful_h": result.useful_h,
@@ -117,7 +122,6 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "left_out": comparison.left_out,
             "assumed": comparison.assumed,
             "warnings": result.warnings,
-            "sensitivity": comparison.sensitivity,
             "recovery": _entries_text(standings),
             "recommendation": _recommended(comparison),
         },
@@ -398,7 +402,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     bills = comparison.bills_that_count(bills_in(comparison.result))
     if bills and cheapest_of(bills) != today:  # the answer has today
         bills = {name: bill for name, bill in bills.items() if name != today}
-    unsure = sensitivity_sentences(comparison.sensitivity) if comparison.sensitivity else []
+    unsure = break_even_sentences(comparison.break_evens)
     yield " ".join([*([cheapest(bills, best)] if bills else []), *unsure])
 
     if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:

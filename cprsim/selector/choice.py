@@ -17,7 +17,6 @@ from cprsim.files import NOT_STORED, OMITTED, Number
 from cprsim.records import Estimate
 from cprsim.recovery.losses import Metric, strategy_key
 from cprsim.recovery.policy import Policy
-from cprsim.results.assumption import Assumption
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -27,7 +26,7 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
-from cprsim.results.sensitivity import Sensitivity
+from cprsim.results.decisive import Assumption, BreakEven
 from cprsim.results.words import hours
 from cprsim.selector.limit import Limit
 
@@ -95,8 +94,7 @@ class Selection:
     accuracy: str = ""  # the section of a scenario that asks the same
     limited: bool = True  # whether anything compared loses samples, so that the limit counts
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
-    # what would make another one the cheapest; None: no input is said to be unknown
-    sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
+    break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder

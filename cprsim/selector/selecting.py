@@ -16,8 +16,8 @@ from cprsim.experiments.assemble import assemble
 from cprsim.records import Estimate
 from cprsim.recovery.losses import WHOLE
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
-from cprsim.results.assumption import decisive_assumption
 from cprsim.results.money import cheapest_of, prices_of
+from cprsim.results.unknown import break_evens_of, decisive_assumption
 from cprsim.results.words import hours
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
@@ -27,7 +27,6 @@ from cprsim.selector.limit import HOW, NO_LIMIT, limit_of, wrong
 from cprsim.selector.option import FULL, options_of
 from cprsim.selector.pricing import Bench, Priced, affordable, bench_of
 from cprsim.selector.search import most_writes
-from cprsim.selector.unknown import sensitivity_of
 from cprsim.staleness.response import Response
 
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
@@ -73,14 +72,18 @@ def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
     costs = {name: candidate.overhead.mean for name, candidate in selection.finishing.items()}
     if bills:
         costs = {name: float(bill.month.total_cents) for name, bill in bills.items()}
-    unsure, accuracy = sensitivity_of(loaded, selection.entries, costs, best), ""
+    accuracy = ""
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     assumption = decisive_assumption(loaded, selection.chosen.strategy, selection.entries)
     stand_in = bench.limit.metric is not None and is_stand_in(loaded)
     return replace(
-        selection, accuracy=accuracy, sensitivity=unsure, stand_in=stand_in, assumption=assumption
+        selection,
+        accuracy=accuracy,
+        break_evens=break_evens_of(loaded, selection.entries, costs, best),
+        stand_in=stand_in,
+        assumption=assumption,
     )
 
 

@@ -22,13 +22,12 @@ from cprsim.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.assumption import Assumption
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, more_than, spreads, summarise_rows
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.rows import replication_rows
 from cprsim.results.run import Result, load_result
-from cprsim.results.sensitivity import Sensitivity
+from cprsim.results.decisive import Assumption, BreakEven
 from cprsim.results.words import every, percent, with_interval
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
@@ -184,8 +183,7 @@ class Comparison:
     assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
     result: Result = field(metadata=NOT_STORED)
     today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
-    # what would make another system the cheapest; None: no input is said to be unknown
-    sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
+    break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide

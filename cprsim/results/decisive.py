@@ -1,0 +1,36 @@
+"""What decides an answer, as records: inputs at other values, waits for spares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cprsim.files import Endless
+
+WITHOUT = "none"  # what is tried in place of a scope's share
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """The value of an unknown input where another option becomes the cheapest; None: no value."""
+
+    key: str
+    unit: str
+    low: float  # low, high: between which it lies, in `unit`
+    high: float
+    at: float | None
+    becomes: str | None  # the option that is cheapest beyond `at`
+    simulated: bool  # whether each value was simulated; else prices alone were changed
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """An input that is assumed or recalled, and the answer at another value of it."""
+
+    key: str
+    mark: str
+    value: str  # as the scenario says it
+    tried: str  # `WITHOUT`: such failures are left out
+    overhead: Endless  # of the choice, as a share of useful time
+    overhead_tried: Endless  # the least, at the other value
+    choice: str
+    choice_tried: str  # the same unless another surely costs less
