@@ -20,6 +20,7 @@ from cprsim.files.units import SIZE
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
 from cprsim.recovery.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
+from cprsim.results.decisive import Assumption
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -40,7 +41,6 @@ from cprsim.results.metrics import (
     summarise_rows,
 )
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
-from cprsim.results.decisive import Assumption
 from cprsim.results.words import hours, significant
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.failures import ANY

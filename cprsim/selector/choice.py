@@ -17,6 +17,7 @@ from cprsim.files import NOT_STORED, OMITTED, Number
 from cprsim.records import Estimate
 from cprsim.recovery.losses import Metric, strategy_key
 from cprsim.recovery.policy import Policy
+from cprsim.results.decisive import Assumption, BreakEven
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -26,7 +27,6 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
-from cprsim.results.decisive import Assumption, BreakEven
 from cprsim.results.words import hours
 from cprsim.selector.limit import Limit
 

@@ -22,7 +22,7 @@ from cprsim.results.words import hours
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.deciding import Decided, decide, fit_tails, simplest
+from cprsim.selector.deciding import Decided, decide, simplest
 from cprsim.selector.limit import HOW, NO_LIMIT, limit_of, wrong
 from cprsim.selector.option import FULL, options_of
 from cprsim.selector.pricing import Bench, Priced, affordable, bench_of
@@ -100,7 +100,7 @@ def select(
     def step() -> None:
         on_progress(min(next(steps), n_steps), n_steps)
 
-    decided, alike = simplest(bench, fit_tails(bench, decide(bench, step=step)))
+    decided, alike = simplest(bench, decide(bench, step=step))
     full, chosen = decided.full, decided.chosen
 
     def as_candidate(priced: Priced, rule: str = "") -> Candidate:

@@ -22,12 +22,12 @@ from cprsim.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.decisive import Assumption, BreakEven
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, more_than, spreads, summarise_rows
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.rows import replication_rows
 from cprsim.results.run import Result, load_result
-from cprsim.results.decisive import Assumption, BreakEven
 from cprsim.results.words import every, percent, with_interval
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario

@@ -20,7 +20,7 @@ from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.scenario.schema import dump_entry
-from cprsim.selector.deciding import decide, fit_tails
+from cprsim.selector.deciding import decide
 from cprsim.selector.limit import NO_LIMIT, Limit
 from cprsim.selector.option import FULL, RELOADING, PricedEntry
 from cprsim.selector.pricing import bench_of
@@ -196,7 +196,7 @@ def at_their_best(
     bench = bench_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
     decided = decide(bench, step=lambda: on_progress(next(steps), len(bench.options)))
-    best = {FULL: decided.full, **fit_tails(bench, decided).best}
+    best = {FULL: decided.full, **decided.best}
     at_best, left_out = [], {}
     for entrant in entrants:
         if entrant.name not in options:
