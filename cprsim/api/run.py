@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cprsim.api import command
 from cprsim.api.scenario import (
@@ -80,9 +80,10 @@ def run(
     from cprsim.plots.save import drawing
     from cprsim.present.run import answer_of_run, drawings_of_run
     from cprsim.results.folder import Kept, ResultTarget, kept
-    from cprsim.results.metrics import spreads, summarise
+    from cprsim.results.metrics import FINISHED, spreads, summarise
     from cprsim.results.run import cheapest_of, load_result, price_of, write_run
     from cprsim.results.unknown import decisive_assumption
+    from cprsim.results.waiting import spares_needed, waits_of, with_spares
 
     def simulated(target: ResultTarget) -> Result:
         number = target.identity.replay
@@ -91,14 +92,22 @@ def run(
                 outcome = pipeline.simulate(experiment, on_progress=on_progress)
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
-        choice = None
+        choice, decisive = None, dict[str, Any]()
         if number is None:
             summary = spreads(summarise(outcome))
             choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
+        if choice is not None:
+            finish = {k: waits_of(of) for k, of in summary.items() if of[FINISHED].mean == 1}
+            cluster, at = experiment.cluster, with_spares(experiment)
+            decisive = {
+                "assumption": decisive_assumption(loaded, choice.name),
+                "spares": spares_needed(
+                    finish, [choice.name], cluster.n_spares, cluster.n_nodes, at
+                ),
+            }
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
-            replication=number or 0, price=price_of(loaded),
-            assumption=choice and decisive_assumption(loaded, choice.name),
+            replication=number or 0, price=price_of(loaded), **decisive,
         )  # fmt: skip
 
     def stored_run(number: int | None) -> Kept[Result]:

@@ -109,7 +109,7 @@ def systems(
         contents_kept,
         facts_of_system,
         load_comparison,
-        spares_needed,
+        spares_of,
     )
     from cprsim.systems_compared.lineup import at_their_best, entrants_of
     from cprsim.systems_compared.missing import split_save
@@ -160,7 +160,7 @@ def systems(
                     assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
                 )
             watch.doing("simulating numbers of spares")
-            comparison = replace(comparison, spares=spares_needed(run, comparison))
+            comparison = replace(comparison, spares=spares_of(run, comparison))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 watch.doing("simulating numbers of contents")
                 comparison = replace(

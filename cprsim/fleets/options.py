@@ -29,7 +29,7 @@ from cprsim.fleets.course import (
 from cprsim.fleets.population import fleet_of, is_alone, table_of
 from cprsim.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
-from cprsim.results.decisive import Assumption, BreakEven
+from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.results.unknown import (
@@ -38,6 +38,8 @@ from cprsim.results.unknown import (
     decisive_assumption,
     only_prices,
 )
+from cprsim.results.waiting import Waits, spares_needed
+from cprsim.scenario.failures import ANY
 from cprsim.scenario.job import Values
 from cprsim.scenario.prices import Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
@@ -84,6 +86,11 @@ class FleetOption:
     carbon_kg: Number = nan
     cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
     prices: Prices | None = field(default=None, metadata=NOT_STORED)
+
+    @property
+    def waits(self) -> Waits:
+        of = self.statistics
+        return Waits(of["overhead_fraction"], of["wait_fraction"].mean)
 
     @property
     def costs(self) -> list[float]:
@@ -256,6 +263,8 @@ class FleetDecision:
     saves: Estimate  # what the best costs less per month, in cents or node-hours
     break_evens: tuple[BreakEven, ...]  # of each unknown input
     n_left_out: int  # options in which some jobs did not finish
+    n_nodes: int = 0  # that the spares are for
+    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
     # of one job alone: the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
 
@@ -303,8 +312,20 @@ def decide(
         table = np.array(amounts).reshape(len(all_changes), len(few))
         return {option.name: table[:, place] for place, option in enumerate(few)}
 
+    def with_spares(strategies: Sequence[str], n: int) -> dict[str, Waits]:
+        runs = [({**best.where, SPARES: n}, names.index(strategy)) for strategy in strategies]
+        ran = run_options(loaded, runs, workers, store, SPARES, on_progress)
+        return {option.strategy: option.waits for option in ran}
+
+    here = {option.strategy: option.waits for option in counted if option.where == best.where}
+    section, n_nodes = fleet_of(loaded), loaded.scenario.n_nodes_of[ANY]
+    if not is_alone(section):
+        n_nodes = section.nodes or max(1, round(best.statistics["busy_nodes"].mean))
+    n_now = None if SPARES in axes else section.spares  # else the options are the answer
     return FleetDecision(
         best=best.name,
+        n_nodes=n_nodes,
+        spares=spares_needed(here, [best.strategy], n_now, n_nodes, with_spares),
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
         break_evens=break_evens(unknown_of(loaded, axes), best.name, costs),

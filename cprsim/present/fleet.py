@@ -13,10 +13,16 @@ from cprsim.plots.fleet import fleet_figures, shown_options
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, Picture, Section, Table, row_columns
 from cprsim.present.provenance import origin
-from cprsim.present.recommendation import break_even_sentences, recommendation, turns_on
+from cprsim.present.recommendation import (
+    break_even_sentences,
+    recommendation,
+    turns_on,
+    waits_decide,
+)
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.folder import read_manifest, stored_scenario
-from cprsim.results.money import USEFUL
+from cprsim.results.money import USEFUL, prices_in
+from cprsim.results.waiting import WAITING
 from cprsim.results.words import count, hours, significant, with_ends, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
@@ -74,15 +80,15 @@ def _document(result: FleetResult) -> Document:
         Picture(CAPTIONS[name], f"{CAPTIONS[name]}. The tables have the numbers.", draw, name)
         for name, draw in fleet_figures(result).items()
     ]
+    decision, of = result.decision, "the fleet's" if result.n_jobs > 1 else "the job's"
+    prices = prices_in(result.path) if decision.spares else None
     return Document(
         title=f"What failures cost a fleet: {result.name}",
         question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
-        answer=[_advice(result)],
+        answer=[_advice(result), *waits_decide(decision.spares, decision.n_nodes, prices, of)],
         table=_options(result),
-        remarks=[*_cautions(result), *break_even_sentences(result.decision.break_evens)],
-        turns_on=turns_on(
-            result.decision.assumption, "One typical job" if result.n_jobs > 1 else ""
-        ),
+        remarks=[*_cautions(result), *break_even_sentences(decision.break_evens)],
+        turns_on=turns_on(decision.assumption, "One typical job" if result.n_jobs > 1 else ""),
         sections=[
             Section("What a month costs", [_costs(result)]),
             Section("In pictures", pictures),
@@ -99,14 +105,12 @@ def _options(result: FleetResult) -> Table:
     uses = any(
         not isnan(option.statistics["utilisation_fraction"].mean) for option in result.options
     )
-    hours_of = {
-        heading: name
-        for heading, name in (("queued, h", "queued_h"), ("waits for spares, h", "wait_h"))
-        if any(option.statistics[name].mean > 0 for option in result.options)
-    }
+    queued = any(option.statistics["queued_h"].mean > 0 for option in result.options)
+    waits = any(option.waits.is_shown for option in result.options)
     columns = {
         "P90, %": ("p90_fraction", 100),
-        **{heading: (name, 1) for heading, name in hours_of.items()},
+        **({"queued, h": ("queued_h", 1)} if queued else {}),
+        **({WAITING: ("wait_fraction", 100)} if waits else {}),
         "jobs a month": ("jobs_per_month", 1),
         **({"used, %": ("utilisation_fraction", 100)} if uses else {}),
     }

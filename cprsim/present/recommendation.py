@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isinf
 from typing import Any
 
+from cprsim.present.money import WORK
 from cprsim.records import Estimate
-from cprsim.results.decisive import WITHOUT, Assumption, BreakEven
-from cprsim.results.words import percent, significant
+from cprsim.results.decisive import WITHOUT, Assumption, BreakEven, SpareNeed
+from cprsim.results.money import JobPrices
+from cprsim.results.words import count, percent, significant, with_interval
+from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.scenario.yaml_text import read_yaml
 
 
@@ -79,3 +82,25 @@ def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
                 f"{input_.key} (from {span}): at {at}, {input_.becomes} costs as little."
             )
     return sentences
+
+
+def waits_decide(
+    needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
+) -> Iterator[str]:
+    """With how many spares another is the cheapest, or a pick costs half, and what they cost."""
+    clauses = dict[str, str]()
+    for need in needs:
+        more = need.n_spares - need.n_now
+        cost = f"{count(more, 'more node')}, {percent(more / n_nodes)} of {of}"
+        if prices is not None and prices.prices.node_hour:
+            cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
+            cost += f", {shown(cents, prices.currency)} per {WORK}"
+        then = "is the cheapest" if need.is_best else "costs less than half"
+        overhead = need.overhead.times(100)
+        costs = with_interval(overhead.mean, overhead.half_width)
+        clause = f"{need.system} {then}: {costs} % of useful time"
+        spares = f"with {need.n_spares} ({cost}), "
+        clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
+    if clauses:
+        each = "; ".join(spares + clause for spares, clause in clauses.items())
+        yield f"Waits for spares decide: {each}."

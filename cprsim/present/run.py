@@ -26,7 +26,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
-from cprsim.present.recommendation import recommendation, turns_on
+from cprsim.present.recommendation import recommendation, turns_on, waits_decide
 from cprsim.present.run_sentences import (
     accuracy_sentences,
     answer,
@@ -44,9 +44,10 @@ from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import RESTART, Policy
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import BESIDE, FINISHED, more_than, percentiles
-from cprsim.results.money import Billed, bills_in, cheapest_of
+from cprsim.results.money import Billed, bills_in, cheapest_of, prices_in
 from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.run import Result, judged_by, worth_seeing
+from cprsim.results.waiting import WAITING, waits_of
 from cprsim.results.words import (
     count,
     every,
@@ -161,10 +162,11 @@ def document_of_run(result: Result) -> Document:
     """Everything about one run. Raises ResultError for an unreadable file."""
     sentences, pictures = answer(result), pictures_of_run(result)
     is_whole, bills = result.replay is None, bills_in(result)
+    prices = prices_in(result.path) if result.spares else None
     return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
-        answer=sentences[:1],
+        answer=[*sentences[:1], *waits_decide(result.spares, result.n_nodes, prices)],
         table=costs_table(result),
         remarks=[
             *assumed_limits(result),
@@ -215,6 +217,12 @@ def costs_table(result: Result) -> Table:
     }
     if any(paid < ettr for paid, ettr in zip(means("ettr_paid"), means("ettr"), strict=True)):
         columns["ETTR paid"] = [_fixed(mean) for mean in means("ettr_paid")]
+    waits = [waits_of(of) for of in spreads]
+    if any(each.is_shown for each in waits):
+        columns[WAITING] = [
+            NO_NUMBER if isnan(each.overhead.mean) else percent_number(each.waiting)
+            for each in waits
+        ]
     if any(policy.tax.nodes for policy in policies):
         columns["extra nodes"] = [significant(policy.tax.nodes) for policy in policies]
     if any(policy.tax.memory for policy in policies):

@@ -25,13 +25,16 @@ from cprsim.present.recommendation import (
     entry_from,
     recommendation,
     turns_on,
+    waits_decide,
 )
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.money import Bills, cheapest_of, prices_in
+from cprsim.results.waiting import WAITING
 from cprsim.results.words import (
     ends,
     hours,
     percent,
+    percent_number,
     portion,
     significant,
     with_ends,
@@ -122,13 +125,15 @@ def document_of_select(selection: Selection) -> Document:
         "pareto",
     )
     entry = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
+    prices = prices_in(selection.path) if selection.spares else None
+    first, *more = _decision(selection)
     return Document(
         title=f"What to run: {selection.name}",
         question=(
             f"How should a job of {hours(selection.useful_h)} of useful work recover from "
             "failures, and how often save?"
         ),
-        answer=_decision(selection),
+        answer=[first, *waits_decide(selection.spares, selection.n_nodes, prices), *more],
         table=_table(selection, selection.name),
         remarks=[*_remarks(selection, bills)],
         turns_on=turns_on(selection.assumption),
@@ -148,12 +153,16 @@ def _table(selection: Selection, name: str) -> Table:
         unit = "" if of_pls else ", ×10⁻⁴"
         bound = f"{100 * selection.limit.confidence:g} % upper bound{unit}"
         headings += [*["PLS"] * (not of_pls), f"{quantity}{unit}", bound]
+    waits = any(each.waits.is_shown for each in selection.finishing.values())
+    headings[1:1] = [WAITING] * waits
     candidates = {"full": selection.full, **selection.best}
     for formula in selection.formula:
         candidates[f"{formula.strategy}, {formula.rule} formula"] = formula
     names: dict[tuple[str, ...], list[str]] = {}
     for strategy, candidate in candidates.items():
-        cells = ["none keeps the limit"] if candidate is None else _cells(selection, candidate)
+        cells = ["none keeps the limit"]
+        if candidate is not None:
+            cells = _cells(selection, candidate, waits=waits)
         cells = [*cells, *[NO_NUMBER] * len(headings)][: len(headings) + 1]
         label = f"{strategy} (recommended)" if candidate is selection.chosen else strategy
         names.setdefault(tuple(cells), []).append(label)
@@ -175,21 +184,22 @@ def _limit(selection: Selection) -> str:
     return f"Limit: {of}{limit.words} at most {limit.most:g} at its {bound}."
 
 
-def _cells(selection: Selection, candidate: Candidate) -> list[str]:
+def _cells(selection: Selection, candidate: Candidate, *, waits: bool) -> list[str]:
     every = "never saves" if candidate.n_saves == 0 else hours(candidate.policy.interval_h)
     every += f" ({candidate.option})" if candidate.option else ""
     if candidate.finished_fraction < 1:
         return [every, f"{percent(candidate.finished_fraction)} done"]
-    overhead = _times(100, candidate.overhead)
+    costs = [every, _times(100, candidate.overhead)]
+    costs += [percent_number(candidate.waiting)] * waits
     if candidate is selection.full:
-        return [every, overhead]
+        return costs
     loss = [portion(candidate.loss.mean), portion(candidate.held)]
     if selection.limit.metric is not None:
         in_units = [significant(1e4 * value) for value in (candidate.loss.mean, candidate.held)]
         loss = [portion(candidate.pls.mean), *in_units]
     if selection.limited and not candidate.keeps:
         loss[-1] += OVER
-    return [every, overhead, _times(100, candidate.benefit), *loss]
+    return [*costs, _times(100, candidate.benefit), *loss]
 
 
 def _times(scale: float, estimate: Estimate) -> str:

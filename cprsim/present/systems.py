@@ -30,6 +30,7 @@ from cprsim.present.recommendation import (
     entry_from,
     recommendation,
     turns_on,
+    waits_decide,
 )
 from cprsim.present.run import costs_table, parts_table, strategies_frame
 from cprsim.records import NO_NUMBER, Estimate
@@ -37,6 +38,7 @@ from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Medium, Policy
 from cprsim.results.metrics import FINISHED
 from cprsim.results.money import Bills, bills_in, cheapest_of, prices_in
+from cprsim.results.waiting import WAITING
 from cprsim.results.words import (
     count,
     hours,
@@ -45,7 +47,7 @@ from cprsim.results.words import (
     ten_thousandths,
     with_interval,
 )
-from cprsim.scenario.prices import HOURS_PER_MONTH, shown
+from cprsim.scenario.prices import shown
 from cprsim.systems_compared.after import Fate, LossKind
 from cprsim.systems_compared.comparison import (
     BEST,
@@ -64,7 +66,6 @@ from cprsim.systems_compared.missing import missing_sentence
 
 WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
-SHOWN_WAITS = 0.1  # of an overhead: from there on waits have a column
 MUCH_STORAGE = 0.5  # of its bandwidth
 FAR_LESS = 0.1  # of useful time: by so much less a system is named whose accuracy is not priced
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
@@ -224,9 +225,9 @@ def _costs(standings: Sequence[Standing], bills: Bills) -> Table:
         cells["AUC lost, ×10⁻⁴"] = accuracy_lost
     if bills:
         cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = month
-    if any(each.finishes and each.waiting > SHOWN_WAITS * each.overhead.mean for each in standings):
-        cells["waiting, %"] = lambda each: (
-            percent_number(each.waiting) if each.finishes else NO_NUMBER
+    if any(each.finishes and each.waits.is_shown for each in standings):
+        cells[WAITING] = lambda each: (
+            percent_number(each.waits.waiting) if each.finishes else NO_NUMBER
         )
     cells["runs as"] = lambda each: each.facts.runs_as or NO_NUMBER
     n = count(standings[0].summary[FINISHED].n, "replication")
@@ -285,7 +286,9 @@ def _answer(comparison: Comparison) -> Iterator[str]:
             f"{label}: {system.name}{runs_as}, {system.percent} % of useful time{paper}."
         )
     yield " ".join(sentences)
-    yield from filter(None, (*_spares(comparison), _unpriced(comparison), _resources(picks)))
+    prices = prices_in(comparison.path) if comparison.spares else None
+    yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
+    yield from filter(None, (_unpriced(comparison), _resources(picks)))
     yield from _near_optimal(comparison)
     now = next((system for system in comparison.standings if system.name == comparison.today), None)
     if now is None:
@@ -298,24 +301,6 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     saved = [words for system in picks if (words := _saved(system, now, comparison))]
     if saved:
         yield f"Against {how}: {'; '.join(saved)}."
-
-
-def _spares(comparison: Comparison) -> Iterator[str]:
-    """With how many spares another is the cheapest, or a pick costs half, and what they cost."""
-    result, prices, clauses = comparison.result, prices_in(comparison.path), dict[str, str]()
-    for need in comparison.spares:
-        more = need.n_spares - need.n_now
-        cost = f"{count(more, 'more node')}, {percent(more / result.n_nodes)} of the job's"
-        if prices is not None and prices.prices.node_hour:
-            cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
-            cost += f", {shown(cents, prices.currency)} per {WORK}"
-        then = "is the cheapest" if need.is_best else "costs less than half"
-        clause = f"{need.system} {then}: {in_percent(need.overhead)} % of useful time"
-        spares = f"with {need.n_spares} ({cost}), "
-        clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
-    if clauses:
-        each = "; ".join(spares + clause for spares, clause in clauses.items())
-        yield f"Waits for spares decide: {each}."
 
 
 def _unpriced(comparison: Comparison) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cprsim.files import Endless
+from cprsim.records import Estimate
 
 WITHOUT = "none"  # what is tried in place of a scope's share
 
@@ -34,3 +35,14 @@ class Assumption:
     overhead_tried: Endless  # the least, at the other value
     choice: str
     choice_tried: str  # the same unless another surely costs less
+
+
+@dataclass(frozen=True, slots=True)
+class SpareNeed:
+    """How many spares change the answer, as jobs wait for them."""
+
+    system: str  # or strategy
+    n_spares: int
+    n_now: int
+    overhead: Estimate  # with so many spares
+    is_best: bool  # with them; else they take half of the overhead of `system`

@@ -17,7 +17,7 @@ from cprsim.files import NOT_STORED, OMITTED, Number
 from cprsim.records import Estimate
 from cprsim.recovery.losses import Metric, strategy_key
 from cprsim.recovery.policy import Policy
-from cprsim.results.decisive import Assumption, BreakEven
+from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -27,6 +27,7 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
+from cprsim.results.waiting import Waits
 from cprsim.results.words import hours
 from cprsim.selector.limit import Limit
 
@@ -45,6 +46,7 @@ class Candidate:
     n_saves: int = field(metadata={"alias": "saves"})  # whole ones that are due; 0: never
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
+    waiting: float  # its waits for spares, as a share of useful time
     pls: Estimate
     loss: Estimate  # expected, in the quantity that is limited; also with the curve's uncertainty
     benefit: Estimate  # overhead of full recovery at its best less this one's, paired
@@ -56,6 +58,10 @@ class Candidate:
     def is_system(self) -> bool:
         """Whether it is a recovery system of the scenario."""
         return not self.policy.is_strategy
+
+    @property
+    def waits(self) -> Waits:
+        return Waits(self.overhead, self.waiting)
 
     @property
     def pays(self) -> bool:
@@ -97,6 +103,8 @@ class Selection:
     break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
+    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    n_nodes: int = 0  # of the job
     path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder
     manifest: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_STORED)
 

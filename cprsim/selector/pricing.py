@@ -44,6 +44,7 @@ class Priced:
     n_writes: int  # saves and sub-saves that are due: what a candidate pays for
     finished_fraction: float
     overhead: Floats  # (wall - useful) / useful, of what is done up to a horizon
+    waiting: float  # its waits for spares, mean share of what is done
     pls: Floats
     lost: Prediction  # in the quantity that is limited
 
@@ -176,6 +177,7 @@ class Bench:
             n_writes=n_saves_due(part * policy.interval_h, useful_h),
             finished_fraction=float(finished.mean()),
             overhead=costs.wall_h / done_h - 1.0,
+            waiting=float((costs.hours_of("wait") / done_h).mean()),
             pls=pls,
             lost=self._lost(policy, outcome, pls),
         )

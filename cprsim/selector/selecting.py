@@ -16,8 +16,10 @@ from cprsim.experiments.assemble import assemble
 from cprsim.records import Estimate
 from cprsim.recovery.losses import WHOLE
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
+from cprsim.results.decisive import SpareNeed
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.unknown import break_evens_of, decisive_assumption
+from cprsim.results.waiting import spares_needed, with_spares
 from cprsim.results.words import hours
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
@@ -84,7 +86,26 @@ def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
         break_evens=break_evens_of(loaded, selection.entries, costs, best),
         stand_in=stand_in,
         assumption=assumption,
+        spares=_spares(bench, selection),
+        n_nodes=bench.experiment.cluster.n_nodes,
     )
+
+
+def _spares(bench: Bench, selection: Selection) -> tuple[SpareNeed, ...]:
+    """How many spares would change the answer."""
+    able = {
+        name: candidate
+        for name, candidate in selection.finishing.items()
+        if not bench.options[name].not_counted
+    }
+    policies = tuple(candidate.policy for candidate in able.values())
+    picks = [name for name in able if name == selection.recommended]
+    cluster, at = (
+        bench.experiment.cluster,
+        with_spares(replace(bench.experiment, policies=policies)),
+    )
+    waits = {name: candidate.waits for name, candidate in able.items()}
+    return spares_needed(waits, picks, cluster.n_spares, cluster.n_nodes, at)
 
 
 def select(
@@ -162,6 +183,7 @@ def candidate_of(priced: Priced, bench: Bench, full: Priced, rule: str = "") -> 
         n_saves=priced.n_saves,
         finished_fraction=priced.finished_fraction,
         overhead=Estimate.of_mean(priced.overhead) if priced.finished else unknown,
+        waiting=priced.waiting,
         pls=Estimate.of_mean(priced.pls) if priced.finished else unknown,
         loss=Estimate(expected.mean, *expected.interval(), n) if priced.finished else unknown,
         held=bench.limit.bound(priced.lost) if priced.finished else nothing,

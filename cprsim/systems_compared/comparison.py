@@ -22,12 +22,13 @@ from cprsim.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.decisive import Assumption, BreakEven
+from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, more_than, spreads, summarise_rows
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.rows import replication_rows
 from cprsim.results.run import Result, load_result
+from cprsim.results.waiting import Waits, spares_needed, waits_of, with_spares
 from cprsim.results.words import every, percent, with_interval
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
@@ -109,9 +110,8 @@ class Standing:
         return self.summary[OVERHEAD]
 
     @property
-    def waiting(self) -> float:
-        """Its waits for nodes, as a share of useful time."""
-        return self.part("wait")
+    def waits(self) -> Waits:
+        return waits_of(self.summary)
 
     def part(self, name: str) -> float:
         """A part of its overhead, as a share of useful time; 0 for one that it does not have."""
@@ -158,17 +158,6 @@ class Contents:
     overhead: Estimate
     costs_more: bool  # surely, than a greater number; or not all jobs finish
     none_clean: float  # share of errors that are in all contents as they are noticed; derived
-
-
-@dataclass(frozen=True, slots=True)
-class SpareNeed:
-    """How many spares change the answer, as jobs wait for them."""
-
-    system: str
-    n_spares: int
-    n_now: int
-    overhead: Estimate  # with so many spares
-    is_best: bool  # with them; else they take half of the overhead of `system`
 
 
 @dataclass(frozen=True)
@@ -393,50 +382,12 @@ def verdict_of(more: Estimate | None) -> str:
 # --------------------------------------------------------------------------- waits for spares
 
 
-def spares_needed(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, ...]:
-    """For the picks and those that would be cheaper if no job waited: the spares that it takes.
-
-    Of the numbers that make another the cheapest, or halve a pick's overhead, the one that costs
-    the fewest node-hours, spares included.
-    """
-    n_now, picks = run.cluster.n_spares, comparison.picks
-    if n_now is None or not picks:
-        return ()
-    # without waits, to first order; the winner then is simulated to be sure
-    able = [system for system in comparison.standings if system.may_be_best]
-    winner = min(able, key=lambda system: system.overhead.mean - system.waiting)
-    asked = {winner.name: winner} | {system.name: system for system in picks}
-    waits = (2 * one.waiting > one.overhead.mean for one in picks)
-    if winner is picks[0] and not any(waits):
-        return ()
-    policies = tuple(system.policy for system in asked.values())
-    most = run.cluster.n_nodes
-    of_number: dict[int, dict[str, Estimate]] = {}
-    for more in (*range(1, 5), *(n * 2**power for power in range(1, 12) for n in (3, 4))):
-        if more > most:
-            break
-        cluster = replace(run.cluster, n_spares=n_now + more)
-        rows = replication_rows(simulate(replace(run, cluster=cluster, policies=policies)))
-        summary = spreads(summarise_rows(rows, run.cluster.n_nodes))
-        of_number[n_now + more] = {name: summary[name][OVERHEAD] for name in asked}
-        if not any(2 * summary[name]["wait"].mean > more / most for name in asked):
-            break  # more spares can't be worth their nodes
-    needs = []
-    for name in asked:
-
-        def helps(overheads: Mapping[str, Estimate], name: str = name) -> bool:
-            mean = overheads[name].mean
-            if name == winner.name and winner is not picks[0]:
-                return mean < overheads[picks[0].name].mean
-            return 2 * mean <= asked[name].overhead.mean
-
-        good = {n: of[name] for n, of in of_number.items() if helps(of)}
-        if good:
-            n = min(good, key=lambda n: good[n].mean + (n - n_now) / most)
-            cheapest = min(asked, key=lambda other: of_number[n][other].mean)
-            is_best = name == cheapest != picks[0].name
-            needs.append(SpareNeed(name, n, n_now, good[n], is_best))
-    return tuple(needs)
+def spares_of(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, ...]:
+    """How many spares would change the answer."""
+    able = {system.name: system.waits for system in comparison.standings if system.may_be_best}
+    picks = [system.name for system in comparison.picks]
+    cluster = run.cluster
+    return spares_needed(able, picks, cluster.n_spares, cluster.n_nodes, with_spares(run))
 
 
 # --------------------------------------------------------------------------- silent errors
