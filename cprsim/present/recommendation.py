@@ -84,6 +84,11 @@ def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
     return sentences
 
 
+def back_to_start(struck: float) -> str:
+    """What a bad case loses under a strategy that never saves, and leaves shards stale."""
+    return f"In {percent(struck)} of the jobs a failure takes shards back to their start."
+
+
 def waits_decide(
     needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
 ) -> Iterator[str]:

@@ -24,6 +24,7 @@ from cprsim.present.document import (
     row_columns,
     word_columns,
 )
+from cprsim.present.limits import limits_of
 from cprsim.present.money import bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.recommendation import recommendation, turns_on, waits_decide
@@ -205,7 +206,8 @@ def _replications_to_replay(result: Result) -> list[str]:
 def costs_table(result: Result) -> Table:
     """A row per strategy: overhead, failures, ETTR, PLS, cost; columns that say nothing go."""
     policies, price = result.policies, result.price
-    spreads = [result.spreads()[policy.name] for policy in policies]
+    names, limits = [policy.name for policy in policies], limits_of(result)
+    spreads = [result.spreads()[name] for name in names]
 
     def means(name: str) -> list[float]:
         return [of[name].mean for of in spreads]
@@ -234,10 +236,14 @@ def costs_table(result: Result) -> Table:
         ]
         for loss in ("auc_loss", *further_losses(result.replications)):
             if knows_loss(result, loss):
-                losses = (of[loss] for of in spreads)
                 columns[loss_heading(loss)] = [
-                    ten_thousandths(lost.mean, lost.half_width) for lost in losses
+                    ten_thousandths(of[loss].mean, 0.0 if name in limits else of[loss].half_width)
+                    for name, of in zip(names, spreads, strict=True)
                 ]
+    if limits:
+        columns["upper bound"] = [
+            "; ".join(held.cell for held in limits.get(name, ())) or NO_NUMBER for name in names
+        ]
     columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in spreads]
     for name in BESIDE:
         if name not in PLACED and all(name in of for of in spreads):
@@ -245,7 +251,6 @@ def costs_table(result: Result) -> Table:
     if price is not None:
         costs = (of["overhead_node_h"].times(price.node_hour) for of in spreads)
         columns[f"cost, {price.currency or 'money'}"] = [_mean(cost) for cost in costs]
-    names = [policy.name for policy in policies]
     intervals = [_every(policy, result.useful_h) for policy in policies]
     return Table(
         _caption(result),

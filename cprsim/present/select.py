@@ -21,6 +21,7 @@ from cprsim.present.document import (
 from cprsim.present.money import bills_frame, cheapest, money_table
 from cprsim.present.provenance import origin
 from cprsim.present.recommendation import (
+    back_to_start,
     break_even_sentences,
     entry_from,
     recommendation,
@@ -151,7 +152,7 @@ def _table(selection: Selection, name: str) -> Table:
     headings = ["overhead, %", "less than full recovery, % points"]
     if selection.limited:
         unit = "" if of_pls else ", ×10⁻⁴"
-        bound = f"{100 * selection.limit.confidence:g} % upper bound{unit}"
+        bound = f"{selection.limit.bound_words}{unit}"
         headings += [*["PLS"] * (not of_pls), f"{quantity}{unit}", bound]
     waits = any(each.waits.is_shown for each in selection.finishing.values())
     headings[1:1] = [WAITING] * waits
@@ -180,8 +181,7 @@ def _limit(selection: Selection) -> str:
         return "Nothing that is compared loses samples, so that no limit is needed."
     if limit.risk is not None:
         of = f"for {100 * limit.risk:g} % of the jobs, "
-    bound = f"{100 * limit.confidence:g} % upper bound"
-    return f"Limit: {of}{limit.words} at most {limit.most:g} at its {bound}."
+    return f"Limit: {of}{limit.words} at most {limit.most:g} at its {limit.bound_words}."
 
 
 def _cells(selection: Selection, candidate: Candidate, *, waits: bool) -> list[str]:
@@ -228,19 +228,9 @@ def _decision(selection: Selection) -> list[str]:
         against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
-        loses = _held(selection)
+        loses = selection.limit.held(chosen.loss.mean, chosen.held)
     run = f"Recommended: {chosen.strategy}, {chosen.saving}, at {costs}"
     return [f"{run}: {against}. {loses}", entry]
-
-
-def _held(selection: Selection) -> str:
-    """What the choice loses, and the one bound that is compared with the limit."""
-    limit, chosen = selection.limit, selection.chosen
-    of = "" if limit.risk is None else f" for {100 * limit.risk:g} % of the jobs"
-    return (
-        f"Expected {limit.words}: {chosen.loss.mean:.3g};{of} at most "
-        f"{chosen.held:.3g} ({100 * limit.confidence:g} % upper bound; limit {limit.most:g})."
-    )
 
 
 def _why_full(selection: Selection) -> str:
@@ -279,7 +269,9 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
                 f"Warning: at {candidate.strategy}'s interval {beyond} of the jobs "
                 "lose more than the curve was measured for; their loss is extrapolated."
             )
-        if candidate and candidate.n_saves == 0 and candidate.option:
+        if candidate and candidate.n_saves == 0 and candidate.policy.leaves_stale:
+            yield f"{candidate.strategy} never saves. {back_to_start(candidate.struck_fraction)}"
+        elif candidate and candidate.n_saves == 0 and candidate.option:
             yield (
                 f"Warning: for {candidate.strategy} never saving is cheapest: the failures that "
                 f"its saves protect against hardly occurred in {selection.n_replications:,} "

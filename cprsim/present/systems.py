@@ -26,6 +26,7 @@ from cprsim.present.document import (
 from cprsim.present.money import WORK, bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.recommendation import (
+    back_to_start,
     break_even_sentences,
     entry_from,
     recommendation,
@@ -424,10 +425,7 @@ def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
     for system in comparison.standings:
         if system.every == NEVER and system.policy.leaves_stale:
             struck = (rows.loc[rows["strategy"] == system.name, "pls"] > 0).mean()
-            yield (
-                f"{system.name} never saves: in {percent(struck)} of the jobs a failure takes "
-                "shards back to their start."
-            )
+            yield f"{system.name} never saves. {back_to_start(struck)}"
 
 
 def _kept(comparison: Comparison) -> str:

@@ -53,6 +53,7 @@ class Candidate:
     held: Number  # the upper bound that is held to the limit
     keeps: bool
     beyond_fraction: float  # of the replications: lose more than was ever measured
+    struck_fraction: float  # of the replications: lose any samples
 
     @property
     def is_system(self) -> bool:

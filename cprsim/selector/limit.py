@@ -13,6 +13,7 @@ from cprsim.errors import ScenarioError
 from cprsim.files import Stored
 from cprsim.records import Floats, pooled
 from cprsim.recovery.losses import Metric
+from cprsim.scenario.kernel import Accuracy
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.staleness.expected import MeanLoss, Prediction
 
@@ -41,6 +42,17 @@ class Limit:
     def words(self) -> str:
         """What is limited, in words."""
         return "PLS" if self.metric is None else self.metric.loss_label
+
+    @property
+    def bound_words(self) -> str:
+        """What the bound is, in words."""
+        return f"{100 * self.confidence:g} % upper bound"
+
+    def held(self, mean: float, bound: float) -> str:
+        """A loss with the one bound that is compared with the limit."""
+        of = "" if self.risk is None else f" for {100 * self.risk:g} % of the jobs"
+        limit = f"{self.bound_words}; limit {self.most:g}"
+        return f"Expected {self.words}: {mean:.3g};{of} at most {bound:.3g} ({limit})."
 
     def bound(self, lost: Prediction) -> float:
         """The upper bound, over some replications, that must not lie above `most`."""
@@ -92,22 +104,31 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
     section = loaded.scenario.accuracy
     if section is None:
         return None
-    by_key = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
-    by_metric = {Metric(name): most for name, most in (section.max_loss or {}).items()}
-    limits = [(what, most) for what, most in (by_key | by_metric).items() if most is not None]
+    limits = limits_in(section)
     if len(limits) > 1:
         raise wrong(loaded, "accuracy", f"there are {len(limits)} limits: keep one of {HOW}")
     if not limits:
         return None
-    if priced and limits[0][0] != PLS and chosen_curve(loaded) is None:
+    if priced and limits[0].metric is not None and chosen_curve(loaded) is None:
         message = (
             "no staleness curve applies, so that an accuracy limit means nothing: name one with "
             f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
             f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
         )
         raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
+    return limits[0]
+
+
+def limits_in(section: Accuracy) -> list[Limit]:
+    """The limits that a section `accuracy` names."""
+    by_key = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
+    by_metric = {Metric(name): most for name, most in (section.max_loss or {}).items()}
     risk = None if section.risk == "mean" else float(section.risk)
-    return Limit(*limits[0], section.confidence, risk)
+    return [
+        Limit(what, most, section.confidence, risk)
+        for what, most in (by_key | by_metric).items()
+        if most is not None
+    ]
 
 
 def wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:

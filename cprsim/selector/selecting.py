@@ -190,6 +190,7 @@ def candidate_of(priced: Priced, bench: Bench, full: Priced, rule: str = "") -> 
         keeps=priced.keeps(bench.limit),
         benefit=full.more_than(priced),
         beyond_fraction=priced.lost.beyond_fraction,
+        struck_fraction=float((priced.pls > 0).mean()),
         rule=rule,
         option="" if option.is_strategy else option.interval or "",
         entry=option.entry_at(policy.interval_h, bench.experiment.useful_h),
