@@ -111,7 +111,7 @@ def systems(
         load_comparison,
         spares_of,
     )
-    from cprsim.systems_compared.lineup import at_their_best, entrants_of
+    from cprsim.systems_compared.lineup import LeftOut, at_their_best, entrants_of
     from cprsim.systems_compared.missing import split_save
 
     loaded = source.read(shortcuts(seed=seed, replications=replications))
@@ -129,7 +129,7 @@ def systems(
     kind = "systems", f"of-{chosen}" * bool(only), "available" * available, "fixed" * fixed
 
     def compared(target: ResultTarget) -> Comparison:
-        at_best, dropped = entrants, dict[str, str]()
+        at_best, dropped = entrants, dict[str, LeftOut]()
         if not fixed:
             with watch.progress("best interval of systems") as on_progress:
                 at_best, dropped = at_their_best(entrants, experiment, limit, on_progress)

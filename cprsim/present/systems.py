@@ -121,7 +121,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "today": comparison.today or None,
             "not_distinguished": comparison.tied,
             "cheapest": cheapest_of(bills) if bills else None,
-            "left_out": comparison.left_out,
+            "left_out": {name: why.words for name, why in comparison.left_out.items()},
             "assumed": comparison.assumed,
             "warnings": result.warnings,
             "recovery": _entries_text(standings),
@@ -150,7 +150,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         replace(table, rows=sorted(table.rows, key=lambda row: places.index(str(row[0]))))
         for table in (parts_table(result), costs)
     ]
-    left_out = [*comparison.left_out.items()]
+    left_out = [(name, why.words) for name, why in comparison.left_out.items()]
     needed = Table("What each needs", word_columns("system", "why"), left_out)
     return Document(
         title=f"Which recovery system: {comparison.name}",
@@ -398,7 +398,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
         yield f"{', '.join(system.label for system in some)}: {why}; not taken as the cheapest."
     general = (PAPER, NO_SERVERS)
-    lacking = [name for name, why in comparison.left_out.items() if why not in general]
+    lacking = [name for name, why in comparison.left_out.items() if why.words not in general]
     assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []
     if lacking:
         assumed.append(

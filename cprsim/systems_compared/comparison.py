@@ -36,6 +36,7 @@ from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import (
     FOUND,
     Entrant,
+    LeftOut,
     content_times_h,
     memory_of_copies,
     with_contents,
@@ -168,7 +169,7 @@ class Comparison:
     fixed: bool
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
     facts: Mapping[str, SystemFacts] = field(metadata={"alias": "systems"})  # by system's name
-    left_out: Mapping[str, str]  # why, by name
+    left_out: Mapping[str, LeftOut]  # why, by name
     assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
     result: Result = field(metadata=NOT_STORED)
     today: str = ""  # how the job runs now, at its own interval; empty: it is not compared

@@ -174,7 +174,8 @@ def test_the_bill_is_of_all_contents_from_their_first_save_on() -> None:
 
 def left_out(text: str) -> dict[str, str]:
     loaded = load_scenario("job.yaml", text=text)
-    return entrants_of(loaded, assemble(loaded, with_policies=False))[1]
+    why = entrants_of(loaded, assemble(loaded, with_policies=False))[1]
+    return {name: one.words for name, one in why.items()}
 
 
 def test_copies_that_do_not_fit_in_memory_are_not_compared() -> None:
