@@ -120,10 +120,10 @@ def run(
 
 def _share(option: str, value: float | str) -> float:
     """A share of useful time. Raises ParameterError for what is none."""
-    share = number_of(option, value, "10% or 0.1")
-    is_percent = str(value).strip().endswith("%")
-    if share < 0 or (share >= 1 and not is_percent):
-        raise ParameterError(f"{option}: {value} is no share of useful time: write 10% or 0.1")
+    share, is_percent = number_of(option, value, "10% or 0.1"), str(value).strip().endswith("%")
+    if not (0 <= share < 1 or (share >= 1 and is_percent)):
+        rule = "a number without % is a share of useful time, from 0 to below 1"
+        raise ParameterError(f"{option}: {value}: {rule}; write 10% or 0.1, and 100% for all")
     return share
 
 

@@ -276,7 +276,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     if not picks:
         yield "No system that keeps the job's accuracy lets all jobs finish."
         return
-    sentences = []
+    sentences = [*_near_optimal(comparison)]
     for label, system in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
         if label != "Cheapest" and system.name == comparison.today:
             sentences.append(f"What runs today costs no less than now, {system.percent} %.")
@@ -290,7 +290,6 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     prices = prices_in(comparison.path) if comparison.spares else None
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
     yield from filter(None, (_unpriced(comparison), _resources(picks)))
-    yield from _near_optimal(comparison)
     now = next((system for system in comparison.standings if system.name == comparison.today), None)
     if now is None:
         return
@@ -335,9 +334,9 @@ def _near_optimal(comparison: Comparison) -> Iterator[str]:
     near = comparison.near_optimal
     if len(near) > 1:
         shared = set.intersection(*(traits_of(system.policy) for system in near))
-        words = f"; all {' and '.join(sorted(shared))}" if shared else ""
+        words = f", and all {' and '.join(sorted(shared))}" if shared else ""
         names = _few([system.name for system in near])
-        yield f"{len(near)} systems lie within 1 point of the cheapest: {names}{words}."
+        yield f"{len(near)} systems lie within 1 point of the cheapest{words}: {names}."
 
 
 def traits_of(policy: Policy) -> set[str]:
