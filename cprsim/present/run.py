@@ -241,8 +241,9 @@ def costs_table(result: Result) -> Table:
                     for name, of in zip(names, spreads, strict=True)
                 ]
     if limits:
-        columns["upper bound"] = [
-            "; ".join(held.cell for held in limits.get(name, ())) or NO_NUMBER for name in names
+        bounds = dict.fromkeys(one.limit.bound_words for held in limits.values() for one in held)
+        columns[" or ".join(bounds)] = [
+            "; ".join(one.cell for one in limits.get(name, ())) or NO_NUMBER for name in names
         ]
     columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in spreads]
     for name in BESIDE:

@@ -37,7 +37,7 @@ def test_a_limit_stands_beside_the_one_bound_that_is_compared_with_it(
     pls = rows.loc[rows["strategy"] != "full", "pls"]
     bound = pls.mean() + special.stdtrit(199, 0.95) * pls.std() / sqrt(200)
     assert table is not None
-    place = [column.heading for column in table.columns].index("upper bound")
+    place = [column.heading for column in table.columns].index("95 % upper bound")
     assert [row[place] for row in table.rows] == ["–", f"PLS {bound:.3g} ({word})"]
     said = next(
         str(one) for one in found.document.remarks if "trades accuracy for time" in str(one)
