@@ -106,9 +106,9 @@ def systems(
         ABOUT,
         Comparison,
         assumptions,
-        contents_kept,
         facts_of_system,
         load_comparison,
+        none_clean_of,
         spares_of,
     )
     from cprsim.systems_compared.lineup import LeftOut, at_their_best, entrants_of
@@ -162,10 +162,8 @@ def systems(
             watch.doing("simulating numbers of spares")
             comparison = replace(comparison, spares=spares_of(run, comparison))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
-                watch.doing("simulating numbers of contents")
-                comparison = replace(
-                    comparison, contents=contents_kept(run, comparison.cheapest.policy)
-                )
+                none_clean = none_clean_of(run, comparison.cheapest.policy)
+                comparison = replace(comparison, none_clean=none_clean)
             write_record(result.path / ABOUT, comparison)
             if folder is not None:
                 watch.doing("drawing figures")

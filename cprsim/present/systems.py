@@ -53,13 +53,13 @@ from cprsim.systems_compared.after import Fate, LossKind
 from cprsim.systems_compared.comparison import (
     BEST,
     ELIGIBLE,
-    OVERHEAD,
     PRICED,
     TIED,
     WITHIN,
     Comparison,
     Standing,
     in_percent,
+    n_contents,
     verdict_of,
 )
 from cprsim.systems_compared.lineup import FOUND, NO_SERVERS, PAPER
@@ -94,11 +94,6 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
         for system in standings
         for failure, fate in system.facts.fates.items()
     ]  # fmt: skip
-    contents = [
-        {"n_kept": kept.n_kept, **kept.overhead.columns(OVERHEAD), "costs_more": kept.costs_more,
-         "none_clean_fraction": kept.none_clean}
-        for kept in comparison.contents
-    ]  # fmt: skip
     of_run = strategies_frame(result).rename(columns={"strategy": "system"})
     return Answer(
         "comparison of systems",
@@ -108,7 +103,6 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "systems": pd.DataFrame(systems).merge(of_run, on="system", how="left"),
             "after": pd.DataFrame(after),
             **({"bills": bills_frame(bills)} if bills else {}),
-            **({"contents": pd.DataFrame(contents)} if contents else {}),
             **({"unknown": pd.DataFrame(unknown)} if (unknown := comparison.break_evens) else {}),
         },
         values={
@@ -428,20 +422,14 @@ def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
 
 
 def _kept(comparison: Comparison) -> str:
-    """How many contents to keep: those of the entry, else the fewest that surely are enough."""
-    system, contents = comparison.cheapest, comparison.contents
-    if system is None or not contents:
+    """How often the contents that the cheapest keeps are all bad, with silent errors."""
+    system, none_clean = comparison.cheapest, comparison.none_clean
+    if system is None or none_clean is None:
         return ""
-    chosen = max(tier.generations for tier in system.policy.tiers)
-    enough = next(
-        kept
-        for kept in contents
-        if (kept.n_kept == chosen if system.facts.how == FOUND else not kept.costs_more)
-    )
+    kept = count(n_contents(system.policy), "content")
     return (
-        f"Keep {count(enough.n_kept, 'content')} ('costs.save.kept') at this interval: with more, "
-        f"{system.name} hardly costs less. {percent_number(enough.none_clean)} % of silent errors "
-        "are then noticed with no clean content left (derived)."
+        f"{system.name} keeps {kept} ('costs.save.kept'): {percent(none_clean)} of silent errors "
+        "are noticed with no clean content left (derived)."
     )
 
 

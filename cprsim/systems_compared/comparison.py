@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import simulate
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER
@@ -24,9 +23,8 @@ from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
 from cprsim.results.folder import read_record
-from cprsim.results.metrics import FINISHED, more_than, spreads, summarise_rows
+from cprsim.results.metrics import FINISHED, more_than
 from cprsim.results.money import Bills, bills_in, cheapest_of
-from cprsim.results.rows import replication_rows
 from cprsim.results.run import Result, load_result
 from cprsim.results.waiting import Waits, spares_needed, waits_of, with_spares
 from cprsim.results.words import every, percent, with_interval
@@ -39,7 +37,6 @@ from cprsim.systems_compared.lineup import (
     LeftOut,
     content_times_h,
     memory_of_copies,
-    with_contents,
 )
 
 ABOUT = "systems.json"
@@ -151,16 +148,6 @@ def in_percent(fraction: Estimate) -> str:
     return with_interval(100 * fraction.mean, 100 * fraction.half_width)
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The cheapest system with so many contents kept outside, against silent errors."""
-
-    n_kept: int
-    overhead: Estimate
-    costs_more: bool  # surely, than a greater number; or not all jobs finish
-    none_clean: float  # share of errors that are in all contents as they are noticed; derived
-
-
 @dataclass(frozen=True)
 class Comparison:
     """A comparison of systems; `systems.json` holds what the run does not."""
@@ -177,7 +164,8 @@ class Comparison:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    contents: tuple[Contents, ...] = ()  # by their number, from 1 on; none without silent errors
+    # share of silent errors that are in all contents of the cheapest as they are noticed; derived
+    none_clean: float | None = None
 
     @property
     def intervals(self) -> str:
@@ -394,25 +382,18 @@ def spares_of(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, ...]:
 # --------------------------------------------------------------------------- silent errors
 
 
-def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...]:
-    """A policy with each number of contents outside, on the same failures; none if it has none."""
-    policies = with_contents(policy, experiment.useful_h)
-    if not policies:
-        return ()
-    rows = replication_rows(simulate(replace(experiment, policies=tuple(policies.values()))))
-    n_nodes = experiment.cluster.n_nodes
-    summary = spreads(summarise_rows(rows, n_nodes))
-    # contents, if the error struck at a save
-    n_bad = _noticed_h(experiment) / min(content_times_h(policy, experiment.useful_h))
-    contents = []
-    for n, kept in policies.items():
-        overhead, more = summary[kept.name][OVERHEAD], more_than(kept.name, rows, n_nodes)
-        costs_more = isnan(overhead.mean) or any(
-            more[policies[m].name].high < 0 for m in policies if m > n and policies[m].name in more
-        )
-        none_clean = float(np.clip(n_bad - (n - 1), 0.0, 1.0).mean())
-        contents.append(Contents(n, overhead, costs_more, none_clean))
-    return tuple(contents)
+def none_clean_of(experiment: Experiment, policy: Policy) -> float | None:
+    """The share of errors that are in all contents as they are noticed; None: nothing is kept."""
+    every_h = content_times_h(policy, experiment.useful_h)
+    if not every_h:
+        return None
+    n_bad = _noticed_h(experiment) / min(every_h)  # if the error struck at a save
+    return float(np.clip(n_bad - (n_contents(policy) - 1), 0.0, 1.0).mean())
+
+
+def n_contents(policy: Policy) -> int:
+    """How many contents are kept outside."""
+    return max(tier.generations for tier in policy.tiers)
 
 
 def _noticed_h(experiment: Experiment) -> Floats:

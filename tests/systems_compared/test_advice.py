@@ -155,7 +155,7 @@ def test_contents_and_interval_are_chosen_together() -> None:
     # an error is noticed after 4 h: contents of less than that lose all; so many are kept
     assert kept * row["interval_h"] > 4 * np.log(5)
     assert kept > 8
-    assert f"Keep {kept} contents" in said(found)
+    assert f"full keeps {kept} contents" in said(found)
 
 
 def test_the_bill_is_of_all_contents_from_their_first_save_on() -> None:
