@@ -131,11 +131,6 @@ class Selection:
         return {self.full.strategy: self.full, **best}
 
     @property
-    def has_systems(self) -> bool:
-        """Whether a recovery system of the scenario is compared."""
-        return any(candidate.is_system for candidate in self.at_best.values())
-
-    @property
     def entries(self) -> dict[str, str]:
         """What a scenario says under `recovery` to run each as selected, by name."""
         return {name: candidate.entry for name, candidate in self.at_best.items()}
