@@ -244,5 +244,5 @@ recovery: [{strategy: full, interval: 4 h}, {strategy: cpr, target_pls: 0.05}]
 """
     found = cprsim.systems(text, only=["full", "cpr"], replications=4000)
     line = next(line for line in said(found).splitlines() if "cpr never saves" in line)
-    share = float(line.split("in ")[1].split(" %")[0]) / 100
+    share = float(line.split("In ")[1].split(" %")[0]) / 100
     assert share == pytest.approx(1 - exp(-168 / 400 / 5), abs=0.02)
