@@ -221,7 +221,7 @@ def verdicts(result: Result) -> Iterator[str]:
             )
         elif policy.interval_h < inf and not n_saves_due(policy.interval_h, result.useful_h):
             lost = result.replications.loc[result.replications["strategy"] == name, "pls"]
-            bare = policy.leaves_stale and not writes_parts_only(policy, result.useful_h)
+            bare = (lost > 0).any() and not writes_parts_only(policy, result.useful_h)
             start = f" {back_to_start((lost > 0).mean())}" if bare else ""
             yield _no_whole_save(policy, result.useful_h) + start
         pls, decision, precision = spreads[name]["pls"], policy.decision, result.precision_fraction

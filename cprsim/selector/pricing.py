@@ -44,9 +44,9 @@ class Priced:
     n_writes: int  # saves and sub-saves that are due: what a candidate pays for
     finished_fraction: float
     overhead: Floats  # (wall - useful) / useful, of what is done up to a horizon
-    waiting: float  # its waits for spares, mean share of what is done
     pls: Floats
     lost: Prediction  # in the quantity that is limited
+    waiting: float = 0.0  # its waits for spares, mean share of what is done
 
     @property
     def finished(self) -> bool:
