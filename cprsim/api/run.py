@@ -84,6 +84,7 @@ def run(
     from cprsim.results.run import cheapest_of, load_result, price_of, write_run
     from cprsim.results.unknown import decisive_assumption
     from cprsim.results.waiting import spares_needed, waits_of, with_spares
+    from cprsim.selector.limit import held_limits
 
     def simulated(target: ResultTarget) -> Result:
         number = target.identity.replay
@@ -94,12 +95,13 @@ def run(
             outcome = pipeline.outcome_of_one(experiment, number)
         choice, decisive = None, dict[str, Any]()
         if number is None:
+            decisive["limits"] = held_limits(loaded, outcome)
             summary = spreads(summarise(outcome))
             choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
         if choice is not None:
             finish = {k: waits_of(of) for k, of in summary.items() if of[FINISHED].mean == 1}
             cluster, at = experiment.cluster, with_spares(experiment)
-            decisive = {
+            decisive |= {
                 "assumption": decisive_assumption(loaded, choice.name),
                 "spares": spares_needed(
                     finish, [choice.name], cluster.n_spares, cluster.n_nodes, at

@@ -24,7 +24,6 @@ from cprsim.present.document import (
     row_columns,
     word_columns,
 )
-from cprsim.present.limits import limits_of
 from cprsim.present.money import bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.recommendation import recommendation, turns_on, waits_decide
@@ -206,7 +205,7 @@ def _replications_to_replay(result: Result) -> list[str]:
 def costs_table(result: Result) -> Table:
     """A row per strategy: overhead, failures, ETTR, PLS, cost; columns that say nothing go."""
     policies, price = result.policies, result.price
-    names, limits = [policy.name for policy in policies], limits_of(result)
+    names, limits = [policy.name for policy in policies], result.limits
     spreads = [result.spreads()[name] for name in names]
 
     def means(name: str) -> list[float]:
@@ -241,7 +240,7 @@ def costs_table(result: Result) -> Table:
                     for name, of in zip(names, spreads, strict=True)
                 ]
     if limits:
-        bounds = dict.fromkeys(one.limit.bound_words for held in limits.values() for one in held)
+        bounds = dict.fromkeys(one.bound_words for held in limits.values() for one in held)
         columns[" or ".join(bounds)] = [
             "; ".join(one.cell for one in limits.get(name, ())) or NO_NUMBER for name in names
         ]

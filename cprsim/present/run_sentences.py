@@ -7,7 +7,6 @@ from dataclasses import replace
 from math import inf, isnan
 
 from cprsim.curves.choosing import fit_curves
-from cprsim.present.limits import limits_of
 from cprsim.present.recommendation import back_to_start
 from cprsim.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.recovery.intervals import n_saves_due
@@ -127,13 +126,13 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     """What partial recovery costs besides hours."""
     if best.on_failure != RELOAD:
         return
-    spreads, limits = result.spreads()[best.name], limits_of(result).get(best.name, [])
+    spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())
     lost, pls = spreads["auc_loss"], with_ends(*spreads["pls"].triple)
     loses = f"On average a portion of {pls} of the samples is lost (PLS)."
     accuracy = " What that does to accuracy is not in these hours."
     if limits:
         loses = " ".join(held.sentence for held in limits)
-    if any(held.limit.metric for held in limits):
+    if any(not held.is_pls for held in limits):
         accuracy = ""
     elif not isnan(lost.mean):
         accuracy = f" By the staleness curve it loses {with_ends(*lost.triple)} of AUC."

@@ -228,7 +228,7 @@ def _decision(selection: Selection) -> list[str]:
         against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
-        loses = selection.limit.held(chosen.loss.mean, chosen.held)
+        loses = selection.limit.held(chosen.loss.mean, chosen.held).sentence
     run = f"Recommended: {chosen.strategy}, {chosen.saving}, at {costs}"
     return [f"{run}: {against}. {loses}", entry]
 

@@ -46,3 +46,26 @@ class SpareNeed:
     n_now: int
     overhead: Estimate  # with so many spares
     is_best: bool  # with them; else they take half of the overhead of `system`
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLimit:
+    """A limit of what may be lost, and the one bound that is compared with it."""
+
+    quantity: str  # in words
+    is_pls: bool
+    most: float
+    mean: float
+    bound: float
+    bound_words: str
+
+    @property
+    def sentence(self) -> str:
+        limit = f"{self.bound_words}; limit {self.most:g}"
+        return f"Expected {self.quantity}: {self.mean:.3g}; at most {self.bound:.3g} ({limit})."
+
+    @property
+    def cell(self) -> str:
+        """The bound beside the limit, marked where it lies over it."""
+        words = "limit" if self.bound <= self.most else "over"
+        return f"{self.quantity} {self.bound:.3g} ({words} {self.most:g})"

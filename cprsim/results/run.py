@@ -20,7 +20,7 @@ from cprsim.files.units import SIZE
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
 from cprsim.recovery.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
-from cprsim.results.decisive import Assumption, SpareNeed
+from cprsim.results.decisive import Assumption, HeldLimit, SpareNeed
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -111,6 +111,7 @@ class Result:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    limits: Mapping[str, tuple[HeldLimit, ...]] = field(default_factory=dict)  # by strategy
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)
     manifest: Mapping[str, Any] = field(metadata=NOT_STORED)

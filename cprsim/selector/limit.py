@@ -10,9 +10,12 @@ import numpy as np
 
 from cprsim.curves.choosing import chosen_curve, shipped_names
 from cprsim.errors import ScenarioError
+from cprsim.experiments.pipeline import Outcome
 from cprsim.files import Stored
 from cprsim.records import Floats, pooled
 from cprsim.recovery.losses import Metric
+from cprsim.results.decisive import HeldLimit
+from cprsim.results.rows import replication_rows
 from cprsim.scenario.kernel import Accuracy
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.staleness.expected import MeanLoss, Prediction
@@ -48,11 +51,11 @@ class Limit:
         """What the bound is, in words."""
         return f"{100 * self.confidence:g} % upper bound"
 
-    def held(self, mean: float, bound: float) -> str:
+    def held(self, mean: float, bound: float) -> HeldLimit:
         """A loss with the one bound that is compared with the limit."""
         of = "" if self.risk is None else f" for {100 * self.risk:g} % of the jobs"
-        limit = f"{self.bound_words}; limit {self.most:g}"
-        return f"Expected {self.words}: {mean:.3g};{of} at most {bound:.3g} ({limit})."
+        words = f"{self.bound_words}{of}"
+        return HeldLimit(self.words, self.metric is None, self.most, mean, bound, words)
 
     def bound(self, lost: Prediction) -> float:
         """The upper bound, over some replications, that must not lie above `most`."""
@@ -129,6 +132,30 @@ def limits_in(section: Accuracy) -> list[Limit]:
         for what, most in (by_key | by_metric).items()
         if most is not None
     ]
+
+
+def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[HeldLimit, ...]]:
+    """By strategy that leaves shards stale: the target of its entry, and that of `accuracy`."""
+    section, held = loaded.scenario.accuracy, dict[str, tuple[HeldLimit, ...]]()
+    general = limits_in(section) if section is not None else []
+    targets = {entry.name: entry.target_pls for entry in loaded.scenario.recovery}
+    rows = replication_rows(outcome)
+    for of in outcome.strategies:
+        policy, most = of.policy, targets[of.policy.name]
+        if not policy.leaves_stale or not of.costs.finished.all() or of.costs.n_replications < 2:
+            continue
+        for limit in dict.fromkeys([*([] if most is None else [Limit(PLS, most)]), *general]):
+            lost: Prediction | None = None
+            if limit.metric is None:
+                lost = pls_alone(rows.loc[rows["strategy"] == policy.name, "pls"].to_numpy())
+            elif outcome.curve is not None:
+                lost = outcome.curve.predict(
+                    policy, limit.metric, of.losses, of.costs, outcome.useful_h
+                )
+            if lost is not None:
+                found = limit.held(float(lost.loss.mean()), limit.bound(lost))
+                held[policy.name] = (*held.get(policy.name, ()), found)
+    return held
 
 
 def wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:
