@@ -207,6 +207,7 @@ def costs_table(result: Result) -> Table:
     policies, price = result.policies, result.price
     names, limits = [policy.name for policy in policies], result.limits
     spreads = [result.spreads()[name] for name in names]
+    limited = {(name, one.column) for name, held in limits.items() for one in held}
 
     def means(name: str) -> list[float]:
         return [of[name].mean for of in spreads]
@@ -236,7 +237,9 @@ def costs_table(result: Result) -> Table:
         for loss in ("auc_loss", *further_losses(result.replications)):
             if knows_loss(result, loss):
                 columns[loss_heading(loss)] = [
-                    ten_thousandths(of[loss].mean, 0.0 if name in limits else of[loss].half_width)
+                    ten_thousandths(
+                        of[loss].mean, 0.0 if (name, loss) in limited else of[loss].half_width
+                    )
                     for name, of in zip(names, spreads, strict=True)
                 ]
     if limits:

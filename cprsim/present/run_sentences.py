@@ -132,7 +132,7 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     accuracy = " What that does to accuracy is not in these hours."
     if limits:
         loses = " ".join(held.sentence for held in limits)
-    if any(not held.is_pls for held in limits):
+    if any(held.column != "pls" for held in limits):
         accuracy = ""
     elif not isnan(lost.mean):
         accuracy = f" By the staleness curve it loses {with_ends(*lost.triple)} of AUC."

@@ -53,7 +53,7 @@ class HeldLimit:
     """A limit of what may be lost, and the one bound that is compared with it."""
 
     quantity: str  # in words
-    is_pls: bool
+    column: str  # of results that has it; `pls`, or that of a metric's loss
     most: float
     mean: float
     bound: float

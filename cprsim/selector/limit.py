@@ -42,6 +42,11 @@ class Limit:
         return None if self.quantity == PLS else self.quantity
 
     @property
+    def column(self) -> str:
+        """The column of results that holds it."""
+        return PLS if self.metric is None else self.metric.quantity
+
+    @property
     def words(self) -> str:
         """What is limited, in words."""
         return "PLS" if self.metric is None else self.metric.loss_label
@@ -55,7 +60,7 @@ class Limit:
         """A loss with the one bound that is compared with the limit."""
         of = "" if self.risk is None else f" for {100 * self.risk:g} % of the jobs"
         words = f"{self.bound_words}{of}"
-        return HeldLimit(self.words, self.metric is None, self.most, mean, bound, words)
+        return HeldLimit(self.words, self.column, self.most, mean, bound, words)
 
     def bound(self, lost: Prediction) -> float:
         """The upper bound, over some replications, that must not lie above `most`."""
