@@ -39,6 +39,21 @@ class ParameterError(CprsimError, ValueError):
     """A number lies outside the domain of the model that it was handed to."""
 
 
+class MissingKeyError(ParameterError):
+    """A system needs an input that the scenario does not give: `key`."""
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+
+    @classmethod
+    def key_of(cls, error: BaseException | None) -> str:
+        """The key that an error, or its cause, asks for; empty: none."""
+        while error is not None and not isinstance(error, cls):
+            error = error.__cause__
+        return "" if error is None else error.key
+
+
 class PolicyError(ParameterError):
     """A recovery system makes no sense; `at` is the field of its policy, and which entry."""
 

@@ -76,8 +76,7 @@ def fleet(
     -------
     Answer
         ``frames["options"]``: a row per option, with what a month costs; ``["parts"]``: of that
-        cost; ``["spares"]``: how many are enough; ``["unknown"]``: where an input reverses the
-        answer.
+        cost; ``["unknown"]``: where an input reverses the answer.
 
     Raises
     ------
@@ -97,7 +96,7 @@ def fleet(
         source = source.changed({"fleet": of_one(alone)})
     loaded, axes = source.read(changes), axes_of(over)
     from cprsim.fleets.folder import load_fleet, write_fleet
-    from cprsim.fleets.options import decide, knees, run_options, unknown_of
+    from cprsim.fleets.options import decide, run_options, unknown_of
     from cprsim.plots.fleet import fleet_figures
     from cprsim.plots.save import drawing
     from cprsim.present.fleet import answer_of_fleet
@@ -116,7 +115,7 @@ def fleet(
             options = run_options(loaded, cases, pool, store, on_progress=on_progress)
         with watch.progress("unknown inputs") as on_progress:
             decision = decide(loaded, options, axes, pool, store, on_progress)
-        return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
+        return write_fleet(target, loaded, axes, options, decision, draw)
 
     identity = _identity(loaded, axes)
     stored = kept(folder, loaded, load_fleet, simulated, identity=identity, sole_writer=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cprsim.api import command
 from cprsim.api.scenario import (
@@ -79,9 +79,12 @@ def run(
     from cprsim.experiments import pipeline
     from cprsim.plots.save import drawing
     from cprsim.present.run import answer_of_run, drawings_of_run
-    from cprsim.results.assumption import choice_of, decisive_assumption
     from cprsim.results.folder import Kept, ResultTarget, kept
-    from cprsim.results.run import load_result, price_of, write_run
+    from cprsim.results.metrics import FINISHED, spreads, summarise
+    from cprsim.results.run import cheapest_of, load_result, price_of, write_run
+    from cprsim.results.unknown import decisive_assumption
+    from cprsim.results.waiting import spares_needed, waits_of, with_spares
+    from cprsim.selector.limit import held_limits
 
     def simulated(target: ResultTarget) -> Result:
         number = target.identity.replay
@@ -90,11 +93,23 @@ def run(
                 outcome = pipeline.simulate(experiment, on_progress=on_progress)
         else:
             outcome = pipeline.outcome_of_one(experiment, number)
-        choice = choice_of(outcome, experiment.useful_h) if number is None else None
+        choice, decisive = None, dict[str, Any]()
+        if number is None:
+            decisive["limits"] = held_limits(loaded, outcome)
+            summary = spreads(summarise(outcome))
+            choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
+        if choice is not None:
+            finish = {k: waits_of(of) for k, of in summary.items() if of[FINISHED].mean == 1}
+            cluster, at = experiment.cluster, with_spares(experiment)
+            decisive |= {
+                "assumption": decisive_assumption(loaded, choice.name),
+                "spares": spares_needed(
+                    finish, [choice.name], cluster.n_spares, cluster.n_nodes, at
+                ),
+            }
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
-            replication=number or 0, price=price_of(loaded),
-            assumption=choice and decisive_assumption(loaded, choice),
+            replication=number or 0, price=price_of(loaded), **decisive,
         )  # fmt: skip
 
     def stored_run(number: int | None) -> Kept[Result]:
@@ -107,10 +122,10 @@ def run(
 
 def _share(option: str, value: float | str) -> float:
     """A share of useful time. Raises ParameterError for what is none."""
-    share = number_of(option, value, "10% or 0.1")
-    is_percent = str(value).strip().endswith("%")
-    if share < 0 or (share >= 1 and not is_percent):
-        raise ParameterError(f"{option}: {value} is no share of useful time: write 10% or 0.1")
+    share, is_percent = number_of(option, value, "10% or 0.1"), str(value).strip().endswith("%")
+    if not (0 <= share < 1 or (share >= 1 and is_percent)):
+        rule = "a number without % is a share of useful time, from 0 to below 1"
+        raise ParameterError(f"{option}: {value}: {rule}; write 10% or 0.1, and 100% for all")
     return share
 
 

@@ -97,22 +97,21 @@ def systems(
     from cprsim.experiments.assemble import assemble
     from cprsim.plots.save import save_figures
     from cprsim.present.systems import answer_of_systems, document_of_systems
-    from cprsim.results.assumption import contending, decisive_assumption
     from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
+    from cprsim.results.unknown import break_evens_of, contending, decisive_assumption
     from cprsim.selector.limit import limit_of
     from cprsim.selector.pricing import affordable
-    from cprsim.selector.unknown import sensitivity_of
     from cprsim.systems_compared.comparison import (
         ABOUT,
         Comparison,
         assumptions,
-        contents_kept,
         facts_of_system,
         load_comparison,
-        spares_needed,
+        none_clean_of,
+        spares_of,
     )
-    from cprsim.systems_compared.lineup import at_their_best, entrants_of
+    from cprsim.systems_compared.lineup import LeftOut, at_their_best, entrants_of
     from cprsim.systems_compared.missing import split_save
 
     loaded = source.read(shortcuts(seed=seed, replications=replications))
@@ -130,7 +129,7 @@ def systems(
     kind = "systems", f"of-{chosen}" * bool(only), "available" * available, "fixed" * fixed
 
     def compared(target: ResultTarget) -> Comparison:
-        at_best, dropped = entrants, dict[str, str]()
+        at_best, dropped = entrants, dict[str, LeftOut]()
         if not fixed:
             with watch.progress("best interval of systems") as on_progress:
                 at_best, dropped = at_their_best(entrants, experiment, limit, on_progress)
@@ -155,19 +154,16 @@ def systems(
             costs, best = comparison.costs_that_count()
             if best is not None:
                 entries = {name: known.text for name, known in facts.items()}
-                unsure = sensitivity_of(loaded, entries, costs, best)
                 comparison = replace(
                     comparison,
-                    sensitivity=unsure,
+                    break_evens=break_evens_of(loaded, entries, costs, best),
                     assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
                 )
             watch.doing("simulating numbers of spares")
-            comparison = replace(comparison, spares=spares_needed(run, comparison))
+            comparison = replace(comparison, spares=spares_of(run, comparison))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
-                watch.doing("simulating numbers of contents")
-                comparison = replace(
-                    comparison, contents=contents_kept(run, comparison.cheapest.policy)
-                )
+                none_clean = none_clean_of(run, comparison.cheapest.policy)
+                comparison = replace(comparison, none_clean=none_clean)
             write_record(result.path / ABOUT, comparison)
             if folder is not None:
                 watch.doing("drawing figures")

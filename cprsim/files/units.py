@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from cprsim.errors import ParameterError
+from cprsim.errors import MissingKeyError, ParameterError
 
 MAX_TEXT = 80  # characters; no quantity is longer
 LARGEST = 1e250  # number; in any unit it is a finite float
@@ -167,7 +167,8 @@ class Quantity:
         if not isinstance(value, str):
             raise ParameterError(f"is not {self.dimension.name}: write for example {example}")
         if self.in_steps and re.fullmatch(IN_STEPS, value):
-            raise ParameterError("is in steps of a length that is not said: give `job.step`")
+            message = "is in steps of a length that is not said: give `job.step`"
+            raise MissingKeyError(message, "job.step")
         inside = self.dimension.parse(value, example)
         if not self.dimension.parse(self.low) <= inside <= self.dimension.parse(self.high):
             raise ParameterError(f"is out of range: it must lie between {self.low} and {self.high}")

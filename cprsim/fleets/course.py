@@ -37,6 +37,7 @@ STATISTICS = {
     "machine_years": "node-hours of overhead, in years of 8766 h",
     "queued_h": "mean hours from arrival to start",
     "wait_h": "mean hours in which a job waits for a spare",
+    "wait_fraction": "the same as a share of its useful time",
     "jobs_per_month": "jobs that arrive and finish per month of 730.5 h, whose cost that is",
     "utilisation_fraction": "useful node-hours within the window, of those that `nodes` has in it",
     "busy_nodes": "nodes that are in jobs, mean over the window",
@@ -216,7 +217,9 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
     useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
     wait_h = hours.get("wait", 0.0)
-    per_job = jobs[["queued_h"]].assign(overhead_fraction=jobs.overhead, wait_h=wait_h)
+    per_job = jobs[["queued_h"]].assign(
+        overhead_fraction=jobs.overhead, wait_h=wait_h, wait_fraction=wait_h / jobs.useful_h
+    )
     statistics: Mapping[Any, Any] = {
         **per_job.mean(),
         **jobs.overhead.quantile(list(QUANTILES.values())).set_axis(list(QUANTILES)),

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from cprsim.files import NOT_STORED
-from cprsim.fleets.options import Axes, FleetDecision, FleetOption, Knee
+from cprsim.fleets.options import Axes, FleetDecision, FleetOption
 from cprsim.fleets.population import fleet_of
 from cprsim.results.folder import (
     ResultTarget,
@@ -42,7 +42,6 @@ class FleetResult:
     axes: Mapping[str, Sequence[Any]]  # key -> values; without the scenario's own
     options: tuple[FleetOption, ...]
     decision: FleetDecision
-    knees: tuple[Knee, ...]
 
     def option(self, name: str) -> FleetOption:
         """The option of that name."""
@@ -64,7 +63,6 @@ def write_fleet(
     axes: Axes,
     options: Sequence[FleetOption],
     decision: FleetDecision,
-    knees: Sequence[Knee],
     draw: Callable[[FleetResult], object],
 ) -> FleetResult:
     """Write a finished fleet into its folder, whole or not at all.
@@ -87,7 +85,6 @@ def write_fleet(
             axes={key: values.written for key, values in axes.items()},
             options=tuple(options),
             decision=decision,
-            knees=tuple(knees),
         )
         write_record(folder / ABOUT, result)
         write_csv(options_frame(result), folder / "options.csv")

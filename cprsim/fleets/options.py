@@ -29,10 +29,17 @@ from cprsim.fleets.course import (
 from cprsim.fleets.population import fleet_of, is_alone, table_of
 from cprsim.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
-from cprsim.results.assumption import Assumption, decisive_assumption
+from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
-from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointStore, Task
+from cprsim.results.unknown import (
+    MOST_CONTENDERS,
+    break_evens,
+    decisive_assumption,
+    only_prices,
+)
+from cprsim.results.waiting import Waits, spares_needed
+from cprsim.scenario.failures import ANY
 from cprsim.scenario.job import Values
 from cprsim.scenario.prices import Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
@@ -79,6 +86,11 @@ class FleetOption:
     carbon_kg: Number = nan
     cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
     prices: Prices | None = field(default=None, metadata=NOT_STORED)
+
+    @property
+    def waits(self) -> Waits:
+        of = self.statistics
+        return Waits(of["overhead_fraction"], of["wait_fraction"].mean)
 
     @property
     def costs(self) -> list[float]:
@@ -249,8 +261,10 @@ class FleetDecision:
     best: str
     present: str
     saves: Estimate  # what the best costs less per month, in cents or node-hours
-    sensitivity: Sensitivity
+    break_evens: tuple[BreakEven, ...]  # of each unknown input
     n_left_out: int  # options in which some jobs did not finish
+    n_nodes: int = 0  # that the spares are for
+    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
     # of one job alone: the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
 
@@ -298,13 +312,23 @@ def decide(
         table = np.array(amounts).reshape(len(all_changes), len(few))
         return {option.name: table[:, place] for place, option in enumerate(few)}
 
+    def with_spares(strategies: Sequence[str], n: int) -> dict[str, Waits]:
+        runs = [({**best.where, SPARES: n}, names.index(strategy)) for strategy in strategies]
+        ran = run_options(loaded, runs, workers, store, SPARES, on_progress)
+        return {option.strategy: option.waits for option in ran}
+
+    here = {option.strategy: option.waits for option in counted if option.where == best.where}
+    section, n_nodes = fleet_of(loaded), loaded.scenario.n_nodes_of[ANY]
+    if not is_alone(section):
+        n_nodes = section.nodes or max(1, round(best.statistics["busy_nodes"].mean))
+    n_now = None if SPARES in axes else section.spares  # else the options are the answer
     return FleetDecision(
         best=best.name,
+        n_nodes=n_nodes,
+        spares=spares_needed(here, [best.strategy], n_now, n_nodes, with_spares),
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
-        sensitivity=sensitivity(
-            unknown_of(loaded, axes), best.name, costs, loaded.scenario.simulation.seed
-        ),
+        break_evens=break_evens(unknown_of(loaded, axes), best.name, costs),
         n_left_out=len(options) - len(able),
         assumption=decisive_assumption(one_job(loaded, best.where), best.strategy),
     )
@@ -365,36 +389,3 @@ def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
             message = "is varied by --over: what is chosen is not unknown"
             raise ScenarioError.at(loaded.place(UNKNOWN), message, key=f"{UNKNOWN}.{key}")
     return unknown
-
-
-# ------------------------------------------------------------------------------ how many spares
-
-
-@dataclass(frozen=True, slots=True)
-class Knee:
-    """How many spares are enough for one strategy, of the numbers that were tried."""
-
-    strategy: str
-    cheapest: float  # from here on one more costs more than it saves
-    nobody_waits: float | None  # from here on; None: at none that was tried
-    at_end: bool  # whether the cheapest is the last that was tried, so that more may be better
-
-
-def knees(options: Sequence[FleetOption], axes: Axes) -> tuple[Knee, ...]:
-    """The knee of each strategy's curve of spares, where spares are what is varied alone."""
-    key = SPARES
-    if list(axes) != [key]:
-        return ()
-    curves = []
-    for strategy in dict.fromkeys(option.strategy for option in options):
-        able = {
-            float(option.where[key]): option
-            for option in options
-            if option.strategy == strategy and option.where and option.finished
-        }
-        if able:
-            cheapest = min(sorted(able), key=lambda n: able[n].cost)
-            free = [n for n, option in able.items() if option.statistics["wait_h"].mean == 0.0]
-            at_end = cheapest == max(axes[key].numbers or ())
-            curves.append(Knee(strategy, cheapest, min(free, default=None), at_end))
-    return tuple(curves)

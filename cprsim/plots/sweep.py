@@ -3,7 +3,7 @@
 - One axis: overhead along it; over a save interval with its minimum, Young's, Daly's and CPR's
   choice.
 - Two axes or more: a panel per strategy, with a curve for each value of the second axis; where
-  both are numbers, also a map of the differences from the reference.
+  both are numbers, also a map of which strategy is the cheapest.
 - One at a time: a bar per axis from the lowest to the highest overhead along it.
 
 Each is drawn again for what a month costs, where the sweep has prices. Axes beyond the second have
@@ -14,24 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
-from matplotlib.colors import AsinhNorm
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.patheffects import AbstractPathEffect, withStroke
 
 from cprsim.files.units import HOURS_OF, unit_factor
 from cprsim.plots.axes import (
     INK,
     OVERHEAD_LABEL,
+    line_of_many,
     log_scale,
     panels,
     style,
@@ -50,11 +47,7 @@ RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
 MOST_PANELS, MOST_CURVES = 6, 12
 LOG_ROOM = 1.6  # factor by which a logarithmic axis extends below and above the values
 TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
-MOST_MAPS = 3
 MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
-HALO: list[AbstractPathEffect] = [withStroke(linewidth=2.2, foreground="white")]
-SIZES = [digit * 10.0**decade for decade in range(-9, 9) for digit in (1, 2, 5)]
-COLOURS = "PuOr_r"  # both ends differ from the middle in grey too
 
 
 class Height(NamedTuple):
@@ -82,7 +75,7 @@ def sweep_figures(result: SweepResult) -> dict[str, Draw]:
         chart = curves(result, height, *axes[:2]) if is_grid else tornado(result, height)
         figures[name] = partial(chart_figure, chart)
     numeric = [axis for axis in axes if axis.numeric]
-    if is_grid and len(numeric) > 1 and _compared(result):
+    if is_grid and len(numeric) > 1 and len(result.strategies) > 1:
         figures["map"] = partial(_map, result, *numeric[:2])
     return figures
 
@@ -219,91 +212,42 @@ def _rules(along: AxisColumn, rows: pd.DataFrame) -> tuple[list[Band], list[str]
 
 
 def _map(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figure:
-    """What the other strategies cost more than the reference, in percentage points, over two axes.
+    """Which strategy is the cheapest, over two axes.
 
-    Along the thick line both cost the same; hatched where the reference costs less. Thin lines
-    join equal differences, so that the map can be read without colours.
+    Where two strategies are cheapest somewhere, a line joins the points where both cost the same.
     """
     rows, caption = rows_on(result, [across, up])
-    grids = {
-        name: _grid(rows[rows["strategy"] == name], across, up)
-        for name in _compared(result)[:MOST_MAPS]
-    }
+    table = rows.pivot_table("mean", [up.column, across.column], "strategy", dropna=False)
+    means = table[[name for name in result.strategies if table[name].notna().any()]]
+    finishing = means.dropna(how="all")  # at other points no strategy finishes every job
+    best = finishing.idxmin(axis=1).reindex(means.index).unstack()
+    winners = [name for name in means if (best == name).any(axis=None)]
+    place = best.replace({name: number for number, name in enumerate(winners)})
+    x, y, z = (np.asarray(of, np.float64) for of in (place.columns, place.index, place))
+    looks = [line_of_many(number, len(winners)) for number in range(len(winners))]
     with style():
-        figure, every = panels(len(grids), beside_in=1.6, sharey=True)
-        differences = np.concatenate([z[np.isfinite(z)] for _, _, z in grids.values()])
-        far = max(float(np.abs(differences).max(initial=0.0)), 1e-9)
-        norm = AsinhNorm(far / 20, -far, far)  # white at no difference, finer near it
-        positive = [size for size in SIZES if far / 20 <= size <= far]
-        ticks = [*(-size for size in reversed(positive)), 0.0, *positive]
-        meshes = []
-        for axes, (name, grid) in zip(every, grids.items(), strict=True):
-            meshes.append(_map_panel(axes, grid, norm, ticks))
-            axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
-            axes.set_xlabel(axis_label(across))
-            for direction, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
-                if axis.logarithmic or is_wide(values):
-                    log_scale(axes, direction)
-        every[0].set_ylabel(axis_label(up))
-        bar = figure.colorbar(meshes[0], ax=every, shrink=0.85, ticks=ticks, format=_signed)
-        bar.minorticks_off()
-        bar.set_label("difference of overheads [percentage points]")
-        handles: list[Artist] = []
-        if len(differences) and differences.min() < 0 < differences.max():
+        figure, (axes,) = panels(1, beside_in=1.6)
+        axes.pcolormesh(
+            x, y, z, cmap=ListedColormap([look.colour for look in looks]), alpha=0.6,
+            vmin=-0.5, vmax=len(winners) - 0.5, shading="nearest", rasterized=z.size > MOST_VECTORS,
+        )  # fmt: skip
+        handles: list[Artist] = [
+            Patch(facecolor=look.colour, alpha=0.6, label=f"{name} is the cheapest")
+            for name, look in zip(winners, looks, strict=True)
+        ]
+        if len(winners) == 2 and min(z.shape) > 1:
+            gap = (means[winners[0]] - means[winners[1]]).unstack()
+            axes.contour(x, y, gap.to_numpy(np.float64), [0.0], colors=INK, linewidths=2.2)
             handles.append(Line2D([], [], color=INK, lw=2.2, label="break-even"))
-        if len(differences) and differences.max() > 0:
-            text = f"{result.reference} costs less"
-            handles.append(Patch(facecolor="none", edgecolor=INK, hatch="//", label=text))
-        if handles:
-            figure.legend(handles=handles, loc="outside lower left", ncols=2)
-        title = f"Overhead less that of {result.reference}: {result.name}"
-        title_figure(figure, title, caption)
+        for direction, axis, values in (("x", across, x), ("y", up, y)):
+            if axis.logarithmic or is_wide(values):
+                log_scale(axes, direction)
+        if min(z.shape) > 1:
+            axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+        axes.set(xlabel=axis_label(across), ylabel=axis_label(up))
+        figure.legend(handles=handles, loc="outside lower left", ncols=3)
+        title_figure(figure, f"The cheapest: {result.name}", caption)
     return figure
-
-
-def _compared(result: SweepResult) -> list[str]:
-    """The strategies to set beside the reference: those that do not start all over again."""
-    rows = result.of(OVERHEAD)
-    restarts = set(rows.loc[rows["on_failure"] == "restart", "strategy"])
-    return [name for name in result.strategies if name not in restarts | {result.reference}]
-
-
-def _grid(rows: pd.DataFrame, across: AxisColumn, up: AxisColumn) -> tuple[Floats, Floats, Floats]:
-    """Rising x (n,) and y (m,), and the differences (m, n) in percentage points."""
-    table = rows.pivot_table("difference", up.column, across.column, dropna=False)
-    table = table.sort_index(axis=0).sort_index(axis=1)
-    return (
-        table.columns.to_numpy(np.float64),
-        table.index.to_numpy(np.float64),
-        100 * table.to_numpy(np.float64),
-    )
-
-
-def _signed(value: float, _: object = None) -> str:
-    return f"{value:+g}" if value else "0"
-
-
-def _map_panel(
-    axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm, levels: list[float]
-) -> QuadMesh:
-    x, y, z = grid
-    many = z.size > MOST_VECTORS
-    mesh = axes.pcolormesh(x, y, z, norm=norm, cmap=COLOURS, shading="nearest", rasterized=many)
-    finite = z[np.isfinite(z)]
-    if min(z.shape) < 2 or not len(finite) or finite.min() == finite.max():
-        return mesh
-    inside = [level for level in levels if finite.min() < level < finite.max()]
-    if inside:
-        widths = [0.6 if level else 2.2 for level in inside]  # thick where both cost the same
-        lines = axes.contour(x, y, z, inside, colors=INK, linewidths=widths, linestyles="solid")
-        lines.set_path_effects(HALO)  # on dark ground, too
-        texts = axes.clabel(lines, [level for level in inside if level], fmt=_signed, fontsize=7)
-        for text in texts:
-            text.set(path_effects=HALO, clip_on=False)
-    if finite.max() > 0:
-        axes.contourf(x, y, z, [0.0, finite.max() * 2], colors="none", hatches=["//"])
-    axes.set(xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
-    return mesh
 
 
 # ------------------------------------------------------------------------------ axes

@@ -13,11 +13,16 @@ from cprsim.plots.fleet import fleet_figures, shown_options
 from cprsim.present.answer import Answer
 from cprsim.present.document import Document, Picture, Section, Table, row_columns
 from cprsim.present.provenance import origin
-from cprsim.present.recommendation import recommendation, turns_on
-from cprsim.present.sensitivity import sensitivity_sentences
+from cprsim.present.recommendation import (
+    break_even_sentences,
+    recommendation,
+    turns_on,
+    waits_decide,
+)
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.folder import read_manifest, stored_scenario
-from cprsim.results.money import USEFUL
+from cprsim.results.money import USEFUL, prices_in
+from cprsim.results.waiting import WAITING
 from cprsim.results.words import count, hours, significant, with_ends, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
@@ -28,8 +33,7 @@ MOST_ROWS = 200
 
 def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
     """The answer that a results folder of a fleet holds."""
-    decision, sensitivity = result.decision, result.decision.sensitivity
-    optional = {"spares": pd.DataFrame(result.knees), "unknown": pd.DataFrame(sensitivity.flips)}
+    decision, unknown = result.decision, pd.DataFrame(result.decision.break_evens)
     return Answer(
         "fleet",
         result.name,
@@ -37,7 +41,7 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
         frames={
             "options": options_frame(result),
             "parts": parts_frame(result),
-            **{name: frame for name, frame in optional.items() if len(frame)},
+            **({"unknown": unknown} if len(unknown) else {}),
         },
         values={
             "best": decision.best,
@@ -46,11 +50,6 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
             "saves_per_month": _saves(result).by_name,
             "currency": result.currency,
             "n_left_out": decision.n_left_out,
-            "joint_draws": {
-                "n": sensitivity.n_draws,
-                "share": sensitivity.share,
-                "others": sensitivity.others,
-            },
             "n_jobs": result.n_jobs,
             "n_kinds": result.n_kinds,
             "window_h": result.window_h,
@@ -81,17 +80,15 @@ def _document(result: FleetResult) -> Document:
         Picture(CAPTIONS[name], f"{CAPTIONS[name]}. The tables have the numbers.", draw, name)
         for name, draw in fleet_figures(result).items()
     ]
+    decision, of = result.decision, "the fleet's" if result.n_jobs > 1 else "the job's"
+    prices = prices_in(result.path) if decision.spares else None
     return Document(
         title=f"What failures cost a fleet: {result.name}",
         question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
-        answer=[_advice(result)],
+        answer=[_advice(result), *waits_decide(decision.spares, decision.n_nodes, prices, of)],
         table=_options(result),
-        remarks=[
-            *_spares(result),
-            *_cautions(result),
-            *sensitivity_sentences(result.decision.sensitivity),
-        ],
-        turns_on=turns_on(result.decision.assumption),
+        remarks=[*_cautions(result), *break_even_sentences(decision.break_evens)],
+        turns_on=turns_on(decision.assumption, "One typical job" if result.n_jobs > 1 else ""),
         sections=[
             Section("What a month costs", [_costs(result)]),
             Section("In pictures", pictures),
@@ -108,14 +105,12 @@ def _options(result: FleetResult) -> Table:
     uses = any(
         not isnan(option.statistics["utilisation_fraction"].mean) for option in result.options
     )
-    hours_of = {
-        heading: name
-        for heading, name in (("queued, h", "queued_h"), ("waits for spares, h", "wait_h"))
-        if any(option.statistics[name].mean > 0 for option in result.options)
-    }
+    queued = any(option.statistics["queued_h"].mean > 0 for option in result.options)
+    waits = any(option.waits.is_shown for option in result.options)
     columns = {
         "P90, %": ("p90_fraction", 100),
-        **{heading: (name, 1) for heading, name in hours_of.items()},
+        **({"queued, h": ("queued_h", 1)} if queued else {}),
+        **({WAITING: ("wait_fraction", 100)} if waits else {}),
         "jobs a month": ("jobs_per_month", 1),
         **({"used, %": ("utilisation_fraction", 100)} if uses else {}),
     }
@@ -210,15 +205,3 @@ def _cautions(result: FleetResult) -> list[str]:
 
 def _pls(option: FleetOption) -> str:
     return f"a job's PLS is {significant(100 * option.statistics['pls'].mean)} % on average"
-
-
-def _spares(result: FleetResult) -> list[str]:
-    """How many spares are enough for each strategy."""
-    sentences = []
-    for knee in result.knees:
-        waits = "jobs still wait at every number tried"
-        if knee.nobody_waits is not None:
-            waits = f"from {knee.nobody_waits:g} on no job waits"
-        most = ", the most that was tried" if knee.at_end else ""
-        sentences.append(f"{knee.strategy}: {knee.cheapest:g}{most} ({waits})")
-    return [f"Cheapest number of spares: {'; '.join(sentences)}."] if sentences else []

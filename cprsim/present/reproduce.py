@@ -40,14 +40,15 @@ FINDINGS = [finding for finding in Finding if finding is not Finding.NOTHING]
 
 def answer_of_list(studies: Iterable[Study]) -> Answer:
     """The results that can be made again."""
-    rows = [[study.name, study.paper, study.shows] for study in studies]
+    rows = [[study.name, study.paper, study.known_as, study.shows] for study in studies]
     sentence = (
         f"There are {len(rows)} results to make again. Figures and tables of papers are named by "
         "what they show; their numbers were not at hand."
     )
-    table = Table("", word_columns("name", "of the paper", "what it shows"), rows)
+    columns = word_columns("name", "of the paper", "known as", "what it shows")
+    table = Table(f"Known as: how the paper's numbers are known. {MARKS}", columns, rows)
     document = Document("Results of papers", "What can be made again?", [sentence], table=table)
-    frame = pd.DataFrame(rows, columns=["name", "paper", "shows"])
+    frame = pd.DataFrame(rows, columns=["name", "paper", "known_as", "shows"])
     return Answer("studies", "results of papers", lambda: document, {"studies": frame})
 
 

@@ -26,7 +26,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
-from cprsim.present.recommendation import recommendation, turns_on
+from cprsim.present.recommendation import recommendation, turns_on, waits_decide
 from cprsim.present.run_sentences import (
     accuracy_sentences,
     answer,
@@ -44,9 +44,10 @@ from cprsim.recovery.losses import Metric
 from cprsim.recovery.policy import RESTART, Policy
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import BESIDE, FINISHED, more_than, percentiles
-from cprsim.results.money import Billed, bills_in, cheapest_of
+from cprsim.results.money import Billed, bills_in, cheapest_of, prices_in
 from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.run import Result, judged_by, worth_seeing
+from cprsim.results.waiting import WAITING, waits_of
 from cprsim.results.words import (
     count,
     every,
@@ -164,10 +165,11 @@ def document_of_run(result: Result) -> Document:
     """Everything about one run. Raises ResultError for an unreadable file."""
     sentences, pictures = answer(result), pictures_of_run(result)
     is_whole, bills = result.replay is None, bills_in(result)
+    prices = prices_in(result.path) if result.spares else None
     return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
-        answer=sentences[:1],
+        answer=[*sentences[:1], *waits_decide(result.spares, result.n_nodes, prices)],
         table=costs_table(result),
         remarks=[
             *assumed_limits(result),
@@ -206,7 +208,9 @@ def _replications_to_replay(result: Result) -> list[str]:
 def costs_table(result: Result) -> Table:
     """A row per strategy: overhead, failures, ETTR, PLS, cost; columns that say nothing go."""
     policies, price = result.policies, result.price
-    spreads = [result.spreads()[policy.name] for policy in policies]
+    names, limits = [policy.name for policy in policies], result.limits
+    spreads = [result.spreads()[name] for name in names]
+    limited = {(name, one.column) for name, held in limits.items() for one in held}
 
     def means(name: str) -> list[float]:
         return [of[name].mean for of in spreads]
@@ -218,6 +222,12 @@ def costs_table(result: Result) -> Table:
     }
     if any(paid < ettr for paid, ettr in zip(means("ettr_paid"), means("ettr"), strict=True)):
         columns["ETTR paid"] = [_fixed(mean) for mean in means("ettr_paid")]
+    waits = [waits_of(of) for of in spreads]
+    if any(each.is_shown for each in waits):
+        columns[WAITING] = [
+            NO_NUMBER if isnan(each.overhead.mean) else percent_number(each.waiting)
+            for each in waits
+        ]
     if any(policy.tax.nodes for policy in policies):
         columns["extra nodes"] = [significant(policy.tax.nodes) for policy in policies]
     if any(policy.tax.memory for policy in policies):
@@ -229,10 +239,17 @@ def costs_table(result: Result) -> Table:
         ]
         for loss in ("auc_loss", *further_losses(result.replications)):
             if knows_loss(result, loss):
-                losses = (of[loss] for of in spreads)
                 columns[loss_heading(loss)] = [
-                    ten_thousandths(lost.mean, lost.half_width) for lost in losses
+                    ten_thousandths(
+                        of[loss].mean, 0.0 if (name, loss) in limited else of[loss].half_width
+                    )
+                    for name, of in zip(names, spreads, strict=True)
                 ]
+    if limits:
+        bounds = dict.fromkeys(one.bound_words for held in limits.values() for one in held)
+        columns[" or ".join(bounds)] = [
+            "; ".join(one.cell for one in limits.get(name, ())) or NO_NUMBER for name in names
+        ]
     columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in spreads]
     for name in BESIDE:
         if name not in PLACED and all(name in of for of in spreads):
@@ -240,7 +257,6 @@ def costs_table(result: Result) -> Table:
     if price is not None:
         costs = (of["overhead_node_h"].times(price.node_hour) for of in spreads)
         columns[f"cost, {price.currency or 'money'}"] = [_mean(cost) for cost in costs]
-    names = [policy.name for policy in policies]
     intervals = [_every(policy, result.useful_h) for policy in policies]
     return Table(
         _caption(result),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import inf, isnan
 
 from cprsim.curves.choosing import fit_curves
+from cprsim.present.recommendation import back_to_start
 from cprsim.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.losses import WHOLE, Metric, strategy_key
@@ -76,7 +77,7 @@ def answer(result: Result) -> list[str]:
             f"Under full recovery ({plain.name}, {saving}), failures and saves cost "
             f"{_cost(spreads[plain.name])}. {sentence}"
         )
-    return [sentence, *_ties(result, best, finishing), *_staleness(best, spreads[best.name], plain)]
+    return [sentence, *_ties(result, best, finishing), *_staleness(result, best, plain)]
 
 
 def plain_full(policies: Sequence[Policy]) -> Policy | None:
@@ -121,19 +122,22 @@ def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str
         )
 
 
-def _staleness(best: Policy, spreads: dict[str, Estimate], plain: Policy | None) -> Iterator[str]:
+def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[str]:
     """What partial recovery costs besides hours."""
     if best.on_failure != RELOAD:
         return
-    lost = spreads["auc_loss"]
-    accuracy = "What that does to accuracy is not in these hours."
-    if not isnan(lost.mean):
-        accuracy = f"By the staleness curve it loses {with_ends(*lost.triple)} of AUC."
+    spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())
+    lost, pls = spreads["auc_loss"], with_ends(*spreads["pls"].triple)
+    loses = f"On average a portion of {pls} of the samples is lost (PLS)."
+    accuracy = " What that does to accuracy is not in these hours."
+    if limits:
+        loses = " ".join(held.sentence for held in limits)
+    if any(held.column != "pls" for held in limits):
+        accuracy = ""
+    elif not isnan(lost.mean):
+        accuracy = f" By the staleness curve it loses {with_ends(*lost.triple)} of AUC."
     instead = "" if plain is None else f" Where no stale row is acceptable, stay with {plain.name}."
-    yield (
-        f"{best.name} trades accuracy for time: on average a portion of "
-        f"{with_ends(*spreads['pls'].triple)} of the samples is lost (PLS). {accuracy}{instead}"
-    )
+    yield f"{best.name} trades accuracy for time. {loses}{accuracy}{instead}"
 
 
 # ------------------------------------------------------------------------------ remarks
@@ -215,7 +219,10 @@ def verdicts(result: Result) -> Iterator[str]:
                 "mislead."
             )
         elif policy.interval_h < inf and not n_saves_due(policy.interval_h, result.useful_h):
-            yield _no_whole_save(policy, result.useful_h)
+            lost = result.replications.loc[result.replications["strategy"] == name, "pls"]
+            bare = (lost > 0).any() and not writes_parts_only(policy, result.useful_h)
+            start = f" {back_to_start((lost > 0).mean())}" if bare else ""
+            yield _no_whole_save(policy, result.useful_h) + start
         pls, decision, precision = spreads[name]["pls"], policy.decision, result.precision_fraction
         if decision and policy.on_failure == RELOAD and pls.low > 1.25 * decision.expected_pls:
             yield (

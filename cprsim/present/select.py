@@ -20,14 +20,22 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import bills_frame, cheapest, money_table
 from cprsim.present.provenance import origin
-from cprsim.present.recommendation import entry_from, recommendation, turns_on
-from cprsim.present.sensitivity import sensitivity_sentences
+from cprsim.present.recommendation import (
+    back_to_start,
+    break_even_sentences,
+    entry_from,
+    recommendation,
+    turns_on,
+    waits_decide,
+)
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.money import Bills, cheapest_of, prices_in
+from cprsim.results.waiting import WAITING
 from cprsim.results.words import (
     ends,
     hours,
     percent,
+    percent_number,
     portion,
     significant,
     with_ends,
@@ -47,7 +55,6 @@ VALUES = (
 
 def answer_of_select(selection: Selection, **about: Any) -> Answer:
     """The answer that a results folder of a selection holds."""
-    unsure = selection.sensitivity
     bills = selection.bills(prices_in(selection.path))
     rows = candidate_rows(selection)
     at_best = rows["part"].isin(["full", "best"])
@@ -64,8 +71,8 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
         for quantity in ("energy_kwh", "carbon_kg"):
             of = {name: getattr(bill, quantity) for name, bill in bills.items()}
             strategies[f"{quantity}_per_month"] = strategies["strategy"].map(of)
-    if unsure is not None:
-        frames["unknown"] = pd.DataFrame(unsure.flips)
+    if selection.break_evens:
+        frames["unknown"] = pd.DataFrame(selection.break_evens)
     return Answer(
         "selection",
         selection.name,
@@ -79,9 +86,6 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
             "limit": selection.limit if selection.limited else None,
             "none_within_limit": [name for name, best in selection.best.items() if best is None],
             "cheapest": cheapest_of(bills) if bills else None,
-            "share_of_draws": unsure and unsure.share,
-            "n_draws": unsure and unsure.n_draws,
-            "others_of_draws": unsure and unsure.others,
         },
         **about,
     )
@@ -122,13 +126,15 @@ def document_of_select(selection: Selection) -> Document:
         "pareto",
     )
     entry = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
+    prices = prices_in(selection.path) if selection.spares else None
+    first, *more = _decision(selection)
     return Document(
         title=f"What to run: {selection.name}",
         question=(
             f"How should a job of {hours(selection.useful_h)} of useful work recover from "
             "failures, and how often save?"
         ),
-        answer=_decision(selection),
+        answer=[first, *waits_decide(selection.spares, selection.n_nodes, prices), *more],
         table=_table(selection, selection.name),
         remarks=[*_remarks(selection, bills)],
         turns_on=turns_on(selection.assumption),
@@ -146,14 +152,18 @@ def _table(selection: Selection, name: str) -> Table:
     headings = ["overhead, %", "less than full recovery, % points"]
     if selection.limited:
         unit = "" if of_pls else ", ×10⁻⁴"
-        bound = f"{100 * selection.limit.confidence:g} % upper bound{unit}"
+        bound = f"{selection.limit.bound_words}{unit}"
         headings += [*["PLS"] * (not of_pls), f"{quantity}{unit}", bound]
+    waits = any(each.waits.is_shown for each in selection.finishing.values())
+    headings[1:1] = [WAITING] * waits
     candidates = {"full": selection.full, **selection.best}
     for formula in selection.formula:
         candidates[f"{formula.strategy}, {formula.rule} formula"] = formula
     names: dict[tuple[str, ...], list[str]] = {}
     for strategy, candidate in candidates.items():
-        cells = ["none keeps the limit"] if candidate is None else _cells(selection, candidate)
+        cells = ["none keeps the limit"]
+        if candidate is not None:
+            cells = _cells(selection, candidate, waits=waits)
         cells = [*cells, *[NO_NUMBER] * len(headings)][: len(headings) + 1]
         label = f"{strategy} (recommended)" if candidate is selection.chosen else strategy
         names.setdefault(tuple(cells), []).append(label)
@@ -171,25 +181,25 @@ def _limit(selection: Selection) -> str:
         return "Nothing that is compared loses samples, so that no limit is needed."
     if limit.risk is not None:
         of = f"for {100 * limit.risk:g} % of the jobs, "
-    bound = f"{100 * limit.confidence:g} % upper bound"
-    return f"Limit: {of}{limit.words} at most {limit.most:g} at its {bound}."
+    return f"Limit: {of}{limit.words} at most {limit.most:g} at its {limit.bound_words}."
 
 
-def _cells(selection: Selection, candidate: Candidate) -> list[str]:
+def _cells(selection: Selection, candidate: Candidate, *, waits: bool) -> list[str]:
     every = "never saves" if candidate.n_saves == 0 else hours(candidate.policy.interval_h)
     every += f" ({candidate.option})" if candidate.option else ""
     if candidate.finished_fraction < 1:
         return [every, f"{percent(candidate.finished_fraction)} done"]
-    overhead = _times(100, candidate.overhead)
+    costs = [every, _times(100, candidate.overhead)]
+    costs += [percent_number(candidate.waiting)] * waits
     if candidate is selection.full:
-        return [every, overhead]
+        return costs
     loss = [portion(candidate.loss.mean), portion(candidate.held)]
     if selection.limit.metric is not None:
         in_units = [significant(1e4 * value) for value in (candidate.loss.mean, candidate.held)]
         loss = [portion(candidate.pls.mean), *in_units]
     if selection.limited and not candidate.keeps:
         loss[-1] += OVER
-    return [every, overhead, _times(100, candidate.benefit), *loss]
+    return [*costs, _times(100, candidate.benefit), *loss]
 
 
 def _times(scale: float, estimate: Estimate) -> str:
@@ -218,19 +228,9 @@ def _decision(selection: Selection) -> list[str]:
         against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
-        loses = _held(selection)
+        loses = selection.limit.held(chosen.loss.mean, chosen.held).sentence
     run = f"Recommended: {chosen.strategy}, {chosen.saving}, at {costs}"
     return [f"{run}: {against}. {loses}", entry]
-
-
-def _held(selection: Selection) -> str:
-    """What the choice loses, and the one bound that is compared with the limit."""
-    limit, chosen = selection.limit, selection.chosen
-    of = "" if limit.risk is None else f" for {100 * limit.risk:g} % of the jobs"
-    return (
-        f"Expected {limit.words}: {chosen.loss.mean:.3g};{of} at most "
-        f"{chosen.held:.3g} ({100 * limit.confidence:g} % upper bound; limit {limit.most:g})."
-    )
 
 
 def _why_full(selection: Selection) -> str:
@@ -259,7 +259,7 @@ def _why_full(selection: Selection) -> str:
 
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings and what could reverse the decision, then its assumptions."""
-    chosen, unsure = selection.chosen, selection.sensitivity
+    chosen = selection.chosen
     yield from _why_not(selection)
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
@@ -269,7 +269,9 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
                 f"Warning: at {candidate.strategy}'s interval {beyond} of the jobs "
                 "lose more than the curve was measured for; their loss is extrapolated."
             )
-        if candidate and candidate.n_saves == 0 and candidate.option:
+        if candidate and candidate.n_saves == 0 and candidate.policy.leaves_stale:
+            yield f"{candidate.strategy} never saves. {back_to_start(candidate.struck_fraction)}"
+        elif candidate and candidate.n_saves == 0 and candidate.option:
             yield (
                 f"Warning: for {candidate.strategy} never saving is cheapest: the failures that "
                 f"its saves protect against hardly occurred in {selection.n_replications:,} "
@@ -282,8 +284,8 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
         )
     if bills:
         yield cheapest(bills, chosen.strategy)
-    if unsure:
-        yield f"At these intervals, by cost in all: {' '.join(sensitivity_sentences(unsure))}"
+    if unsure := break_even_sentences(selection.break_evens):
+        yield f"At these intervals, by cost in all: {' '.join(unsure)}"
     if selection.curve is not None and selection.limited:
         yield f"Staleness curve: {selection.curve}."
 

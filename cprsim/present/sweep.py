@@ -32,7 +32,7 @@ MOST_ROWS = 200  # of a table on a page
 MONTH = "a month of 730.5 h of useful work"
 CAPTIONS = {
     "curves": "Overhead along the sweep",
-    "map": "Overhead less that of the reference",
+    "map": "Which strategy is the cheapest",
     "tornado": "Overhead from lowest to highest along each input",
     "money": "What a month costs along the sweep",
 }

@@ -25,14 +25,21 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import WORK, bills_frame, cheapest, money_section
 from cprsim.present.provenance import origin
-from cprsim.present.recommendation import entry_from, recommendation, turns_on
+from cprsim.present.recommendation import (
+    back_to_start,
+    break_even_sentences,
+    entry_from,
+    recommendation,
+    turns_on,
+    waits_decide,
+)
 from cprsim.present.run import costs_table, parts_table, strategies_frame
-from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Medium, Policy
 from cprsim.results.metrics import FINISHED
 from cprsim.results.money import Bills, bills_in, cheapest_of, prices_in
+from cprsim.results.waiting import WAITING
 from cprsim.results.words import (
     count,
     hours,
@@ -41,18 +48,18 @@ from cprsim.results.words import (
     ten_thousandths,
     with_interval,
 )
-from cprsim.scenario.prices import HOURS_PER_MONTH, shown
+from cprsim.scenario.prices import shown
 from cprsim.systems_compared.after import Fate, LossKind
 from cprsim.systems_compared.comparison import (
     BEST,
     ELIGIBLE,
-    OVERHEAD,
     PRICED,
     TIED,
     WITHIN,
     Comparison,
     Standing,
     in_percent,
+    n_contents,
     verdict_of,
 )
 from cprsim.systems_compared.lineup import FOUND, NO_SERVERS, PAPER
@@ -60,7 +67,6 @@ from cprsim.systems_compared.missing import missing_sentence
 
 WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
-SHOWN_WAITS = 0.1  # of an overhead: from there on waits have a column
 MUCH_STORAGE = 0.5  # of its bandwidth
 FAR_LESS = 0.1  # of useful time: by so much less a system is named whose accuracy is not priced
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
@@ -88,11 +94,6 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
         for system in standings
         for failure, fate in system.facts.fates.items()
     ]  # fmt: skip
-    contents = [
-        {"n_kept": kept.n_kept, **kept.overhead.columns(OVERHEAD), "costs_more": kept.costs_more,
-         "none_clean_fraction": kept.none_clean}
-        for kept in comparison.contents
-    ]  # fmt: skip
     of_run = strategies_frame(result).rename(columns={"strategy": "system"})
     return Answer(
         "comparison of systems",
@@ -102,7 +103,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "systems": pd.DataFrame(systems).merge(of_run, on="system", how="left"),
             "after": pd.DataFrame(after),
             **({"bills": bills_frame(bills)} if bills else {}),
-            **({"contents": pd.DataFrame(contents)} if contents else {}),
+            **({"unknown": pd.DataFrame(unknown)} if (unknown := comparison.break_evens) else {}),
         },
         values={
             "useful_h": result.useful_h,
@@ -114,10 +115,9 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "today": comparison.today or None,
             "not_distinguished": comparison.tied,
             "cheapest": cheapest_of(bills) if bills else None,
-            "left_out": comparison.left_out,
+            "left_out": {name: why.words for name, why in comparison.left_out.items()},
             "assumed": comparison.assumed,
             "warnings": result.warnings,
-            "sensitivity": comparison.sensitivity,
             "recovery": _entries_text(standings),
             "recommendation": _recommended(comparison),
         },
@@ -144,7 +144,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         replace(table, rows=sorted(table.rows, key=lambda row: places.index(str(row[0]))))
         for table in (parts_table(result), costs)
     ]
-    left_out = [*comparison.left_out.items()]
+    left_out = [(name, why.words) for name, why in comparison.left_out.items()]
     needed = Table("What each needs", word_columns("system", "why"), left_out)
     return Document(
         title=f"Which recovery system: {comparison.name}",
@@ -220,9 +220,9 @@ def _costs(standings: Sequence[Standing], bills: Bills) -> Table:
         cells["AUC lost, ×10⁻⁴"] = accuracy_lost
     if bills:
         cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = month
-    if any(each.finishes and each.waiting > SHOWN_WAITS * each.overhead.mean for each in standings):
-        cells["waiting, %"] = lambda each: (
-            percent_number(each.waiting) if each.finishes else NO_NUMBER
+    if any(each.finishes and each.waits.is_shown for each in standings):
+        cells[WAITING] = lambda each: (
+            percent_number(each.waits.waiting) if each.finishes else NO_NUMBER
         )
     cells["runs as"] = lambda each: each.facts.runs_as or NO_NUMBER
     n = count(standings[0].summary[FINISHED].n, "replication")
@@ -270,7 +270,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     if not picks:
         yield "No system that keeps the job's accuracy lets all jobs finish."
         return
-    sentences = []
+    sentences = [*_near_optimal(comparison)]
     for label, system in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
         if label != "Cheapest" and system.name == comparison.today:
             sentences.append(f"What runs today costs no less than now, {system.percent} %.")
@@ -281,8 +281,9 @@ def _answer(comparison: Comparison) -> Iterator[str]:
             f"{label}: {system.name}{runs_as}, {system.percent} % of useful time{paper}."
         )
     yield " ".join(sentences)
-    yield from filter(None, (*_spares(comparison), _unpriced(comparison), _resources(picks)))
-    yield from _near_optimal(comparison)
+    prices = prices_in(comparison.path) if comparison.spares else None
+    yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
+    yield from filter(None, (_unpriced(comparison), _resources(picks)))
     now = next((system for system in comparison.standings if system.name == comparison.today), None)
     if now is None:
         return
@@ -294,24 +295,6 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     saved = [words for system in picks if (words := _saved(system, now, comparison))]
     if saved:
         yield f"Against {how}: {'; '.join(saved)}."
-
-
-def _spares(comparison: Comparison) -> Iterator[str]:
-    """With how many spares another is the cheapest, or a pick costs half, and what they cost."""
-    result, prices, clauses = comparison.result, prices_in(comparison.path), dict[str, str]()
-    for need in comparison.spares:
-        more = need.n_spares - need.n_now
-        cost = f"{count(more, 'more node')}, {percent(more / result.n_nodes)} of the job's"
-        if prices is not None and prices.prices.node_hour:
-            cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
-            cost += f", {shown(cents, prices.currency)} per {WORK}"
-        then = "is the cheapest" if need.is_best else "costs less than half"
-        clause = f"{need.system} {then}: {in_percent(need.overhead)} % of useful time"
-        spares = f"with {need.n_spares} ({cost}), "
-        clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
-    if clauses:
-        each = "; ".join(spares + clause for spares, clause in clauses.items())
-        yield f"Waits for spares decide: {each}."
 
 
 def _unpriced(comparison: Comparison) -> str:
@@ -345,9 +328,9 @@ def _near_optimal(comparison: Comparison) -> Iterator[str]:
     near = comparison.near_optimal
     if len(near) > 1:
         shared = set.intersection(*(traits_of(system.policy) for system in near))
-        words = f"; all {' and '.join(sorted(shared))}" if shared else ""
+        words = f", and all {' and '.join(sorted(shared))}" if shared else ""
         names = _few([system.name for system in near])
-        yield f"{len(near)} systems lie within 1 point of the cheapest: {names}{words}."
+        yield f"{len(near)} systems lie within 1 point of the cheapest{words}: {names}."
 
 
 def traits_of(policy: Policy) -> set[str]:
@@ -398,7 +381,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     bills = comparison.bills_that_count(bills_in(comparison.result))
     if bills and cheapest_of(bills) != today:  # the answer has today
         bills = {name: bill for name, bill in bills.items() if name != today}
-    unsure = sensitivity_sentences(comparison.sensitivity) if comparison.sensitivity else []
+    unsure = break_even_sentences(comparison.break_evens)
     yield " ".join([*([cheapest(bills, best)] if bills else []), *unsure])
 
     if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:
@@ -408,7 +391,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
         yield f"{', '.join(system.label for system in some)}: {why}; not taken as the cheapest."
     general = (PAPER, NO_SERVERS)
-    lacking = [name for name, why in comparison.left_out.items() if why not in general]
+    lacking = [name for name, why in comparison.left_out.items() if why.words not in general]
     assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []
     if lacking:
         assumed.append(
@@ -435,27 +418,18 @@ def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
     for system in comparison.standings:
         if system.every == NEVER and system.policy.leaves_stale:
             struck = (rows.loc[rows["strategy"] == system.name, "pls"] > 0).mean()
-            yield (
-                f"{system.name} never saves: in {percent(struck)} of the jobs a failure takes "
-                "shards back to their start."
-            )
+            yield f"{system.name} never saves. {back_to_start(struck)}"
 
 
 def _kept(comparison: Comparison) -> str:
-    """How many contents to keep: those of the entry, else the fewest that surely are enough."""
-    system, contents = comparison.cheapest, comparison.contents
-    if system is None or not contents:
+    """How often the contents that the cheapest keeps are all bad, with silent errors."""
+    system, none_clean = comparison.cheapest, comparison.none_clean
+    if system is None or none_clean is None:
         return ""
-    chosen = max(tier.generations for tier in system.policy.tiers)
-    enough = next(
-        kept
-        for kept in contents
-        if (kept.n_kept == chosen if system.facts.how == FOUND else not kept.costs_more)
-    )
+    kept = count(n_contents(system.policy), "content")
     return (
-        f"Keep {count(enough.n_kept, 'content')} ('costs.save.kept') at this interval: with more, "
-        f"{system.name} hardly costs less. {percent_number(enough.none_clean)} % of silent errors "
-        "are then noticed with no clean content left (derived)."
+        f"{system.name} keeps {kept} ('costs.save.kept'): {percent(none_clean)} of silent errors "
+        "are noticed with no clean content left (derived)."
     )
 
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from math import inf
 from typing import Any
 
-from cprsim.errors import ParameterError
+from cprsim.errors import MissingKeyError, ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, Costs, Duration, Transfer
 from cprsim.recovery.options import Option, Settled
@@ -114,7 +114,8 @@ class JobFacts:
         """A fact that a system can't do without."""
         value: float | None = getattr(self, name)
         if value is None:
-            raise ParameterError(f"{by} needs {WORDS[name]}")
+            words, key = NEEDED[name]
+            raise MissingKeyError(f"{by} needs {words}: give `{key}`", key)
         return value
 
     def to_peers_h(self, copies: int) -> float:
@@ -137,9 +138,10 @@ class JobFacts:
         if self.save_background is not None or (write_h is not None and self.stall_h < write_h):
             return self.stall_h
         if write_h is None or self.node_bytes_per_h is None:
-            raise ParameterError(
+            raise MissingKeyError(
                 "nothing says how long a copy to host memory takes: give `snapshot`, or "
-                "`costs.save` with `stall` and `background`"
+                "`costs.save` with `stall` and `background`",
+                "costs.save",
             )
         return max(self.stall_h - write_h, self.to_peer_h)
 
@@ -166,11 +168,11 @@ class JobFacts:
         return self.n_nodes * self.needed("state_bytes")
 
 
-WORDS = {
-    "step_h": "the time of a training step: give `job.step`",
-    "state_bytes": "the state of a node: give `cluster.state`",
-    "node_bytes_per_h": "the bandwidth between nodes: give `cluster.link`",
-    "remote_bytes_per_h": "the bandwidth of the remote storage: give `storage.bandwidth`",
+NEEDED = {  # by fact: what it is, and the key that gives it
+    "step_h": ("the time of a training step", "job.step"),
+    "state_bytes": ("the state of a node", "cluster.state"),
+    "node_bytes_per_h": ("the bandwidth between nodes", "cluster.link"),
+    "remote_bytes_per_h": ("the bandwidth of the remote storage", "storage.bandwidth"),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
@@ -18,9 +18,9 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.files.units import SIZE
 from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
-from cprsim.recovery.intervals import ROUNDING, n_saves_due
+from cprsim.recovery.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
-from cprsim.results.assumption import Assumption, cheapest_of_finishing
+from cprsim.results.decisive import Assumption, HeldLimit, SpareNeed
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -33,7 +33,13 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.identity import failures_digest, file_digest
-from cprsim.results.metrics import FINISHED, parts_among, spreads, summarise_rows
+from cprsim.results.metrics import (
+    FINISHED,
+    OVERHEAD,
+    parts_among,
+    spreads,
+    summarise_rows,
+)
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
 from cprsim.results.words import hours, significant
 from cprsim.scenario.cluster import ClusterSection
@@ -104,6 +110,8 @@ class Result:
     price: Price | None = field(default=None, metadata=OMITTED)
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
+    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    limits: Mapping[str, tuple[HeldLimit, ...]] = field(default_factory=dict)  # by strategy
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)
     manifest: Mapping[str, Any] = field(metadata=NOT_STORED)
@@ -119,14 +127,8 @@ class Result:
 
     @property
     def cheapest(self) -> Policy | None:
-        """Of the policies under which all jobs finish, that of `cheapest_of_finishing`."""
-        spreads = self.spreads()
-        overheads = {
-            policy: spreads[policy.name]["overhead_fraction"].mean
-            for policy in self.policies
-            if spreads[policy.name][FINISHED].mean == 1
-        }
-        return cheapest_of_finishing(overheads, self.useful_h)
+        """What `cheapest_of` takes."""
+        return cheapest_of(self.policies, self.spreads(), self.useful_h)
 
     def spreads(self) -> dict[str, dict[str, Estimate]]:
         """The summary by strategy and quantity."""
@@ -136,6 +138,27 @@ class Result:
     def parts(self) -> tuple[str, ...]:
         """The parts of overhead that were told apart, in the order of tables."""
         return parts_among(self.summary["quantity"])
+
+
+def cheapest_of(
+    policies: Sequence[Policy], spreads: Mapping[str, Mapping[str, Estimate]], useful_h: float
+) -> Policy | None:
+    """The policy of the least overhead, of those under which all jobs finish; None: there is none.
+
+    One that never saves only where saving costs more than `WORTH_NO_SAVES`: what hardly ever
+    happens is in few replications.
+    """
+
+    def cost(policy: Policy) -> float:
+        saves = any(
+            capture.every_h is None or n_saves_due(capture.every_h, useful_h)
+            for capture in policy.captures
+        )
+        overhead = spreads[policy.name][OVERHEAD].mean
+        return overhead + (0.0 if saves else WORTH_NO_SAVES)
+
+    finishing = [policy for policy in policies if spreads[policy.name][FINISHED].mean == 1]
+    return min(finishing, key=cost, default=None)
 
 
 def write_result(

@@ -17,7 +17,7 @@ from cprsim.files import NOT_STORED, OMITTED, Number
 from cprsim.records import Estimate
 from cprsim.recovery.losses import Metric, strategy_key
 from cprsim.recovery.policy import Policy
-from cprsim.results.assumption import Assumption
+from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -27,7 +27,7 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
-from cprsim.results.sensitivity import Sensitivity
+from cprsim.results.waiting import Waits
 from cprsim.results.words import hours
 from cprsim.selector.limit import Limit
 
@@ -46,17 +46,23 @@ class Candidate:
     n_saves: int = field(metadata={"alias": "saves"})  # whole ones that are due; 0: never
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
+    waiting: float  # its waits for spares, as a share of useful time
     pls: Estimate
     loss: Estimate  # expected, in the quantity that is limited; also with the curve's uncertainty
     benefit: Estimate  # overhead of full recovery at its best less this one's, paired
     held: Number  # the upper bound that is held to the limit
     keeps: bool
     beyond_fraction: float  # of the replications: lose more than was ever measured
+    struck_fraction: float  # of the replications: lose any samples
 
     @property
     def is_system(self) -> bool:
         """Whether it is a recovery system of the scenario."""
         return not self.policy.is_strategy
+
+    @property
+    def waits(self) -> Waits:
+        return Waits(self.overhead, self.waiting)
 
     @property
     def pays(self) -> bool:
@@ -95,10 +101,11 @@ class Selection:
     accuracy: str = ""  # the section of a scenario that asks the same
     limited: bool = True  # whether anything compared loses samples, so that the limit counts
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
-    # what would make another one the cheapest; None: no input is said to be unknown
-    sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
+    break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
+    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    n_nodes: int = 0  # of the job
     path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder
     manifest: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_STORED)
 
@@ -122,11 +129,6 @@ class Selection:
         """Full recovery at its best, and all that keep the limit at theirs, by name."""
         best = {name: candidate for name, candidate in self.best.items() if candidate is not None}
         return {self.full.strategy: self.full, **best}
-
-    @property
-    def has_systems(self) -> bool:
-        """Whether a recovery system of the scenario is compared."""
-        return any(candidate.is_system for candidate in self.at_best.values())
 
     @property
     def entries(self) -> dict[str, str]:

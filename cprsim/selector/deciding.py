@@ -15,7 +15,7 @@ from cprsim.recovery.losses import WHOLE
 from cprsim.selector.limit import Limit
 from cprsim.selector.option import FULL
 from cprsim.selector.pricing import Bench, Priced
-from cprsim.selector.search import WORTH_TRYING, best, best_tail, cheapest_of
+from cprsim.selector.search import WORTH_TRYING, best, cheapest_of
 from cprsim.staleness.expected import Prediction
 
 HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is less simple
@@ -64,16 +64,6 @@ def decide(
 def is_priced(priced: Priced, limit: Limit) -> bool:
     """Whether all that a candidate loses of accuracy is in what is held to the limit."""
     return priced.policy.loses_as is None or bool(limit.metric and priced.lost.loss.any())
-
-
-def fit_tails(bench: Bench, decided: Decided) -> Decided:
-    """The decision once the last piece of the job has the length that loses least."""
-    for name, priced in decided.within_limit.items():
-        has_interval = bench.options[name].interval is not None
-        if priced.n_writes > 0 and priced.policy.leaves_stale and has_interval:
-            bench.tails[name] = best_tail(bench, name, priced.n_writes)
-    unchanged = all(tail == 1.0 for tail in bench.tails.values())
-    return decided if unchanged else decide(bench)
 
 
 def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:

@@ -10,9 +10,13 @@ import numpy as np
 
 from cprsim.curves.choosing import chosen_curve, shipped_names
 from cprsim.errors import ScenarioError
+from cprsim.experiments.pipeline import Outcome
 from cprsim.files import Stored
 from cprsim.records import Floats, pooled
 from cprsim.recovery.losses import Metric
+from cprsim.results.decisive import HeldLimit
+from cprsim.results.rows import replication_rows
+from cprsim.scenario.kernel import Accuracy
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.staleness.expected import MeanLoss, Prediction
 
@@ -38,9 +42,25 @@ class Limit:
         return None if self.quantity == PLS else self.quantity
 
     @property
+    def column(self) -> str:
+        """The column of results that holds it."""
+        return PLS if self.metric is None else self.metric.quantity
+
+    @property
     def words(self) -> str:
         """What is limited, in words."""
         return "PLS" if self.metric is None else self.metric.loss_label
+
+    @property
+    def bound_words(self) -> str:
+        """What the bound is, in words."""
+        return f"{100 * self.confidence:g} % upper bound"
+
+    def held(self, mean: float, bound: float) -> HeldLimit:
+        """A loss with the one bound that is compared with the limit."""
+        of = "" if self.risk is None else f" for {100 * self.risk:g} % of the jobs"
+        words = f"{self.bound_words}{of}"
+        return HeldLimit(self.words, self.column, self.most, mean, bound, words)
 
     def bound(self, lost: Prediction) -> float:
         """The upper bound, over some replications, that must not lie above `most`."""
@@ -92,22 +112,55 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
     section = loaded.scenario.accuracy
     if section is None:
         return None
-    by_key = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
-    by_metric = {Metric(name): most for name, most in (section.max_loss or {}).items()}
-    limits = [(what, most) for what, most in (by_key | by_metric).items() if most is not None]
+    limits = limits_in(section)
     if len(limits) > 1:
         raise wrong(loaded, "accuracy", f"there are {len(limits)} limits: keep one of {HOW}")
     if not limits:
         return None
-    if priced and limits[0][0] != PLS and chosen_curve(loaded) is None:
+    if priced and limits[0].metric is not None and chosen_curve(loaded) is None:
         message = (
             "no staleness curve applies, so that an accuracy limit means nothing: name one with "
             f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
             f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
         )
         raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
+    return limits[0]
+
+
+def limits_in(section: Accuracy) -> list[Limit]:
+    """The limits that a section `accuracy` names."""
+    by_key = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
+    by_metric = {Metric(name): most for name, most in (section.max_loss or {}).items()}
     risk = None if section.risk == "mean" else float(section.risk)
-    return Limit(*limits[0], section.confidence, risk)
+    return [
+        Limit(what, most, section.confidence, risk)
+        for what, most in (by_key | by_metric).items()
+        if most is not None
+    ]
+
+
+def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[HeldLimit, ...]]:
+    """By strategy that leaves shards stale: the target of its entry, and that of `accuracy`."""
+    section, held = loaded.scenario.accuracy, dict[str, tuple[HeldLimit, ...]]()
+    general = limits_in(section) if section is not None else []
+    targets = {entry.name: entry.target_pls for entry in loaded.scenario.recovery}
+    rows = replication_rows(outcome)
+    for of in outcome.strategies:
+        policy, most = of.policy, targets[of.policy.name]
+        if not policy.leaves_stale or not of.costs.finished.all() or of.costs.n_replications < 2:
+            continue
+        for limit in dict.fromkeys([*([] if most is None else [Limit(PLS, most)]), *general]):
+            lost: Prediction | None = None
+            if limit.metric is None:
+                lost = pls_alone(rows.loc[rows["strategy"] == policy.name, "pls"].to_numpy())
+            elif outcome.curve is not None:
+                lost = outcome.curve.predict(
+                    policy, limit.metric, of.losses, of.costs, outcome.useful_h
+                )
+            if lost is not None:
+                found = limit.held(float(lost.loss.mean()), limit.bound(lost))
+                held[policy.name] = (*held.get(policy.name, ()), found)
+    return held
 
 
 def wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:

@@ -46,6 +46,7 @@ class Priced:
     overhead: Floats  # (wall - useful) / useful, of what is done up to a horizon
     pls: Floats
     lost: Prediction  # in the quantity that is limited
+    waiting: float = 0.0  # its waits for spares, mean share of what is done
 
     @property
     def finished(self) -> bool:
@@ -81,9 +82,6 @@ class Bench:
     experiment: Experiment  # whose policies do not matter; its curve prices what is lost
     options: Mapping[str, PricedEntry]  # by name
     limit: Limit
-    # what is left of the job after the last write, as a share of the progress between two, by
-    # option; all of it where none is named
-    tails: dict[str, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not know
     _simulated: dict[tuple[str, float], Priced] = field(init=False, default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
@@ -109,12 +107,8 @@ class Bench:
 
     def with_writes(self, name: str, n_writes: Iterable[int]) -> list[Priced]:
         """The candidates of one option with so many writes each."""
-        tail = self.tails.get(name, 1.0)
-        return self.price(name, [self.interval_with(name, n, tail) for n in n_writes])
-
-    def interval_with(self, name: str, n_writes: int, tail: float) -> float:
-        """The interval between whole saves [h] at which an option has so many writes."""
-        return interval_with(n_writes, self.experiment.useful_h, tail, self.options[name].part)
+        useful_h, part = self.experiment.useful_h, self.options[name].part
+        return self.price(name, [interval_with(n, useful_h, part) for n in n_writes])
 
     def policy(self, name: str, interval_h: float) -> Policy:
         """An option at an interval, as the engines take it."""
@@ -183,6 +177,7 @@ class Bench:
             n_writes=n_saves_due(part * policy.interval_h, useful_h),
             finished_fraction=float(finished.mean()),
             overhead=costs.wall_h / done_h - 1.0,
+            waiting=float((costs.hours_of("wait") / done_h).mean()),
             pls=pls,
             lost=self._lost(policy, outcome, pls),
         )
@@ -267,7 +262,7 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
     return max(fewest, min(MOST, int(FAILURES / max(n_failures, 1.0))))
 
 
-def interval_with(n_writes: int, useful_h: float, tail: float = 1.0, part: float = 1.0) -> float:
+def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
     """The interval between whole saves that gives a number of writes [h]; infinite for none.
 
     It is rounded up, in the unit in which people say it, to few digits that keep the number of
@@ -275,7 +270,7 @@ def interval_with(n_writes: int, useful_h: float, tail: float = 1.0, part: float
     """
     if n_writes == 0:
         return NEVER
-    exact_h = useful_h / (n_writes + tail) / part
+    exact_h = useful_h / (n_writes + 1) / part
     per_hour = 1.0 if exact_h >= 1 else 60.0 if exact_h >= 1 / 60 else 3600.0
     for digits in range(3, 12):
         interval_h = _rounded_up(exact_h * per_hour, digits) / per_hour

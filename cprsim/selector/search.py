@@ -1,10 +1,9 @@
 """The best interval of full recovery, of recovery systems, and of what has to keep a limit.
 
 A candidate is a number of writes, whole saves and sub-saves alike: all intervals that have it cost
-the same, and the one that loses least is taken. That is where the n + 1 pieces into which n writes
-cut the job are equal, unless what is lost late counts otherwise than what is lost early; then the
-last piece is shorter (`best_tail`). Fewer writes cost less and lose more: the best candidate within
-a limit is the one with the fewest writes that keeps it. Of what loses nothing, it is the cheapest.
+the same, and the one is taken where the n + 1 pieces into which n writes cut the job are equal.
+Fewer writes cost less and lose more: the best candidate within a limit is the one with the fewest
+writes that keeps it. Of what loses nothing, it is the cheapest.
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ TIMES_FEWER_OF_SYSTEMS = 4
 FLAT = 0.03  # of the number of writes: so near the best, the overhead is the same
 NEAR = 100  # of the writes of a name, one: as near as makes no difference
 FEWER = 2  # writes less than seem to be needed, to be tried at least
-TAILS = (1.0, 0.8, 0.6, 0.4, 0.2)  # of what lies between two writes, the last piece of the job
-WORTH_A_TAIL = 1.01  # times the least loss: up to there pieces of equal length will do
 WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
 
 
@@ -252,11 +249,3 @@ def _log_ratio(priced: Priced, limit: Limit) -> float:
     """Logarithm of what is held to the limit, over the limit; infinite where that is none."""
     bound = limit.bound(priced.lost) if priced.finished else inf
     return log(bound / limit.most) if 0 < bound < inf else copysign(inf, bound)
-
-
-def best_tail(bench: Bench, name: str, n_writes: int) -> float:
-    """How long the piece after the last write should be, as a share of the others."""
-    intervals_h = [bench.interval_with(name, n_writes, tail) for tail in TAILS]
-    bounds = [bench.limit.bound(priced.lost) for priced in bench.price(name, intervals_h)]
-    least = min(bounds)
-    return TAILS[0] if bounds[0] <= least * WORTH_A_TAIL else TAILS[bounds.index(least)]

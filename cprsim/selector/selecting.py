@@ -16,18 +16,19 @@ from cprsim.experiments.assemble import assemble
 from cprsim.records import Estimate
 from cprsim.recovery.losses import WHOLE
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
-from cprsim.results.assumption import decisive_assumption
+from cprsim.results.decisive import SpareNeed
 from cprsim.results.money import cheapest_of, prices_of
+from cprsim.results.unknown import break_evens_of, decisive_assumption
+from cprsim.results.waiting import spares_needed, with_spares
 from cprsim.results.words import hours
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.deciding import Decided, decide, fit_tails, simplest
+from cprsim.selector.deciding import Decided, decide, simplest
 from cprsim.selector.limit import HOW, NO_LIMIT, limit_of, wrong
 from cprsim.selector.option import FULL, options_of
 from cprsim.selector.pricing import Bench, Priced, affordable, bench_of
 from cprsim.selector.search import most_writes
-from cprsim.selector.unknown import sensitivity_of
 from cprsim.staleness.response import Response
 
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
@@ -73,15 +74,38 @@ def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
     costs = {name: candidate.overhead.mean for name, candidate in selection.finishing.items()}
     if bills:
         costs = {name: float(bill.month.total_cents) for name, bill in bills.items()}
-    unsure, accuracy = sensitivity_of(loaded, selection.entries, costs, best), ""
+    accuracy = ""
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     assumption = decisive_assumption(loaded, selection.chosen.strategy, selection.entries)
     stand_in = bench.limit.metric is not None and is_stand_in(loaded)
     return replace(
-        selection, accuracy=accuracy, sensitivity=unsure, stand_in=stand_in, assumption=assumption
+        selection,
+        accuracy=accuracy,
+        break_evens=break_evens_of(loaded, selection.entries, costs, best),
+        stand_in=stand_in,
+        assumption=assumption,
+        spares=_spares(bench, selection),
+        n_nodes=bench.experiment.cluster.n_nodes,
     )
+
+
+def _spares(bench: Bench, selection: Selection) -> tuple[SpareNeed, ...]:
+    """How many spares would change the answer."""
+    able = {
+        name: candidate
+        for name, candidate in selection.finishing.items()
+        if not bench.options[name].not_counted
+    }
+    policies = tuple(candidate.policy for candidate in able.values())
+    picks = [name for name in able if name == selection.recommended]
+    cluster, at = (
+        bench.experiment.cluster,
+        with_spares(replace(bench.experiment, policies=policies)),
+    )
+    waits = {name: candidate.waits for name, candidate in able.items()}
+    return spares_needed(waits, picks, cluster.n_spares, cluster.n_nodes, at)
 
 
 def select(
@@ -97,7 +121,7 @@ def select(
     def step() -> None:
         on_progress(min(next(steps), n_steps), n_steps)
 
-    decided, alike = simplest(bench, fit_tails(bench, decide(bench, step=step)))
+    decided, alike = simplest(bench, decide(bench, step=step))
     full, chosen = decided.full, decided.chosen
 
     def as_candidate(priced: Priced, rule: str = "") -> Candidate:
@@ -159,12 +183,14 @@ def candidate_of(priced: Priced, bench: Bench, full: Priced, rule: str = "") -> 
         n_saves=priced.n_saves,
         finished_fraction=priced.finished_fraction,
         overhead=Estimate.of_mean(priced.overhead) if priced.finished else unknown,
+        waiting=priced.waiting,
         pls=Estimate.of_mean(priced.pls) if priced.finished else unknown,
         loss=Estimate(expected.mean, *expected.interval(), n) if priced.finished else unknown,
         held=bench.limit.bound(priced.lost) if priced.finished else nothing,
         keeps=priced.keeps(bench.limit),
         benefit=full.more_than(priced),
         beyond_fraction=priced.lost.beyond_fraction,
+        struck_fraction=float((priced.pls > 0).mean()),
         rule=rule,
         option="" if option.is_strategy else option.interval or "",
         entry=option.entry_at(policy.interval_h, bench.experiment.useful_h),

@@ -103,6 +103,12 @@ class Study:
         targets = {key: Target.of(key, **row) for key, row in rows.items()}
         return cls(name, make, claims=targets, **texts)
 
+    @property
+    def known_as(self) -> str:
+        """The marks of the paper's numbers."""
+        marks = {target.mark for target in self.claims.values()}
+        return ", ".join(sorted(marks - {""}))
+
     def data_files(self) -> dict[str, Path]:
         """Its data by name; empty unless all are there."""
         folders = (PACKAGE, Path(os.environ.get(DATA, "")))

@@ -16,19 +16,17 @@ from typing import Any
 import numpy as np
 
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import simulate
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.assumption import Assumption
+from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
 from cprsim.results.folder import read_record
-from cprsim.results.metrics import FINISHED, more_than, spreads, summarise_rows
+from cprsim.results.metrics import FINISHED, more_than
 from cprsim.results.money import Bills, bills_in, cheapest_of
-from cprsim.results.rows import replication_rows
 from cprsim.results.run import Result, load_result
-from cprsim.results.sensitivity import Sensitivity
+from cprsim.results.waiting import Waits, spares_needed, waits_of, with_spares
 from cprsim.results.words import every, percent, with_interval
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
@@ -36,9 +34,9 @@ from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import (
     FOUND,
     Entrant,
+    LeftOut,
     content_times_h,
     memory_of_copies,
-    with_contents,
 )
 
 ABOUT = "systems.json"
@@ -110,9 +108,8 @@ class Standing:
         return self.summary[OVERHEAD]
 
     @property
-    def waiting(self) -> float:
-        """Its waits for nodes, as a share of useful time."""
-        return self.part("wait")
+    def waits(self) -> Waits:
+        return waits_of(self.summary)
 
     def part(self, name: str) -> float:
         """A part of its overhead, as a share of useful time; 0 for one that it does not have."""
@@ -151,27 +148,6 @@ def in_percent(fraction: Estimate) -> str:
     return with_interval(100 * fraction.mean, 100 * fraction.half_width)
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The cheapest system with so many contents kept outside, against silent errors."""
-
-    n_kept: int
-    overhead: Estimate
-    costs_more: bool  # surely, than a greater number; or not all jobs finish
-    none_clean: float  # share of errors that are in all contents as they are noticed; derived
-
-
-@dataclass(frozen=True, slots=True)
-class SpareNeed:
-    """How many spares change the answer, as jobs wait for them."""
-
-    system: str
-    n_spares: int
-    n_now: int
-    overhead: Estimate  # with so many spares
-    is_best: bool  # with them; else they take half of the overhead of `system`
-
-
 @dataclass(frozen=True)
 class Comparison:
     """A comparison of systems; `systems.json` holds what the run does not."""
@@ -180,16 +156,16 @@ class Comparison:
     fixed: bool
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
     facts: Mapping[str, SystemFacts] = field(metadata={"alias": "systems"})  # by system's name
-    left_out: Mapping[str, str]  # why, by name
+    left_out: Mapping[str, LeftOut]  # why, by name
     assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
     result: Result = field(metadata=NOT_STORED)
     today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
-    # what would make another system the cheapest; None: no input is said to be unknown
-    sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
+    break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    contents: tuple[Contents, ...] = ()  # by their number, from 1 on; none without silent errors
+    # share of silent errors that are in all contents of the cheapest as they are noticed; derived
+    none_clean: float | None = None
 
     @property
     def intervals(self) -> str:
@@ -395,74 +371,29 @@ def verdict_of(more: Estimate | None) -> str:
 # --------------------------------------------------------------------------- waits for spares
 
 
-def spares_needed(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, ...]:
-    """For the picks and those that would be cheaper if no job waited: the spares that it takes.
-
-    Of the numbers that make another the cheapest, or halve a pick's overhead, the one that costs
-    the fewest node-hours, spares included.
-    """
-    n_now, picks = run.cluster.n_spares, comparison.picks
-    if n_now is None or not picks:
-        return ()
-    # without waits, to first order; the winner then is simulated to be sure
-    able = [system for system in comparison.standings if system.may_be_best]
-    winner = min(able, key=lambda system: system.overhead.mean - system.waiting)
-    asked = {winner.name: winner} | {system.name: system for system in picks}
-    waits = (2 * one.waiting > one.overhead.mean for one in picks)
-    if winner is picks[0] and not any(waits):
-        return ()
-    policies = tuple(system.policy for system in asked.values())
-    most = run.cluster.n_nodes
-    of_number: dict[int, dict[str, Estimate]] = {}
-    for more in (*range(1, 5), *(n * 2**power for power in range(1, 12) for n in (3, 4))):
-        if more > most:
-            break
-        cluster = replace(run.cluster, n_spares=n_now + more)
-        rows = replication_rows(simulate(replace(run, cluster=cluster, policies=policies)))
-        summary = spreads(summarise_rows(rows, run.cluster.n_nodes))
-        of_number[n_now + more] = {name: summary[name][OVERHEAD] for name in asked}
-        if not any(2 * summary[name]["wait"].mean > more / most for name in asked):
-            break  # more spares can't be worth their nodes
-    needs = []
-    for name in asked:
-
-        def helps(overheads: Mapping[str, Estimate], name: str = name) -> bool:
-            mean = overheads[name].mean
-            if name == winner.name and winner is not picks[0]:
-                return mean < overheads[picks[0].name].mean
-            return 2 * mean <= asked[name].overhead.mean
-
-        good = {n: of[name] for n, of in of_number.items() if helps(of)}
-        if good:
-            n = min(good, key=lambda n: good[n].mean + (n - n_now) / most)
-            cheapest = min(asked, key=lambda other: of_number[n][other].mean)
-            is_best = name == cheapest != picks[0].name
-            needs.append(SpareNeed(name, n, n_now, good[n], is_best))
-    return tuple(needs)
+def spares_of(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, ...]:
+    """How many spares would change the answer."""
+    able = {system.name: system.waits for system in comparison.standings if system.may_be_best}
+    picks = [system.name for system in comparison.picks]
+    cluster = run.cluster
+    return spares_needed(able, picks, cluster.n_spares, cluster.n_nodes, with_spares(run))
 
 
 # --------------------------------------------------------------------------- silent errors
 
 
-def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...]:
-    """A policy with each number of contents outside, on the same failures; none if it has none."""
-    policies = with_contents(policy, experiment.useful_h)
-    if not policies:
-        return ()
-    rows = replication_rows(simulate(replace(experiment, policies=tuple(policies.values()))))
-    n_nodes = experiment.cluster.n_nodes
-    summary = spreads(summarise_rows(rows, n_nodes))
-    # contents, if the error struck at a save
-    n_bad = _noticed_h(experiment) / min(content_times_h(policy, experiment.useful_h))
-    contents = []
-    for n, kept in policies.items():
-        overhead, more = summary[kept.name][OVERHEAD], more_than(kept.name, rows, n_nodes)
-        costs_more = isnan(overhead.mean) or any(
-            more[policies[m].name].high < 0 for m in policies if m > n and policies[m].name in more
-        )
-        none_clean = float(np.clip(n_bad - (n - 1), 0.0, 1.0).mean())
-        contents.append(Contents(n, overhead, costs_more, none_clean))
-    return tuple(contents)
+def none_clean_of(experiment: Experiment, policy: Policy) -> float | None:
+    """The share of errors that are in all contents as they are noticed; None: nothing is kept."""
+    every_h = content_times_h(policy, experiment.useful_h)
+    if not every_h:
+        return None
+    n_bad = _noticed_h(experiment) / min(every_h)  # if the error struck at a save
+    return float(np.clip(n_bad - (n_contents(policy) - 1), 0.0, 1.0).mean())
+
+
+def n_contents(policy: Policy) -> int:
+    """How many contents are kept outside."""
+    return max(tier.generations for tier in policy.tiers)
 
 
 def _noticed_h(experiment: Experiment) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil, inf
 
-from cprsim.errors import ParameterError, choices
+from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.experiments.assemble import Experiment, policies_of, policy_of
 from cprsim.experiments.pipeline import simulate
 from cprsim.files.units import SIZE
@@ -20,7 +20,7 @@ from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.scenario.schema import dump_entry
-from cprsim.selector.deciding import decide, fit_tails
+from cprsim.selector.deciding import decide
 from cprsim.selector.limit import NO_LIMIT, Limit
 from cprsim.selector.option import FULL, RELOADING, PricedEntry
 from cprsim.selector.pricing import bench_of
@@ -38,6 +38,14 @@ TODAY = "today"  # the name of how the job runs now
 NONE_KEEPS = "no interval that is worth its saves keeps the limit"
 NOT_KNOWN = "the staleness curve does not say what it loses"
 NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Why a system is not compared."""
+
+    words: str
+    key: str = ""  # of the scenario, that is missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ def entrants_of(
     only: Sequence[str] = (),
     available: bool = False,
     fixed: bool = False,
-) -> tuple[list[Entrant], dict[str, str]]:
+) -> tuple[list[Entrant], dict[str, LeftOut]]:
     """All that can run a job, or the `only` ones of them, and why others can't, by name.
 
     Unless intervals are fixed, how the job runs now (`today`, else the first entry) is compared as
@@ -95,7 +103,7 @@ def entrants_of(
         if first.name == TODAY and all(entrant.name != first.strategy for entrant in entrants):
             at_best = first.model_copy(update={"name": first.strategy})
             entrants.insert(1, entrant_of(at_best, LISTED))
-    names, left_out = {entrant.name for entrant in entrants}, dict[str, str]()
+    names, left_out = {entrant.name for entrant in entrants}, dict[str, LeftOut]()
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     others = SYSTEMS.keys() - {entry.strategy for entry in listed}
     for name in sorted(others, key=lambda name: (_rank(name), name)):
@@ -107,7 +115,8 @@ def entrants_of(
             _require_memory(entrant.policy, experiment)
             entrants.append(entrant)
         except ParameterError as error:
-            left_out[name] = str(error).removeprefix(name).lstrip(": ")
+            words = str(error).removeprefix(name).lstrip(": ")
+            left_out[name] = LeftOut(words, MissingKeyError.key_of(error))
     if only:
         _require_known(only, {entrant.name for entrant in entrants}, left_out)
         left_out = {}
@@ -119,8 +128,8 @@ def entrants_of(
             for entrant in entrants
             if entrant.is_today or SYSTEMS[entrant.entry.strategy].runs_as
         ]
-        left_out |= {entrant.name: PAPER for entrant in entrants if entrant not in runs}
-        left_out |= {name: PAPER for name in left_out if not SYSTEMS[name].runs_as}
+        left_out |= {entrant.name: LeftOut(PAPER) for entrant in entrants if entrant not in runs}
+        left_out |= {name: LeftOut(PAPER) for name in left_out if not SYSTEMS[name].runs_as}
         entrants = runs
     return sorted(entrants, key=lambda entrant: _rank(entrant.entry.strategy)), left_out
 
@@ -153,10 +162,12 @@ def memory_of_copies(policy: Policy, experiment: Experiment) -> float | None:
     return None if largest_bytes is None else policy.tax.memory * largest_bytes
 
 
-def _require_known(only: Sequence[str], comparable: set[str], left_out: Mapping[str, str]) -> None:
+def _require_known(
+    only: Sequence[str], comparable: set[str], left_out: Mapping[str, LeftOut]
+) -> None:
     for name in only:
         if name in left_out:
-            raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name]}")
+            raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name].words}")
         if name not in comparable:
             names = [*sorted(comparable), *sorted(left_out)]
             raise ParameterError(f"--only: there is no `{name}`; {choices(name, names)}")
@@ -175,7 +186,7 @@ def at_their_best(
     experiment: Experiment,
     limit: Limit | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[list[Entrant], dict[str, str]]:
+) -> tuple[list[Entrant], dict[str, LeftOut]]:
     """All that can run the job, each at its best, and why others are left out after all.
 
     Without a limit on what accuracy may be lost, what leaves shards stale would never save: it
@@ -196,8 +207,8 @@ def at_their_best(
     bench = bench_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
     decided = decide(bench, step=lambda: on_progress(next(steps), len(bench.options)))
-    best = {FULL: decided.full, **fit_tails(bench, decided).best}
-    at_best, left_out = [], {}
+    best = {FULL: decided.full, **decided.best}
+    at_best, left_out = list[Entrant](), dict[str, LeftOut]()
     for entrant in entrants:
         if entrant.name not in options:
             at_best.append(entrant)
@@ -210,7 +221,7 @@ def at_their_best(
                     entrant = _retaining(entrant, option, experiment)
             at_best.append(entrant)
         else:
-            left_out[entrant.name] = NONE_KEEPS if entrant.name in best else NOT_KNOWN
+            left_out[entrant.name] = LeftOut(NONE_KEEPS if entrant.name in best else NOT_KNOWN)
     return at_best, left_out
 
 

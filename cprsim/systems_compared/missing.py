@@ -6,26 +6,19 @@ from collections.abc import Iterator, Mapping
 
 from cprsim.experiments.assemble import Experiment
 from cprsim.results.words import hours
-
-# keys that every job has a value for, as messages name them
-KEYS = ("job.step", "cluster.state", "cluster.link", "storage.bandwidth", "costs.save")
+from cprsim.systems_compared.lineup import LeftOut
 
 
-def missing_keys(left_out: Mapping[str, str]) -> dict[str, list[str]]:
-    """Systems that are left out because the scenario lacks a key that every job has, by key.
-
-    `left_out` says why, by system; the key that a reason names first counts.
-    """
+def missing_keys(left_out: Mapping[str, LeftOut]) -> dict[str, list[str]]:
+    """Systems that are left out because the scenario lacks a key that every job has, by key."""
     by_key: dict[str, list[str]] = {}
     for name, why in left_out.items():
-        places = {key: why.find(f"`{key}`") for key in KEYS}
-        named = [key for key in KEYS if places[key] >= 0]
-        if named:
-            by_key.setdefault(min(named, key=places.__getitem__), []).append(name)
+        if why.key:
+            by_key.setdefault(why.key, []).append(name)
     return dict(sorted(by_key.items(), key=lambda key: -len(key[1])))
 
 
-def missing_sentence(left_out: Mapping[str, str], n_systems: int) -> str:
+def missing_sentence(left_out: Mapping[str, LeftOut], n_systems: int) -> str:
     """How many systems are not compared for want of which keys; empty where none is."""
     by_key = missing_keys(left_out)
     if not by_key:

@@ -50,7 +50,7 @@ from cprsim.scenario.reading import load_scenario
 import cprsim.present.run, cprsim.results.folder
 {WITHOUT_FIGURES}
 # machine code is what the program is made of: where it finds no room, LLVM ends the process
-pipeline.compile_engine(assemble(load_scenario(sys.argv[2])), 1e9)
+pipeline.compile_first(assemble(load_scenario(sys.argv[2])))
 pages = int(open("/proc/self/statm").read().split()[0])
 room = pages * os.sysconf("SC_PAGE_SIZE") + 100_000_000
 resource.setrlimit(resource.RLIMIT_AS, (room, room))

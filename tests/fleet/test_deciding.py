@@ -13,13 +13,12 @@ from cprsim.fleets.options import (
     FleetDecision,
     FleetOption,
     decide,
-    knees,
     points_of,
     run_options,
     saving,
 )
-from cprsim.results.sensitivity import crossing
 from cprsim.results.store import PointStore
+from cprsim.results.unknown import crossing
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.workers import Workers
 from tests.fleet.making import JOB, loaded
@@ -74,11 +73,9 @@ def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -
     gb = [one.cells[0].used.written_gb for one in options]
     price = (cents[1] - cents[0]) / 100 / (gb[0] - gb[1])
     decision = decided(scenario, options)
-    (flip,) = decision.sensitivity.flips
-    assert (decision.best, flip.becomes) == ("full", "rare")
-    assert flip.at == pytest.approx(price, rel=1e-3)
-    assert decision.sensitivity.share == pytest.approx(price / 5, abs=0.002)  # uniform from 0 to 5
-    assert decision.sensitivity.others == {"rare": round(1000 * (1 - decision.sensitivity.share))}
+    (even,) = decision.break_evens
+    assert (decision.best, even.becomes) == ("full", "rare")
+    assert even.at == pytest.approx(price, rel=1e-3)
 
 
 def test_a_month_follows_from_the_hours_and_what_is_saved_is_paired(tmp_path: Path) -> None:
@@ -103,15 +100,10 @@ def test_a_month_follows_from_the_hours_and_what_is_saved_is_paired(tmp_path: Pa
 
 def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % ", nodes: 60, window: 200 h", job=PRICED)
-    over = "spares=0,2,6,64"
-    options = options_of(scenario, over)
-    for knee in knees(options, axes_of([over])):
-        mine = {o.where["fleet.spares"]: o for o in options if o.strategy == knee.strategy}
-        assert knee.cheapest == min(mine, key=lambda n: mine[n].cost)
-        waits = [one.statistics["wait_h"].mean for one in mine.values()]
-        assert waits == sorted(waits, reverse=True)
-        assert waits[-1] == 0 < waits[0]
-        assert knee.nobody_waits == min(n for n in mine if mine[n].statistics["wait_h"].mean == 0)
+    mine = [one for one in options_of(scenario, "spares=0,2,6,64") if one.strategy == "full"]
+    waits = [one.statistics["wait_h"].mean for one in mine]
+    assert waits == sorted(waits, reverse=True)
+    assert waits[-1] == 0 < waits[0]
 
 
 def test_without_prices_node_hours_decide(tmp_path: Path) -> None:
@@ -126,11 +118,8 @@ def test_without_prices_node_hours_decide(tmp_path: Path) -> None:
 def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
     unknown = "unknown: {failures.mtbf: {low: 5 h, high: 50 h}}\n"
     scenario = loaded(tmp_path, "{jobs: 6, kinds: 1}", job=JOB + unknown)
-    found = decided(scenario, options_of(scenario)).sensitivity
-    (flip,) = found.flips
-    assert (flip.simulated, flip.unit, flip.low, flip.high) == (True, "h", 5.0, 50.0)
-    assert found.n_draws == 16
-    assert found.share + sum(found.others.values()) / 16 == 1.0
+    (even,) = decided(scenario, options_of(scenario)).break_evens
+    assert (even.simulated, even.unit, even.low, even.high) == (True, "h", 5.0, 50.0)
 
 
 def test_stale_shards_are_recommended_where_the_scenario_says_what_it_accepts(

@@ -86,6 +86,18 @@ def test_the_shape_of_a_sweep_chooses_its_figures(result, names) -> None:
     assert set(sweep_figures(result)) == names
 
 
+def test_a_map_has_the_cheapest_of_each_point_and_the_line_where_both_cost_the_same() -> None:
+    axes = (figure := sweep_figures(swept(SAVE, INTERVAL))["map"]).axes[0]
+    for said in ("full is the cheapest", "partial is the cheapest", "break-even"):
+        assert said in texts(figure)
+    cells, line = axes.collections
+    full = [[s / 60 / t + t / 2400 <= s / 400 for t in VALUES[INTERVAL]] for s in VALUES[SAVE]]
+    assert (cells.get_array() == np.where(full, 0, 1)).all()
+    for interval_min, save_s in line.get_paths()[0].vertices:
+        both = save_s / 60 / interval_min + interval_min / 2400, save_s / 400
+        assert both[0] == pytest.approx(both[1], abs=0.01)  # linear between the points
+
+
 def test_an_interval_has_its_minimum_and_what_the_formulas_choose_in_its_own_unit() -> None:
     figure = sweep_figures(swept(INTERVAL))["curves"]
     said = texts(figure)

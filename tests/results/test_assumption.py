@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import cprsim
-from cprsim.results.assumption import WITHOUT, Assumption, decisive_assumption
+from cprsim.results.decisive import WITHOUT, Assumption
+from cprsim.results.unknown import decisive_assumption
 from cprsim.scenario.reading import load_scenario
 from tests.making import call
 
@@ -100,4 +101,7 @@ def test_run_ends_with_it_on_a_terminal_and_has_it_in_its_recommendation(tmp_pat
     assert "--fail-above: the least overhead, of full, is" in ran.stderr
     ran = call("run", str(file), "--fail-above", "90%", "--out", str(tmp_path / "r"))
     assert ran.exit_code == 0
-    assert call("run", str(file), "--fail-above", "10").exit_code == 2
+    for over, code in (("1", 2), ("10", 2), ("nan", 2), ("100%", 0), ("0.9", 0)):
+        ran = call("run", str(file), "--fail-above", over, "--out", str(tmp_path / "r"))
+        assert ran.exit_code == code
+        assert code == 0 or "a number without % is a share" in ran.stderr

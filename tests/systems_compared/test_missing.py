@@ -7,7 +7,7 @@ import pytest
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.results.run import warnings_of
 from cprsim.scenario.reading import load_scenario
-from cprsim.systems_compared.lineup import entrants_of
+from cprsim.systems_compared.lineup import LeftOut, entrants_of
 from cprsim.systems_compared.missing import missing_keys, missing_sentence, split_save
 
 TEXT = """\
@@ -41,7 +41,9 @@ def test_a_missing_key_is_named_with_the_number_of_systems(key: str, written: st
 
 
 def test_nothing_is_said_where_no_key_of_every_job_is_missing() -> None:
-    assert missing_sentence({"a": "give `disk`, a bandwidth"}, 9) == ""
+    assert (
+        missing_sentence({"a": LeftOut("give `disk`, a bandwidth, as in `cluster.link`")}, 9) == ""
+    )
 
 
 def test_a_save_of_one_time_is_the_copy_and_the_writing() -> None:

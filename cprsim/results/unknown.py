@@ -1,0 +1,281 @@
+"""What a choice costs with an input at other values: what would reverse it, what moves it most.
+
+Inputs that are said to be unknown have break-evens: the value where another option is the cheapest.
+Of those that are marked as assumed or recalled, the decisive one is named. All values are
+simulated on the same failures, on one job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import CprsimError, Place, watch
+from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.pipeline import simulate
+from cprsim.records import Estimate, Floats
+from cprsim.results.decisive import WITHOUT, Assumption, BreakEven
+from cprsim.results.metrics import spreads, summarise_rows
+from cprsim.results.money import JobPrices, Used, prices_of, use_of
+from cprsim.results.rows import replication_rows
+from cprsim.scenario.failures import ANY
+from cprsim.scenario.first import times
+from cprsim.scenario.job import Values, values_along
+from cprsim.scenario.prices import HOURS_PER_MONTH
+from cprsim.scenario.reading import N_TRIED, PRICES, LoadedScenario, number_at, unknown_values
+from cprsim.scenario.yaml_text import Plain, read_yaml
+
+N_REPLICATIONS = 200  # of each value
+MOST_CONTENDERS = 6  # options that are tried at other values
+# An assumed number is tried at a third and at three times: published failure rates of clusters that
+# are alike differ by nearly as much (`failures/presets.py`).
+TIMES = 3.0
+
+Changes = Mapping[str, Plain]  # values by key of a scenario
+CostsOf = Callable[[Sequence[Changes]], Mapping[str, Floats]]
+"""Of each option its costs under each of some changes of the scenario, (n_changes,)."""
+
+
+# --------------------------------------------------------------------------- at other values
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A job with inputs at other values, simulated under each entry of `recovery`."""
+
+    experiment: Experiment
+    rows: pd.DataFrame
+
+    @cached_property
+    def uses(self) -> Used:
+        """What the job uses under each entry under which all replications finish."""
+        metrics = spreads(summarise_rows(self.rows, self.experiment.cluster.n_nodes))
+        useful_h = self.experiment.useful_h
+        uses = {
+            policy.name: (policy, use_of(useful_h, metrics[policy.name]))
+            for policy in self.experiment.policies
+        }
+        return {name: (policy, use) for name, (policy, use) in uses.items() if use is not None}
+
+    @cached_property
+    def overheads(self) -> pd.DataFrame:
+        """A row per replication, a column per entry; infinite where it did not finish."""
+        overhead = (self.rows["wall_h"] / self.rows["useful_h"] - 1.0).where(
+            self.rows["finished"], inf
+        )
+        table = self.rows.assign(overhead=overhead).pivot(
+            index="replication", columns="strategy", values="overhead"
+        )  # of a strategy that finished no job there are few rows
+        return table[[policy.name for policy in self.experiment.policies]].fillna(inf)
+
+    def month_costs(self, names: Sequence[str], prices: JobPrices | None) -> list[float]:
+        """Of each entry: cents, or node-hours of overhead; infinite where not all jobs finish."""
+        return [self._month_cost(name, prices) for name in names]
+
+    def _month_cost(self, name: str, prices: JobPrices | None) -> float:
+        if name not in self.uses:
+            return inf
+        policy, use = self.uses[name]
+        if prices is not None:
+            return float(prices.billed(policy, use).month.total_cents)
+        n_nodes = self.experiment.scenario.n_nodes_of[ANY]
+        lost_h = n_nodes * (use.wall_h - use.useful_h) + policy.tax.nodes * use.wall_h
+        return lost_h * HOURS_PER_MONTH / use.useful_h
+
+
+def tried_under(
+    loaded: LoadedScenario, entries: Mapping[str, str] | None, section: str
+) -> Callable[[Changes], tuple[LoadedScenario, Tried]]:
+    """What simulates entries of `recovery` under changes of a scenario, on the same failures.
+
+    The entries keep their intervals; None: the scenario's. Prices change nothing that is simulated.
+    The function raises CprsimError for a change that can't be made, at a place in `section`.
+    """
+    n = min(loaded.scenario.simulation.replications or N_REPLICATIONS, N_REPLICATIONS)
+    fixed: dict[str, Plain] = {
+        "simulation.replications": n,
+        "simulation.precision": None,
+        "fleet": None,
+    }
+    if entries is not None:
+        text = "\n".join(["recovery:", *(f"  - {entry}" for entry in entries.values())])
+        fixed["recovery"] = cast(dict[str, Plain], read_yaml(text, loaded.path)[0])["recovery"]
+    made: dict[str, Tried] = {}
+
+    def tried(changes: Changes) -> tuple[LoadedScenario, Tried]:
+        varied = loaded.varied({**fixed, **changes}, lambda key: Place(f"{section} {key}"))
+        simulated = str({key: to for key, to in changes.items() if not key.startswith(PRICES)})
+        if simulated not in made:
+            experiment = assemble(varied)
+            made[simulated] = Tried(experiment, replication_rows(simulate(experiment)))
+        return varied, made[simulated]
+
+    return tried
+
+
+def contending(entries: Mapping[str, str], costs: Mapping[str, float], best: str) -> dict[str, str]:
+    """The entries that could be chosen instead: the cheapest few of many."""
+    by_cost = sorted((name for name in costs if name != best), key=costs.__getitem__)
+    return {name: entries[name] for name in [best, *by_cost][:MOST_CONTENDERS]}
+
+
+# --------------------------------------------------------------------------- break-evens
+
+
+def break_evens_of(
+    loaded: LoadedScenario, entries: Mapping[str, str], costs: Mapping[str, float], best: str
+) -> tuple[BreakEven, ...]:
+    """Of each unknown input: of the section `unknown`, and with a 95 % interval of a fit.
+
+    Cost is that of a month where there are prices, else node-hours of overhead. Raises
+    ScenarioError: an unknown input that can't be varied.
+    """
+    unknown = {**intervals_95(loaded), **unknown_values(loaded)}
+    few = contending(entries, costs, best)
+    tried, names, total = tried_under(loaded, few, "unknown"), list(few), len(unknown)
+    if not unknown:
+        return ()
+    with watch.progress("values of unknown inputs") as on_progress:
+
+        def costs_of(all_changes: Sequence[Changes]) -> Mapping[str, Floats]:
+            table = []
+            for changes in all_changes:
+                varied, job = tried(changes)
+                table.append(job.month_costs(names, prices_of(varied.scenario)))
+            return dict(zip(names, np.array(table, dtype=np.float64).T, strict=True))
+
+        found = list[BreakEven]()
+        for done, (key, values) in enumerate(unknown.items(), start=1):
+            found += break_evens({key: values}, best, costs_of)
+            on_progress(done, total)
+    return tuple(found)
+
+
+def intervals_95(loaded: LoadedScenario) -> dict[str, Values]:
+    """Values of the failures' parameters along the 95 % intervals that a fit wrote, by key."""
+    failures = cast(dict[str, Any], loaded.data["failures"])
+    sections = {f"failures.roles.{role}": of for role, of in failures.get("roles", {}).items()}
+    values = {}
+    for place, section in {"failures": failures, **sections}.items():
+        spread = "sigma" if "sigma" in section else "shape"
+        for name, interval in (("mtbf", "mtbf_95"), (spread, "spread_95")):
+            if section.get(interval) is not None:
+                low, high = section[interval]
+                values[f"{place}.{name}"] = values_along(f"{low}:{high}:lin{N_TRIED}")
+    return values
+
+
+def break_evens(
+    unknown: Mapping[str, Values], best: str, costs_of: CostsOf
+) -> tuple[BreakEven, ...]:
+    """Where the best option stops to be the cheapest, nearest to where each input is now."""
+    found = []
+    for key, values in unknown.items():
+        assert values.numbers is not None
+        changes = [{key: value} for value in values.written]
+        at, becomes = crossing(np.array(values.numbers), costs_of(changes), best)
+        low, high = values.numbers[0], values.numbers[-1]
+        found.append(BreakEven(key, values.unit, low, high, at, becomes, not only_prices(changes)))
+    return tuple(found)
+
+
+def only_prices(all_changes: Sequence[Changes]) -> bool:
+    """Whether nothing has to be simulated anew."""
+    return all(key.startswith(PRICES) for changes in all_changes for key in changes)
+
+
+def crossing(x: Floats, costs: Mapping[str, Floats], best: str) -> tuple[float | None, str | None]:
+    """Where another option becomes cheaper than the best, and which; None where none does.
+
+    The costs lie on lines between the values. Where the best is cheapest in the middle of its
+    values, the crossing that takes the least change from there counts.
+    """
+    lead = {name: costs[name] - costs[best] for name in costs if name != best}  # above 0: best is
+    holds = np.all([gap >= 0 for gap in lead.values()], axis=0) if lead else np.ones(len(x), bool)
+    if not holds.any():
+        return float(x[0]), min(lead, key=lambda name: float(lead[name].min()))
+    crossings: list[tuple[float, float, str]] = []
+    for name, gap in lead.items():
+        for left in np.nonzero((gap[:-1] >= 0) != (gap[1:] >= 0))[0].tolist():
+            a, b = float(gap[left]), float(gap[left + 1])
+            share = a / (a - b) if np.isfinite(a - b) else 0.5
+            at = float(x[left] + share * (x[left + 1] - x[left]))
+            crossings.append((abs(at - float(x[holds].mean())), at, name))
+    return min(crossings)[1:] if crossings else (None, None)
+
+
+# --------------------------------------------------------------------------- assumptions
+
+
+def decisive_assumption(
+    loaded: LoadedScenario, choice: str, entries: Mapping[str, str] | None = None
+) -> Assumption | None:
+    """The marked input that moves a choice or its overhead most; None where none moves it.
+
+    How far it moves the answer is the greater of two shares of useful time: by how much the least
+    overhead changes, and what the choice then costs more than another.
+    """
+    marks, found = loaded.scenario.marks or {}, list[tuple[float, Assumption]]()
+    others = [(key, *other) for key in marks for other in _other_values(loaded, key)]
+    if not others:
+        return None
+    tried = tried_under(loaded, entries, "marks")
+    now = tried({})[1].overheads
+    overhead = float(now[choice].mean())
+    # what costs less already, and is not the choice, is none for another reason
+    may_be = [name for name, mean in now.mean().items() if name == choice or mean >= overhead]
+    with watch.progress("assumed inputs") as on_progress:
+        for done, (key, value, written, changes) in enumerate(others, start=1):
+            on_progress(done, len(others))
+            try:
+                then = tried(changes)[1].overheads[may_be]
+            except CprsimError:
+                continue  # no such job can be
+            means = then.mean()
+            best, costs = str(means.idxmin()), float(means[choice])
+            least = float(means[best])
+            found.append((max(abs(least - overhead), costs - least), Assumption(
+                key, marks[key], value, written, overhead, least, choice,
+                best if _surely_less(then[best], then[choice]) else choice,
+            )))  # fmt: skip
+    moved, most = max(found, key=lambda one: one[0], default=(0.0, None))
+    return most if moved > 0 else None
+
+
+def _surely_less(overheads: pd.Series[float], than: pd.Series[float]) -> bool:
+    """Whether all jobs finish, and it costs less: the paired 95 % interval lies above 0."""
+    if not np.isfinite(overheads).all():
+        return False
+    return not np.isfinite(than).all() or Estimate.of_mean(than - overheads).low > 0
+
+
+def _other_values(loaded: LoadedScenario, key: str) -> Iterator[tuple[str, str, Changes]]:
+    """A value as written, another that is tried, and what changes with it."""
+    value = number_at(loaded.data, key)
+    section, *names = key.split(".")
+    if value is None:
+        return
+    if section == "scopes" and names[-1:] == ["share"]:
+        rest = [
+            dict(cast(dict[str, Any], scope)) for scope in cast(list[Plain], loaded.data[section])
+        ]
+        shares = {scope.name: scope.share or 0.0 for scope in loaded.scenario.scopes}
+        share = shares.pop(".".join(names[:-1]))
+        if sum(shares.values()) > 0:
+            kept = [scope for scope in rest if scope["name"] in shares]
+            for scope in kept:
+                if shares[scope["name"]]:
+                    scope["share"] = shares[scope["name"]] / (1.0 - share)
+            yield str(value), WITHOUT, {section: cast(Plain, kept)}
+        return
+    unknown = (loaded.scenario.unknown or {}).get(key)
+    ends = [times(value, 1 / TIMES), times(value, TIMES)]
+    for tried in ends if unknown is None else [unknown.low, unknown.high]:
+        if tried != value:
+            yield str(value), str(tried), {key: tried}

@@ -1,0 +1,56 @@
+"""Limits in a run: one one-sided bound beside each, and what a bad case loses without saves."""
+
+from __future__ import annotations
+
+from math import exp, sqrt
+
+import pytest
+from scipy import special
+
+import cprsim
+
+TEXT = """\
+name: servers
+job: {useful: 168 h}
+cluster: {trainers: 8, emb_ps: 2, shard_size: 30 GB}
+failures: {kind: job, family: exponential, mtbf: 40 h, role: any}
+costs: {save: 1 min, load: 1 min}
+recovery: [{strategy: full, interval: 4 h}, {strategy: partial, interval: 168 h}]
+simulation: {seed: 1, replications: 200}
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "most", "word"),
+    [
+        ("{strategy: cpr, target_pls: 0.9}", None, "limit 0.9"),
+        ("{strategy: partial, interval: 10 h}", 0.05, "limit 0.05"),
+        ("{strategy: partial, interval: 80 h}", 0.05, "over 0.05"),
+    ],
+)
+def test_a_limit_stands_beside_the_one_bound_that_is_compared_with_it(
+    entry: str, most: float | None, word: str
+) -> None:
+    limit = [f"accuracy={{target_pls: {most}}}"] if most else []
+    found = cprsim.run(TEXT, [f"recovery=[full, {entry}]", *limit])
+    rows, table = found.rows["replications"], found.document.table
+    pls = rows.loc[rows["strategy"] != "full", "pls"]
+    bound = pls.mean() + special.stdtrit(199, 0.95) * pls.std() / sqrt(200)
+    assert table is not None
+    place = [column.heading for column in table.columns].index("95 % upper bound")
+    assert [row[place] for row in table.rows] == ["–", f"PLS {bound:.3g} ({word})"]
+    said = next(
+        str(one) for one in found.document.remarks if "trades accuracy for time" in str(one)
+    )
+    assert f"at most {bound:.3g} (95 % upper bound; limit" in said
+    assert "95 % interval" not in said
+
+
+def test_what_never_saving_loses_is_said_by_run_and_select() -> None:
+    changes = {"failures.mtbf": "400 h", "simulation.replications": 2000, "costs.save": "60 min"}
+    ran, selected = cprsim.run(TEXT, changes), cprsim.select(TEXT, changes, target_pls=0.9)
+    for found in (ran, selected):  # of 10 nodes 2 are servers
+        line = next(s for s in map(str, found.document.remarks) if "back to their start" in s)
+        assert "never saves" in line
+        share = float(line.split(" In ")[1].split(" %")[0]) / 100
+        assert share == pytest.approx(1 - exp(-168 / 400 / 5), abs=0.02)

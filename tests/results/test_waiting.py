@@ -1,0 +1,78 @@
+"""Waits for spares decide: said alike by run, select and fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, factorial
+
+import pytest
+
+import cprsim
+from cprsim.present.answer import Answer
+from cprsim.records import Estimate
+from cprsim.results.waiting import Waits, spares_needed
+
+TEXT = """\
+name: waiting
+job: {useful: 300 h}
+cluster: {workers: 32, repair: 12 h, spares: 1, state: 10 GB, link: 400 Gbit/s}
+failures: {kind: job, family: exponential, mtbf: 12 h, role: worker}
+costs: {save: 10 s, load: 1 min, reschedule: 1 min}
+prices: {node_hour: 10, currency: USD}
+recovery: [{strategy: full, interval: 30 min}, {strategy: full, name: rare, interval: 4 h}]
+simulation: {seed: 1, replications: 200}
+"""
+
+
+def share_of_waits(n_spares: int) -> float:
+    """As a share of the work: nodes that are away are Poisson's, on average one."""
+    return 1 / sum(exp(-1) / factorial(n) for n in range(n_spares + 1)) - 1
+
+
+ASKED: dict[str, Callable[[], Answer]] = {
+    "run": lambda: cprsim.run(TEXT),
+    "select": lambda: cprsim.select(TEXT, replications=200),
+    "fleet": lambda: cprsim.fleet(TEXT, {}, {"simulation.replications": 50}),
+}
+
+
+@pytest.mark.parametrize("command", [*ASKED])
+def test_the_second_line_has_the_spares_that_halve_the_overhead(command: str) -> None:
+    found = ASKED[command]()
+    table, line = found.document.table, found.document.answer[1]
+    assert table is not None
+    place = [column.heading for column in table.columns].index("waiting, %")
+    (row,) = [row for row in table.rows if str(row[0]).startswith("full")]
+    assert float(str(row[place])) / 100 == pytest.approx(share_of_waits(1), rel=0.2)
+    n = int(line.split("with ")[1].split()[0])
+    more = f"{n - 1} more node{'s' * (n > 2)}, {100 * (n - 1) / 32:.3g}"
+    assert line.startswith(f"Waits for spares decide: with {n} ({more}")
+    assert f"{(n - 1) * 7305:,.2f} USD" in line  # a month of 730.5 h
+    costs = {m: share_of_waits(m) + (m - 1) / 32 for m in range(1, 9)}
+    assert costs[n] <= min(costs.values()) + 0.01
+    assert "full costs less than half: " in line
+    shown = float(line.split("half: ")[1].split(" ±")[0]) / 100
+    with_more = cprsim.run(TEXT, {"cluster.spares": n}).frames["strategies"]
+    assert shown == pytest.approx(with_more["overhead_fraction"][0], rel=0.25)
+
+
+def test_nothing_is_said_where_hardly_any_job_waits() -> None:
+    found = cprsim.run(TEXT, {"cluster.spares": 8}, replications=50)
+    assert "Waits for spares" not in str(found)
+    assert "waiting, %" not in str(found)
+
+
+def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_nodes() -> None:
+    """Each spare halves what `quick` waits; `safe` never waits."""
+
+    def at(names: object, n: int) -> dict[str, Waits]:
+        return {
+            "quick": Waits(Estimate(0.01 + 0.4 / 2**n), 0.4 / 2**n),
+            "safe": Waits(Estimate(0.1), 0.0),
+        }
+
+    (need,) = spares_needed(at(None, 1), ["safe"], 1, 1000, at)
+    # of 2, 3, 4, 5, 7, 9, 13 and so on, .01 + .4 / 2^n + (n - 1) / 1000 is least at 9
+    assert (need.system, need.n_spares, need.n_now, need.is_best) == ("quick", 9, 1, True)
+    assert spares_needed(at(None, 1), ["safe"], None, 1000, at) == ()
+    assert spares_needed({"safe": at(None, 1)["safe"]}, ["safe"], 1, 1000, at) == ()
