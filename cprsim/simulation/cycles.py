@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cprsim.compiling import inlined
 from cprsim.recovery.intervals import ROUNDING
-from cprsim.simulation.copies import is_of, keep
+from cprsim.simulation.copies import is_of
 from cprsim.simulation.job import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.saves import commit_all_due, completes, number_of, stand_on_grid
@@ -247,14 +247,27 @@ def skip(sim: Sim, capture: int, n: int, per_h: float) -> None:
 
 def keep_latest(sim: Sim, capture: int, first: int, last: int) -> None:
     """Commit the saves with these numbers, as far as they are kept in the end."""
-    spec = sim.spec
+    spec, job = sim.spec, sim.job
     tier, parts = spec.captures[capture].tier, spec.captures[capture].parts
     if spec.tiers[tier].p_corrupt > 0.0:
         return  # some of them are left over
-    for number in range(max(first, last - spec.tiers[tier].generations * parts + 1), last + 1):
-        if parts == 1 or number % parts == 0:
-            content_h = min(number * spec.captures[capture].every_h, spec.useful_h)
-            keep(sim, tier, content_h, False)
+    generations = spec.tiers[tier].generations
+    begin = max(first, last - generations * parts + 1)
+    n_new = last // parts - (begin - 1) // parts
+    if n_new <= 0:
+        return
+    n_left = min(job.n_kept[tier], generations - n_new)
+    for n in range(n_left - 1, -1, -1):
+        job.content_h[tier][n + n_new] = job.content_h[tier][n]
+        job.order[tier][n + n_new] = job.order[tier][n]
+        job.corrupt[tier][n + n_new] = job.corrupt[tier][n]
+    job.latest += n_new
+    for n in range(n_new):
+        number = (last // parts - n) * parts
+        job.content_h[tier][n] = min(number * spec.captures[capture].every_h, spec.useful_h)
+        job.order[tier][n] = job.latest - n
+        job.corrupt[tier][n] = False
+    job.n_kept[tier] = n_left + n_new
 
 
 # --------------------------------------------------------------------------- plain failures
