@@ -1,9 +1,10 @@
 """The cluster in SimPy: jobs on shared nodes, spares and storage, event by event.
 
 A job is a process (`RunningJob.life`). It arrives, waits for its nodes, and goes from one instant
-to the next: the one that its step names (`step.next_event`), or that others bring, a node or the
-end of a transfer (``own | asks``). A repair is a process, free nodes are a `simpy.Container`, the
-storage is a process that shares its bandwidth (`storage.SharedStorage`)::
+to the next: the one that its step names (`step.next_event`), or the one at which it gets a node
+that it asked for, or a transfer of it ends. `step` decides what happens to the job then. A repair
+is a process, free nodes are a `simpy.Container`, the storage is a process that shares its bandwidth
+(`storage.SharedStorage`)::
 
     job:   arrives --nodes--> runs --its own instant, a node, a transfer--> runs ... --> leaves
     node:  free --(a slot or a job takes it)--> in a job --(fails)--> in repair --> free
@@ -58,9 +59,10 @@ class SharedCluster:
     ) -> None:
         self.env = simpy.Environment()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
-        # Jobs do not start on spares: of all slots of running jobs there are `n_nodes` at most
+        # Jobs do not start on spares: all running jobs together have `n_nodes` slots at most
         self.places = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        self.n_owed = 0  # to be scrapped: without limit, jobs that end leave no nodes behind
+        # Without limit jobs take their nodes away: of those in repair so many leave as they return
+        self.n_owed = 0
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
@@ -163,8 +165,10 @@ class RunningJob:
             own = Instant(env, self.began_h + self.to_h, self.rank)
             others = [*self.asks, *self.transfers.ends()]
             yield env.any_of((own, *others)) if others else own
-            if any(other.triggered for other in others):
-                self.get(env.now - self.began_h)
+            if any(
+                other.triggered for other in others
+            ):  # `own` of the same instant is planned again
+                self.receive(env.now - self.began_h)
             else:
                 self.go_on()
             self.plan()
@@ -191,7 +195,7 @@ class RunningJob:
                 self.log.resumes(job)
             job.n_free = n_free = int(free.level)
             self.event = event = next_event(self.sim, fails_at_h)
-            self.trade(n_free)
+            self.trade(n_free)  # an elastic job may take nodes in as it goes on
             if job.status != GOING:
                 return
             if self.transfers.start_new(self.sim):
@@ -201,19 +205,19 @@ class RunningJob:
             may_skip = self.skips and not self.asks and not self.transfers.flows
             if not may_skip or not skip_cycles(self.sim, event, fails_at_h):
                 near_h = NEAR * self.sim.spec.useful_h
-                self.fails = event.fails_h < event.at_h - near_h  # of one instant it comes last
-                self.to_h = max(job.now_h, event.fails_h) if self.fails else event.at_h
+                self.fails_next = event.fails_h < event.at_h - near_h  # else it comes last
+                self.to_h = max(job.now_h, event.fails_h) if self.fails_next else event.at_h
                 return
 
     def go_on(self) -> None:
         """What happens at the instant that was planned."""
         job, block, sim = self.job, self.block, self.sim
-        if self.fails and self.failure == NONE:  # more failures have to be drawn
+        if self.fails_next and self.failure == NONE:  # it is not drawn yet
             block.fail(self.chunk + 1)
             return
         job.n_free = n_free = int(self.cluster.free.level)
         self.advance(self.to_h)
-        if self.fails:
+        if self.fails_next:
             n, strikes = self.failure, block.strikes
             of = slice(strikes.first_slot[n], strikes.first_slot[n + 1])
             self.fail(FailedSlots(strikes.scope[n], strikes.slot[of], strikes.repair_h[of]))
@@ -222,8 +226,8 @@ class RunningJob:
             complete(sim, self.event)
             if job.noticed_at_h <= job.now_h + NEAR * sim.spec.useful_h:
                 self.look_ahead()
-                none = block.strikes
-                self.fail(FailedSlots(sim.spec.silent, none.slot[:0], none.repair_h[:0]))
+                nobody = block.strikes.slot[:0], block.strikes.repair_h[:0]
+                self.fail(FailedSlots(sim.spec.silent, *nobody))  # silent errors are noticed
         self.trade(n_free)
 
     def advance(self, to_h: float) -> None:
@@ -232,7 +236,7 @@ class RunningJob:
         self.transfers.move_link(self.sim)
 
     def fail(self, failure: FailedSlots) -> None:
-        """A failure strikes."""
+        """A failure strikes, and shards may go back."""
         fail(self.sim, failure)
         if n := self.job.n_losses:
             self.lost.append(self.block.losses[:n].copy())
@@ -264,28 +268,28 @@ class RunningJob:
 
     # ----------------------------------------------------------------- nodes and transfers
 
-    def get(self, now_h: float) -> None:
-        """Slots that wait first have got nodes, all those of one instant; transfers have ended."""
+    def receive(self, now_h: float) -> None:
+        """The first slots that wait have got nodes, or transfers have ended."""
         job, free = self.job, self.cluster.free
         n_got = sum(ask.triggered for ask in self.asks)
-        self.asks = self.asks[n_got:]
-        self.advance(min(self.to_h, max(job.now_h, now_h)))
+        self.asks = self.asks[n_got:]  # those that asked first got theirs
+        self.advance(min(self.to_h, max(job.now_h, now_h)))  # the clock's ticks round
         self.transfers.end_moved(self.sim)
         if n_got:
             n_free = int(free.level)
-            job.n_free = n_free + n_got
+            job.n_free = n_free + n_got  # of which the step takes those that were got
             return_nodes(self.sim, job.now_h)
             self.trade(n_free)
 
     def trade(self, n_free: int) -> None:
-        """Have the cluster know of nodes that a step took, of n free ones, lost, or waits for."""
+        """Do for the cluster what a step did with its nodes, of which `n_free` were free before."""
         cluster, job, slots = self.cluster, self.job, self.sim.slots
         if n_free > job.n_free:
             taken = Ask(cluster.free, n_free - job.n_free, JOBS)
             assert taken.triggered, "a step takes what is free, before all who come later"
-        for n in range(job.n_repairs):
+        for n in range(job.n_repairs):  # a list in the first slots: see `state.Slot`
             cluster.env.process(cluster.repairs(self.began_h + slots[n].returns_at_h))
-        job.n_repairs, job.next_return_h = 0, inf
+        job.n_repairs, job.next_return_h = 0, inf  # the cluster's from here on
         for _ in range(job.n_queued - len(self.asks)):
             self.asks.append(Ask(cluster.free, 1, JOBS))
 
