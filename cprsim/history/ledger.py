@@ -278,13 +278,18 @@ class _Booking:
         saved = self._last_save(before, most)
         off = np.abs(first - saved - steps) if is_sure else none
         if (saved <= first).all() and (off <= 1.0 + steps / 10).all():
-            oldest = by_pace if isnan(attempt.begin_s) and is_told else saved
+            oldest = saved
+            if not is_told:
+                oldest = np.minimum(self._begins[before], saved)
+            elif isnan(attempt.begin_s):
+                oldest = by_pace
             is_older = (self._even > 1 - P_UNSEEN) & (oldest < saved)
             return np.where(is_older, oldest + self._shared * (saved - oldest), saved)
         if is_told and (first - TOO_FAST * made).min() > end_step.max() + 1.0:
             message = f"work goes on at step {first:g}, beyond every step before"
             raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
-        least = np.clip(by_pace, np.minimum(self._begins[before], most), most)
+        begun = self._begins[before]  # beyond that, an older save was taken than the one before
+        least = np.clip(by_pace, np.where(begun <= most, begun, 0.0), most)
         return np.asarray(least + self._shared * (most - least) * (not is_sure))
 
     def _most_untold(self, attempt: LoggedAttempt) -> float:

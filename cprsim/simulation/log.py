@@ -45,9 +45,11 @@ class LogLines:
             quantity, remedy = "the events of one replication", "an MTBF {} times as long would fit"
             require_room(LINE_BYTES * n, quantity, remedy, share=LINES_SHARE)
         place = n
-        if kind is EventKind.REPLACED:  # slots of one recovery in ascending order
-            while self.lines[place - 1][:2] == [at_h, kind] and self.lines[place - 1][4] > slot:
-                place -= 1
+        while kind is EventKind.REPLACED and place > self._n_named:  # slots in ascending order
+            before = self.lines[place - 1]
+            if before[:2] != [at_h, kind] or before[4] < slot:
+                break
+            place -= 1
         self.lines.insert(place, [at_h, kind, None, progress_h, slot])
 
     def resumes(self, job: JobState) -> None:
