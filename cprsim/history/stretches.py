@@ -231,7 +231,9 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
     if isfinite(run.end_step) and pace.is_known:
         return np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
     if under_way and isfinite(pace.save_s):
-        return np.fmin(tail_s, pace.save_s)
+        is_told = np.ptp(tail_s) == 0.0  # else the run may have ended anywhere in the save
+        longest_s = pace.save_s * (1.0 if is_told else np.linspace(0.0, 1.0, len(tail_s)))
+        return np.where(tail_s > pace.save_s, longest_s, tail_s)
     share = np.linspace(0.0 if under_way else 1.0 - 1.0 / P_UNSEEN, 1.0, len(tail_s))
     longest_s = pace.save_s if isfinite(pace.save_s) else inf if under_way else 0.0
     return np.minimum(tail_s, longest_s) * np.maximum(share, 0.0)
