@@ -12,6 +12,8 @@ from logging import getLogger
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
+from cprsim.errors import ParameterError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 COMPILING = "cprsim: compiling the simulation, once on this machine; this takes some ten seconds"
@@ -36,6 +38,10 @@ class Compiled:
         from cprsim.compiling.by_numba import dispatcher_of, is_kept
 
         dispatcher = dispatcher_of(self._function, parts, omitted, counts=not self._is_slow)
+        if self._is_slow and dispatcher is self._function:
+            raise ParameterError(
+                "NUMBA_DISABLE_JIT is set, and the simulation is compiled: unset it"
+            )
         if self._is_slow and not is_kept(dispatcher):
             getLogger("cprsim").warning(COMPILING)
         return dispatcher

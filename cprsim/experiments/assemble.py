@@ -74,7 +74,7 @@ class Experiment:
     scopes: tuple[Scope, ...]  # what failures kill
     shares: ScopeShares  # of the failures
     scenario: Scenario  # the useful work, and what else recovery systems ask of a job
-    simulation: Simulation  # replications, seed and engine
+    simulation: Simulation  # replications and seed
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
 
     @property
@@ -92,7 +92,7 @@ class Experiment:
         return Capture(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
 
     def simulated(self, **how: Any) -> Experiment:
-        """The same with another seed, engine or number of replications, in place of a precision."""
+        """The same with another seed or number of replications, in place of a precision."""
         if "replications" in how:
             how = {"precision_fraction": None, "at_most": None, **how}
         return replace(self, simulation=self.simulation.model_copy(update=how))

@@ -1,4 +1,4 @@
-"""A recovery system as one record, which both engines interpret.
+"""A recovery system as one record, which the step of a simulation follows.
 
     Policy ── tiers      where copies of the state lie, hence what they outlive
            ── captures   what is copied to a tier, when, and what that blocks

@@ -1,10 +1,8 @@
-"""What a job does under a recovery system, simulated: `docs/recovery.md` says it in words.
+"""A job under a recovery system, simulated: `docs/model.md` and `docs/recovery.md` have the rules.
 
-SimulatedJob    a job under a policy                                             (job.py)
-numbers_of      the same in plain numbers and arrays                             (numbers.py)
-transitions     what survives, which rule is taken, when the next save is due
-ScopedBlock     the failures of a block of replications, with what each kills    (strikes.py)
-run_block       many replications of a job, which meet the same failures         (blocks.py):
-loop            compiled, or few of them interpreted                             (loop.py)
-cluster         event by event by SimPy, which also writes logs and runs fleets  (cluster.py)
+SimulatedJob    a job under a policy                                       (job.py)
+Spec, Sim       the same in plain numbers; the state of one replication    (spec.py, state.py)
+step            the job from one event to the next                         (step.py)
+run_block       many replications of a job, compiled                       (blocks.py)
+cluster         jobs on a SimPy cluster: event logs and fleets             (cluster.py)
 """

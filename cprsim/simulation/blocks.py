@@ -1,7 +1,6 @@
 """A block of replications under one policy: failures and draws in, rows out.
 
-The compiled loop runs them (few are interpreted), or SimPy where that is asked for, which also
-writes the event log of one.
+They are compiled; the event log of one comes from the SimPy cluster.
 """
 
 from __future__ import annotations

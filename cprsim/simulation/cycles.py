@@ -1,6 +1,6 @@
 """Identical cycles of work and save, and plain failures, at once: nothing but speed.
 
-Without this module rows are the same but for rounding (`tests/simulation/test_cycles.py`).
+`tests/recovery/test_random.py` compares it with an interpreter that takes each save by itself.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class BlockDraws:
     """What varies in a block of replications under one job: costs, and which saves are no good.
 
     Costs are drawn for the whole block, nth after nth, so that a value depends on (seed, block,
-    name, replication, n) alone, not on the strategy or the engine that asks, nor on `rows`.
+    name, replication, n) alone, not on the strategy that asks, nor on `rows`.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from cprsim.recovery.policy import Policy, Scope
 
 TOLERANCE_H = 1e-6  # of sums over one replication, in hours
 HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them: given up
-NO_WORK_H = 1e-9  # first-time work up to this is rounding, which differs between engines
+NO_WORK_H = 1e-9  # first-time work up to this is rounding
 HARDLY_AFTER = 5000  # failures, after which a job that is this slow is given up ...
 HARDLY_TIMES = 10.0  # ... over so many times the work that it has done so far
 

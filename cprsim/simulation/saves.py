@@ -1,6 +1,6 @@
 """Saves: due, under way, committed or abandoned.
 
-Section 4 of `docs/recovery.md`.
+Section 3 of `docs/recovery.md`.
 """
 
 from __future__ import annotations

@@ -59,3 +59,14 @@ def test_the_first_run_on_a_machine_says_that_it_compiles(tmp_path: Path) -> Non
         return done.stderr
 
     assert ["compiling the simulation" in ran(n) for n in range(2)] == [True, False]
+
+
+def test_a_simulation_that_must_not_be_compiled_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cprsim", "run", str(SCENARIOS / "quickstart.yaml")]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "out")],
+        capture_output=True, text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "NUMBA_DISABLE_JIT is set" in done.stderr
+    assert "Traceback" not in done.stderr
