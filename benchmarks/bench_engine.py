@@ -5,7 +5,7 @@ the job, and by a clock per node at 38, 1,000 and 100,000 nodes. Medians of seve
 replications per second of processor time on one core; what counts is the ratios, all of one run.
 
     full, partial   drawing the failures and simulating the strategy
-    engine          simulating full recovery alone, as it is for each further strategy
+    again           simulating full recovery alone, as it is for each further strategy
     simpy           the same from drawn failures, on the SimPy cluster; x: full over simpy
     limit           drawing the bare random numbers, each kind in one call of NumPy. Of one clock:
                     1.1 x 50 h / 20 h + 1 gaps per replication, and who fails (so too for
@@ -35,7 +35,7 @@ from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Reach, Scope
-from cprsim.simulation.blocks import Block, Engine
+from cprsim.simulation.blocks import Block
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.strikes import ScopeShares
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def table() -> None:
-    heads = ("full/s", "partial/s", "engine/s", "simpy/s", "limit/s")
+    heads = ("full/s", "partial/s", "again/s", "simpy/s", "limit/s")
     print(f"{'case':<32}" + "".join(f"{head:>12}" for head in heads) + f"{'x':>8}{'f':>6}{'p':>6}")
     for name, source, n_nodes, life in cases(MTBF_H):
         rounds = [one_round(source, n_nodes, life, number) for number in range(ROUNDS)]
@@ -148,15 +148,15 @@ def block_of(source: FailureSource, n_nodes: int, number: int) -> Block:
 
 
 def in_arrays(block: Block, n_nodes: int, does: str) -> None:
-    engine = Engine(job_of(does, n_nodes), keep_losses=False)
-    engine.run(block, range(block.failures.n_replications))
+    n = block.failures.n_replications
+    block.run(job_of(does, n_nodes), range(n), keep_losses=False)
 
 
 def by_events(block: Block, n_nodes: int, does: str) -> None:
-    engine = Engine(job_of(does, n_nodes))
-    meets = engine.meets(block)
+    job = job_of(does, n_nodes)
+    meets = block.meets(job)
     for row in range(SIMPY_REPLICATIONS):
-        run_one(engine.job, *meets, row, skips=True)
+        run_one(job, *meets, row, skips=True)
 
 
 # --------------------------------------------------------------------------- the figure

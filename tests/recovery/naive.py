@@ -1,6 +1,6 @@
 """The naive interpreter of recovery systems: `docs/recovery.md`, event by event and rule by rule.
 
-It shares only the records with the engines of `cprsim/simulation`, so that they can be held to it:
+It shares only the records with `cprsim/simulation`, so that they can be held to it:
 no step is jumped over, and nothing is kept that could be looked up again. Numbers in comments are
 sections and rules of the page. Where the page is open, the reading chosen is marked "Reading:".
 """

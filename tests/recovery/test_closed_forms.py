@@ -1,6 +1,6 @@
 """Simulated means are those of closed forms: many replications by the loop, fewer by SimPy.
 
-The formulas (`tests/closed_forms.py`) share no code with the engines. Means lie within 4 errors.
+The formulas (`tests/closed_forms.py`) share no code with the simulation. Means lie within 4 errors.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from tests.closed_forms import (
     p_none_clean,
     tier_overhead_fraction,
 )
-from tests.engines import FULL, NONE, PARTIAL, job_of, run_many, z_score
 from tests.recovery.lives import job, memory, remote, rule, saves
+from tests.simulators import FULL, NONE, PARTIAL, job_of, run_many, z_score
 
 N, N_OF_STRATEGIES = 20_000, 40_000
 LONGEST = 10.0  # of the useful hours: failures are drawn up to there

@@ -20,7 +20,6 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
-from tests.engines import ENGINES, FULL, PARTIAL, draws_of, failures, job_of, ran
 from tests.in_step.settings import in_step
 from tests.recovery.lives import (
     READERS,
@@ -36,6 +35,7 @@ from tests.recovery.lives import (
     rule,
     saves,
 )
+from tests.simulators import FULL, PARTIAL, SIMULATORS, draws_of, failures, job_of, ran
 
 AGAIN = from_start("reschedule 2")  # the last rule of most jobs
 SKIP = WhenBusy.SKIP
@@ -516,16 +516,16 @@ ALL = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("life", ALL, ids=[life.name for life in ALL])
-def test_a_life(engine: str, life: Life) -> None:
-    check(engine, life)
+def test_a_life(simulator: str, life: Life) -> None:
+    check(simulator, life)
 
 
-@pytest.mark.parametrize("engine", ["simpy", "loop"])
-def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count(engine: str) -> None:
+@pytest.mark.parametrize("simulator", ["simpy", "loop"])
+def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count(simulator: str) -> None:
     job = job_of(PARTIAL, 8)
     struck = failures("2 node 0, 5 node 0, 6 node 1, 9 node 0")
-    stale = ran(engine, job, struck, draws_of(job)).stale
+    stale = ran(simulator, job, struck, draws_of(job)).stale
     assert [shard.progress_h - shard.content_h for shard in stale] == [2, 5, 6, 1]
     assert [shard.progress_h - shard.fresh_h for shard in stale] == [2, 3, 6, 1]

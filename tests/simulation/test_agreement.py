@@ -16,15 +16,17 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.sources import Start
 from cprsim.records import Clock, SubSaves
-from cprsim.simulation.blocks import Block, Engine
+from cprsim.simulation.blocks import Block
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from cprsim.simulation.strikes import ScopeShares
-from tests.engines import (
+from tests.making import maker
+from tests.recovery.random_policies import dice_of, random_job
+from tests.simulators import (
     CLOSE,
-    ENGINES,
     FULL,
     NONE,
     PARTIAL,
+    SIMULATORS,
     assert_cluster_agrees,
     assert_folds,
     assert_same_outcome,
@@ -34,8 +36,6 @@ from tests.engines import (
     logged,
     ran,
 )  # fmt: skip
-from tests.making import maker
-from tests.recovery.random_policies import dice_of, random_job
 
 # --------------------------------------------------------------------------- drawn failures
 
@@ -53,8 +53,7 @@ def test_rows_agree(number: int) -> None:
     shares = (1.0 / len(job.scopes),) * len(job.scopes)
     reaches = tuple(scope.reach for scope in job.scopes)
     block = Block(failing, ScopeShares(shares, reaches, n_nodes, 3))
-    engine = Engine(job)
-    rows, meets = engine.run(block, range(25)), engine.meets(block)
+    rows, meets = block.run(job, range(25)), block.meets(job)
     row = np.searchsorted(rows.costs.replication, rows.losses.replication)
     for n in range(25):
         costs, of = rows.costs, by_simpy(job, *meets, n)
@@ -110,7 +109,7 @@ def cases(draw: st.DrawFn) -> tuple[SimulatedJob, list[ScopedFailure]]:
 def test_any_schedule(case: tuple[SimulatedJob, list[ScopedFailure]]) -> None:
     job, failures = case
     draws = draws_of(job)
-    found = {engine: ran(engine, job, failures, draws) for engine in ENGINES}
+    found = {name: ran(name, job, failures, draws) for name in SIMULATORS}
     assert_same_outcome(found["simpy"], found["naive"])
     assert_same_outcome(found["loop"], found["simpy"])
     assert_folds(logged(job, failures, draws), job, found["simpy"])

@@ -1,7 +1,7 @@
-"""Every engine behind one call: all that tests know of the inside of `cprsim.simulation`.
+"""Every simulator behind one call: all that tests know of the inside of `cprsim.simulation`.
 
-`ran` is one replication of given `failures` by one of `ENGINES`; `assert_both_agree` runs many of
-drawn ones. `job_of` makes a job under one of the paper's strategies.
+`ran` is one replication of given `failures` by one of `SIMULATORS`; `run_many`
+runs many. `job_of` makes a job under one of the paper's strategies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import blocks_of, engine_of
+from cprsim.experiments.pipeline import blocks_of
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
     Activity,
@@ -53,7 +53,7 @@ from tests.recovery.outcome import ReplicationDraws, ReplicationOutcome, StaleSh
 FULL, PARTIAL, NONE = ROLL_BACK, RELOAD, RESTART
 SEED = 3
 CLOSE = 1e-9  # relative, or in hours
-ENGINES = ("simpy", "loop", "naive")
+SIMULATORS = ("simpy", "loop", "naive")
 
 # --------------------------------------------------------------------------- one replication
 
@@ -64,13 +64,13 @@ def draws_of(job: SimulatedJob, seed: int = 0, n: int = 1) -> BlockDraws:
 
 
 def ran(
-    engine: str, job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
+    simulator: str, job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
 ) -> ReplicationOutcome:
-    """What one engine makes of one replication."""
-    if engine == "naive":
+    """What one simulator makes of one replication."""
+    if simulator == "naive":
         return naive.Replication(job, failures, ReplicationDraws(job, draws)).run()
     given = GivenFailures((tuple(failures),))
-    if engine == "simpy":
+    if simulator == "simpy":
         return by_simpy(job, given, draws, 0)
     ran = run_block(job, given, draws, range(1), keep_losses=True)
     return outcome_of(ran.costs, ran.costs.hours[0], ran.losses)
@@ -93,13 +93,13 @@ def by_simpy(
 def assert_cluster_agrees(experiment: Experiment, n: int) -> None:
     """The first n replications are the same on the SimPy cluster, under each strategy."""
     for policy in experiment.policies:
-        engine = engine_of(policy, experiment)
+        job = experiment.simulated_job(policy)
         for block in blocks_of(experiment, range(n)):
-            meets = engine.meets(block)
+            meets = block.meets(job)
             n_rows = meets[0].n_replications
-            costs = run_block(engine.job, *meets, range(n_rows)).costs
+            costs = run_block(job, *meets, range(n_rows)).costs
             for row in range(n_rows):
-                of = by_simpy(engine.job, *meets, row)
+                of = by_simpy(job, *meets, row)
                 assert (of.finished, of.n_failures, of.n_saves) == (
                     costs.finished[row], costs.n_failures[row], costs.n_saves[row],
                 ), (policy.name, row)  # fmt: skip
@@ -143,7 +143,7 @@ def told(log: EventLog) -> list[str]:
 
 
 def assert_folds(log: EventLog, job: SimulatedJob, booked: ReplicationOutcome) -> None:
-    """The log of a strategy folds to what its engine booked."""
+    """The log of a strategy folds to what was booked."""
     costs, losses = cost_breakdown(log, job.useful_h), shard_loss(log, job.cluster.n_emb_ps)
     hours = [float(costs.hours_of(part)[0]) for part in job.policy.parts]
     assert costs.hours.sum() <= sum(hours) + CLOSE  # no other part
