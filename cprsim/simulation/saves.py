@@ -1,6 +1,6 @@
 """Saves: due, under way, committed or abandoned.
 
-Section 3 of `docs/recovery.md`.
+Section 2 of `docs/recovery.md`.
 """
 
 from __future__ import annotations

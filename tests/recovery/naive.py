@@ -60,7 +60,7 @@ class Save:
 
 @dataclass(eq=False)
 class Recovery:
-    """What is done about one failure (section 4, rules 2 and 3), and how far it has come."""
+    """What is done about one failure (section 6, rules 2 and 3), and how far it has come."""
 
     number: int  # of the rule
     rule: Rule
