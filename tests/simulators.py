@@ -46,7 +46,7 @@ from cprsim.simulation.job import (
     ScopedFailure,
     SimulatedJob,
 )  # fmt: skip
-from cprsim.simulation.strikes import GivenFailures
+from cprsim.simulation.strikes import given_failures
 from tests.recovery import naive
 from tests.recovery.outcome import ReplicationDraws, ReplicationOutcome, StaleShard
 
@@ -69,7 +69,7 @@ def ran(
     """What one simulator makes of one replication."""
     if simulator == "naive":
         return naive.Replication(job, failures, ReplicationDraws(job, draws)).run()
-    given = GivenFailures((tuple(failures),))
+    given = given_failures((tuple(failures),))
     if simulator == "simpy":
         return by_simpy(job, given, draws, 0)
     ran = run_block(job, given, draws, range(1), keep_losses=True)
@@ -127,7 +127,7 @@ def logged(
     job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws | None = None
 ) -> EventLog:
     """The whole log of one replication, by SimPy."""
-    _, log = run_one(job, GivenFailures((tuple(failures),)), draws or draws_of(job))
+    _, log = run_one(job, given_failures((tuple(failures),)), draws or draws_of(job))
     return log
 
 

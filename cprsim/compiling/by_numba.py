@@ -19,7 +19,9 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
 OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-UNCOUNTED = {"_nrt": False}  # references to arrays: counting takes longer than most steps
+UNCOUNTED: dict[str, Any] = {
+    "_nrt": False
+}  # references to arrays: counting takes longer than most steps
 FOLDER = "cprsim-"
 
 
@@ -82,7 +84,8 @@ def dispatcher_of(
         numba.extending.overload(omitted.pop())(_leave_out)
     before, config.CACHE_DIR = config.CACHE_DIR, str(_folder_of(function))
     try:
-        return numba.njit(cache=True, **OF_ALL, **({} if counts else UNCOUNTED))(function)
+        options = OF_ALL if counts else OF_ALL | UNCOUNTED
+        return numba.njit(cache=True, **options)(function)
     finally:
         config.CACHE_DIR = before
 

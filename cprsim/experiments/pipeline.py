@@ -198,7 +198,10 @@ def _parts(
             part = Block(block.failures.of_these(within), experiment.shares)
             within = range(len(some))
         try:
-            rows = tuple(job and part.run(job, within, keep_losses=keep_losses) for job in jobs)
+            rows = tuple(
+                None if job is None else part.run(job, within, keep_losses=keep_losses)
+                for job in jobs
+            )
         except TooManyReplicationsError as error:
             block.failures.forget()
             at_once = min(len(some), part.failures.n_replications // 2)

@@ -14,7 +14,7 @@ from cprsim.records import Activity, EventKind, Floats, Ints
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.spec import spec_of
-from cprsim.simulation.strikes import GivenFailures
+from cprsim.simulation.strikes import given_failures
 from tests.golden.plain import Golden, digest, table
 from tests.recovery.random_policies import random_case
 
@@ -67,7 +67,7 @@ def random_log(seed: int) -> pd.DataFrame:
     """Of a random job under a random policy: the columns of the rows `events` of a run."""
     job, failures = random_case(seed)
     draws: Any = RandomDraws(job, seed)
-    _, log = run_one(job, GivenFailures((tuple(failures[:60]),)), draws, skips=True)
+    _, log = run_one(job, given_failures((tuple(failures[:60]),)), draws, skips=True)
     return pd.DataFrame(
         {
             "at_h": log.at_h,

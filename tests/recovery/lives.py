@@ -36,7 +36,7 @@ from cprsim.recovery.policy import (
 )
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from tests.recovery.outcome import ReplicationDraws
-from tests.simulators import draws_of, failures, logged, ran, told
+from tests.simulators import assert_folds, draws_of, failures, logged, ran, told
 
 # Failures of the last four strike a node, and name their rule
 SCOPES = (
@@ -46,7 +46,6 @@ SCOPES = (
     *(Scope(name, Reach.NODE, Constant(0.5)) for name in ("back", "struck", "nobody", "quiet")),
 )
 STATE = Role("state", 4, Holds.SHARD)
-READERS = Role("readers", 2, Holds.NOTHING)
 TRAINERS = Role("trainers", 2, Holds.REPLICA)
 N_SPOILED = 8  # first saves of a tier that are as a life says
 
@@ -153,8 +152,12 @@ def check(simulator: str, life: Life) -> None:
     assert [(shard.progress_h, shard.slot, shard.content_h) for shard in outcome.stale] == [
         approx(shard) for shard in stale
     ]
+    if simulator == "simpy" and (log or life.job.policy.is_strategy):
+        whole = logged(life.job, life.failures, draws)
+        if life.job.policy.is_strategy:
+            assert_folds(whole, life.job, outcome)
     if simulator == "simpy" and log:
-        lines, of_log = log.split("; "), told(logged(life.job, life.failures, draws))
+        lines, of_log = log.split("; "), told(whole)
         first = of_log.index(lines[0])
         assert of_log[first : first + len(lines)] == lines
 

@@ -28,7 +28,7 @@ from cprsim.recovery.policy import (
     checked,
 )  # fmt: skip
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
-from cprsim.simulation.strikes import GivenFailures
+from cprsim.simulation.strikes import ScopedStrikes, given_failures
 from cprsim.studies.systems import poisson
 from tests import closed_forms
 from tests.closed_forms import (
@@ -267,10 +267,10 @@ def test_the_best_interval_with_checks(errors_per_h: float, failures_per_h: floa
     assert overheads[1.0].high < min(overheads[0.5].low, overheads[2.0].low)
 
 
-def one_error(n: int, from_h: float, to_h: float) -> GivenFailures:
+def one_error(n: int, from_h: float, to_h: float) -> ScopedStrikes:
     """An error in each of n replications, at a uniform instant."""
     at_h = np.random.default_rng(23).uniform(from_h, to_h, n)
-    return GivenFailures(tuple((ScopedFailure(hours, (1,), 0, (0.0,)),) for hours in at_h))
+    return given_failures(tuple((ScopedFailure(hours, (1,), 0, (0.0,)),) for hours in at_h))
 
 
 @pytest.mark.parametrize(("n_kept", "p"), [(1, 0.787), (2, 0.477), (5, 0.107)])
