@@ -11,7 +11,6 @@ from dataclasses import fields
 from math import inf, isclose, sqrt
 from typing import Any
 
-import numpy as np
 import pytest
 from numpy.typing import NDArray
 
@@ -176,13 +175,6 @@ def run_many(job: SimulatedJob, failures: Any) -> tuple[CostBreakdown, Floats]:
     n = failures.n_replications
     rows = run_block(job, failures, draws_of(job, SEED, n), range(n))
     return rows.costs, rows.stale_h * max(job.cluster.n_emb_ps, 1)
-
-
-def assert_same(ours: CostBreakdown | ShardLoss, theirs: CostBreakdown | ShardLoss) -> None:
-    """All columns are equal to rounding, numbers and flags exactly."""
-    theirs_by_name = columns_of(theirs)
-    for name, column in columns_of(ours).items():
-        np.testing.assert_allclose(column, theirs_by_name[name], CLOSE, CLOSE, err_msg=name)
 
 
 def columns_of(record: CostBreakdown | ShardLoss) -> dict[str, NDArray[Any]]:
