@@ -205,9 +205,7 @@ def job_of(
     n_trainers: int = 0,
     n_sync_ps: int = 0,
     in_step: bool = False,
-    n_spares: int | None = None,
     save_h: float | Duration | Transfer = 0.0,
-    background_h: float | Duration | Transfer | None = None,
     load_h: float | Duration | Transfer = 0.0,
     detect_h: float = 0.0,
     reschedule_h: float | Duration = 0.0,
@@ -221,13 +219,12 @@ def job_of(
     ]
     costs = Costs(
         save_stall=_cost(save_h),
-        save_background=None if background_h is None else _cost(background_h),
         load=_cost(load_h),
         detect=Constant(detect_h),
         reschedule=_cost(reschedule_h),
         storage=storage,
     )
-    cluster = Cluster(tuple(role for role in roles if role.n_nodes), n_spares)
+    cluster = Cluster(tuple(role for role in roles if role.n_nodes))
     policy = strategy(on_failure, on_failure, costs, cluster, interval_h, sub_saves=sub_saves)
     scopes = (Scope("node", Reach.NODE, costs.detect),)
     return SimulatedJob(useful_h, cluster, clock, scopes, policy)

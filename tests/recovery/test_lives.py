@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cprsim.records import Clock, Holds, Role, Storage, SubSaves
+from cprsim.records import Clock, Holds, Role, Storage, SubSaves, Transfer
 from cprsim.recovery.policy import (
     Elastic,
     Groups,
@@ -410,6 +410,9 @@ STRATEGIES = [
     life("with the last trainer all shards go back",
          job_of(PARTIAL, 2, useful_h=6, n_trainers=2, load_h=5, reschedule_h=1),
          "3 node 4, 3.5 node 5", reschedule=1.5, load=5, stale=[(3, slot, 2) for slot in range(4)]),
+    life("each moves a share of the bytes, and choosing its rows costs extra",
+         job_of(PARTIAL, 2, SubSaves("mfu", 0.25, 0.125), useful_h=8, save_h=Transfer(),
+                storage=Storage(8.0, shard_bytes=1.0)), save=16 * (0.125 + 0.125)),
     life("each costs its share and the one that ends the interval counts",
          job_of(PARTIAL, 2, SubSaves("mfu", fraction=0.5), useful_h=4, save_h=0.5),
          save=1, saves=2,
@@ -420,8 +423,11 @@ STRATEGIES = [
          degraded=0.5,
          log="0 started useful @0; 3 failed 4 useful @3; 5 replaced 4 useful @4.5; "
              "10.5 finished over @10"),
+    life("the last trainer is waited for and begins with the central copy", in_step(n_trainers=1),
+         "3 node 4", detect=0.5, reschedule=1.5),
     life("without sync servers its loss reverts everything", in_step(n_sync_ps=0, n_trainers=1),
          "3 node 4", detect=0.5, reschedule=1.5, stale=[(3, slot, 0) for slot in range(4)]),
+    life("a sync server costs nothing", in_step(), "3 node 8"),
 ]  # fmt: skip
 ALL = (
     *SAVES, *PARTS, *CYCLES, *SURVIVES, *SHRUNK, *NOTICES, *GOES_BACK,
