@@ -34,7 +34,7 @@ from cprsim.simulation.spec import (
     WANTS_FAILURES,
     WANTS_MORE,
 )
-from cprsim.simulation.state import N_OF_LOSS, Drawn, arrays_of
+from cprsim.simulation.state import N_OF_LOSS, arrays_of
 from cprsim.simulation.strikes import ScopedBlock, ScopedFailures, ScopeShares
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
@@ -127,10 +127,7 @@ def _compiled(
     n_draws, n_recoveries = FIRST_DRAWS, FIRST_RECOVERIES
     n_losses = (len(rows) + 2 * job.cluster.n_nodes) * (len(out.losses) > 0)
     while len(rows):
-        drawn = Drawn(
-            draws.tables(draws.of_saves, n_draws), draws.tables(draws.of_failures, n_draws),
-            draws.keys,
-        )  # fmt: skip
+        drawn = draws.first(n_draws)
         losses = np.zeros((n_losses, N_OF_LOSS))
         arrays = Arrays(*arrays_of(job, n_recoveries))
         n_lost = run(arrays, drawn, strikes, rows, out._replace(losses=losses))

@@ -114,11 +114,9 @@ class BlockOfJobs:
 
     def draw(self, n: int) -> None:
         """Draw n of each cost, or more."""
-        of_saves, of_failures = self.draws.of_saves, self.draws.of_failures
-        tables = self.draws.tables(of_saves, n), self.draws.tables(of_failures, n)
-        self.n_drawn, self.saves_vary = n, len(of_saves) > 0
+        self.n_drawn, self.saves_vary = n, len(self.draws.of_saves) > 0
         # memory views: Python reads them one by one faster than arrays
-        self.drawn = Drawn(*map(memoryview, (*tables, self.draws.keys)))  # type: ignore[arg-type]
+        self.drawn = Drawn(*map(memoryview, self.draws.first(n)))  # type: ignore[arg-type]
 
     def fail(self, n_chunks: int) -> None:
         """Draw the failures of n chunks, or more."""
