@@ -1,6 +1,6 @@
 """Recoveries: stages, waits for nodes, loads over a shared link.
 
-Sections 1 and 5 of `docs/recovery.md`.
+Sections 1 and 3 of `docs/recovery.md`.
 """
 
 from __future__ import annotations
