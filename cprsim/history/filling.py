@@ -154,24 +154,25 @@ class Filling:
 
         The job died after the last sign of its work, and no later than the silence since then
         allows. Where no failure of the log tells more, all died at one share of that time in a
-        draw: how long it takes until one is noticed is common to all.
+        draw: how long it takes until one is noticed is common to all. One more of n + 1 that are
+        alike is the longest or the shortest with the chance 2 / (n + 1): then it is drawn so, too.
         """
         usual = [name for name in names if name in self._stages]
         longest_s = float(self._gaps_s[-1]) if len(self._gaps_s) else inf
         room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest_s)
         share = self._rng.random(self._n)
+        n_others = len(self._incidents(usual)[0]) if usual else 0
+        if n_others < FEWEST_TO_SPREAD:
+            self._share = share = share if self._share is None else self._share
         failed_s = low_s + share * room_s
-        if usual and len(self._incidents(usual)[0]) >= FEWEST_TO_SPREAD:
-            possible = np.zeros(self._n, dtype=bool)
+        if n_others >= FEWEST_TO_SPREAD:
+            possible = self._rng.random(self._n) < 2.0 / (n_others + 1)  # unlike all others
             for _ in range(TRIES):
                 drawn_s = next_s - self._one_each(usual).sum(axis=1)
                 silent = self._p_silent(drawn_s - low_s)
                 fits = ~possible & (drawn_s >= low_s) & (self._rng.random(self._n) < silent)
                 failed_s[fits] = drawn_s[fits]
                 possible |= fits
-        else:
-            self._share = share if self._share is None else self._share
-            failed_s = low_s + self._share * room_s
         return self._split(names, failed_s, next_s)
 
     def _p_silent(self, time_s: Floats) -> Floats:
