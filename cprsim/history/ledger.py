@@ -139,7 +139,8 @@ def check_told(course: JobCourse, pace: JobPace) -> None:
     for run, after in pairwise(course.attempts):
         silent = isnan(run.begin_s) and isnan(after.failed_s) and not len(run.points.at_s)
         unnoticed = any(name == "detect" and isnan(at_s) for name, at_s in after.stages)
-        silent |= after.n_starts > 1 and isnan(after.to_step) and (lost or (told and unnoticed))
+        ended = after.n_starts > 1 or (unnoticed and not after.works)
+        silent |= ended and isnan(after.to_step) and (lost or (told and unnoticed))
         if silent:
             message = "an attempt ends of which no event tells whether it worked"
             raise course.contradiction(after.first_s, message, "write train.resume and failure")
