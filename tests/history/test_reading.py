@@ -12,7 +12,7 @@ import pytest
 from cprsim.errors import TraceError
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from tests.history.making import ledger_of, told, write_events
+from tests.history.making import told, write_events
 
 SAMPLE = Path(__file__).parent / "samples" / "torchrun.log"
 
@@ -91,27 +91,6 @@ job,start,end,last_step,last_saved_step,cause
 a,2026-01-01T00:00:00,2026-01-01T10:00:00,1000,900,ecc
 a,2026-01-01T10:30:00,2026-01-01T20:30:00,1900,1800,
 """
-
-
-def test_a_table_of_attempts(tmp_path) -> None:
-    path = tmp_path / "attempts.csv"
-    path.write_text(ATTEMPTS, "utf-8")
-    events = read_logs([path])
-    (job,) = ledgers(events)
-    assert job.useful_h.mean == pytest.approx(19.0)
-    assert job.parts["lost"].mean == pytest.approx(1.0)
-    assert job.parts["reschedule"].mean == pytest.approx(0.5)
-    assert job.incidents[0].cause == "ecc"
-    assert any("nothing of saves" in note for note in events.notes)
-    twice = ATTEMPTS + ATTEMPTS.splitlines()[-1] + "\n"  # of a spreadsheet
-    path.write_text(twice.replace(",", ";"), "utf-8-sig")
-    again = read_logs([path])
-    assert ledgers(again)[0].useful_h.mean == pytest.approx(19.0)
-    assert any("1 row(s) of attempts.csv said twice" in note for note in again.notes)
-    rows = ATTEMPTS.replace("cause", "step_seconds,cause").replace(",ecc", ",34,ecc")
-    job = ledger_of(tmp_path, rows.replace("1800,", "1800,34,"))  # a pace: not all of it is work
-    assert job.useful_h.mean == pytest.approx(1900 * 34 / 3600)
-    assert job.parts["start"].mean + job.parts["load"].mean == pytest.approx(20 - 2000 * 34 / 3600)
 
 
 def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
