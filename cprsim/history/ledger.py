@@ -122,8 +122,8 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
 
 def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
     """By the rule that the saves follow, else their median; by where the job went back to."""
-    apart = [np.diff(np.unique(run.saved_steps)) for run in course.runs]
-    apart = np.concatenate([np.empty(0), *apart])
+    steps = (np.diff(np.unique(run.saved_steps)) for run in course.runs)
+    apart = np.concatenate([np.empty(0), *steps])
     if isfinite(every_steps) or len(apart):
         return every_steps if isfinite(every_steps) else float(np.median(apart))
     return inf if all(run.said_step <= 0 for run in course.runs[1:]) else nan
