@@ -104,7 +104,10 @@ def pace_of(course: JobCourse) -> JobPace:
         return np.concatenate([np.empty(0), *pieces])
 
     took_s, steps = of_all("at_s", plain), of_all("step", plain)
-    seen_s = _weighted_median(took_s, steps)
+    seen_s = nan  # of a step: half of all steps were faster
+    if len(steps):
+        rate = took_s / steps
+        seen_s = float(np.quantile(rate, 0.5, weights=steps, method="inverted_cdf"))
     off = seen_s / course.step_s  # NaN where either is not known
     course.contradicts_pace = off < 1 / TOO_FAST or off > TOO_SLOW
     is_said = isfinite(course.step_s) and (isnan(seen_s) or not course.contradicts_pace)
@@ -140,16 +143,6 @@ def stalls_s(course: JobCourse) -> Floats:
     stalls = [save.stall_s for run in course.runs for save in run.saves if save.committed]
     stall_s = np.array(stalls, dtype=np.float64)
     return np.asarray(stall_s[np.isfinite(stall_s)])
-
-
-def _weighted_median(took_s: Floats, steps: Floats) -> float:
-    """Seconds of a step: half of all steps were faster. NaN where there are none."""
-    if len(steps) == 0:
-        return nan
-    rate = took_s / steps
-    order = np.argsort(rate)
-    passed = np.cumsum(steps[order])
-    return float(rate[order][np.searchsorted(passed, passed[-1] / 2.0)])
 
 
 def _every(saves: Sequence[LoggedSave]) -> float:
