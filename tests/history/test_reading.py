@@ -64,14 +64,15 @@ def test_a_damaged_line_of_torchrun_is_counted_and_the_others_read(tmp_path, lin
     n_lines = len(SAMPLE.read_text("utf-8").splitlines())
     note = f"1 line(s) that are no event left out: damaged.log:{n_lines + 1}"
     assert events.notes == (*whole.notes, note)
-    assert events.n_events == whole.n_events
+    assert len(events.steps) == len(whole.steps)
+    assert len(events.others) == len(whole.others)
 
 
 def test_two_events_of_torchrun_in_one_line_are_both_read(tmp_path) -> None:
     path = tmp_path / "two.log"
     ends = START.replace("START", "FAILED") % "{}"
     path.write_text(f"{AT} {START % '{}'} {ends}\n", "utf-8")
-    assert read_logs([path]).n_events == 2
+    assert len(read_logs([path]).others) == 2
 
 
 def test_logs_of_one_name_that_name_no_job_are_jobs_of_their_own(tmp_path) -> None:
@@ -103,7 +104,7 @@ def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
     lines = [good[0], *bad, odd, good[1], '{"cut off', good[1].replace("progress", "pr\xfdgress")]
     path.write_text("\n".join(lines), "latin-1")
     events = read_logs([path])
-    assert events.n_events == 2
+    assert (len(events.steps), len(events.others)) == (1, 1)
     assert events.notes[0].startswith("7 line(s) that are no event left out: log.jsonl:2")
     assert "1 event(s) 'coffee' left out" in events.notes[1]
 
