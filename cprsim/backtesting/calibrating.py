@@ -264,11 +264,14 @@ def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, floa
 
 def _cut_ns(jobs: Sequence[JobLedger]) -> int:
     """The instant before and after which the jobs have as many wall hours."""
-    begins_ns = np.array([job.begins_ns for job in jobs])
-    ends_ns = begins_ns + [round(job.wall_h * 3600e9) for job in jobs]
-    edges_ns = np.unique([begins_ns, ends_ns])
-    passed_ns = (np.clip(edges_ns[:, None], begins_ns, ends_ns) - begins_ns).sum(axis=1)
-    return int(np.interp(passed_ns[-1] / 2, passed_ns, edges_ns))
+    edges = [(job.begins_ns, job.begins_ns + round(job.wall_h * 3600e9)) for job in jobs]
+    low, high = min(begin for begin, _ in edges), max(end for _, end in edges)
+    half = sum(end - begin for begin, end in edges) / 2
+    while high - low > 10**6:
+        middle = (low + high) // 2
+        passed = sum(min(max(middle - begin, 0), end - begin) for begin, end in edges)
+        low, high = (middle, high) if passed < half else (low, middle)
+    return high
 
 
 def _cut(job: JobLedger, until_h: float) -> JobLedger:

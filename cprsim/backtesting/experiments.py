@@ -46,7 +46,7 @@ def scenario_of(
     names = [entry.get("strategy") if isinstance(entry, dict) else entry for entry in recovery]
     needs_servers = any(name in STRATEGIES and name not in ("none", "full") for name in names)
     at_h = apart(facts.failed_h.mean(axis=1)).tolist()
-    most_h = facts.useful_h * STOPPED_BEYOND
+    most_h = facts.useful_h * (1.0 if facts.clock is Clock.PROGRESS else STOPPED_BEYOND)
     ran: dict[str, Plain] = {
         "strategy": "full",
         "name": AS_IT_RAN,
@@ -58,7 +58,7 @@ def scenario_of(
         "cluster": {"emb_ps" if needs_servers else "workers": n_nodes},
         "failures": {
             "kind": "injected",
-            "clock": Clock.WALL.value,
+            "clock": facts.clock.value,
             "role": "emb_ps" if needs_servers else "worker",
             "at": [f"{failed_h!r} h" for failed_h in at_h if failed_h < most_h],
         },

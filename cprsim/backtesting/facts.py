@@ -13,9 +13,11 @@ from cprsim.errors import ParameterError
 from cprsim.failures.sources import stream
 from cprsim.files.units import TIME
 from cprsim.history.ledger import Charged, JobLedger
-from cprsim.records import Estimate, Floats
+from cprsim.records import Clock, Estimate, Floats
 
+STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
 KINDS = ("detect", "reschedule", "load")  # of costs, in order; other stages count as rescheduling
+P_REJECTED = 0.05
 LONGER = 1.01  # times what a recovery had taken when the next failure cut it off, at least
 LEAST_LAST = 0.25  # of a log's hours, by which failures go on after its end
 BEYOND = 2.0  # times the log's hours, for which they do
@@ -35,6 +37,8 @@ class LoggedJob:
     costs_h: dict[str, float]  # save, load, detect, reschedule: means over failures
     own_h: dict[str, Floats]  # of `KINDS`: (n_failures, n_draws)
     failed_h: Floats  # of each failure, since the job's first step: (n_failures, n_draws)
+    clock: Clock
+    why_clock: str
 
     @property
     def useful_h(self) -> float:
@@ -70,7 +74,7 @@ def facts_of(job: JobLedger) -> LoggedJob:
     save_h = float(job.save_stalls_h.mean()) if len(job.save_stalls_h) else 0.0
     means_h = {kind: float(own_h[kind].mean()) for kind in ("load", "detect", "reschedule")}
     failed_h = np.array([failure.at_h for failure in failures]) - job.parts["start"].mean
-    return LoggedJob(job, every_h, {"save": save_h, **means_h}, own_h, failed_h)
+    return LoggedJob(job, every_h, {"save": save_h, **means_h}, own_h, failed_h, *clock_of(job))
 
 
 def interval_h(job: JobLedger) -> float:
@@ -175,13 +179,42 @@ def _own_h(kind: str, failures: Sequence[LoggedFailure], rng: np.random.Generato
     return np.array(hours)
 
 
+def clock_of(job: JobLedger) -> tuple[Clock, str]:
+    """On which clock the failures lie, and why: that of progress where none struck a recovery.
+
+    Unless that is likely (5 %) on the wall clock, whose failures strike recoveries, too.
+    """
+    failures = failures_in(job)
+    n = sum(failure.is_last for failure in failures)
+    n_within = len(failures) - n
+    share = sum(job.parts[name].mean for name in STALLS) / job.wall_h
+    p_none = (1.0 - share) ** (n + n_within)
+    if n_within == 0 and p_none < P_REJECTED:
+        return Clock.PROGRESS, (
+            f"none of {n} failures struck a recovery, of {100 * share:.1f} % of the hours; on the "
+            f"wall clock that happens in {100 * p_none:.2g} % of jobs"
+        )
+    return Clock.WALL, (
+        f"{n_within} of {n + n_within} failures struck a recovery, of {100 * share:.1f} % of the "
+        "hours: nothing speaks against failures that do not wait for the job"
+    )
+
+
 # ------------------------------------------------------------------------------ their instants
 
 
 def failures_at_h(facts: LoggedJob, draw: int, rng: np.random.Generator) -> Floats:
-    """The job's failures in one draw, which go on after the log's end."""
-    at_h = apart(facts.failed_h[:, draw])
-    return apart(np.append(at_h, going_on(at_h, facts.wall_h, rng)))
+    """The job's failures in one draw; on the wall clock they go on after the log's end."""
+    failed_h = facts.failed_h[:, draw]
+    if facts.clock is Clock.WALL:
+        at_h = apart(failed_h)
+        return apart(np.append(at_h, going_on(at_h, facts.wall_h, rng)))
+    useful_at_h, start_h = facts.ledger.useful_at_h, facts.ledger.parts["start"].mean
+    useful_h = [
+        sum(min(b, at_h) - a for a, b in useful_at_h if a < at_h)
+        for at_h in (failed_h + start_h).tolist()
+    ]
+    return np.minimum(apart(np.array(useful_h)), facts.useful_h * (1 - 1e-12))
 
 
 def apart(at_h: Floats) -> Floats:

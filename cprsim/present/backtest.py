@@ -110,6 +110,8 @@ def _job(job: Backtest) -> dict[str, Any]:
     return {
         "job": job.job,
         "n_failures": facts.ledger.n_failures,
+        "clock": facts.clock.value,
+        "why_clock": facts.why_clock,
         "useful_h": facts.useful_h,
         **{f"cost_of_{name}_h": mean_h for name, mean_h in facts.costs_h.items()},
         **facts.observed_h.columns("observed_h"),
@@ -127,7 +129,7 @@ def _document(
     remarks: Sequence[str],
     costs: Bills,
 ) -> Document:
-    name = count(len(jobs), "job")
+    clocks, name = frames["jobs"].drop_duplicates("clock"), count(len(jobs), "job")
     return Document(
         title=f"{name} under other recovery systems",
         question="What would these jobs have cost under another recovery system?",
@@ -135,8 +137,10 @@ def _document(
         table=_systems(frames["systems"], frames["jobs"]),
         remarks=[
             *remarks,
-            "Assumed: each failure strikes at its instant of the wall clock, one of the nodes that "
-            "hold the state; costs are the log's.",
+            "Assumed: each failure strikes one of the nodes that hold the state; costs are the "
+            "log's.",
+            *(f"Failures are on the clock: {row.clock}; {row.why_clock}."
+              for row in clocks.itertuples()),
             f"{AS_IT_RAN} replays the log's interval: its difference from the observed overhead is "
             "the error of the replay.",
         ],

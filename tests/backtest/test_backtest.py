@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from cprsim.backtesting.calibrating import calibrate, predict
-from cprsim.backtesting.experiments import AS_IT_RAN
-from cprsim.backtesting.facts import facts_of, going_on, saving_every
+from cprsim.backtesting.experiments import AS_IT_RAN, Listed
+from cprsim.backtesting.facts import clock_of, facts_of, going_on, saving_every
 from cprsim.backtesting.replaying import advice, backtests, bills, money_draws
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
+from cprsim.records import Clock
 from tests.history.making import exported, ledger_of, told, write_events
 from tests.making import call, maker
 
@@ -92,6 +93,14 @@ def test_jobs_come_by_hours_saved_and_the_advice_is_the_cheapest(replayed, monke
     assert "would make" in advised.reversed_by
 
 
+def test_the_nth_time_of_a_list_is_the_nth_draw_of_its_replication() -> None:
+    listed = Listed(np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]))
+    one, other = np.random.default_rng(1), np.random.default_rng(1)
+    drawn = [listed.sample(one, 2).tolist() for _ in range(4)]
+    assert drawn == [[1, 4], [2, 5], [3, 6], [1, 4]]
+    assert listed.sample(other, 2).tolist() == [1, 4]
+
+
 def test_failures_that_strike_a_recovery_are_replayed_each_with_its_own_costs(tmp_path) -> None:
     """The second strikes while the first is noticed, the third while the second's node starts."""
     events = [
@@ -151,11 +160,22 @@ def test_staleness_is_priced_by_the_curve_that_belongs_to_the_job(histories) -> 
     assert drawn.saved.mean == pytest.approx(max(saved.mean(), 0.0), abs=2)
 
 
-def test_a_log_without_a_failure_is_refused(tmp_path) -> None:
-    events = told((0.0, "job.start"), (0.0, "train.resume", {"step": 0}),
-                  (9.0, "job.end", {"step": 9}))  # fmt: skip
+def test_failures_that_never_strike_a_recovery_lie_on_the_progress_clock(tmp_path) -> None:
+    """Half of the hours are recovery, and none of 20 failures strikes one: 2^-20 on wall time."""
+    events = [(0.0, "job.start"), (0.0, "train.resume", {"step": 0})]
+    for number in range(20):
+        at_s, step = 2000.0 * number, 1000 * number
+        events += [
+            (at_s + 1000, "failure", {"step": step + 1000}),
+            (at_s + 1100, "failure.detected"),
+            (at_s + 2000, "train.resume", {"step": step + 1000}),
+        ]
+    events.append((41000.0, "job.end", {"step": 21000}))
+    clock, why = clock_of(ledger_of(tmp_path, told(*events)))
+    assert clock is Clock.PROGRESS
+    assert "none of 20 failures" in why
     with pytest.raises(ParameterError, match="no failure in its log"):
-        facts_of(ledger_of(tmp_path, events))
+        facts_of(ledger_of(tmp_path, told(*events[:2], (9.0, "job.end", {"step": 9}))))
 
 
 def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
