@@ -11,7 +11,6 @@ keeps the replications that are wanted.
     Injected         so many failures, or these ones, on a named clock        (injected.py)
     Replay           the outages of a real cluster                            (replay.py)
     SeveralSources   some of these on one clock                               (several.py)
-    Stretched        one of these at another pace                             (several.py)
 """
 
 from __future__ import annotations
