@@ -108,11 +108,11 @@ def systems(
         assumptions,
         facts_of_system,
         load_comparison,
-        none_clean_of,
         spares_of,
     )
     from cprsim.systems_compared.lineup import LeftOut, at_their_best, entrants_of
     from cprsim.systems_compared.missing import split_save
+    from cprsim.systems_compared.retention import none_clean_of
 
     loaded = source.read(shortcuts(seed=seed, replications=replications))
     limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)
@@ -169,7 +169,9 @@ def systems(
                 watch.doing("drawing figures")
                 save_figures(document_of_systems(comparison).drawings, result.path)
 
-        return load_comparison(write_run(target, loaded, run, outcome, finish).path)
+        return load_comparison(
+            write_run(target, loaded, run, outcome, finish, replication=None).path
+        )
 
     stored = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
     return answer_of_systems(stored.made, **stored.about())

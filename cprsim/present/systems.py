@@ -59,11 +59,11 @@ from cprsim.systems_compared.comparison import (
     Comparison,
     Standing,
     in_percent,
-    n_contents,
     verdict_of,
 )
 from cprsim.systems_compared.lineup import FOUND, NO_SERVERS, PAPER
 from cprsim.systems_compared.missing import missing_sentence
+from cprsim.systems_compared.retention import n_contents
 
 WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
@@ -121,7 +121,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "recovery": _entries_text(standings),
             "recommendation": _recommended(comparison),
         },
-        rows={"replications": result.replications, "events": result.timeline},
+        rows={"replications": result.replications},
         **about,
     )
 

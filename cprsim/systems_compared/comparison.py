@@ -13,11 +13,9 @@ from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED
-from cprsim.records import Estimate, Floats
+from cprsim.records import Estimate
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
@@ -35,12 +33,10 @@ from cprsim.systems_compared.lineup import (
     FOUND,
     Entrant,
     LeftOut,
-    content_times_h,
     memory_of_copies,
 )
 
 ABOUT = "systems.json"
-N_DRAWN = 1_000_000  # latencies of silent errors
 NEAR_OPTIMAL = 0.01  # of useful time more than the cheapest: other reasons may decide
 OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
@@ -377,30 +373,3 @@ def spares_of(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, ...]:
     picks = [system.name for system in comparison.picks]
     cluster = run.cluster
     return spares_needed(able, picks, cluster.n_spares, cluster.n_nodes, with_spares(run))
-
-
-# --------------------------------------------------------------------------- silent errors
-
-
-def none_clean_of(experiment: Experiment, policy: Policy) -> float | None:
-    """The share of errors that are in all contents as they are noticed; None: nothing is kept."""
-    every_h = content_times_h(policy, experiment.useful_h)
-    if not every_h:
-        return None
-    n_bad = _noticed_h(experiment) / min(every_h)  # if the error struck at a save
-    return float(np.clip(n_bad - (n_contents(policy) - 1), 0.0, 1.0).mean())
-
-
-def n_contents(policy: Policy) -> int:
-    """How many contents are kept outside."""
-    return max(tier.generations for tier in policy.tiers)
-
-
-def _noticed_h(experiment: Experiment) -> Floats:
-    """Hours from an error until it is noticed, while the job works."""
-    rng, check = np.random.default_rng(0), experiment.check
-    latency = next(scope.latency for scope in experiment.scopes if scope.silent)
-    hours = np.full(N_DRAWN, inf) if latency is None else latency.sample(rng, N_DRAWN)
-    if check is None:
-        return hours
-    return np.minimum(hours, rng.uniform(0.0, check.every_h or 0.0, N_DRAWN))
