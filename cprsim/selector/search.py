@@ -79,14 +79,15 @@ def cheapest_of(bench: Bench, name: str) -> Priced:
     if experiment.scenario.silent is None:  # else the densest saves reach back the least
         numbers.add(most)
     start = _cheapest(bench.with_writes(name, numbers))
-    return _fewest_that_help(bench, name, _least(bench, name, start.n_writes, most))
+    enough = _least(bench, name, start.n_writes, most, same=WORTH_A_SAVE)
+    return _fewest_that_help(bench, name, enough)
 
 
-def _least(bench: Bench, name: str, n_writes: int, most: int) -> Priced:
+def _least(bench: Bench, name: str, n_writes: int, most: int, same: float = SAME) -> Priced:
     """The candidate of the least overhead, with at most so many writes, near some number.
 
-    Steps to both sides halve where neither costs less, until both cost the same. In steps of
-    factors, as saving costs in proportion to n and rework to 1 / n.
+    Steps to both sides halve where neither costs less, until both cost the same, at most `same`
+    times the least. In steps of factors, as saving costs in proportion to n and rework to 1 / n.
     """
     step = FIRST_STEP
     while True:
@@ -96,7 +97,7 @@ def _least(bench: Bench, name: str, n_writes: int, most: int) -> Priced:
         best = _cheapest(candidates)
         highest = max(priced.mean_overhead for priced in candidates)
         if best.n_writes == n_writes:
-            if step < LAST_STEP or highest <= SAME * best.mean_overhead:
+            if step < LAST_STEP or highest <= same * best.mean_overhead:
                 return best
             step = sqrt(step)
         n_writes = best.n_writes if best.finished else around[-1]
