@@ -9,7 +9,7 @@ writes that keeps it. Of what loses nothing, it is the cheapest.
 from __future__ import annotations
 
 from itertools import count
-from math import ceil, copysign, exp, floor, inf, isfinite, log, sqrt
+from math import ceil, copysign, exp, inf, isfinite, log
 
 from cprsim.recovery.intervals import WORTH_NO_SAVES, n_saves_due, young_h
 from cprsim.selector.limit import Limit
@@ -17,8 +17,8 @@ from cprsim.selector.pricing import Bench, Priced
 
 FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
 MOST_WRITES = 100_000  # that are ever tried
-FIRST_STEP, LAST_STEP = 2.0, 1.2  # factors between numbers of writes that are compared
-SAME = 1.01  # times the least overhead: candidates cost the same
+WIDE = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)  # of a number of writes: those to compare with it
+CLOSE_BY = (0.84, 1.0, 1.19)  # the same, once the best is near
 FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
 WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
 DAY_H = 24.0
@@ -79,28 +79,31 @@ def cheapest_of(bench: Bench, name: str) -> Priced:
     if experiment.scenario.silent is None:  # else the densest saves reach back the least
         numbers.add(most)
     start = _cheapest(bench.with_writes(name, numbers))
-    enough = _least(bench, name, start.n_writes, most, same=WORTH_A_SAVE)
-    return _fewest_that_help(bench, name, enough)
+    return _fewest_that_help(bench, name, _least(bench, name, start.n_writes, most))
 
 
-def _least(bench: Bench, name: str, n_writes: int, most: int, same: float = SAME) -> Priced:
+def _least(bench: Bench, name: str, n_writes: int, most: int) -> Priced:
     """The candidate of the least overhead, with at most so many writes, near some number.
 
-    Steps to both sides halve where neither costs less, until both cost the same, at most `same`
-    times the least. In steps of factors, as saving costs in proportion to n and rework to 1 / n.
+    In steps of factors, as saving costs in proportion to n and rework to 1 / n: wide ones until
+    the best lies between others, then close to it.
     """
-    step = FIRST_STEP
-    while True:
-        fewer, more = floor((n_writes + 1) / step) - 1, ceil((n_writes + 1) * step) - 1
-        around = sorted({max(fewer, 0), n_writes, min(more, most)})
-        candidates = bench.with_writes(name, around)
-        best = _cheapest(candidates)
-        highest = max(priced.mean_overhead for priced in candidates)
-        if best.n_writes == n_writes:
-            if step < LAST_STEP or highest <= same * best.mean_overhead:
-                return best
-            step = sqrt(step)
-        n_writes = best.n_writes if best.finished else around[-1]
+
+    def around(n: int, factors: tuple[float, ...]) -> list[Priced]:
+        numbers = {min(round((n + 1) * factor) - 1, most) for factor in factors}
+        return bench.with_writes(name, sorted({max(number, 0) for number in numbers}))
+
+    for factors in (WIDE, CLOSE_BY):
+        while True:
+            candidates = around(n_writes, factors)
+            best = _cheapest(candidates)
+            best = best if best.finished else candidates[-1]
+            is_inside = best not in (candidates[0], candidates[-1])
+            if best.n_writes == n_writes or (is_inside and factors is WIDE):
+                n_writes = best.n_writes
+                break
+            n_writes = best.n_writes
+    return best
 
 
 def _fewest_that_help(bench: Bench, name: str, enough: Priced) -> Priced:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf, isfinite, isnan
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +106,6 @@ class Standing:
     @property
     def waits(self) -> Waits:
         return waits_of(self.summary)
-
-    def part(self, name: str) -> float:
-        """A part of its overhead, as a share of useful time; 0 for one that it does not have."""
-        spread = self.summary.get(name)
-        return 0.0 if spread is None or isnan(spread.mean) else spread.mean
 
     @property
     def finishes(self) -> bool:
