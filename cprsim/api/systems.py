@@ -100,6 +100,7 @@ def systems(
     from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
     from cprsim.results.unknown import break_evens_of, contending, decisive_assumption
+    from cprsim.results.waiting import spares_of
     from cprsim.selector.limit import limit_of
     from cprsim.selector.pricing import affordable
     from cprsim.systems_compared.comparison import (
@@ -108,7 +109,6 @@ def systems(
         assumptions,
         facts_of_system,
         load_comparison,
-        spares_of,
     )
     from cprsim.systems_compared.lineup import LeftOut, at_their_best, entrants_of
     from cprsim.systems_compared.missing import split_save
@@ -160,7 +160,8 @@ def systems(
                     assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
                 )
             watch.doing("simulating numbers of spares")
-            comparison = replace(comparison, spares=spares_of(run, comparison))
+            picks = [system.name for system in comparison.picks]
+            comparison = replace(comparison, spares=spares_of(run, comparison.able_waits, picks))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 none_clean = none_clean_of(run, comparison.cheapest.policy)
                 comparison = replace(comparison, none_clean=none_clean)

@@ -24,7 +24,7 @@ from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, more_than
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.run import Result, load_result
-from cprsim.results.waiting import Waits, spares_needed, waits_of, with_spares
+from cprsim.results.waiting import Waits, waits_of
 from cprsim.results.words import every, percent, with_interval
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
@@ -214,6 +214,11 @@ class Comparison:
         ]
 
     @property
+    def able_waits(self) -> dict[str, Waits]:
+        """Waits for spares in those that may be the best."""
+        return {system.name: system.waits for system in self.standings if system.may_be_best}
+
+    @property
     def best(self) -> str | None:
         """The name of the cheapest."""
         return None if self.cheapest is None else self.cheapest.name
@@ -357,14 +362,3 @@ def verdict_of(more: Estimate | None) -> str:
     if more.low > 0:
         return MORE
     return LESS if more.high < 0 else TIED
-
-
-# --------------------------------------------------------------------------- waits for spares
-
-
-def spares_of(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, ...]:
-    """How many spares would change the answer."""
-    able = {system.name: system.waits for system in comparison.standings if system.may_be_best}
-    picks = [system.name for system in comparison.picks]
-    cluster = run.cluster
-    return spares_needed(able, picks, cluster.n_spares, cluster.n_nodes, with_spares(run))
