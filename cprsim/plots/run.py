@@ -97,12 +97,14 @@ def _bars_figure(
         for y, bar in enumerate(bars):
             left, half = 0.0, bar.spreads["overhead_fraction"].half_width
             for part in parts if bar in finishing else ():
-                width = np.nan_to_num(bar.spreads[part].mean)  # NaN: a part that only others have
+                width = float(
+                    np.nan_to_num(bar.spreads[part].mean)
+                )  # NaN: a part that only others have
                 axes.barh(y, width, BAR_WIDTH, left, **look_of(part))
                 left += width
             if half > 0 and left < edge:
                 axes.errorbar(left, y, xerr=half, color=INK, capsize=3, lw=1.1)
-            total = f" {bar.total}{' →' * (left > edge)}"
+            total = f" {bar.total}{' →' if left > edge else ''}"
             axes.text(1, y, total, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
         axes.set_xlim(0, edge)
         axes.set_ylim(len(bars) - 0.5, -0.5)
