@@ -51,11 +51,6 @@ class StrategyOutcome:
     # share x work since the last save, and since the later of save and own reload
     stale_h: tuple[Floats, Floats] | None = None
 
-    @property
-    def gave_up(self) -> bool:
-        """Whether none of its first replications finished."""
-        return not self.costs.finished.any()
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

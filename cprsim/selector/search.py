@@ -17,8 +17,8 @@ from cprsim.selector.pricing import Bench, Priced
 
 FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
 MOST_WRITES = 100_000  # that are ever tried
-WIDE = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)  # of a number of writes: those to compare with it
-CLOSE_BY = (0.84, 1.0, 1.19)  # the same, once the best is near
+WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # of a number of writes: those to compare with it
+CLOSE_BY = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # the same, once the best is near
 FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
 WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
 DAY_H = 24.0
@@ -93,17 +93,13 @@ def _least(bench: Bench, name: str, n_writes: int, most: int) -> Priced:
         numbers = {min(round((n + 1) * factor) - 1, most) for factor in factors}
         return bench.with_writes(name, sorted({max(number, 0) for number in numbers}))
 
-    for factors in (WIDE, CLOSE_BY):
-        while True:
-            candidates = around(n_writes, factors)
-            best = _cheapest(candidates)
-            best = best if best.finished else candidates[-1]
-            is_inside = best not in (candidates[0], candidates[-1])
-            if best.n_writes == n_writes or (is_inside and factors is WIDE):
-                n_writes = best.n_writes
-                break
-            n_writes = best.n_writes
-    return best
+    while True:
+        candidates = around(n_writes, WIDE)
+        best = _cheapest(candidates)
+        best = best if best.finished else candidates[-1]
+        if best.n_writes == n_writes or best not in (candidates[0], candidates[-1]):
+            return _cheapest(around(best.n_writes, CLOSE_BY))
+        n_writes = best.n_writes
 
 
 def _fewest_that_help(bench: Bench, name: str, enough: Priced) -> Priced:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from math import inf
 
 import numpy as np
@@ -15,7 +16,7 @@ from cprsim.selector.search import WORTH_A_SAVE
 from cprsim.systems_compared.after import content_every_h
 
 MOST_CONTENTS = 48  # a day of saves each 30 min: the time of a simulation grows with their square
-N_DRAWN = 100_000  # latencies of silent errors
+N_DRAWN = 1_000_000  # latencies of silent errors
 LOST_OF_JOB = 0.5  # of the work, by an error that is in all contents: it may strike at any time
 
 
@@ -36,12 +37,12 @@ def enough_contents(policy: Policy, experiment: Experiment, overhead: float) -> 
     if not every_h or silent is None:
         return 1
     noticed_h, n_errors = _noticed_h(experiment), experiment.useful_h / silent.mtbf_h
-    lost = [
-        n_errors * LOST_OF_JOB * _none_clean(n, min(every_h), noticed_h)
-        for n in range(1, MOST_CONTENTS + 1)
-    ]
-    most = lost[-1] + (WORTH_A_SAVE - 1.0) * overhead
-    return next(n for n, share in enumerate(lost, start=1) if share <= most)
+
+    def lost(n: int) -> float:
+        return n_errors * LOST_OF_JOB * _none_clean(n, min(every_h), noticed_h)
+
+    most, numbers = lost(MOST_CONTENTS) + (WORTH_A_SAVE - 1.0) * overhead, range(1, MOST_CONTENTS)
+    return 1 + bisect_left(numbers, True, key=lambda n: lost(n) <= most)
 
 
 def none_clean_of(experiment: Experiment, policy: Policy) -> float | None:
