@@ -160,8 +160,9 @@ def systems(
                     assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
                 )
             watch.doing("simulating numbers of spares")
+            waits = {system.name: system.waits for system in comparison.able}
             picks = [system.name for system in comparison.picks]
-            comparison = replace(comparison, spares=spares_of(run, comparison.able_waits, picks))
+            comparison = replace(comparison, spares=spares_of(run, waits, picks))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 none_clean = none_clean_of(run, comparison.cheapest.policy)
                 comparison = replace(comparison, none_clean=none_clean)

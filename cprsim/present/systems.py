@@ -173,7 +173,7 @@ def _recommended(comparison: Comparison) -> dict[str, Any] | None:
     best, now = comparison.cheapest, comparison.today
     if best is None:
         return None
-    others = [system for system in comparison.standings if system.may_be_best and system.more]
+    others = [system for system in comparison.able if system.more]
     today = [system for system in comparison.standings if system.name == now and system.more]
     beaten = next(iter([*today, *others]), None)
     return recommendation(

@@ -176,6 +176,11 @@ class Comparison:
         return _standings(self)
 
     @property
+    def able(self) -> list[Standing]:
+        """Those that may be the best, the cheapest first."""
+        return [system for system in self.standings if system.may_be_best]
+
+    @property
     def cheapest(self) -> Standing | None:
         """The cheapest that keeps accuracy or the limit, with all costs known.
 
@@ -186,18 +191,17 @@ class Comparison:
     @property
     def cheapest_that_runs(self) -> Standing | None:
         """The cheapest of those that may be the best and that a job can run today."""
-        able = (system for system in self.standings if system.may_be_best)
-        return next((system for system in able if system.runs_anywhere), None)
+        return next((system for system in self.able if system.runs_anywhere), None)
 
     @property
     def unpriced_that_runs(self) -> Standing | None:
         """The cheapest that runs today but for a loss of accuracy that nothing prices."""
-        able = (
+        unpriced = (
             system
             for system in self.standings
             if system.accuracy == UNPRICED and system.finishes and not system.facts.unknown
         )
-        return next((system for system in able if system.runs_anywhere), None)
+        return next((system for system in unpriced if system.runs_anywhere), None)
 
     @property
     def picks(self) -> list[Standing]:
@@ -208,15 +212,7 @@ class Comparison:
     @property
     def near_optimal(self) -> list[Standing]:
         """Those that may be the best and cost at most a point more than it."""
-        able = (system for system in self.standings if system.may_be_best)
-        return [
-            system for system in able if system.more is None or system.more.mean <= NEAR_OPTIMAL
-        ]
-
-    @property
-    def able_waits(self) -> dict[str, Waits]:
-        """Waits for spares in those that may be the best."""
-        return {system.name: system.waits for system in self.standings if system.may_be_best}
+        return [one for one in self.able if one.more is None or one.more.mean <= NEAR_OPTIMAL]
 
     @property
     def best(self) -> str | None:
@@ -226,8 +222,7 @@ class Comparison:
     @property
     def tied(self) -> list[str]:
         """Systems that can't be told from the best, of those that may be it."""
-        able = (system for system in self.standings if system.may_be_best)
-        return [system.name for system in able if system.verdict == TIED]
+        return [system.name for system in self.able if system.verdict == TIED]
 
     def bills_that_count(self, bills: Bills) -> Bills:
         """The bills of the systems that keep accuracy, or whose loss of it has a price."""
@@ -246,8 +241,7 @@ class Comparison:
     def costs_that_count(self) -> tuple[dict[str, float], str | None]:
         """Of those that may be the best: what a month costs, else the overhead; the cheapest."""
         if not (bills := bills_in(self.result)):
-            able = (system for system in self.standings if system.may_be_best)
-            return {system.name: system.overhead.mean for system in able}, self.best
+            return {system.name: system.overhead.mean for system in self.able}, self.best
         counted = self.bills_that_count(bills)
         costs = {name: float(bill.month.total_cents) for name, bill in counted.items()}
         return costs, cheapest_of(counted) if counted else None
