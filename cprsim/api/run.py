@@ -83,7 +83,7 @@ def run(
     from cprsim.results.metrics import FINISHED, spreads, summarise
     from cprsim.results.run import cheapest_of, load_result, price_of, write_run
     from cprsim.results.unknown import decisive_assumption
-    from cprsim.results.waiting import spares_needed, waits_of, with_spares
+    from cprsim.results.waiting import spares_of, waits_of
     from cprsim.selector.limit import held_limits
 
     def simulated(target: ResultTarget) -> Result:
@@ -100,12 +100,9 @@ def run(
             choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
         if choice is not None:
             finish = {k: waits_of(of) for k, of in summary.items() if of[FINISHED].mean == 1}
-            cluster, at = experiment.cluster, with_spares(experiment)
             decisive |= {
                 "assumption": decisive_assumption(loaded, choice.name),
-                "spares": spares_needed(
-                    finish, [choice.name], cluster.n_spares, cluster.n_nodes, at
-                ),
+                "spares": spares_of(experiment, finish, [choice.name]),
             }
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),

@@ -100,6 +100,7 @@ def systems(
     from cprsim.results.folder import kept, write_record
     from cprsim.results.run import write_run
     from cprsim.results.unknown import break_evens_of, contending, decisive_assumption
+    from cprsim.results.waiting import spares_of
     from cprsim.selector.limit import limit_of
     from cprsim.selector.pricing import affordable
     from cprsim.systems_compared.comparison import (
@@ -108,11 +109,10 @@ def systems(
         assumptions,
         facts_of_system,
         load_comparison,
-        none_clean_of,
-        spares_of,
     )
     from cprsim.systems_compared.lineup import LeftOut, at_their_best, entrants_of
     from cprsim.systems_compared.missing import split_save
+    from cprsim.systems_compared.retention import none_clean_of
 
     loaded = source.read(shortcuts(seed=seed, replications=replications))
     limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)
@@ -160,7 +160,9 @@ def systems(
                     assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
                 )
             watch.doing("simulating numbers of spares")
-            comparison = replace(comparison, spares=spares_of(run, comparison))
+            waits = {system.name: system.waits for system in comparison.able}
+            picks = [system.name for system in comparison.picks]
+            comparison = replace(comparison, spares=spares_of(run, waits, picks))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 none_clean = none_clean_of(run, comparison.cheapest.policy)
                 comparison = replace(comparison, none_clean=none_clean)
@@ -169,7 +171,9 @@ def systems(
                 watch.doing("drawing figures")
                 save_figures(document_of_systems(comparison).drawings, result.path)
 
-        return load_comparison(write_run(target, loaded, run, outcome, finish).path)
+        return load_comparison(
+            write_run(target, loaded, run, outcome, finish, replication=None).path
+        )
 
     stored = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
     return answer_of_systems(stored.made, **stored.about())

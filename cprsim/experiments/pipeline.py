@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
@@ -50,11 +50,6 @@ class StrategyOutcome:
     losses: ShardLoss  # none where they are not kept, then their sums are:
     # share x work since the last save, and since the later of save and own reload
     stale_h: tuple[Floats, Floats] | None = None
-
-    @property
-    def gave_up(self) -> bool:
-        """Whether none of its first replications finished."""
-        return not self.costs.finished.any()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +99,12 @@ def simulate(
     replications are added until the 95 % interval of every strategy's mean overhead is that narrow.
     Without their losses they take less time.
     """
-    rows_of: list[list[Rows]] = [[] for _ in experiment.policies]
+    simulated, same = _different(experiment)
+    rows_of: list[list[Rows]] = [[] for _ in simulated.policies]
     row_bytes, n_losses = ROW_BYTES * len(rows_of), 0
     _require_room(experiment.simulation.replications or 0, row_bytes)
     blocks = failures or FailureBlocks([experiment])
-    for batch, n_done, n_wanted in _batches(experiment, blocks, keep_losses):
+    for batch, n_done, n_wanted in _batches(simulated, blocks, keep_losses):
         for all_rows, rows in zip(rows_of, batch, strict=True):
             if rows is not None:
                 all_rows.append(rows)
@@ -116,7 +112,15 @@ def simulate(
         _require_room(n_done, row_bytes + LOSS_BYTES * n_losses / n_done)
         if on_progress is not None:
             on_progress(n_done, n_wanted)
-    return _outcome(experiment, rows_of, keep_losses=keep_losses)
+    return _outcome(experiment, [rows_of[place] for place in same], keep_losses=keep_losses)
+
+
+def _different(experiment: Experiment) -> tuple[Experiment, list[int]]:
+    """The experiment with each of its policies once, and where among them each stands."""
+    first: dict[Policy, int] = {}
+    same = [first.setdefault(policy.as_simulated, len(first)) for policy in experiment.policies]
+    policies = tuple(experiment.policies[same.index(place)] for place in range(len(first)))
+    return replace(experiment, policies=policies), same
 
 
 Batch = tuple[Rows | None, ...]  # replications by strategy; None for those that were given up

@@ -17,7 +17,7 @@ from cprsim.present.run import loss_heading
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.losses import Metric
-from cprsim.results.compare import compare, same_failures, shared_errors
+from cprsim.results.compare import compare, independent_errors, same_failures
 from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, records_of
 from cprsim.results.money import bills_in
 from cprsim.results.rows import further_losses, has_measured_error
@@ -61,10 +61,11 @@ def answer_of_several(
     runs = dict(zip(LETTERS, results, strict=False))
     others = {letter: run for letter, run in runs.items() if letter != "A"}
     frames = {"inputs": different(dict(zip(by_letter, inputs, strict=True)))}
+    errors = {letter: independent_errors(runs["A"], run) for letter, run in others.items()}
     values = {
         "results": {letter: str(answer.folder) for letter, answer in by_letter.items()},
         "paired": {letter: same_failures(runs["A"], run) for letter, run in others.items()},
-        "curve_errors": {letter: shared_errors(runs["A"], run) for letter, run in others.items()},
+        "curve_errors": errors,
     }
     if runs:
         frames["differences"] = _concat({x: compare(runs["A"], run) for x, run in others.items()})

@@ -59,11 +59,11 @@ from cprsim.systems_compared.comparison import (
     Comparison,
     Standing,
     in_percent,
-    n_contents,
     verdict_of,
 )
 from cprsim.systems_compared.lineup import FOUND, NO_SERVERS, PAPER
 from cprsim.systems_compared.missing import missing_sentence
+from cprsim.systems_compared.retention import n_contents
 
 WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
@@ -121,7 +121,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "recovery": _entries_text(standings),
             "recommendation": _recommended(comparison),
         },
-        rows={"replications": result.replications, "events": result.timeline},
+        rows={"replications": result.replications},
         **about,
     )
 
@@ -173,7 +173,7 @@ def _recommended(comparison: Comparison) -> dict[str, Any] | None:
     best, now = comparison.cheapest, comparison.today
     if best is None:
         return None
-    others = [system for system in comparison.standings if system.may_be_best and system.more]
+    others = [system for system in comparison.able if system.more]
     today = [system for system in comparison.standings if system.name == now and system.more]
     beaten = next(iter([*today, *others]), None)
     return recommendation(

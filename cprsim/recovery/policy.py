@@ -327,6 +327,14 @@ class Policy:
     loses_as: str | None = field(default=None, metadata=OMITTED)
     is_strategy: bool = False  # of the paper
 
+    @property
+    def as_simulated(self) -> Policy:
+        """What the step of a simulation follows: equal for policies that cost a job the same."""
+        return replace(
+            self, name="", tax=Tax(self.tax.compute), interval_h=inf, interval_rule="",
+            decision=None, sub_saves=None, loses_as=None,
+        )  # fmt: skip
+
     def tier(self, name: str) -> Tier:
         """Raises KeyError where the policy has none of that name."""
         for tier in self.tiers:

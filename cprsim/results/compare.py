@@ -7,16 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from cprsim.curves.curve_file import read_curve
 from cprsim.errors import ParameterError
 from cprsim.records import Estimate
 from cprsim.results.metrics import (
     Sample,
-    Sharing,
     difference_of,
     parts_of,
     samples_of,
-    shared_by,
 )
 from cprsim.results.money import AUC_LOSS
 from cprsim.results.run import Result
@@ -37,9 +34,9 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     Tidy frame: strategy, quantity, a, b (means), difference, difference_low, difference_high
     (95 %), n (of the smaller sample). NaN where replications did not finish.
     """
-    paired, sharing, records = same_failures(a, b), _sharing(a, b), []
+    paired, one_curve, records = same_failures(a, b), _one_curve(a, b), []
     for name, of_a, of_b in _in_both(a, b):
-        differences = difference_of(of_a, of_b, sharing, paired=paired)
+        differences = difference_of(of_a, of_b, one_curve=one_curve, paired=paired)
         for quantity, difference in differences.items():
             if _unknown(quantity, of_a) and _unknown(quantity, of_b):
                 continue  # no curve tells what the failures cost in accuracy
@@ -53,17 +50,17 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     return pd.DataFrame(records, columns=columns)
 
 
-def shared_errors(a: Result, b: Result) -> list[str]:
-    """What is assumed of the curves' errors in differences of losses; empty without such losses."""
-    sharing, names_by_error = _sharing(a, b), dict[str, list[str]]()
-    for name, *samples in _in_both(a, b):
-        if all(not _unknown(AUC_LOSS, s) and s.measured(AUC_LOSS)[0][0] > 0 for s in samples):
-            correlation = sharing(AUC_LOSS, *samples[0].responses, *samples[1].responses)
-            none = "count as independent"
-            how = none if correlation is None else f"correlate by {correlation:.2f}"
-            names_by_error.setdefault(how, []).append(name)
+def independent_errors(a: Result, b: Result) -> list[str]:
+    """What is assumed of the errors of two curves in differences of losses; of one: nothing."""
+    losing = [
+        name
+        for name, *samples in _in_both(a, b)
+        if all(not _unknown(AUC_LOSS, s) and s.measured(AUC_LOSS)[0][0] > 0 for s in samples)
+    ]
+    if not losing or _one_curve(a, b):
+        return []
     curves = "the errors of the staleness curves of A and B"
-    return [f"{', '.join(names)}: {curves} {how}." for how, names in names_by_error.items()]
+    return [f"{', '.join(losing)}: {curves} count as independent."]
 
 
 def _in_both(a: Result, b: Result) -> Iterator[tuple[str, Sample, Sample]]:
@@ -72,11 +69,9 @@ def _in_both(a: Result, b: Result) -> Iterator[tuple[str, Sample, Sample]]:
     return ((name, of_a[name], of_b[name]) for name in of_a if name in of_b)
 
 
-def _sharing(a: Result, b: Result) -> Sharing:
-    """How far the errors of losses of two results go together."""
-    if a.curve is None or b.curve is None or a.curve.sha256 != b.curve.sha256:
-        return shared_by(None)
-    return shared_by(read_curve(a.path / a.curve.file))
+def _one_curve(a: Result, b: Result) -> bool:
+    """Whether one staleness curve prices the losses of both."""
+    return a.curve is not None and b.curve is not None and a.curve.sha256 == b.curve.sha256
 
 
 def _unknown(quantity: str, sample: Sample) -> bool:

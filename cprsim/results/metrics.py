@@ -7,7 +7,7 @@ finished results folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from cprsim.records import CONFIDENCE, Bools, Estimate, Floats, Ints
-from cprsim.recovery.losses import Metric
 from cprsim.results.rows import (
     BEYOND,
     QUANTITIES,
@@ -27,13 +26,10 @@ from cprsim.results.rows import (
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome
-    from cprsim.staleness.curve import StalenessCurve
 
 
 Columns = Mapping[str, Any] | pd.DataFrame  # of replication rows
 Error = tuple[float, float]  # of a mean loss that a curve prices, its degrees of freedom
-# (quantity, one response, another) -> the correlation of their errors, None where nothing tells
-Sharing = Callable[[str, str, str], float | None]
 
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
 
@@ -188,10 +184,10 @@ def apart(a: Sample, b: Sample) -> Sample:
 def summary_of(sample: Sample) -> dict[str, Estimate]:
     """Mean and 95 % interval of every metric, and how many replications finished."""
     share = Estimate.of_share(int(sample.finished.sum()), len(sample.finished))
-    return {FINISHED: share} | estimates_of(sample, shared_by(None))
+    return {FINISHED: share} | estimates_of(sample)
 
 
-def estimates_of(sample: Sample, sharing: Sharing) -> dict[str, Estimate]:
+def estimates_of(sample: Sample, *, one_curve: bool = False) -> dict[str, Estimate]:
     """Mean and 95 % interval of every metric; those of losses have the curve's variances too.
 
     All are NaN where there are replications that did not finish.
@@ -205,7 +201,7 @@ def estimates_of(sample: Sample, sharing: Sharing) -> dict[str, Estimate]:
     for name, mean, square in zip(sample.metrics, means.tolist(), squares.tolist(), strict=True):
         errors = sample.measured(name)
         if n > 1 and errors:
-            measured = of_curves(name, sample.responses, errors, sharing)
+            measured = of_curves(sample.responses, errors, one_curve=one_curve)
             variances = [(square / (n - 1) / n, n - 1.0), *measured]
             estimates[name] = Estimate.of_variances(mean, variances, n)
         else:
@@ -214,46 +210,33 @@ def estimates_of(sample: Sample, sharing: Sharing) -> dict[str, Estimate]:
 
 
 def of_curves(
-    loss: str, responses: Sequence[str], errors: Sequence[Error], sharing: Sharing
+    responses: Sequence[str], errors: Sequence[Error], *, one_curve: bool
 ) -> list[tuple[float, float]]:
-    """Variances, with degrees of freedom, of a loss or a difference of two, by their curves."""
-    if len(errors) == 2 and (correlation := sharing(loss, *responses)) is not None:
+    """Variances, with degrees of freedom, of a loss or a difference of two, by their curves.
+
+    Errors of one response of one curve are the same error; others count as independent.
+    """
+    if one_curve and len(errors) == 2 and len({*responses}) == 1:
         (error_a, degrees_a), (error_b, degrees_b) = errors
-        variance = error_a**2 + error_b**2 - 2.0 * correlation * error_a * error_b
-        return [(max(variance, 0.0), min(degrees_a, degrees_b))]
+        return [((error_a - error_b) ** 2, min(degrees_a, degrees_b))]
     return [(error**2, degrees) for error, degrees in errors]
 
 
-def shared_by(curve: StalenessCurve | None) -> Sharing:
-    """How far the errors of losses go together that one curve prices; None: two curves do."""
-
-    def correlation(quantity: str, a: str, b: str) -> float | None:
-        metric = Metric.of_quantity(quantity)
-        return None if curve is None or metric is None else curve.correlation(metric, a, b)
-
-    return correlation
-
-
-def of_one_curve(quantity: str, a: str, b: str) -> float | None:
-    """The same for a curve that is not at hand."""
-    return 1.0 if a == b else None
-
-
 def difference_of(
-    a: Sample, b: Sample, sharing: Sharing, *, paired: bool = True
+    a: Sample, b: Sample, *, one_curve: bool, paired: bool = True
 ) -> dict[str, Estimate]:
     """Mean and interval of b - a: over the replications that both have, or of two samples.
 
     Of independent samples it is Student's t with Welch's degrees of freedom (Welch 1947).
     """
     if paired:
-        return estimates_of(apart(a, b), sharing)
+        return estimates_of(apart(a, b), one_curve=one_curve)
     n, estimates = min(len(a.finished), len(b.finished)), {}
     for name in (name for name in a.metrics if name in b.metrics):
         estimates[name] = Estimate(b.mean(name) - a.mean(name), n=n)
         if n > 1 and not isnan(estimates[name].mean):
             errors, responses = a.measured(name) + b.measured(name), a.responses + b.responses
-            variances = of_curves(name, responses, errors, sharing)
+            variances = of_curves(responses, errors, one_curve=one_curve)
             for sample in (b, a):
                 variance = float(np.var(sample.value(name), ddof=1)) / len(sample.finished)
                 variances.insert(0, (variance, len(sample.finished) - 1.0))
@@ -275,9 +258,7 @@ def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     return _frame({name: summary_of(sample) for name, sample in samples.items()})
 
 
-def differences(
-    rows: pd.DataFrame, n_nodes: int, baseline: str, sharing: Sharing = of_one_curve
-) -> pd.DataFrame:
+def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame:
     """What each strategy costs more than `baseline`, paired by replication.
 
     All strategies of a result meet the same failures, so the differences of the replications vary
@@ -286,7 +267,9 @@ def differences(
     """
     samples = samples_of(rows, n_nodes)
     base = samples.pop(baseline)
-    return _frame({name: difference_of(base, mine, sharing) for name, mine in samples.items()})
+    return _frame(
+        {name: difference_of(base, mine, one_curve=True) for name, mine in samples.items()}
+    )
 
 
 def more_than(baseline: str, rows: pd.DataFrame, n_nodes: int) -> dict[str, Estimate]:

@@ -36,7 +36,7 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
 def _one_table(columns: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """One table of those of several strategies, whose names come first."""
     frames = [pd.DataFrame({"strategy": name, **mine}) for name, mine in columns.items()]
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames or [pd.DataFrame({"strategy": []})], ignore_index=True)
 
 
 def columns_of(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:

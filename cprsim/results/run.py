@@ -216,17 +216,17 @@ def write_run(
     outcome: Outcome,
     draw: Callable[[Result], object],
     *,
-    replication: int = 0,
+    replication: int | None = 0,
     **more: Any,
 ) -> Result:
-    """Write a simulation of a scenario, with the event logs of one replication."""
+    """Write a simulation of a scenario, with the event logs of one replication; None: of none."""
     from cprsim.experiments.pipeline import replay
 
     return write_result(
         target,
         outcome,
-        replay(experiment, replication, whole=False),
-        replication,
+        {} if replication is None else replay(experiment, replication, whole=False),
+        replication or 0,
         draw,
         failures_digest=failures_digest(loaded),
         curve_path=curve_path(loaded) if loaded.scenario.may_have_a_curve else None,

@@ -56,6 +56,14 @@ def with_spares(experiment: Experiment) -> WithSpares:
     return simulated
 
 
+def spares_of(
+    experiment: Experiment, able: Mapping[str, Waits], picks: Sequence[str]
+) -> tuple[SpareNeed, ...]:
+    """`spares_needed` by an experiment whose policies are those that may be chosen."""
+    cluster, at = experiment.cluster, with_spares(experiment)
+    return spares_needed(able, picks, cluster.n_spares, cluster.n_nodes, at)
+
+
 def spares_needed(
     able: Mapping[str, Waits], picks: Sequence[str], n_now: int | None, n_nodes: int, at: WithSpares
 ) -> tuple[SpareNeed, ...]:

@@ -30,11 +30,6 @@ class Decided:
     chosen: Priced
 
     @property
-    def is_full(self) -> bool:
-        """Whether full recovery is chosen."""
-        return self.chosen is self.full
-
-    @property
     def within_limit(self) -> dict[str, Priced]:
         """The options that keep the limit, by name."""
         return {name: priced for name, priced in self.best.items() if priced is not None}

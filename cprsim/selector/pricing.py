@@ -115,14 +115,10 @@ class Bench:
         return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
 
     def kind(self, name: str) -> object:
-        """Equal for options that differ by nothing that a simulation sees."""
+        """Equal for options that differ by nothing that a simulation sees, at any interval."""
         if name not in self._kinds:
-            option, self._kinds[name] = self.options[name], name
-            if option.is_strategy and option.entry.costs is None:
-                policy = self.policy(name, self.experiment.useful_h)
-                parts = policy.sub_saves
-                cut = parts and (parts.fraction, parts.bytes_share, parts.extra_h)
-                self._kinds[name] = policy.on_failure, cut
+            intervals_h = self.experiment.useful_h, 0.01 * self.experiment.useful_h
+            self._kinds[name] = [self.policy(name, at_h).as_simulated for at_h in intervals_h]
         return self._kinds[name]
 
     def _simulate(self, name: str, intervals_h: list[float]) -> None:

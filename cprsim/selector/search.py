@@ -17,16 +17,12 @@ from cprsim.selector.pricing import Bench, Priced
 
 FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
 MOST_WRITES = 100_000  # that are ever tried
-STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
-SYSTEM_STEPS = (0.35, 1.0, 1.4)  # the same of recovery systems, which need rather fewer
+WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # of a number of writes: those to compare with it
+CLOSE_BY = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # the same, once the best is near
 FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
 WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
 DAY_H = 24.0
 CLOSE = 1.15  # times the fewest such saves: as near as they are come to
-WIDER = 6  # times that the search may go beyond where it looked
-TIMES_FEWER = 2  # how far down it goes then
-TIMES_FEWER_OF_SYSTEMS = 4
-FLAT = 0.03  # of the number of writes: so near the best, the overhead is the same
 NEAR = 100  # of the writes of a name, one: as near as makes no difference
 FEWER = 2  # writes less than seem to be needed, to be tried at least
 WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
@@ -72,46 +68,42 @@ def cheapest_of(bench: Bench, name: str) -> Priced:
     option = bench.options[name]
     if option.interval is None:
         return bench.price(name, [option.policy_at(bench.experiment).interval_h])[0]
-    write_h, most = bench.saves(name)[1], most_taken(bench, name)
-    if write_h > 0:
-        around = _around_young(bench, write_h, STEPS if option.is_strategy else SYSTEM_STEPS)
-        return _least(bench, name, sorted({min(n, most) for n in around}), most)
+    experiment, most = bench.experiment, most_taken(bench, name)
+    if write_h := bench.saves(name)[1]:
+        expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
+        by_young = round(experiment.useful_h / young_h(write_h, expected.mtbf_h))
+        return _least(bench, name, min(by_young, most), most)
     if option.is_strategy:
         return bench.with_writes(name, [FREE_WRITES])[0]
-    return _fewest_that_help(bench, name)
+    numbers = {min(FREE_WRITES, most)}
+    if experiment.scenario.silent is None:  # else the densest saves reach back the least
+        numbers.add(most)
+    start = _cheapest(bench.with_writes(name, numbers))
+    return _fewest_that_help(bench, name, _least(bench, name, start.n_writes, most))
 
 
-def _least(bench: Bench, name: str, numbers: list[int], most: int) -> Priced:
-    """The candidate of the least overhead, with at most so many writes, from some numbers on."""
-    times = TIMES_FEWER if bench.options[name].is_strategy else TIMES_FEWER_OF_SYSTEMS
-    candidates = bench.with_writes(name, numbers)
-    for _ in range(WIDER):
-        best, numbers = _cheapest(candidates), [priced.n_writes for priced in candidates]
-        wider = set()
-        if best.n_writes == min(numbers) or not best.finished:
-            wider.add(min(numbers) // times)
-        if best.n_writes == max(numbers) or not best.finished:
-            wider.add(min(2 * max(numbers) + 1, most))
-        if wider <= set(numbers):
-            break
-        candidates = _by_writes(
-            [*candidates, *bench.with_writes(name, sorted(wider - set(numbers)))]
-        )
-    return _closer(bench, name, candidates)
+def _least(bench: Bench, name: str, n_writes: int, most: int) -> Priced:
+    """The candidate of the least overhead, with at most so many writes, near some number.
+
+    In steps of factors, as saving costs in proportion to n and rework to 1 / n: wide ones until
+    the best lies between others, then close to it.
+    """
+
+    def around(n: int, factors: tuple[float, ...]) -> list[Priced]:
+        numbers = {min(round((n + 1) * factor) - 1, most) for factor in factors}
+        return bench.with_writes(name, sorted({max(number, 0) for number in numbers}))
+
+    while True:
+        candidates = around(n_writes, WIDE)
+        best = _cheapest(candidates)
+        best = best if best.finished else candidates[-1]
+        if best.n_writes == n_writes or best not in (candidates[0], candidates[-1]):
+            return _cheapest(around(best.n_writes, CLOSE_BY))
+        n_writes = best.n_writes
 
 
-def _around_young(bench: Bench, save_h: float, steps: tuple[float, ...]) -> list[int]:
-    experiment = bench.experiment
-    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
-    interval_h = young_h(save_h, expected.mtbf_h)
-    n_writes = min(experiment.useful_h / interval_h, MOST_WRITES / max(steps))
-    return sorted({round(step * n_writes) for step in steps})
-
-
-def _fewest_that_help(bench: Bench, name: str) -> Priced:
+def _fewest_that_help(bench: Bench, name: str, enough: Priced) -> Priced:
     """Where saves cost nothing: the fewest that cost as little as the best number of them."""
-    most = most_taken(bench, name)
-    enough = _least(bench, name, sorted({min(FREE_WRITES, most), most}), most)
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
     too_few = -1  # not known yet
     while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
@@ -141,42 +133,6 @@ def most_taken(bench: Bench, name: str) -> int:
     if shortest_h == 0:
         return MOST_WRITES
     return min(max(n_saves_due(shortest_h, bench.experiment.useful_h) - 1, 0), MOST_WRITES)
-
-
-def _closer(bench: Bench, name: str, candidates: list[Priced]) -> Priced:
-    """The cheapest, once the next candidates to try are so near that they cost the same.
-
-    Saving costs in proportion to n and rework to 1 / n, so that the overhead over log n is close
-    to a parabola: the next to try is where the one through three candidates is lowest.
-    """
-    while True:
-        best = _cheapest(candidates)
-        led = _lowest_of_parabola(candidates, candidates.index(best))
-        apart = min((abs(priced.n_writes - led) for priced in candidates), default=0)
-        if not best.finished or apart < max(1.0, FLAT * best.n_writes):
-            return best
-        candidates = _by_writes([*candidates, *bench.with_writes(name, [led])])
-
-
-def _lowest_of_parabola(candidates: list[Priced], place: int) -> int:
-    """The number of writes at the vertex of the parabola through a candidate and its neighbours."""
-    if not 0 < place < len(candidates) - 1:
-        return candidates[place].n_writes
-    three = candidates[place - 1 : place + 2]
-    x = [log(priced.n_writes + 1) for priced in three]
-    y = [priced.mean_overhead for priced in three]
-    if not all(isfinite(value) for value in y):
-        return (three[1].n_writes + three[2].n_writes) // 2
-    left, right = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
-    curvature = (right - left) / (x[2] - x[0])
-    if curvature <= 0:
-        return candidates[place].n_writes
-    vertex = (x[0] + x[1]) / 2 - left / (2 * curvature)
-    return min(max(round(exp(vertex)) - 1, three[0].n_writes), three[2].n_writes)
-
-
-def _by_writes(candidates: list[Priced]) -> list[Priced]:
-    return sorted(candidates, key=lambda priced: priced.n_writes)
 
 
 def _cheapest(candidates: list[Priced]) -> Priced:

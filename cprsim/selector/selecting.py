@@ -19,7 +19,7 @@ from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
 from cprsim.results.decisive import SpareNeed
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.unknown import break_evens_of, decisive_assumption
-from cprsim.results.waiting import spares_needed, with_spares
+from cprsim.results.waiting import spares_of
 from cprsim.results.words import hours
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
@@ -99,13 +99,9 @@ def _spares(bench: Bench, selection: Selection) -> tuple[SpareNeed, ...]:
         if not bench.options[name].not_counted
     }
     policies = tuple(candidate.policy for candidate in able.values())
-    picks = [name for name in able if name == selection.recommended]
-    cluster, at = (
-        bench.experiment.cluster,
-        with_spares(replace(bench.experiment, policies=policies)),
-    )
     waits = {name: candidate.waits for name, candidate in able.items()}
-    return spares_needed(waits, picks, cluster.n_spares, cluster.n_nodes, at)
+    picks = [name for name in able if name == selection.recommended]
+    return spares_of(replace(bench.experiment, policies=policies), waits, picks)
 
 
 def select(

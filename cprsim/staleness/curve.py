@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import combinations
 from typing import Any
-
-import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.files import NOT_STORED, digest_of
@@ -20,7 +16,6 @@ from cprsim.staleness.response import BY_PLS, Response
 
 SAME_LENGTH = 0.01  # by which lengths of training may differ and count as one
 FEWEST_SEEDS_TO_USE = 8  # of a curve to decide by: benchmarks/held_out.py
-FEWEST_SEEDS = 3  # from which errors of two strategies say how they go together
 UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it
 
 
@@ -77,28 +72,6 @@ class StalenessCurve:
         whole_bytes = written.get(WHOLE)
         return {key: n / whole_bytes for key, n in written.items() if key != WHOLE and whole_bytes}
 
-    @cached_property
-    def correlations(self) -> dict[tuple[Metric, str, str], float]:
-        """Correlation of the errors of each two strategies, by metric, where the seeds tell it.
-
-        The errors of two means over the same seeds correlate as the seeds' values do. With the
-        sample's correlation the variance of any weighted difference of the two means is that of
-        the seeds' weighted differences, so that Student's t with n - 1 degrees of freedom holds.
-        """
-        correlations = {}
-        for name, of_metric in self.checks.items():
-            by_seed = {key: slope["by_seed"] for key, slope in of_metric.get("slopes", {}).items()}
-            if min(map(len, by_seed.values()), default=0) < FEWEST_SEEDS:
-                continue
-            for strategy, other in combinations(by_seed, 2):
-                pair = np.array([by_seed[strategy], by_seed[other]])
-                deviations = pair - pair.mean(axis=1, keepdims=True)
-                scale = float(np.sqrt(np.square(deviations).sum(axis=1).prod()))
-                if scale > 0:
-                    covariance = float(deviations[0] @ deviations[1])
-                    correlations[Metric(name), strategy, other] = covariance / scale
-        return correlations
-
     def why_unfit(self, metric: Metric) -> tuple[str, ...]:
         """Sentences: why nothing should be decided by it in one metric."""
         return (*self.unfit, *self.unfit_metrics.get(metric, ()))
@@ -107,13 +80,6 @@ class StalenessCurve:
         """The response of one of `STRATEGIES` or of a system, None where it was not measured."""
         by_key = {(response.strategy, response.metric): response for response in self.responses}
         return by_key.get((strategy, metric))
-
-    def correlation(self, metric: Metric, strategy: str, other: str) -> float | None:
-        """How far the errors of two responses go together, between -1 and 1; None: not known."""
-        if strategy == other:
-            return 1.0
-        known = self.correlations
-        return known.get((metric, strategy, other), known.get((metric, other, strategy)))
 
     def of_policy(self, policy: Policy, metric: Metric) -> Response | None:
         """The response of a policy; None where it loses nothing, or was not measured as it saves.

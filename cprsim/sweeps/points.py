@@ -20,7 +20,7 @@ from cprsim.results.identity import (
     file_digest,
     trace_digest,
 )
-from cprsim.results.metrics import difference_of, sample_of, shared_by, summary_of
+from cprsim.results.metrics import difference_of, sample_of, summary_of
 from cprsim.results.rows import columns_of
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.scenario.job import Sweep, Values
@@ -204,9 +204,9 @@ def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBloc
         strategy.policy.name: sample_of(columns_of(strategy, outcome), outcome.cluster.n_nodes)
         for strategy in outcome.strategies
     }
-    sharing, body = shared_by(experiment.curve), {}
+    base, body = samples[reference], {}
     for name, sample in samples.items():
-        less = {} if name == reference else difference_of(samples[reference], sample, sharing)
+        less = {} if name == reference else difference_of(base, sample, one_curve=True)
         body[name] = {
             "n": len(sample.finished),
             "quantities": {

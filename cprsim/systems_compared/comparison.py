@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf, isfinite, isnan
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED
-from cprsim.records import Estimate, Floats
+from cprsim.records import Estimate
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
@@ -26,7 +24,7 @@ from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, more_than
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.run import Result, load_result
-from cprsim.results.waiting import Waits, spares_needed, waits_of, with_spares
+from cprsim.results.waiting import Waits, waits_of
 from cprsim.results.words import every, percent, with_interval
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
@@ -35,12 +33,10 @@ from cprsim.systems_compared.lineup import (
     FOUND,
     Entrant,
     LeftOut,
-    content_times_h,
     memory_of_copies,
 )
 
 ABOUT = "systems.json"
-N_DRAWN = 1_000_000  # latencies of silent errors
 NEAR_OPTIMAL = 0.01  # of useful time more than the cheapest: other reasons may decide
 OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
@@ -111,11 +107,6 @@ class Standing:
     def waits(self) -> Waits:
         return waits_of(self.summary)
 
-    def part(self, name: str) -> float:
-        """A part of its overhead, as a share of useful time; 0 for one that it does not have."""
-        spread = self.summary.get(name)
-        return 0.0 if spread is None or isnan(spread.mean) else spread.mean
-
     @property
     def finishes(self) -> bool:
         """Whether all replications do."""
@@ -185,6 +176,11 @@ class Comparison:
         return _standings(self)
 
     @property
+    def able(self) -> list[Standing]:
+        """Those that may be the best, the cheapest first."""
+        return [system for system in self.standings if system.may_be_best]
+
+    @property
     def cheapest(self) -> Standing | None:
         """The cheapest that keeps accuracy or the limit, with all costs known.
 
@@ -195,18 +191,17 @@ class Comparison:
     @property
     def cheapest_that_runs(self) -> Standing | None:
         """The cheapest of those that may be the best and that a job can run today."""
-        able = (system for system in self.standings if system.may_be_best)
-        return next((system for system in able if system.runs_anywhere), None)
+        return next((system for system in self.able if system.runs_anywhere), None)
 
     @property
     def unpriced_that_runs(self) -> Standing | None:
         """The cheapest that runs today but for a loss of accuracy that nothing prices."""
-        able = (
+        unpriced = (
             system
             for system in self.standings
             if system.accuracy == UNPRICED and system.finishes and not system.facts.unknown
         )
-        return next((system for system in able if system.runs_anywhere), None)
+        return next((system for system in unpriced if system.runs_anywhere), None)
 
     @property
     def picks(self) -> list[Standing]:
@@ -217,10 +212,7 @@ class Comparison:
     @property
     def near_optimal(self) -> list[Standing]:
         """Those that may be the best and cost at most a point more than it."""
-        able = (system for system in self.standings if system.may_be_best)
-        return [
-            system for system in able if system.more is None or system.more.mean <= NEAR_OPTIMAL
-        ]
+        return [one for one in self.able if one.more is None or one.more.mean <= NEAR_OPTIMAL]
 
     @property
     def best(self) -> str | None:
@@ -230,8 +222,7 @@ class Comparison:
     @property
     def tied(self) -> list[str]:
         """Systems that can't be told from the best, of those that may be it."""
-        able = (system for system in self.standings if system.may_be_best)
-        return [system.name for system in able if system.verdict == TIED]
+        return [system.name for system in self.able if system.verdict == TIED]
 
     def bills_that_count(self, bills: Bills) -> Bills:
         """The bills of the systems that keep accuracy, or whose loss of it has a price."""
@@ -250,8 +241,7 @@ class Comparison:
     def costs_that_count(self) -> tuple[dict[str, float], str | None]:
         """Of those that may be the best: what a month costs, else the overhead; the cheapest."""
         if not (bills := bills_in(self.result)):
-            able = (system for system in self.standings if system.may_be_best)
-            return {system.name: system.overhead.mean for system in able}, self.best
+            return {system.name: system.overhead.mean for system in self.able}, self.best
         counted = self.bills_that_count(bills)
         costs = {name: float(bill.month.total_cents) for name, bill in counted.items()}
         return costs, cheapest_of(counted) if counted else None
@@ -366,41 +356,3 @@ def verdict_of(more: Estimate | None) -> str:
     if more.low > 0:
         return MORE
     return LESS if more.high < 0 else TIED
-
-
-# --------------------------------------------------------------------------- waits for spares
-
-
-def spares_of(run: Experiment, comparison: Comparison) -> tuple[SpareNeed, ...]:
-    """How many spares would change the answer."""
-    able = {system.name: system.waits for system in comparison.standings if system.may_be_best}
-    picks = [system.name for system in comparison.picks]
-    cluster = run.cluster
-    return spares_needed(able, picks, cluster.n_spares, cluster.n_nodes, with_spares(run))
-
-
-# --------------------------------------------------------------------------- silent errors
-
-
-def none_clean_of(experiment: Experiment, policy: Policy) -> float | None:
-    """The share of errors that are in all contents as they are noticed; None: nothing is kept."""
-    every_h = content_times_h(policy, experiment.useful_h)
-    if not every_h:
-        return None
-    n_bad = _noticed_h(experiment) / min(every_h)  # if the error struck at a save
-    return float(np.clip(n_bad - (n_contents(policy) - 1), 0.0, 1.0).mean())
-
-
-def n_contents(policy: Policy) -> int:
-    """How many contents are kept outside."""
-    return max(tier.generations for tier in policy.tiers)
-
-
-def _noticed_h(experiment: Experiment) -> Floats:
-    """Hours from an error until it is noticed, while the job works."""
-    rng, check = np.random.default_rng(0), experiment.check
-    latency = next(scope.latency for scope in experiment.scopes if scope.silent)
-    hours = np.full(N_DRAWN, inf) if latency is None else latency.sample(rng, N_DRAWN)
-    if check is None:
-        return hours
-    return np.minimum(hours, rng.uniform(0.0, check.every_h or 0.0, N_DRAWN))

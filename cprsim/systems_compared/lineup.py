@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from math import ceil, inf
 
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.experiments.assemble import Experiment, policies_of, policy_of
-from cprsim.experiments.pipeline import simulate
 from cprsim.files.units import SIZE
 from cprsim.recovery.paper import NEVER, STRATEGIES
-from cprsim.recovery.policy import Medium, Policy
+from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
@@ -24,12 +20,8 @@ from cprsim.selector.deciding import decide
 from cprsim.selector.limit import NO_LIMIT, Limit
 from cprsim.selector.option import FULL, RELOADING, PricedEntry
 from cprsim.selector.pricing import bench_of
-from cprsim.selector.search import WORTH_A_SAVE
-from cprsim.systems_compared.after import content_every_h
+from cprsim.systems_compared.retention import MOST_CONTENTS, enough_contents, with_contents
 
-DAY_H, FEW_CONTENTS = 24.0, 8
-NUMBERS_OF_CONTENTS = (8, 12, 16, 24, 32)  # tried beyond few
-MOST_CONTENTS = 48  # that are tried, a day of saves each 30 min: time grows with their square
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
@@ -200,9 +192,11 @@ def at_their_best(
     named_full = options.get(FULL)
     if named_full is not None and named_full.entry.strategy != FULL:
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
-    if experiment.scenario.silent is not None:  # how many contents: as many as are worth it
+    has_silent = experiment.scenario.silent is not None
+    if has_silent:  # the interval as if all contents were kept, then the fewest that cost as little
         options = {
-            name: _keeping(option, MOST_CONTENTS, experiment) for name, option in options.items()
+            name: with_contents(option, MOST_CONTENTS, experiment)
+            for name, option in options.items()
         }
     bench = bench_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
@@ -215,77 +209,18 @@ def at_their_best(
         elif (priced := best.get(entrant.name)) is not None:
             option = options[entrant.name]
             if option.interval is not None:
-                policy = option.policy_at(experiment, priced.policy.interval_h)
-                entrant = replace(entrant, policy=policy, how=FOUND)
-                if experiment.scenario.silent is not None:
-                    entrant = _retaining(entrant, option, experiment)
+                interval_h = priced.policy.interval_h
+                if has_silent:
+                    n = enough_contents(
+                        option.policy_at(experiment, interval_h), experiment, priced.mean_overhead
+                    )
+                    option = with_contents(option, n, experiment)
+                policy = option.policy_at(experiment, interval_h)
+                entrant = replace(entrant, entry=option.entry, policy=policy, how=FOUND)
             at_best.append(entrant)
         else:
             left_out[entrant.name] = LeftOut(NONE_KEEPS if entrant.name in best else NOT_KNOWN)
     return at_best, left_out
-
-
-# --------------------------------------------------------------------------- contents that are kept
-
-
-def _keeping(option: PricedEntry, n_kept: int, experiment: Experiment) -> PricedEntry:
-    """The option with another number of contents on the remote storage."""
-    costs = option.entry.costs or OwnCosts.model_construct(_fields_set=set())
-    save = (costs.save or experiment.scenario.costs.save).model_copy(update={"kept": n_kept})
-    own_costs = costs.model_copy(update={"save": save})
-    return PricedEntry(option.entry.model_copy(update={"costs": own_costs}))
-
-
-def _retaining(entrant: Entrant, option: PricedEntry, experiment: Experiment) -> Entrant:
-    """The entrant with the fewest contents that cost as little as those of a day."""
-    by_number = with_contents(entrant.policy, experiment.useful_h)
-    if not by_number:
-        return entrant
-
-    def wall_h(n: int) -> float:
-        (outcome,) = simulate(replace(experiment, policies=(by_number[n],))).strategies
-        return float(outcome.costs.wall_h.mean()) if outcome.costs.finished.all() else inf
-
-    numbers = list(by_number)  # the more are kept, the less is lost
-    most_h = experiment.useful_h + WORTH_A_SAVE * (wall_h(numbers[-1]) - experiment.useful_h)
-    place = bisect_left(numbers[:-1], True, key=lambda n: wall_h(n) <= most_h)
-    n_kept = numbers[place]
-    kept = _keeping(option, n_kept, experiment)
-    policy = kept.policy_at(experiment, entrant.policy.interval_h)
-    return replace(entrant, entry=kept.entry, policy=policy)
-
-
-def with_contents(policy: Policy, useful_h: float) -> dict[int, Policy]:
-    """A policy with 1 content outside, 2, 3 and so on, up to those of a day of saves."""
-    outside = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
-    every_h = content_times_h(policy, useful_h)
-    if not every_h:
-        return {}
-    most = min(max(ceil(DAY_H / min(every_h)), FEW_CONTENTS), MOST_CONTENTS)
-    return {
-        n: replace(
-            policy,
-            name=f"{n} kept",
-            tiers=tuple(
-                replace(tier, generations=n) if tier.name in outside else tier
-                for tier in policy.tiers
-            ),
-        )
-        for n in (*range(1, FEW_CONTENTS), *NUMBERS_OF_CONTENTS, most)
-        if n <= most
-    }
-
-
-def content_times_h(policy: Policy, useful_h: float) -> list[float]:
-    """Hours between two contents of each capture that saves outside."""
-    outside = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
-    every_h = (
-        content_every_h(policy, capture, useful_h)
-        + (capture.stall.mean_h if capture.stall else 0.0)
-        for capture in policy.captures
-        if capture.tier in outside
-    )
-    return [hours for hours in every_h if hours < inf]
 
 
 def _is_searched(entrant: Entrant, limit: Limit | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -112,9 +113,17 @@ def test_a_precision_decides_the_replications_up_to_at_most(make: Make) -> None:
 def test_a_job_that_never_finishes_is_given_up_early(make: Make) -> None:
     outcome = pipeline.simulate(make("failures.mtbf=1 min", "recovery=[none, full]"))
     for one in outcome.strategies:
-        assert one.gave_up
-        assert one.costs.n_replications == pipeline.FIRST_LOOK
         assert not one.costs.finished.any()
+        assert one.costs.n_replications == pipeline.FIRST_LOOK
+
+
+def test_policies_that_differ_by_name_alone_are_simulated_once(make: Make) -> None:
+    twins = make("recovery=[full, {strategy: full, name: again}, partial]")
+    with patch.object(pipeline, "engine_of", wraps=pipeline.engine_of) as engine_of:
+        rows = by_name(pipeline.simulate(twins))
+    assert [call.args[0].name for call in engine_of.call_args_list] == ["full", "partial"]
+    assert (rows["again"].wall_h == rows["full"].wall_h).all()
+    assert (rows["partial"].wall_h != rows["full"].wall_h).any()
 
 
 def test_progress_is_told_to_the_end(make: Make) -> None:

@@ -13,9 +13,9 @@ from cprsim.curves.curve_file import write_curve
 from cprsim.present.run_sentences import accuracy_sentences
 from cprsim.records import SubSaves
 from cprsim.recovery.losses import Metric
-from cprsim.results.compare import compare, shared_errors
+from cprsim.results.compare import compare
 from cprsim.results.identity import Identity
-from cprsim.results.metrics import differences, shared_by, spreads, summarise
+from cprsim.results.metrics import differences, spreads, summarise
 from cprsim.results.rows import replication_rows, why_unpriced
 from cprsim.results.run import load_result
 from cprsim.staleness.curve import StalenessCurve
@@ -161,38 +161,14 @@ SEEDED = StalenessCurve(
 )  # fmt: skip
 
 
-def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
+def test_errors_of_two_responses_of_one_curve_count_as_independent(priced):
     rows = replication_rows(replace(priced, curve=SEEDED))
-    table = differences(rows, 6, "cpr", shared_by(SEEDED)).set_index(["strategy", "quantity"])
-    found = table.loc[("cpr-mfu", "auc_loss")]
-    # by hand: net PLS 0.15, 0 and 0.05, so the curve's part is the mean of the seeds' differences
+    # by hand: net PLS 0.15, 0 and 0.05
     lost = np.array([0.15, 0.0, 0.05])
-    by_seed = (SLOPES["mfu"] - SLOPES["partial"]) * lost.mean()
-    measured = by_seed.var(ddof=1) / 5
-    simulated = (lost * by_seed.mean() / lost.mean()).var(ddof=1) / 3
-    error = sqrt(simulated + measured)
-    degrees = error**4 / (simulated**2 / 2 + measured**2 / 4)
-    assert found["mean"] == pytest.approx(by_seed.mean())
-    assert found["high"] - found["mean"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
-    alone = differences(rows, 6, "cpr").set_index(["strategy", "quantity"])  # without the curve
+    simulated = (lost * (SLOPES["mfu"] - SLOPES["partial"]).mean()).var(ddof=1) / 3
+    alone = differences(rows, 6, "cpr").set_index(["strategy", "quantity"])
     curves = [of.var(ddof=1) / 5 * lost.mean() ** 2 for of in SLOPES.values()]
     error = sqrt(simulated + sum(curves))
     degrees = error**4 / (simulated**2 / 2 + sum(one**2 / 4 for one in curves))
     found = alone.loc[("cpr-mfu", "auc_loss")]
     assert found["high"] - found["mean"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
-
-
-def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(written, priced):
-    def result(name, strategy):
-        named = replace(strategy, policy=replace(strategy.policy, name="cpr"))
-        outcome = replace(priced, strategies=(named,), curve=SEEDED)
-        return written(SEEDED, outcome=outcome, identity=Identity(name, name, {}))
-
-    a, b = (result(*one) for one in zip("ab", priced.strategies[1:], strict=True))
-    found = compare(a, b).set_index("quantity").loc["auc_loss"]
-    rows = replication_rows(replace(priced, curve=SEEDED))
-    expected = differences(rows, 6, "cpr", shared_by(SEEDED))
-    row = expected.set_index(["strategy", "quantity"]).loc[("cpr-mfu", "auc_loss")]
-    ends = found["difference_low"], found["difference_high"]
-    assert ends == pytest.approx((row["low"], row["high"]))
-    assert "correlate by 0.9" in shared_errors(a, b)[0]

@@ -16,7 +16,7 @@ from cprsim.present.comparison import different
 from cprsim.results.compare import compare
 from cprsim.results.folder import stored_scenario
 from cprsim.results.identity import Identity, inputs_of
-from cprsim.results.metrics import Sample, difference_of, shared_by
+from cprsim.results.metrics import Sample, difference_of
 from tests.results import conftest as made
 
 
@@ -81,7 +81,7 @@ def sample(values):
 def test_welchs_interval_is_scipys(a, b):
     if np.ptp(a) > 1e-3 and np.ptp(b) > 1e-3:
         interval = stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.95)
-        found = difference_of(sample(a), sample(b), shared_by(None), paired=False)["save"]
+        found = difference_of(sample(a), sample(b), one_curve=False, paired=False)["save"]
         assert found.triple[1:] == pytest.approx((interval.low, interval.high), abs=1e-9)
 
 
