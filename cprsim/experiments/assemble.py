@@ -49,7 +49,7 @@ from cprsim.scenario.failures import (
     too_many,
 )
 from cprsim.scenario.job import Simulation
-from cprsim.scenario.quantities import DurationSpec, duration_of
+from cprsim.scenario.quantities import DurationSpec, MixSpec, duration_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection, options_of
 from cprsim.scenario.schema import Scenario
@@ -227,7 +227,7 @@ def _storage(scenario: Scenario) -> Storage | None:
 def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> dict[str, Any]:
     """What the record of costs holds of those that are given."""
 
-    def cost(spec: float | DurationSpec | OverLink | str) -> Duration | Transfer:
+    def cost(spec: float | DurationSpec | MixSpec | OverLink | str) -> Duration | Transfer:
         if isinstance(spec, OverLink):
             return Constant((cluster.largest_bytes or 0.0) / cluster.links[spec.link])
         return Transfer() if isinstance(spec, str) else duration_of(spec)

@@ -19,19 +19,12 @@ from typing import Annotated
 
 import numpy as np
 
-from cprsim.failures.distributions import (
-    Constant,
-    Exponential,
-    Gamma,
-    LogNormal,
-    PiecewiseHazard,
-    Weibull,
-)
+from cprsim.failures.distributions import ALONE, Mixture
 from cprsim.files import OMITTED, Endless, Number, Tagged
 from cprsim.records import Cluster, Decision, Duration, Floats, Reliability, Storage, SubSaves
 from cprsim.recovery.intervals import n_saves_due
 
-DISTRIBUTIONS = (Constant, Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull)
+DISTRIBUTIONS = (*ALONE, Mixture)
 
 
 @dataclass(frozen=True, slots=True)

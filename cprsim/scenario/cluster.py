@@ -16,6 +16,7 @@ from cprsim.scenario.quantities import (
     Bandwidth,
     Duration,
     DurationSpec,
+    MixSpec,
     Model,
     NodeCount,
     OneOf,
@@ -252,8 +253,8 @@ Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 
 
 Cost = Annotated[
-    TransferTime | DurationSpec | OverLink | Literal["transfer"],
-    OneOf("text", "section", "link", "word", words=["transfer"]),
+    TransferTime | DurationSpec | MixSpec | OverLink | Literal["transfer"],
+    OneOf("text", "section", "mix", "link", "word", words=["transfer"]),
 ]
 
 
@@ -289,7 +290,7 @@ class SaveCost(Model):
 def _stall_alone(save: Any) -> Any:
     """`save: 94 s`, and a distribution in its place, are short for `{stall: ...}`."""
     is_section = isinstance(save, SaveCost) or (
-        isinstance(save, dict) and not ({"family", "mean", "link"} & set(save))
+        isinstance(save, dict) and not ({"family", "mean", "mix", "link"} & set(save))
     )
     return save if is_section else {"stall": save}
 
