@@ -16,6 +16,7 @@ from cprsim.failures.distributions import Constant, Exponential, Weibull
 from cprsim.failures.frailty import ALIKE, Lemons, Shocks
 from cprsim.failures.sources import FailureSource
 from cprsim.records import (
+    Attempts,
     Cluster,
     Costs,
     Duration,
@@ -29,6 +30,7 @@ from cprsim.records import (
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Policy, Reach, Scope, checked
+from cprsim.recovery.restarts import with_restarts
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario.cluster import ClusterSection, CostsSection, OwnCosts
@@ -232,8 +234,12 @@ def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> d
             return Constant((cluster.largest_bytes or 0.0) / cluster.links[spec.link])
         return Transfer() if isinstance(spec, str) else duration_of(spec)
 
-    times = {"load": section.load, "detect": section.detect, "reschedule": section.reschedule}
+    times = {key: getattr(section, key) for key in ("load", "detect", "reschedule", "warmup")}
     costs: dict[str, Any] = {key: cost(spec) for key, spec in times.items() if spec is not None}
+    if (of := section.restart) is not None:
+        person = None if of.operator is None else duration_of(of.operator)
+        retry, after = duration_of(of.retry), of.gives_up_after or 0
+        costs["restart"] = Attempts(of.fails_fraction, retry, after, person)
     if (save := section.save) is not None:
         costs["save_stall"] = cost(save.stall)
         costs["save_background"] = None if save.background is None else cost(save.background)
@@ -319,7 +325,8 @@ def policy_of(
     if system.interval is None:
         interval_h = None
     options = _options(entry, system, experiment, interval_h)
-    policy = system.plan(facts, options, entry.name).with_storage(at_own_costs.costs.reliability)
+    policy = system.plan(facts, options, entry.name).with_storage(facts.costs.reliability)
+    policy = with_restarts(policy, facts.costs)
     require_legal(policy, experiment.cluster, facts.scopes)
     if entry.costs is not None and entry.costs.detect is not None:
         policy = noticed_after(policy, at_own_costs.costs.detect)

@@ -209,9 +209,11 @@ class StageKind(StrEnum):
     DETECT = "detect"
     SAVE = "save"  # those who are left save what they have
     WAIT = "wait"  # for a node
+    RETRY = "retry"  # after an attempt to restart that failed
     RESCHEDULE = "reschedule"
     REGROUP = "regroup"
     LOAD = "load"
+    WARM_UP = "warm-up"  # of processes that have started again
     REPLAY = "replay"  # the struck do again what they lost, while the others wait
     REBUILD = "rebuild"
 
@@ -240,6 +242,11 @@ class Stage:
     each: bool = False  # of a wait: no slot waits for the node of another
     grows_h: Number | None = None  # of a wait; `GROWTH_H` has words
     copies_again: bool = False  # as it ends, the other slots hold all copies of live tiers again
+    # of a retry: the probability that the attempt before it fails, from the reschedule on; after
+    # so many in a row (0: never) it takes until a person has come
+    p_fail: float = 0.0
+    gives_up_after: int = 0
+    operator: Varying | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,8 +427,8 @@ def checked(policy: Policy, cluster: Cluster, check: Capture) -> Policy:
 
 
 PARTS_IN_ORDER = (
-    "lost", "save", "detect", "wait", "reschedule", "regroup", "load", "replay", "rebuild",
-    "degraded", "tax",
+    "lost", "save", "detect", "wait", "retry", "reschedule", "regroup", "load", "warm-up",
+    "replay", "rebuild", "degraded", "tax",
 )  # fmt: skip
 
 

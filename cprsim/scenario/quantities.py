@@ -188,9 +188,7 @@ FORMS: dict[str, Callable[[Any], bool]] = {  # how a value is written, or was; t
     "link": lambda value: (
         isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value)
     ),
-    "mix": lambda value: (
-        isinstance(value, MixSpec) or (isinstance(value, dict) and "mix" in value)
-    ),
+    "mix": lambda value: isinstance(value, MixSpec) or (isinstance(value, dict) and "mix" in value),
     "section": lambda value: isinstance(value, dict | BaseModel),
     "lists": lambda value: (
         isinstance(value, list | tuple) and any(isinstance(entry, list | tuple) for entry in value)

@@ -71,6 +71,7 @@ class Recovery:
     n_slots: int
     begun: int  # the nth of all replications to begin
     serial: int  # of its failure; both counts go through all replications
+    n_again: int  # attempts to restart that will fail yet
     n_loads: int  # shards to load ...
     source: int  # ... from this tier
     blocks: bool  # the stage blocks the job

@@ -72,6 +72,9 @@ class Recovery:
     hours: list[float] = field(default_factory=list)  # of its stages; infinite: over the link
     ends_at_h: float = 0.0  # its stage, but for a wait or a load over the link
     at: int = -1  # the stage that it is in
+    n_fail: int = 0  # attempts to restart that fail, in all ...
+    n_failed: int = 0  # ... and so far
+    operator_h: float = 0.0
     left_bytes: dict[int, float] = field(default_factory=dict)  # of its shards over the link
 
     @property
@@ -102,7 +105,12 @@ class Recovery:
         """Before it or under way. Reading: a load that takes no time is none."""
         stages = zip(self.rule.stages, self.hours, strict=True)
         loads = [stage.kind is StageKind.LOAD and hours > 0.0 for stage, hours in stages]
-        return any(loads[max(self.at, 0) :])
+        comes_again = self.n_failed < self.n_fail or self.retries
+        return any(loads if comes_again else loads[max(self.at, 0) :])
+
+    @property
+    def retries(self) -> bool:
+        return self.at >= 0 and self.stage.kind is StageKind.RETRY
 
 
 class Replication:
@@ -580,6 +588,11 @@ class Replication:
                     hours = inf if recovery.link.transfer_h(1) > 0.0 else 0.0
                 elif source is not None:
                     hours += self.cost_h(source.load, f"load/{source.name}", self.n_failures)
+            elif stage.kind is StageKind.RETRY:  # 5
+                n_fail = self.draws.hours(f"attempts/{recovery.number}", self.n_failures)
+                recovery.n_fail = int(n_fail)
+                name = f"operator/{recovery.number}/{n}"
+                recovery.operator_h = self.cost_h(stage.operator, name, self.n_failures)
             elif stage.kind is StageKind.REPLAY and stage.cost is None and not nobody_goes_back:
                 hours = (progress_h - recovery.content_h) / rule.replay_speed
             stage_hours.append(hours)
@@ -587,10 +600,14 @@ class Replication:
 
     def enter_next_stage(self, recovery: Recovery) -> None:
         """Go on to the next stage that takes time, or end."""
+        again = recovery.retries  # 5: after a retry the restart begins anew
         while True:
             if recovery.at >= 0 and recovery.stage.copies_again:
                 self.copies.left |= recovery.slots
             recovery.at += 1
+            if again:
+                kinds = [stage.kind for stage in recovery.rule.stages]
+                recovery.at, again = kinds.index(StageKind.RESCHEDULE), False
             if recovery.at == len(recovery.rule.stages):
                 self.end_recovery(recovery)
                 return
@@ -599,6 +616,14 @@ class Replication:
                 self.queue += sorted(recovery.slots & self.vacant - {*self.queue})
                 self.give_nodes()
                 hours = 0.0 if recovery.slots.isdisjoint(self.vacant) else inf
+            elif recovery.retries:
+                if recovery.n_failed == recovery.n_fail:
+                    continue
+                recovery.n_failed += 1
+                gives_up = stage.gives_up_after
+                if gives_up and recovery.n_failed % gives_up == 0:
+                    hours = recovery.operator_h
+                again = hours == 0.0
             elif stage.grows_h is not None:
                 hours = self.grows_at_h(stage.grows_h) - self.now_h
             elif stage.kind is StageKind.LOAD and recovery.shards == set():

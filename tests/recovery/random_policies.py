@@ -14,8 +14,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Duration, Holds, Role, Storage
+from cprsim.failures.distributions import Constant, Exponential, Mixture
+from cprsim.records import (
+    STOPPED_BEYOND,
+    Attempts,
+    Clock,
+    Cluster,
+    Costs,
+    Duration,
+    Holds,
+    Role,
+    Storage,
+)
 from cprsim.recovery.policy import (
     CHECK,
     NO_CONTENT,
@@ -39,6 +49,7 @@ from cprsim.recovery.policy import (
     WhenBusy,
     checked,
 )  # fmt: skip
+from cprsim.recovery.restarts import with_restarts
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 
 STATE, READERS, TRAINERS = "state", "readers", "trainers"
@@ -83,6 +94,12 @@ class Dice:
         """About this long, and sometimes varying."""
         hours = mean_h * self.between(0.3, 1.7)
         return Exponential(hours) if self.chance(0.2) else Constant(hours)
+
+    def mixture(self, mean_h: float) -> Duration:
+        """One of two, or a fixed one."""
+        if self.chance(0.3):
+            return Constant(mean_h)
+        return Mixture((0.7, 0.3), (self.duration(0.5 * mean_h), self.duration(2.0 * mean_h)))
 
     def duration_or_none(self, mean_h: float) -> Duration | None:
         return None if self.chance(0.15) else self.duration(mean_h)
@@ -667,8 +684,25 @@ def with_errors(dice: Dice, job: SimulatedJob) -> SimulatedJob:
     return replace(job, policy=checked(job.policy, job.cluster, check))
 
 
+def restarting(seed: int) -> Case:
+    """Restarts that warm up, and fail; some loads share a link, and shards may be uneven."""
+    job, failures = sharing_a_link(seed) if seed % 3 == 0 else random_case(seed)
+    dice = dice_of(seed, 11).for_job(job)
+    hours = 0.01 * job.useful_h
+    n = dice.one_of([0, 1, 2, 3])
+    operator = dice.one_of([Constant(0.0), dice.mixture(3 * hours)]) if n else None
+    retry = dice.one_of([Constant(0.0), dice.duration(hours), dice.mixture(hours)])
+    attempts = Attempts(dice.one_of([0.1, 0.5, 0.8]), retry, n, operator)
+    costs = Costs(
+        Constant(0.0), Constant(0.0), Constant(0.0), Constant(0.0),
+        warmup=dice.mixture(hours) if dice.chance(0.7) else None,
+        restart=attempts if dice.chance(0.8) else None,
+    )  # fmt: skip
+    return replace(job, policy=with_restarts(job.policy, costs)), failures[:300]
+
+
 CASES: dict[str, Callable[[int], Case]] = {
     "random": random_case, "often": often,
     "together": sharing_a_link, "crowded": crowded, "on a grid": on_grid,
-    "silent": silent, "often silent": often_silent,
+    "silent": silent, "often silent": often_silent, "restarting": restarting,
 }  # fmt: skip

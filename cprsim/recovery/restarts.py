@@ -1,0 +1,58 @@
+"""What a restart takes beyond one clean pass: warm-ups, and attempts that fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cprsim.failures.distributions import Constant
+from cprsim.records import Costs
+from cprsim.recovery.policy import Policy, Stage, StageKind
+
+
+def with_restarts(policy: Policy, costs: Costs) -> Policy:
+    """The policy with the warm-up and the failed attempts of the rules that start processes again.
+
+    Those rules reschedule. A stage that a rule names itself stays as it is.
+    """
+    if costs.warmup is None and costs.restart is None and not _names_warm_up(policy):
+        return policy
+    rules = tuple(replace(rule, stages=_restarting(rule.stages, costs)) for rule in policy.rules)
+    return replace(policy, rules=rules)
+
+
+def _names_warm_up(policy: Policy) -> bool:
+    return any(stage.kind is StageKind.WARM_UP for rule in policy.rules for stage in rule.stages)
+
+
+def _restarting(stages: tuple[Stage, ...], costs: Costs) -> tuple[Stage, ...]:
+    """Stages with a warm-up behind the last load or reschedule, and then a retry."""
+    warmup = costs.warmup or Constant(0.0)
+    stages = tuple(
+        replace(stage, cost=warmup)
+        if stage.kind is StageKind.WARM_UP and stage.cost is None
+        else stage
+        for stage in stages
+    )
+    kinds = [stage.kind for stage in stages]
+    if StageKind.RESCHEDULE not in kinds:
+        return stages
+    if costs.warmup is not None and StageKind.WARM_UP not in kinds:
+        stages = _behind(stages, Stage(StageKind.WARM_UP, warmup))
+    attempts = costs.restart
+    if attempts is not None and attempts.p_fail > 0.0 and StageKind.RETRY not in kinds:
+        retry = Stage(
+            StageKind.RETRY, attempts.retry, p_fail=attempts.p_fail,
+            gives_up_after=attempts.gives_up_after, operator=attempts.operator,
+        )  # fmt: skip
+        stages = _behind(stages, retry)
+    return stages
+
+
+RESTARTS = {StageKind.RESCHEDULE, StageKind.LOAD, StageKind.WARM_UP}
+
+
+def _behind(stages: tuple[Stage, ...], more: Stage) -> tuple[Stage, ...]:
+    """Stages with one more behind the last of a restart; it blocks the job if that does."""
+    last = max(n for n, stage in enumerate(stages) if stage.kind in RESTARTS)
+    more = replace(more, blocks=stages[last].blocks)
+    return (*stages[: last + 1], more, *stages[last + 1 :])
