@@ -493,6 +493,7 @@ class Activity(IntEnum):
     # of restarts that are no clean pass
     WARM_UP = 11  # stalled by work that leaves no progress
     RETRY = 12  # stalled between two attempts to restart
+    PLANNED = 13  # stopped by plan
 
     @property
     def part(self) -> str:

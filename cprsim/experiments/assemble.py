@@ -29,8 +29,8 @@ from cprsim.records import (
 )
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Policy, Reach, Scope, checked
-from cprsim.recovery.restarts import with_restarts
+from cprsim.recovery.policy import CHECK, NO_CONTENT, STOP, Capture, Policy, Reach, Scope, checked
+from cprsim.recovery.restarts import with_restarts, with_stops
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario.cluster import ClusterSection, CostsSection, OwnCosts
@@ -101,11 +101,17 @@ class Experiment:
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
+        clock, job, scopes = self.failures.clock, self.scenario.job, self.scopes
         if self.check is not None:
             policy = checked(policy, self.cluster, self.check)
-            require_legal(policy, self.cluster, self.scopes)
-        clock, job = self.failures.clock, self.scenario.job
-        return SimulatedJob(job.useful_h, self.cluster, clock, self.scopes, policy, job.horizon_h)
+        if (stops := self.scenario.planned) is not None:
+            policy = with_stops(policy, duration_of(stops.length))
+            still = Constant(0.0)
+            stop = Scope(STOP, Reach.ALL, still, False, every_h=stops.every_h, saves=stops.saves)
+            scopes = (*scopes, stop)
+        if self.check is not None or stops is not None:
+            require_legal(policy, self.cluster, scopes)
+        return SimulatedJob(job.useful_h, self.cluster, clock, scopes, policy, job.horizon_h)
 
     @cached_property
     def facts(self) -> JobFacts:

@@ -69,6 +69,8 @@ class Scope:
     notice_h: float = 0.0  # of the failures' clock, by which it is announced
     silent: bool = False  # errors in the state, each a failure when it is noticed:
     latency: Duration | None = None  # so long after it struck; None: by a check alone
+    every_h: float = inf  # of wall time: stops by plan, which are no failures ...
+    saves: bool = False  # ... and for which the job saves first
 
     @property
     def wipes(self) -> Level:
@@ -206,6 +208,7 @@ class To(StrEnum):
 class StageKind(StrEnum):
     """The stages of a recovery, from the least advanced on."""
 
+    PLANNED = "planned"  # the job stands, as planned
     DETECT = "detect"
     SAVE = "save"  # those who are left save what they have
     WAIT = "wait"  # for a node
@@ -293,6 +296,7 @@ class Elastic:
     regroup_h: tuple[float, ...] = ()
 
 
+STOP = "planned"  # scope of stops
 RESTART = "restart"  # begin again from nothing
 ROLL_BACK = "roll back"  # everybody goes back to the last save
 RELOAD = "reload"  # the struck servers alone go back; the others keep what they have
@@ -376,7 +380,8 @@ class Policy:
     def draw_name(self, name: str) -> str:
         """The name of the draws of a cost; strategies share them under the name of the cost."""
         kind, *where = name.split("/")
-        if not self.is_strategy:
+        of_rule = kind in ("stage", "attempts", "operator")
+        if not self.is_strategy or (of_rule and STOP in self.rules[int(where[0])].scopes):
             return name
         if kind == "stage":
             rule, stage = map(int, where)
@@ -428,7 +433,7 @@ def checked(policy: Policy, cluster: Cluster, check: Capture) -> Policy:
 
 PARTS_IN_ORDER = (
     "lost", "save", "detect", "wait", "retry", "reschedule", "regroup", "load", "warm-up",
-    "replay", "rebuild", "degraded", "tax",
+    "replay", "rebuild", "planned", "degraded", "tax",
 )  # fmt: skip
 
 

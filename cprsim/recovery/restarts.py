@@ -1,12 +1,12 @@
-"""What a restart takes beyond one clean pass: warm-ups, and attempts that fail."""
+"""What a restart takes beyond one clean pass: warm-ups, attempts that fail; and planned stops."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Costs
-from cprsim.recovery.policy import Policy, Stage, StageKind
+from cprsim.records import Costs, Duration
+from cprsim.recovery.policy import STOP, Outside, Policy, Reverts, Rule, Stage, StageKind, To
 
 
 def with_restarts(policy: Policy, costs: Costs) -> Policy:
@@ -56,3 +56,28 @@ def _behind(stages: tuple[Stage, ...], more: Stage) -> tuple[Stage, ...]:
     last = max(n for n, stage in enumerate(stages) if stage.kind in RESTARTS)
     more = replace(more, blocks=stages[last].blocks)
     return (*stages[: last + 1], more, *stages[last + 1 :])
+
+
+def with_stops(policy: Policy, length: Duration) -> Policy:
+    """The policy with what a planned stop does: all stand for so long, and then start again.
+
+    They go back as the last rule does, which always holds: to the newest content outside the nodes,
+    or to the start.
+    """
+    last, stops = policy.rules[-1], (STOP,)
+    restart = [
+        replace(stage, blocks=True, each=False, copies_again=False)
+        for stage in last.stages
+        if stage.kind in RESTARTS | {StageKind.WAIT, StageKind.RETRY, StageKind.REGROUP}
+        and stage.grows_h is None
+        and (stage.kind is not StageKind.REGROUP or stage.cost is not None)
+    ]
+    sources = tuple(
+        name for name in last.sources if isinstance(policy.tier(name).placement, Outside)
+    )
+    stop = Stage(StageKind.PLANNED, length)
+    anew = (stop, *(stage for stage in restart if stage.kind is not StageKind.LOAD))
+    rules = [Rule(Reverts.ALL, anew, To.START, scopes=stops), *policy.rules]
+    if sources:
+        rules.insert(0, Rule(Reverts.ALL, (stop, *restart), scopes=stops, sources=sources))
+    return replace(policy, rules=tuple(rules))

@@ -13,6 +13,7 @@ from pydantic import Field
 from cprsim.failures.traces.spec import LogSpec
 from cprsim.records import STOPPED_BEYOND, Clock, OverLink
 from cprsim.recovery.paper import STRATEGIES
+from cprsim.recovery.policy import STOP
 from cprsim.scenario.cluster import ClusterSection, CostsSection, StorageSection
 from cprsim.scenario.failures import (
     ANY,
@@ -24,6 +25,7 @@ from cprsim.scenario.failures import (
     InjectedFailures,
     JobFailures,
     NodeFailures,
+    PlannedSection,
     Scopes,
     SilentSection,
     TraceFailures,
@@ -60,6 +62,9 @@ class Scenario(Model):
     scopes: Scopes = ()
     silent: SilentSection | None = Field(
         None, description="Silent errors, which corrupt the state and are noticed later."
+    )
+    planned: PlannedSection | None = Field(
+        None, description="Stops by plan, on which the job saves and stands; absent: none."
     )
     storage: StorageSection | None = Field(
         None, description="Where checkpoints go; needed where a cost is `transfer`."
@@ -335,4 +340,19 @@ def _of_silent(scenario: Scenario) -> Found:
             yield f"scopes.{i}.name", message
 
 
-RULES = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent
+def _of_planned(scenario: Scenario) -> Found:
+    for i, scope in enumerate(scenario.scopes):
+        if scenario.planned is not None and scope.name == STOP:
+            yield f"scopes.{i}.name", f"`{STOP}` is what stops of the section `planned` are called"
+
+
+RULES = (
+    _of_failures,
+    _of_cluster,
+    _of_costs,
+    _of_recovery,
+    _of_sync,
+    _of_scopes,
+    _of_silent,
+    _of_planned,
+)

@@ -26,6 +26,7 @@ from cprsim.recovery.legal import (
 from cprsim.recovery.policy import (
     CHECK,
     STAGE_ORDER,
+    STOP,
     Capture,
     Groups,
     Level,
@@ -45,6 +46,7 @@ from cprsim.simulation.records import record
 
 NONE = -1
 OUTSIDE = int(Level.OUTSIDE)
+STOPPING = -2  # in place of a capture: the job waits for the save before a stop
 
 # What has become of a replication. WANTS_MORE: it needs more draws or room, and runs again
 GOING, FINISHED, STOPPED, WANTS_FAILURES, WANTS_MORE = range(5)
@@ -59,9 +61,9 @@ TO = tuple(To)
 NEWEST, STEP_BEGUN, STEP_BEFORE, START = range(4)
 CLOCKS = (Clock.WALL, Clock.UPTIME, Clock.PROGRESS)
 WALL, UPTIME, PROGRESS = range(3)
-DETECT, SAVE, WAIT, RETRY, RESCHEDULE, REGROUP, LOAD, WARM_UP, REPLAY, REBUILD = range(
-    len(STAGE_ORDER)
-)
+(
+    PLANNED, DETECT, SAVE, WAIT, RETRY, RESCHEDULE, REGROUP, LOAD, WARM_UP, REPLAY, REBUILD,
+) = range(len(STAGE_ORDER))  # fmt: skip
 
 MOST_CAPTURES = MOST_SOURCES = MOST_TIERS  # a tier is written by one capture
 
@@ -170,6 +172,9 @@ class Spec:
     step_h: float
     tax: float  # extra compute, as a share of the work
     silent: int  # scope of silent errors, or NONE
+    stop: int  # scope of planned stops, or NONE
+    stop_every_h: float
+    stop_saves: int  # capture to an outside tier, by which the job saves before, or NONE
     n_slots: int
     n_spares: int  # NONE: without limit
     role_ends: Annotated[list[int], MOST_ROLES]  # the slot after each role's last
@@ -265,6 +270,7 @@ def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
     ]
     often = [n for n, capture in enumerate(captures) if capture.n_due > 1]
     silent = [number for number, scope in enumerate(job.scopes) if scope.silent]
+    stops = [number for number, scope in enumerate(job.scopes) if scope.every_h < inf]
     ends = [*accumulate(role.n_nodes for role in cluster.roles)]
     link, elastic = link_of(policy), policy.elastic
     units = cluster.slots(elastic.role) if elastic is not None else range(0)
@@ -283,6 +289,9 @@ def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
         step_h=policy.step_h,
         tax=policy.tax.compute,
         silent=silent[0] if silent else NONE,
+        stop=stops[0] if stops else NONE,
+        stop_every_h=job.scopes[stops[0]].every_h if stops else inf,
+        stop_saves=_stop_saves(job) if stops and job.scopes[stops[0]].saves else NONE,
         n_slots=cluster.n_nodes,
         n_spares=NONE if cluster.n_spares is None else cluster.n_spares,
         role_ends=[*ends, *MOST_ROLES * [cluster.n_nodes]][:MOST_ROLES],
@@ -366,6 +375,14 @@ def _capture(job: SimulatedJob, capture: Capture, tables: Tables) -> CaptureSpec
     )
 
 
+def _stop_saves(job: SimulatedJob) -> int:
+    """The capture by which a job saves before a stop: to outside, best one at intervals."""
+    policy = job.policy
+    outside = {name for rule in policy.rules if STOP in rule.scopes for name in rule.sources}
+    numbers = [n for n, capture in enumerate(policy.captures) if capture.tier in outside]
+    return min(numbers, key=lambda n: policy.captures[n].every_h is None, default=NONE)
+
+
 def _rule(job: SimulatedJob, number: int, rule: Rule, first_stage: int, tables: Tables) -> RuleSpec:
     number_of_scope = {scope.name: number for number, scope in enumerate(job.scopes)}
     number_of_role = {role.name: number for number, role in enumerate(job.cluster.roles)}
@@ -444,7 +461,7 @@ def is_plain(spec: Spec) -> bool:
     captures = spec.captures
     if len(captures) > 1 or spec.elastic_size or spec.is_uneven or spec.tax:
         return False
-    if spec.n_spares != NONE or spec.silent != NONE:
+    if spec.n_spares != NONE or spec.silent != NONE or spec.stop != NONE:
         return False
     for saves in captures:
         if saves.background_h or saves.on_notice or saves.p_fail:

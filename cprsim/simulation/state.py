@@ -119,7 +119,7 @@ class JobState:
     # saves
     stall_ends_at_h: float
     stalled_by: int  # capture, whose first free flight is the save
-    waits_for: int  # capture, whose saves in flight are too many
+    waits_for: int  # capture, whose saves in flight are too many, or STOPPING
     n_saves: int  # contents that were committed
     saves: Annotated[list[CaptureState], MOST_CAPTURES]
     flights: Annotated[list[list[Flight]], MOST_CAPTURES, MOST_IN_FLIGHT]  # in order of start
@@ -164,6 +164,8 @@ class JobState:
     n_errors: int  # silent ones that have struck
     error_h: float  # progress at the first of those in the state; infinite without one
     noticed_at_h: float  # instant at which they are noticed
+    n_stops: int  # by plan
+    stops_at_h: float  # instant of the next, or of the end of the save before it
 
 
 class Drawn(NamedTuple):

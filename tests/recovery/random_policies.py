@@ -29,6 +29,7 @@ from cprsim.records import (
 from cprsim.recovery.policy import (
     CHECK,
     NO_CONTENT,
+    STOP,
     Capture,
     Elastic,
     Groups,
@@ -49,7 +50,7 @@ from cprsim.recovery.policy import (
     WhenBusy,
     checked,
 )  # fmt: skip
-from cprsim.recovery.restarts import with_restarts
+from cprsim.recovery.restarts import with_restarts, with_stops
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 
 STATE, READERS, TRAINERS = "state", "readers", "trainers"
@@ -701,8 +702,21 @@ def restarting(seed: int) -> Case:
     return replace(job, policy=with_restarts(job.policy, costs)), failures[:300]
 
 
+def stopping(seed: int) -> Case:
+    """Planned stops among everything else that happens."""
+    makes = (random_case, restarting, sharing_a_link, silent, often)
+    job, failures = makes[seed % len(makes)](seed)
+    dice = dice_of(seed, 12).for_job(job)
+    every_h = job.useful_h * dice.between(0.05, 0.5)
+    length = dice.one_of([Constant(0.0), dice.duration(0.2 * every_h), dice.mixture(0.1 * every_h)])
+    stop = Scope(STOP, Reach.ALL, Constant(0.0), False, every_h=every_h, saves=dice.chance(0.7))
+    job = replace(job, policy=with_stops(job.policy, length), scopes=(*job.scopes, stop))
+    return job, failures[:300]
+
+
 CASES: dict[str, Callable[[int], Case]] = {
     "random": random_case, "often": often,
     "together": sharing_a_link, "crowded": crowded, "on a grid": on_grid,
     "silent": silent, "often silent": often_silent, "restarting": restarting,
+    "stopping": stopping,
 }  # fmt: skip
