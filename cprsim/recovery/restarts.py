@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import Costs, Duration
@@ -25,27 +26,29 @@ def _names_warm_up(policy: Policy) -> bool:
 
 
 def _restarting(stages: tuple[Stage, ...], costs: Costs) -> tuple[Stage, ...]:
-    """Stages with a warm-up behind the last load or reschedule, and then a retry."""
+    """Stages with a warm-up behind each reschedule and its load, and behind the first a retry."""
+    kinds, attempts = [stage.kind for stage in stages], costs.restart
+    begin = [n for n, kind in enumerate(kinds) if kind is StageKind.RESCHEDULE]
+    made = [*stages[: begin[0] if begin else len(stages)]]
+    for first, after in pairwise([*begin, len(stages)]):
+        restart = stages[first:after]
+        if costs.warmup is not None and StageKind.WARM_UP not in kinds:
+            restart = _behind(restart, Stage(StageKind.WARM_UP, costs.warmup))
+        is_tried = first == begin[0] and StageKind.RETRY not in kinds
+        if attempts is not None and attempts.p_fail > 0.0 and is_tried:
+            retry = Stage(
+                StageKind.RETRY, attempts.retry, p_fail=attempts.p_fail,
+                gives_up_after=attempts.gives_up_after, operator=attempts.operator,
+            )  # fmt: skip
+            restart = _behind(restart, retry)
+        made += restart
     warmup = costs.warmup or Constant(0.0)
-    stages = tuple(
+    return tuple(
         replace(stage, cost=warmup)
         if stage.kind is StageKind.WARM_UP and stage.cost is None
         else stage
-        for stage in stages
+        for stage in made
     )
-    kinds = [stage.kind for stage in stages]
-    if StageKind.RESCHEDULE not in kinds:
-        return stages
-    if costs.warmup is not None and StageKind.WARM_UP not in kinds:
-        stages = _behind(stages, Stage(StageKind.WARM_UP, warmup))
-    attempts = costs.restart
-    if attempts is not None and attempts.p_fail > 0.0 and StageKind.RETRY not in kinds:
-        retry = Stage(
-            StageKind.RETRY, attempts.retry, p_fail=attempts.p_fail,
-            gives_up_after=attempts.gives_up_after, operator=attempts.operator,
-        )  # fmt: skip
-        stages = _behind(stages, retry)
-    return stages
 
 
 RESTARTS = {StageKind.RESCHEDULE, StageKind.LOAD, StageKind.WARM_UP}

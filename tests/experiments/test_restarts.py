@@ -169,3 +169,72 @@ def test_the_decision_of_cpr_counts_them(make: Make) -> None:
     extra_h = 0.2 + p / (1 - p) * (attempt_h + 0.25) + p**k / (1 - p**k) * (8 - 0.25)
     for way in ("partial_overhead_fraction", "full_overhead_fraction"):
         assert getattr(decision, way) - getattr(before, way) == pytest.approx(extra_h / 5)
+
+
+# --------------------------------------------------------------------------- planned stops
+
+STOPS = "planned={every: 9 h, length: 2 h}"
+AT = "failures={kind: injected, clock: wall, role: worker, at: [%s]}"
+LATE_FAILURE = AT % "3990 h"
+PASS_H = 3 / 60 + 6 / 60 + 0.2  # reschedule, load, warm-up
+
+
+def only(experiment: Experiment) -> dict[str, float]:
+    """The hours of the only replication's parts, with its counts."""
+    (costs,) = costs_of(experiment)
+    parts = {part: float(costs.hours_of(part)[0]) for part in costs.parts}
+    counts = {"failures": float(costs.n_failures[0]), "wall": float(costs.wall_h[0])}
+    return {name: value for name, value in (parts | counts).items() if value}
+
+
+def test_a_stop_costs_its_save_its_length_and_a_restart_and_is_no_failure(make: Make) -> None:
+    """Stops at 9, 18, 27, 36 and 45 h of wall time; a save of 2 min each 2 h besides."""
+    one = ("simulation.replications=1", LATE_FAILURE, WARM)
+    hours = only(make(*one, STOPS))
+    n = 5
+    stop_h = n * (2 + PASS_H)
+    assert hours == pytest.approx(
+        {"save": (20 + n) / 30, "load": n / 10, "reschedule": n / 20, "warm-up": n / 5,
+         "planned": 2 * n, "wall": 40 + (20 + n) / 30 + stop_h}
+    )  # fmt: skip
+    varying = (
+        "planned={every: 9 h, length: {mix: [{share: 0.5, value: 0 h}, {share: 0.5, value: 4 h}]}}"
+    )
+    (costs,) = costs_of(make("simulation.replications=2000", LATE_FAILURE, varying))
+    n_stops = np.floor(costs.wall_h / 9)
+    assert abs(z_score(costs.hours_of("planned") / n_stops, 2.0)) < 5
+    assert not costs.n_failures.any()
+
+
+def test_without_a_save_a_stop_loses_the_work_since_the_last(make: Make) -> None:
+    """At 9 h of wall time 9 h less 4 saves are done, and 8 h saved."""
+    one = ("simulation.replications=1", AT % "990 h", "job.useful=10 h")
+    stops = "planned={every: 9 h, length: 2 h, saves: false}"
+    lost_h = 9 - 4 / 30 - 8
+    assert only(make(*one, stops))["lost"] == pytest.approx(lost_h)
+    assert "failures" not in only(make(*one, stops))
+    assert "lost" not in only(make(*one, STOPS))
+    never = only(make(*one, STOPS, "recovery=[none]", "planned.every=8 h", "job.horizon=15 h"))
+    assert never["lost"] == pytest.approx(8)  # it has saved nothing
+
+
+def test_later_failures_go_back_to_what_a_stop_saved(make: Make) -> None:
+    """The stop at 9 h saves 9 h less 4 saves; the failure comes half an hour after the restart."""
+    again_h = 9 + 1 / 30 + 2 + 3 / 60 + 6 / 60 + 0.5
+    one = ("simulation.replications=1", "job.useful=10.5 h", AT % f"{again_h!r} h")
+    assert only(make(*one, STOPS))["lost"] == pytest.approx(0.5)
+    one = ("simulation.replications=1", "job.useful=10.5 h", AT % "9.01 h, 10 h, 11 h")
+    hours = only(make(*one, STOPS))  # the first within its save, the others as nobody works
+    assert hours["failures"] == 1
+    assert hours["planned"] == 2
+    assert hours["lost"] == pytest.approx(9 - 4 / 30 - 8)
+
+
+@pytest.mark.parametrize("saves", ["true", "false"])
+def test_every_system_stops_the_same_on_the_cluster(make: Make, saves: str) -> None:
+    stops = f"planned={{every: 7 h, length: {{family: exponential, mean: 1 h}}, saves: {saves}}}"
+    few = "simulation.replications=4"
+    experiment = make(SEVERAL, stops, LATE, VARYING, BEHIND, "failures.clock=wall", few)
+    assert_cluster_agrees(experiment, 4)
+    for outcome in simulate(experiment).strategies:
+        assert outcome.costs.hours_of("planned").all(), outcome.policy.name
