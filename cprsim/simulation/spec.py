@@ -227,7 +227,8 @@ class FailedAttempts(NamedTuple):
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """(size,) whole numbers."""
-        return rng.geometric(1.0 - self.p_fail, size) - 1.0
+        n: Floats = np.asarray(rng.geometric(1.0 - self.p_fail, size), dtype=np.float64)
+        return n - 1.0
 
 
 NO_LINK = Storage(inf)

@@ -642,7 +642,12 @@ def rounded(record: Any, unit_h: float, name: str = "") -> Any:
         return 1.0 if record < 1.5 else 2.0
     if isinstance(record, Constant | Exponential):
         return Constant(rounded(record.mean_h, unit_h, name))
-    if name in N_PER_H and record is not None and (name != "grows_h" or 0.0 < record < inf):
+    if (
+        name in N_PER_H
+        and record is not None
+        and (name != "grows_h" or record > 0.0)
+        and record < inf
+    ):
         return unit_h * (max(1.0, round(record * N_PER_H[name])) / N_PER_H[name])
     if not is_dataclass(record):
         return record
@@ -704,11 +709,13 @@ def restarting(seed: int) -> Case:
 
 def stopping(seed: int) -> Case:
     """Planned stops among everything else that happens."""
-    makes = (random_case, restarting, sharing_a_link, silent, often)
+    makes = (random_case, restarting, sharing_a_link, silent, often, on_grid)
     job, failures = makes[seed % len(makes)](seed)
     dice = dice_of(seed, 12).for_job(job)
     every_h = job.useful_h * dice.between(0.05, 0.5)
     length = dice.one_of([Constant(0.0), dice.duration(0.2 * every_h), dice.mixture(0.1 * every_h)])
+    if seed % len(makes) == 5:
+        every_h, length = max(2.0, round(every_h)), Constant(dice.integer(0, 8) / 8)
     stop = Scope(STOP, Reach.ALL, Constant(0.0), False, every_h=every_h, saves=dice.chance(0.7))
     job = replace(job, policy=with_stops(job.policy, length), scopes=(*job.scopes, stop))
     return job, failures[:300]
