@@ -281,19 +281,13 @@ class Attempts:
     operator: Duration | None = None  # ... until a person has come
 
     @property
-    def mean_failed(self) -> float:
-        """Failed attempts of a restart, on average."""
-        return self.p_fail / (1.0 - self.p_fail)
-
-    @property
     def mean_pause_h(self) -> float:
         """Pauses of a restart together, on average [h]."""
-        n_visits = 0.0
-        if self.operator is not None:
-            p_visit = self.p_fail**self.gives_up_after
-            n_visits = p_visit / (1.0 - p_visit)
-        operator_h = 0.0 if self.operator is None else self.operator.mean_h
-        return self.mean_failed * self.retry.mean_h + n_visits * (operator_h - self.retry.mean_h)
+        pause_h = self.p_fail / (1.0 - self.p_fail) * self.retry.mean_h
+        if self.operator is None:
+            return pause_h
+        p_visit = self.p_fail**self.gives_up_after
+        return pause_h + p_visit / (1.0 - p_visit) * (self.operator.mean_h - self.retry.mean_h)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,16 +312,15 @@ class Costs:
     @property
     def mean_attempts(self) -> float:
         """Attempts of a restart, on average."""
-        return 1.0 if self.restart is None else 1.0 + self.restart.mean_failed
+        return 1.0 if self.restart is None else 1.0 / (1.0 - self.restart.p_fail)
 
     @property
     def further_h(self) -> float:
         """Expected hours of a restart besides its loads and the first rescheduling."""
-        further_h = 0.0 if self.warmup is None else self.mean_attempts * self.warmup.mean_h
-        if self.restart is not None:
-            further_h += self.restart.mean_failed * self.reschedule.mean_h
-            further_h += self.restart.mean_pause_h
-        return further_h
+        n, restart = self.mean_attempts, self.restart
+        further_h = 0.0 if self.warmup is None else n * self.warmup.mean_h
+        further_h += (n - 1.0) * self.reschedule.mean_h
+        return further_h + (0.0 if restart is None else restart.mean_pause_h)
 
     def mean_h(self, cost: Duration | Transfer | None, n_servers: int) -> float:
         """Expected hours of one of the costs when `n_servers` do it at once and alone."""

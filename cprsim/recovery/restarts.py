@@ -15,14 +15,8 @@ def with_restarts(policy: Policy, costs: Costs) -> Policy:
 
     Those rules reschedule. A stage that a rule names itself stays as it is.
     """
-    if costs.warmup is None and costs.restart is None and not _names_warm_up(policy):
-        return policy
     rules = tuple(replace(rule, stages=_restarting(rule.stages, costs)) for rule in policy.rules)
     return replace(policy, rules=rules)
-
-
-def _names_warm_up(policy: Policy) -> bool:
-    return any(stage.kind is StageKind.WARM_UP for rule in policy.rules for stage in rule.stages)
 
 
 def _restarting(stages: tuple[Stage, ...], costs: Costs) -> tuple[Stage, ...]:

@@ -256,16 +256,15 @@ AT_MOST = Field(min_length=1, max_length=MAX_PIECES)
 Shape = Annotated[float, within(*limits.SHAPE)]
 
 
-def _in_per_cent(share: Any) -> Any:
-    """A share as a number, in per cent."""
-    is_number = isinstance(share, int | float) and not isinstance(share, bool)
-    return f"{100 * Decimal(str(share))} %" if is_number else share
-
-
 def share_between(low: str, high: str) -> Any:
     """A share in per cent, or as a number."""
+
+    def in_per_cent(share: Any) -> Any:
+        is_number = isinstance(share, int | float) and not isinstance(share, bool)
+        return f"{100 * Decimal(str(share))} %" if is_number else share
+
     written: Any = Annotated[float, Quantity(SHARE, low, high, "30 %")]
-    return Annotated[written, BeforeValidator(_in_per_cent, json_schema_input_type=float | written)]
+    return Annotated[written, BeforeValidator(in_per_cent, json_schema_input_type=float | written)]
 
 
 def _ascending(ends: tuple[float, float]) -> tuple[float, float]:
