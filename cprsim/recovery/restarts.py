@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import Costs, Duration
-from cprsim.recovery.policy import STOP, Outside, Policy, Reverts, Rule, Stage, StageKind, To
+from cprsim.recovery.policy import STOP, Medium, Policy, Reverts, Rule, Stage, StageKind, To
 
 
 def with_restarts(policy: Policy, costs: Costs) -> Policy:
@@ -38,9 +38,7 @@ def _restarting(stages: tuple[Stage, ...], costs: Costs) -> tuple[Stage, ...]:
         made += restart
     warmup = costs.warmup or Constant(0.0)
     return tuple(
-        replace(stage, cost=warmup)
-        if stage.kind is StageKind.WARM_UP and stage.cost is None
-        else stage
+        replace(stage, cost=stage.cost or warmup) if stage.kind is StageKind.WARM_UP else stage
         for stage in made
     )
 
@@ -58,8 +56,7 @@ def _behind(stages: tuple[Stage, ...], more: Stage) -> tuple[Stage, ...]:
 def with_stops(policy: Policy, length: Duration) -> Policy:
     """The policy with what a planned stop does: all stand for so long, and then start again.
 
-    They go back as the last rule does, which always holds: to the newest content outside the nodes,
-    or to the start.
+    They go back as by the last rule, but to remote contents alone, or to the start.
     """
     last, stops = policy.rules[-1], (STOP,)
     restart = [
@@ -67,11 +64,8 @@ def with_stops(policy: Policy, length: Duration) -> Policy:
         for stage in last.stages
         if stage.kind in RESTARTS | {StageKind.WAIT, StageKind.RETRY, StageKind.REGROUP}
         and stage.grows_h is None
-        and (stage.kind is not StageKind.REGROUP or stage.cost is not None)
     ]
-    sources = tuple(
-        name for name in last.sources if isinstance(policy.tier(name).placement, Outside)
-    )
+    sources = tuple(name for name in last.sources if policy.tier(name).medium is Medium.REMOTE)
     stop = Stage(StageKind.PLANNED, length)
     anew = (stop, *(stage for stage in restart if stage.kind is not StageKind.LOAD))
     rules = [Rule(Reverts.ALL, anew, To.START, scopes=stops), *policy.rules]

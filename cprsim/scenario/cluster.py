@@ -335,14 +335,11 @@ class CostsSection(Model):
         0.0, description="Until a failure is noticed: a time or a distribution; default 0 s."
     )
     reschedule: Duration = Field(
-        0.0,
-        description="Until the replacement runs, teardown and relaunch included: a time or a "
-        "distribution; default 0 s.",
+        0.0, description="Until the replacement runs, with teardown and relaunch; default 0 s."
     )
     warmup: Duration | None = Field(
         None,
-        description="After a restart, how long it makes no progress that lasts (compilation, "
-        "connections, caches): a time or a distribution; absent: none.",
+        description="After a restart, time without progress that lasts: compilation, caches.",
         examples=["130 s"],
     )
     restart: RestartSection | None = Field(

@@ -462,8 +462,8 @@ class PlannedSection(Model):
         """There is time to work between them."""
         length_h = duration_of(self.length).mean_h
         if not length_h < self.every_h:
-            message = f"stops of {length_h:g} h each {self.every_h:g} h leave no time to work"
-            yield "every", f"{message}: it must be longer than `length`"
+            message = f"is {self.every_h:g} h; it must be longer than `length`, {length_h:g} h"
+            yield "every", message
 
 
 class CheckSection(Model):

@@ -353,8 +353,7 @@ class MixSpec(Model):
     @property
     def distribution(self) -> Mixture:
         """The same as the engines draw from it."""
-        total = sum(of.share_fraction for of in self.mix)
-        shares = tuple(of.share_fraction / total for of in self.mix)
+        shares = tuple(of.share_fraction for of in self.mix)
         return Mixture(shares, tuple(duration_of(of.value) for of in self.mix))
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -325,6 +325,12 @@ def _of_scopes(scenario: Scenario) -> Found:
             yield f"scopes.{i}.failures.clock", f"{message} `{clock}`"
         if scope.name in names[:i]:
             yield f"scopes.{i}.name", f"`{scope.name}` is there already"
+        if scope.name == STOP and scenario.planned is not None:
+            yield f"scopes.{i}.name", f"`{STOP}` is what stops of the section `planned` are called"
+    if (planned := scenario.planned) is not None:
+        n_stops = scenario.job.useful_h / planned.every_h
+        if n_stops > MAX_FAILURES:
+            yield "planned.every", f"makes {n_stops:.3g} stops; at most {MAX_FAILURES} make sense"
 
 
 def _of_silent(scenario: Scenario) -> Found:
@@ -340,19 +346,4 @@ def _of_silent(scenario: Scenario) -> Found:
             yield f"scopes.{i}.name", message
 
 
-def _of_planned(scenario: Scenario) -> Found:
-    for i, scope in enumerate(scenario.scopes):
-        if scenario.planned is not None and scope.name == STOP:
-            yield f"scopes.{i}.name", f"`{STOP}` is what stops of the section `planned` are called"
-
-
-RULES = (
-    _of_failures,
-    _of_cluster,
-    _of_costs,
-    _of_recovery,
-    _of_sync,
-    _of_scopes,
-    _of_silent,
-    _of_planned,
-)
+RULES = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent

@@ -278,8 +278,7 @@ def has_load_to_come(spec: Spec, recovery: Recovery) -> bool:
     if not recovery.loads:
         return False
     rule = spec.rules[recovery.rule]
-    is_again = recovery.n_again > 0 or recovery.kind == RETRY
-    begin = 0 if is_again else recovery.stage
+    begin = 0 if recovery.n_again > 0 or recovery.kind == RETRY else recovery.stage
     for n in range(rule.first_stage + begin, rule.first_stage + rule.n_stages):
         if spec.stages[n].kind == LOAD:
             return True
