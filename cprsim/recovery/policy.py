@@ -245,11 +245,9 @@ class Stage:
     each: bool = False  # of a wait: no slot waits for the node of another
     grows_h: Number | None = None  # of a wait; `GROWTH_H` has words
     copies_again: bool = False  # as it ends, the other slots hold all copies of live tiers again
-    # of a retry: the probability that the attempt before it fails, from the reschedule on; after
-    # so many in a row (0: never) it takes until a person has come
-    p_fail: float = 0.0
-    gives_up_after: int = 0
-    operator: Varying | None = None
+    p_fail: float = 0.0  # of a retry: that the attempt before it fails, from the reschedule on
+    gives_up_after: int = 0  # of a retry: after so many in a row (0: never) ...
+    operator: Varying | None = None  # ... it takes until a person has come
 
 
 @dataclass(frozen=True, slots=True)
