@@ -295,8 +295,7 @@ class Costs:
     """What one save, load, detection and rescheduling take.
 
     A save stalls the job for `save_stall`, then goes on for `save_background` beside the training
-    (None: nothing in the background); it is valid when the last part ends. A restart ends with a
-    `warmup` that makes no progress; it may fail (`restart`).
+    (None: nothing in the background); it is valid when the last part ends.
     """
 
     save_stall: Duration | Transfer
@@ -306,8 +305,8 @@ class Costs:
     save_background: Duration | Transfer | None = None
     storage: Storage | None = None
     reliability: Reliability = Reliability()
-    warmup: Duration | None = None
-    restart: Attempts | None = None
+    warmup: Duration | None = None  # without progress, after a restart
+    restart: Attempts | None = None  # None: all succeed
 
     @property
     def mean_attempts(self) -> float:
@@ -483,7 +482,6 @@ class Activity(IntEnum):
     REGROUP = 8  # stalled while those who are left form groups anew
     REPLAY = 9  # stalled while the struck do again what they lost
     REBUILD = 10  # stalled until lost state is computed from what others hold
-    # of restarts that are no clean pass
     WARM_UP = 11  # stalled by work that leaves no progress
     RETRY = 12  # stalled between two attempts to restart
     PLANNED = 13  # stopped by plan

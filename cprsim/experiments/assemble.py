@@ -105,8 +105,9 @@ class Experiment:
         if self.check is not None:
             policy = checked(policy, self.cluster, self.check)
         if (stops := self.scenario.planned) is not None:
-            policy = with_stops(policy, duration_of(stops.length))
-            still = Constant(0.0)
+            still, of = Constant(0.0), self.facts
+            save = Capture("", job.useful_h, stall=of.save_stall, background=of.save_background)
+            policy = with_stops(policy, duration_of(stops.length), save)
             stop = Scope(STOP, Reach.ALL, still, False, every_h=stops.every_h, saves=stops.saves)
             scopes = (*scopes, stop)
         if self.check is not None or stops is not None:

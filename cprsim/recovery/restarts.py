@@ -7,7 +7,17 @@ from itertools import pairwise
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import Costs, Duration
-from cprsim.recovery.policy import STOP, Medium, Policy, Reverts, Rule, Stage, StageKind, To
+from cprsim.recovery.policy import (
+    STOP,
+    Capture,
+    Medium,
+    Policy,
+    Reverts,
+    Rule,
+    Stage,
+    StageKind,
+    To,
+)
 
 
 def with_restarts(policy: Policy, costs: Costs) -> Policy:
@@ -53,10 +63,11 @@ def _behind(stages: tuple[Stage, ...], more: Stage) -> tuple[Stage, ...]:
     return (*stages[: last + 1], more, *stages[last + 1 :])
 
 
-def with_stops(policy: Policy, length: Duration) -> Policy:
+def with_stops(policy: Policy, length: Duration, save: Capture) -> Policy:
     """The policy with what a planned stop does: all stand for so long, and then start again.
 
-    They go back as by the last rule, but to remote contents alone, or to the start.
+    They go back as by the last rule, to remote contents or to the start; where nothing else makes
+    such contents, `save` does.
     """
     last, stops = policy.rules[-1], (STOP,)
     restart = [
@@ -71,4 +82,7 @@ def with_stops(policy: Policy, length: Duration) -> Policy:
     rules = [Rule(Reverts.ALL, anew, To.START, scopes=stops), *policy.rules]
     if sources:
         rules.insert(0, Rule(Reverts.ALL, (stop, *restart), scopes=stops, sources=sources))
-    return replace(policy, rules=tuple(rules))
+    captures = policy.captures
+    if sources and policy.written.isdisjoint(sources):
+        captures += (replace(save, tier=sources[0]),)
+    return replace(policy, rules=tuple(rules), captures=captures)

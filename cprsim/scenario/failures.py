@@ -20,7 +20,7 @@ from cprsim.failures.traces.spec import (
     UNITS,
     LogSpec,
 )
-from cprsim.files.units import SHARE, Quantity
+from cprsim.files.units import SHARE, TIME, Quantity
 from cprsim.records import MAX_NODES, Clock
 from cprsim.scenario.quantities import (
     Age,
@@ -448,7 +448,7 @@ Scopes = Annotated[
 class PlannedSection(Model):
     """Stops by plan, such as ends of allocations and maintenance: no failures."""
 
-    every_h: PositiveTime = Field(
+    every_h: Annotated[float, Quantity(TIME, "1 min", "10000 h", "100 h")] = Field(
         description="Wall time between their beginnings, the first so long after the start [time]."
     )
     length: Duration = Field(
@@ -462,8 +462,7 @@ class PlannedSection(Model):
         """There is time to work between them."""
         length_h = duration_of(self.length).mean_h
         if not length_h < self.every_h:
-            message = f"is {self.every_h:g} h; it must be longer than `length`, {length_h:g} h"
-            yield "every", message
+            yield "every", f"is {self.every_h:g} h; it must be longer than `length`, {length_h:g} h"
 
 
 class CheckSection(Model):

@@ -327,10 +327,6 @@ def _of_scopes(scenario: Scenario) -> Found:
             yield f"scopes.{i}.name", f"`{scope.name}` is there already"
         if scope.name == STOP and scenario.planned is not None:
             yield f"scopes.{i}.name", f"`{STOP}` is what stops of the section `planned` are called"
-    if (planned := scenario.planned) is not None:
-        n_stops = scenario.job.useful_h / planned.every_h
-        if n_stops > MAX_FAILURES:
-            yield "planned.every", f"makes {n_stops:.3g} stops; at most {MAX_FAILURES} make sense"
 
 
 def _of_silent(scenario: Scenario) -> Found:

@@ -227,8 +227,7 @@ class FailedAttempts(NamedTuple):
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """(size,) whole numbers."""
-        n: Floats = np.asarray(rng.geometric(1.0 - self.p_fail, size), dtype=np.float64)
-        return n - 1.0
+        return np.asarray(rng.geometric(1.0 - self.p_fail, size) - 1, dtype=np.float64)
 
 
 NO_LINK = Storage(inf)
@@ -377,11 +376,10 @@ def _capture(job: SimulatedJob, capture: Capture, tables: Tables) -> CaptureSpec
 
 
 def _stop_saves(job: SimulatedJob) -> int:
-    """The capture by which a job saves before a stop: to outside, best one at intervals."""
-    policy = job.policy
-    outside = {name for rule in policy.rules if STOP in rule.scopes for name in rule.sources}
-    numbers = [n for n, capture in enumerate(policy.captures) if capture.tier in outside]
-    return min(numbers, key=lambda n: policy.captures[n].every_h is None, default=NONE)
+    """The capture by which a job saves before a stop: the first to a tier that it loads from."""
+    outside = {name for rule in job.policy.rules if STOP in rule.scopes for name in rule.sources}
+    captures = enumerate(job.policy.captures)
+    return next((number for number, capture in captures if capture.tier in outside), NONE)
 
 
 def _rule(job: SimulatedJob, number: int, rule: Rule, first_stage: int, tables: Tables) -> RuleSpec:

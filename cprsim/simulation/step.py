@@ -296,8 +296,9 @@ def stop(sim: Sim, everybody: FailedSlots) -> None:
     """A planned stop: the job saves, unless a recovery blocks it, and then all stand."""
     spec, job = sim.spec, sim.job
     saves, saved = spec.stop_saves, job.waits_for == STOPPING
+    number = floor(job.now_h / spec.stop_every_h * (1.0 + ROUNDING)) + 1
     if job.blocked_by == PLANNED or job.progress_h >= spec.useful_h:
-        job.stops_at_h = next_stop(spec, job.now_h)
+        job.stops_at_h = number * spec.stop_every_h
         return
     if saves != NONE and job.blocked_by == NONE and not saved:
         job.waits_for, job.stops_at_h = STOPPING, job.now_h + whole_save_h(sim, saves)
@@ -309,18 +310,13 @@ def stop(sim: Sim, everybody: FailedSlots) -> None:
         keep(sim, spec.captures[saves].tier, job.progress_h, False)
         job.n_saves += 1
         note(sim, EventKind.SAVE_COMMITTED, NONE)
-    job.stops_at_h = next_stop(spec, job.now_h)
+    job.stops_at_h = number * spec.stop_every_h
     job.n_stops += 1
     strike(sim, everybody)
     recover(sim, everybody, job.n_stops - 1)
     for capture in range(spec.n_captures):
         if saved:  # the save stands for all that is due
             stand_on_grid(sim, capture, job.progress_h)
-
-
-def next_stop(spec: Spec, now_h: float) -> float:
-    """The next stop after an instant, on the grid from the start of the job."""
-    return float((floor(now_h / spec.stop_every_h * (1.0 + ROUNDING)) + 1) * spec.stop_every_h)
 
 
 def whole_save_h(sim: Sim, capture: int) -> float:

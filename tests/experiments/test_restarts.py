@@ -60,14 +60,12 @@ def test_a_mixture_has_the_mean_the_spread_and_the_shares_of_its_parts() -> None
 def test_a_mixture_is_a_time_wherever_there_is_one(make: Make) -> None:
     """Equal parts change nothing but the draws: each is as long as the fixed time."""
     one = "{mix: [{share: 0.25, value: 6 min}, {share: 75 %, value: 6 min}]}"
-    places = ["costs.load", "costs.detect", "costs.reschedule", "costs.save", "costs.warmup"]
-    (fixed,) = costs_of(make(*(f"{place}=6 min" for place in places)))
-    (mixed,) = costs_of(make(*(f"{place}={one}" for place in places)))
-    np.testing.assert_allclose(mixed.wall_h, fixed.wall_h, rtol=1e-12)
-    scopes = "scopes=[{name: node, share: 1, detect: %s}]"
-    repaired = ("cluster.spares=1", f"cluster.repair={one}", scopes % one)
-    (mixed,) = costs_of(make(*repaired))
-    (fixed,) = costs_of(make("cluster.spares=1", "cluster.repair=6 min", scopes % "6 min"))
+    costs = ("costs.load", "costs.reschedule", "costs.save", "costs.warmup", "cluster.repair")
+    places = [*(f"{place}=%s" for place in costs), "scopes=[{name: node, share: 1, detect: %s}]"]
+    (fixed,), (mixed,) = (
+        costs_of(make("cluster.spares=1", *(place % time for place in places)))
+        for time in ("6 min", one)
+    )
     np.testing.assert_allclose(mixed.wall_h, fixed.wall_h, rtol=1e-12)
 
 
@@ -148,10 +146,9 @@ def test_survivors_do_not_warm_up_and_a_rule_may_name_its_own(make: Make) -> Non
     for stage in ("load", "warm-up", "reschedule", "{kind: warm-up, cost: 1 h}, reschedule"):
         named = stage.replace("load", "{kind: load, cost: 1 min}")
         (costs,) = costs_of(make(WARM, at, rule % named, "job.useful=10 h"))
-        has = "warm-up" in costs.parts
-        parts[stage] = float(costs.hours_of("warm-up").mean()) if has else None
+        parts[stage] = "warm-up" in costs.parts and float(costs.hours_of("warm-up").mean())
     assert parts == {
-        "load": None, "warm-up": pytest.approx(0.4), "reschedule": pytest.approx(0.4),
+        "load": False, "warm-up": pytest.approx(0.4), "reschedule": pytest.approx(0.4),
         "{kind: warm-up, cost: 1 h}, reschedule": pytest.approx(2.0),
     }  # fmt: skip
 
@@ -196,9 +193,10 @@ def test_a_stop_costs_its_save_its_length_and_a_restart_and_is_no_failure(make: 
         {"save": (20 + n) / 30, "load": n / 10, "reschedule": n / 20, "warm-up": n / 5,
          "planned": 2 * n, "wall": 40 + (20 + n) / 30 + stop_h}
     )  # fmt: skip
-    varying = (
-        "planned={every: 9 h, length: {mix: [{share: 0.5, value: 0 h}, {share: 0.5, value: 4 h}]}}"
-    )
+    never = only(make(*one, STOPS, "recovery=[{strategy: full, interval: never}]"))
+    assert never["save"] == pytest.approx(n / 30)
+    assert "lost" not in never
+    varying = "planned={every: 9 h, length: {family: gamma, mean: 2 h, shape: 9}}"
     (costs,) = costs_of(make("simulation.replications=2000", LATE_FAILURE, varying))
     n_stops = np.floor(costs.wall_h / 9)
     assert abs(z_score(costs.hours_of("planned") / n_stops, 2.0)) < 5
@@ -211,7 +209,6 @@ def test_without_a_save_a_stop_loses_the_work_since_the_last(make: Make) -> None
     stops = "planned={every: 9 h, length: 2 h, saves: false}"
     lost_h = 9 - 4 / 30 - 8
     assert only(make(*one, stops))["lost"] == pytest.approx(lost_h)
-    assert "failures" not in only(make(*one, stops))
     assert "lost" not in only(make(*one, STOPS))
     never = only(make(*one, STOPS, "recovery=[none]", "planned.every=8 h", "job.horizon=15 h"))
     assert never["lost"] == pytest.approx(8)  # it has saved nothing

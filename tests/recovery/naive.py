@@ -505,7 +505,7 @@ class Replication:
             return
         first = next(rule for rule in self.policy.rules if records.STOP in rule.scopes)
         captures = [one for one in self.policy.captures if one.tier in first.sources]
-        capture = min(captures, key=lambda one: one.every_h is None, default=None)
+        capture = next(iter(captures), None)
         if not self.stop.saves or (self.blocking_stages() and not self.saves_for_stop):
             capture = None
         if capture is not None and not self.saves_for_stop:

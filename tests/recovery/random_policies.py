@@ -717,7 +717,11 @@ def stopping(seed: int) -> Case:
     if seed % len(makes) == 5:
         every_h, length = max(2.0, round(every_h)), Constant(dice.integer(0, 8) / 8)
     stop = Scope(STOP, Reach.ALL, Constant(0.0), False, every_h=every_h, saves=dice.chance(0.7))
-    job = replace(job, policy=with_stops(job.policy, length), scopes=(*job.scopes, stop))
+    job = replace(
+        job,
+        policy=with_stops(job.policy, length, Capture("", job.useful_h, stall=Constant(0.1))),
+        scopes=(*job.scopes, stop),
+    )
     return job, failures[:300]
 
 
