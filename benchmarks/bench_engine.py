@@ -5,7 +5,7 @@ the job, and by a clock per node at 38, 1,000 and 100,000 nodes. Medians of seve
 replications per second of processor time on one core; what counts is the ratios, all of one run.
 
     full, partial   drawing the failures and simulating the strategy
-    engine          simulating full recovery alone, as it is for each further strategy
+    again           simulating full recovery alone, as it is for each further strategy
     simpy           the same from drawn failures, on the SimPy cluster; x: full over simpy
     limit           drawing the bare random numbers, each kind in one call of NumPy. Of one clock:
                     1.1 x 50 h / 20 h + 1 gaps per replication, and who fails (so too for
@@ -13,13 +13,15 @@ replications per second of processor time on one core; what counts is the ratios
                     when (the inverse of the distribution at uniform numbers), who, when again.
     f, p            share of the limit: full and partial over it
 
+The last lines compare the first case with a plain SimPy model of the same job.
+
 `--figure FILE` draws instead how the cost of a replication grows with failures and with nodes.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -27,6 +29,7 @@ from time import process_time
 
 import matplotlib.pyplot as plt
 import numpy as np
+import simpy
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
@@ -35,7 +38,7 @@ from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Reach, Scope
-from cprsim.simulation.blocks import Block, Engine
+from cprsim.simulation.blocks import Block
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.strikes import ScopeShares
@@ -46,7 +49,7 @@ COSTS = Costs(
 )
 LIFETIMES = [("exponential", None), ("gamma", 0.7), ("gamma", 2.5)]
 NODES = [38, 1_000, 100_000]
-BLOCKS, ROUNDS, SIMPY_REPLICATIONS = 10, 5, 200
+BLOCKS, ROUNDS, SIMPY_REPLICATIONS, PLAIN_REPLICATIONS = 10, 5, 200, 2_000
 BARE = 100_000  # replications whose random numbers are drawn bare
 N_FAILURES = int(1.1 * USEFUL_H / MTBF_H * BARE)  # of all of them
 FULL, PARTIAL = ROLL_BACK, RELOAD
@@ -64,15 +67,23 @@ def main() -> None:
 
 
 def table() -> None:
-    heads = ("full/s", "partial/s", "engine/s", "simpy/s", "limit/s")
+    heads = ("full/s", "partial/s", "again/s", "simpy/s", "limit/s")
     print(f"{'case':<32}" + "".join(f"{head:>12}" for head in heads) + f"{'x':>8}{'f':>6}{'p':>6}")
+    first: tuple[float, ...] = ()  # the exponential job clock: simulated, and drawn too
     for name, source, n_nodes, life in cases(MTBF_H):
         rounds = [one_round(source, n_nodes, life, number) for number in range(ROUNDS)]
         draw, full, partial, simpy, limit = (median(column) for column in zip(*rounds, strict=True))
         whole = [draw + full, draw + partial]
         cells = "".join(f"{1 / one:>12,.0f}" for one in [*whole, full, simpy, limit])
         shares = "".join(f"{limit / one:>6.0%}" for one in whole)
-        print(f"{name:<32}{cells}{simpy / (draw + full):>8,.0f}{shares}")
+        print(f"{name:<32}{cells}{simpy / (draw + full):>8,.0f}{shares}", flush=True)
+        first = first or (full, draw + full)
+    began, rng = process_time(), np.random.default_rng(1)
+    walls_h = [plain_wall_h(rng) for _ in range(PLAIN_REPLICATIONS)]
+    plain = (process_time() - began) / PLAIN_REPLICATIONS
+    again, whole = (plain / one for one in first)
+    print(f"plain SimPy model: {1 / plain:,.0f}/s; mean {np.mean(walls_h):.2f} h of wall time")
+    print(f"compiled: {again:,.0f} x, with drawing {whole:,.0f} x; mean {compiled_wall_h():.2f} h")
 
 
 def cases(mtbf_h: float) -> Iterator[tuple[str, FailureSource, int, Distribution]]:
@@ -148,15 +159,59 @@ def block_of(source: FailureSource, n_nodes: int, number: int) -> Block:
 
 
 def in_arrays(block: Block, n_nodes: int, does: str) -> None:
-    engine = Engine(job_of(does, n_nodes), keep_losses=False)
-    engine.run(block, range(block.failures.n_replications))
+    n = block.failures.n_replications
+    block.run(job_of(does, n_nodes), range(n), keep_losses=False)
 
 
 def by_events(block: Block, n_nodes: int, does: str) -> None:
-    engine = Engine(job_of(does, n_nodes))
-    meets = engine.meets(block)
+    job = job_of(does, n_nodes)
+    meets = block.meets(job)
     for row in range(SIMPY_REPLICATIONS):
-        run_one(engine.job, *meets, row, skips=True)
+        run_one(job, *meets, row, skips=True)
+
+
+# --------------------------------------------------------------------------- a plain model
+
+
+def plain_job(env: simpy.Environment) -> Generator[simpy.Event]:
+    """Work, save, and go back to the last save after each failure."""
+    saved_h, recovers = 0.0, False
+    while saved_h < USEFUL_H:
+        try:
+            if recovers:
+                for cost in (COSTS.detect, COSTS.reschedule, COSTS.load):
+                    yield env.timeout(cost.mean_h)
+                recovers = False
+            work_h = min(INTERVAL_H, USEFUL_H - saved_h)
+            yield env.timeout(work_h)
+            yield env.timeout(COSTS.save_stall.mean_h)
+            saved_h += work_h
+        except simpy.Interrupt:
+            recovers = True
+
+
+def plain_failures(
+    env: simpy.Environment, job: simpy.Process, rng: np.random.Generator
+) -> Generator[simpy.Event]:
+    while True:
+        yield env.timeout(rng.exponential(MTBF_H))
+        job.interrupt()
+
+
+def plain_wall_h(rng: np.random.Generator) -> float:
+    """Wall hours of one job."""
+    env = simpy.Environment()
+    job = env.process(plain_job(env))
+    env.process(plain_failures(env, job, rng))
+    env.run(until=job)
+    return env.now
+
+
+def compiled_wall_h() -> float:
+    """Mean wall hours of the compiled loop."""
+    block = block_of(JobClock(with_mean("exponential", MTBF_H), range(38)), 38, 0)
+    n = block.failures.n_replications
+    return float(block.run(job_of(FULL, 38), range(n)).costs.wall_h.mean())
 
 
 # --------------------------------------------------------------------------- the figure

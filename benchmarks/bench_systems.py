@@ -1,11 +1,11 @@
-"""Speed of recovery systems: the compiled engine beside SimPy, drawing included.
+"""Speed of recovery systems: the compiled loop beside SimPy, drawing included.
 
 One job of 50 h on 16 nodes, one exponential clock of the job with an MTBF of 20 h. Medians of
 several rounds, in replications per second of processor time on one core; what counts is the ratios,
 all of one run.
 
     fast     drawing the failures and simulating the system
-    engine   simulating alone, as it is for each further system on the same failures
+    again    simulating alone, as it is for each further system on the same failures
     simpy    from drawn failures, on the SimPy cluster
     x        fast over simpy
 
@@ -26,7 +26,7 @@ from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.simulation.blocks import Block, Engine
+from cprsim.simulation.blocks import Block
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.strikes import ScopeShares
@@ -76,35 +76,34 @@ def systems() -> dict[str, Policy]:
 
 
 def main() -> None:
-    heads = ("fast/s", "engine/s", "simpy/s")
+    heads = ("fast/s", "again/s", "simpy/s")
     print(f"{'system':<12}" + "".join(f"{head:>12}" for head in heads) + f"{'x':>8}")
     for name, policy in systems().items():
         job = SimulatedJob(USEFUL_H, CLUSTER, Clock.WALL, SCOPES, policy)
-        engine = Engine(job, keep_losses=False)
-        engine.run(block_of(0), range(1))  # compiled
-        rounds = [one_round(engine, number) for number in range(ROUNDS)]
+        block_of(0).run(job, range(1), keep_losses=False)  # compiled
+        rounds = [one_round(job, number) for number in range(ROUNDS)]
         fast, alone, simpy = (median(column) for column in zip(*rounds, strict=True))
         cells = "".join(f"{1 / one:>12,.0f}" for one in (fast, alone, simpy))
         print(f"{name:<12}{cells}{simpy / fast:>8,.0f}")
 
 
-def one_round(engine: Engine, number: int) -> tuple[float, float, float]:
+def one_round(job: SimulatedJob, number: int) -> tuple[float, float, float]:
     """Seconds per replication: drawing and simulating, simulating again, SimPy."""
     fast = alone = 0.0
     for i in range(BLOCKS):
         block = block_of(1 + BLOCKS * number + i)
         n = block.failures.n_replications
-        fast += seconds(engine, block, n) / n / BLOCKS
-        alone += seconds(engine, block, n) / n / BLOCKS
-    meets, begin = engine.meets(block), process_time()
+        fast += seconds(job, block, n) / n / BLOCKS
+        alone += seconds(job, block, n) / n / BLOCKS
+    meets, begin = block.meets(job), process_time()
     for row in range(SIMPY_REPLICATIONS):
-        run_one(engine.job, *meets, row, skips=True)
+        run_one(job, *meets, row, skips=True)
     return fast, alone, (process_time() - begin) / SIMPY_REPLICATIONS
 
 
-def seconds(engine: Engine, block: Block, n: int) -> float:
+def seconds(job: SimulatedJob, block: Block, n: int) -> float:
     begin = process_time()
-    engine.run(block, range(n))
+    block.run(job, range(n), keep_losses=False)
     return process_time() - begin
 
 

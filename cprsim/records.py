@@ -367,8 +367,7 @@ class SubSaves:
 
     All sub-saves of an interval together cost `bytes_share` of a whole save, each of them its part
     and `extra_h` on top, for choosing the rows and as fixed latency. The last one of an interval
-    is the one that counts for PLS. Which rows are urgent is the tracker's business: engines know
-    nothing of rows.
+    is the one that counts for PLS. Which rows are urgent is the tracker's business.
     """
 
     tracker: str

@@ -1,4 +1,4 @@
-"""Closed forms of the expected overhead: the oracles for the engines, with no code in common.
+"""Closed forms of the expected overhead: the oracles for the simulation, with no code in common.
 
 All hold for exponential failures, fixed costs and a job of whole intervals that ends with a save,
 and name the clock on which failures age (docs/model.md, section 2). Letters of the derivations:

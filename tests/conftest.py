@@ -13,7 +13,7 @@ import pytest
 from cprsim.cli import SEARCH_AFTER
 from tests.making import small_scenario, undrawing
 
-pytest.register_assert_rewrite("tests.engines", "tests.recovery.lives")
+pytest.register_assert_rewrite("tests.simulators", "tests.recovery.lives")
 gc.set_threshold(*SEARCH_AFTER)  # as the program does
 hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("untimed")

@@ -20,7 +20,7 @@ from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.results.rows import replication_rows
 from cprsim.scenario.reading import load_scenario
 from cprsim.simulation.folding import FOLDED
-from tests.engines import CLOSE, assert_cluster_agrees
+from tests.simulators import CLOSE, assert_cluster_agrees
 
 pytestmark = pytest.mark.long
 
@@ -50,7 +50,7 @@ def test_invariants_hold_compiled_and_on_the_cluster(number: int, tmp_path: Path
     assert_cluster_agrees(experiment, N_REPLICATIONS)
 
 
-def test_engines_stop_a_job_that_comes_back_to_the_same_instant_at_the_same_failure(
+def test_all_simulators_stop_a_job_that_comes_back_to_the_same_instant_at_the_same_failure(
     tmp_path: Path, monkeypatch
 ) -> None:
     """A log that repeats itself strikes the job at the same work each time, up to rounding."""

@@ -25,7 +25,7 @@ MOST_FAILURES = 100_000
 LOOPS_BEYOND = 3  # failures in one recovery
 LOOP_H = 0.5  # of work, at most, between two failures of a crash loop
 SAME_STEP = 0.5  # of the steps made: two failures less apart are at one step
-APART_H = 1e-6  # hours between failures, at least: engines tell such instants apart
+APART_H = 1e-6  # hours between failures, at least: a simulation tells such instants apart
 
 
 @dataclass(frozen=True, slots=True)

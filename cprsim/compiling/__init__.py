@@ -37,12 +37,13 @@ class Compiled:
         """What numba makes of it; stderr says so where that takes long."""
         from cprsim.compiling.by_numba import dispatcher_of, is_kept
 
+        is_new = self._is_slow and not is_kept(self._function)
         dispatcher = dispatcher_of(self._function, parts, omitted, counts=not self._is_slow)
         if self._is_slow and dispatcher is self._function:
             raise ParameterError(
                 "NUMBA_DISABLE_JIT is set, and the simulation is compiled: unset it"
             )
-        if self._is_slow and not is_kept(dispatcher):
+        if is_new:
             getLogger("cprsim").warning(COMPILING)
         return dispatcher
 

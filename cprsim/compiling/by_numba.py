@@ -1,23 +1,28 @@
 """What numba is told; imported when something is to be compiled.
 
-Machine code is kept where numba keeps it (``__pycache__``, or NUMBA_CACHE_DIR), and holds as long
-as no source in the function's folder changes.
+Machine code is kept in `__pycache__`, in NUMBA_CACHE_DIR, or else in the user's cache. A folder
+there is named by a digest of the sources, so that a change in any of them compiles anew.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, cast
 
 import numba
 import numba.extending
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.registry import CPUDispatcher, cpu_target
 
 OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+UNCOUNTED: dict[str, Any] = {
+    "_nrt": False
+}  # references to arrays: counting takes longer than most steps
+FOLDER = "cprsim-"
 
 
 class _NoPlace:
@@ -29,8 +34,8 @@ class _NoPlace:
 class _CodeOfPart(JITCodeLibrary):
     """The code of a function that others are made of: handed to them as it is.
 
-    They are optimised and made machine code as a whole; numba would do so with each part, and
-    with all that it calls, before it does with the whole.
+    They are optimised and made machine code as a whole. numba would do so with each part, and
+    with all that it calls, before it does with the whole: that takes twice as long.
     """
 
     codegen = _NoPlace()
@@ -58,23 +63,6 @@ class _PartCompiler(CompilerBase):
         return [passes.define_nopython_pipeline(self.state)]
 
 
-class _Part(CPUDispatcher):
-    """A part, compiled once for all numbers of a type: numba would do so for each constant."""
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What a call of the part is, for types."""
-        return super().get_call_template([*map(numba.types.unliteral, args)], kws)
-
-
-OF_PARTS: dict[str, Any] = {
-    "nopython": True,
-    "_nrt": False,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
-_dispatchers: list[Any] = []  # of parts: numba's type of one does not keep it
-
-
 def dispatcher_of(
     function: Callable[..., Any], parts: dict[Callable[..., Any], bool],
     omitted: list[Callable[..., Any]], *, counts: bool,
@@ -82,32 +70,46 @@ def dispatcher_of(
     """What compiles a function on its first call, and keeps the machine code.
 
     `parts` are those that numba does not know yet; it is empty afterwards. `counts`: references to
-    arrays, which takes longer than most steps of a simulation.
+    arrays.
     """
     config: Any = numba.config
     if config.DISABLE_JIT:
         return function
     while parts:
         of_part, is_inlined = parts.popitem()
-        options = OF_ALL | OF_PARTS
-        if is_inlined:  # else as the function that calls it first
-            options = options | {"forceinline": True}
-        of = _Part(of_part, targetoptions=options, pipeline_class=_PartCompiler)
-        _dispatchers.append(of)
-        cpu_target.typing_context.insert_global(of_part, numba.types.Dispatcher(of))
-    options = OF_ALL | {"_nrt": counts}
+        numba.extending.register_jitable(
+            **OF_ALL, **UNCOUNTED, pipeline_class=_PartCompiler, forceinline=is_inlined
+        )(of_part)
     while omitted:
         numba.extending.overload(omitted.pop())(_leave_out)
-    dispatcher: Any = numba.njit(cache=True, **options)(function)
-    sources = sorted(Path(function.__code__.co_filename).parent.glob("*.py"))
-    digest = sha256(b"".join(sha256(one.read_bytes()).digest() for one in sources)).digest()
-    dispatcher._cache._cache_file._source_stamp = digest
-    return dispatcher
+    before, config.CACHE_DIR = config.CACHE_DIR, str(_folder_of(function))
+    try:
+        options = OF_ALL if counts else OF_ALL | UNCOUNTED
+        return numba.njit(cache=True, **options)(function)
+    finally:
+        config.CACHE_DIR = before
 
 
-def is_kept(dispatcher: Any) -> bool:
+def is_kept(function: Callable[..., Any]) -> bool:
     """Whether there is machine code of an earlier process."""
-    return bool(dispatcher._cache._cache_file._load_index())
+    return any(_folder_of(function).rglob(f"*.{function.__qualname__}-*.nbi"))
+
+
+def _folder_of(function: Callable[..., Any]) -> Path:
+    """Where its machine code is kept; beside the sources that of older ones is removed."""
+    room, config = Path(function.__code__.co_filename).parent, cast(Any, numba.config)
+    digest = sha256(numba.__version__.encode())
+    for source in sorted(room.glob("*.py")):
+        digest.update(sha256(source.read_bytes()).digest())
+    name, kept = FOLDER + digest.hexdigest()[:16], room / "__pycache__"
+    if config.CACHE_DIR:
+        return Path(config.CACHE_DIR) / name
+    if not os.access(room, os.W_OK):
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / name
+    for old in kept.glob(FOLDER + "*"):
+        if old.name != name:
+            rmtree(old, ignore_errors=True)
+    return kept / name
 
 
 def _leave_out(*_: Any) -> Callable[..., None]:

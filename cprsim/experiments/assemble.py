@@ -1,4 +1,4 @@
-"""From what the user wrote to the plain records that the engines take."""
+"""From what the user wrote to the plain records that are simulated."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A scenario as records: all that an engine needs."""
+    """A scenario as records: all that a simulation needs."""
 
     cluster: Cluster
     costs: Costs

@@ -14,7 +14,6 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.failures.sources import memory_bytes, require_room
 from cprsim.records import (
-    PARTS,
     ROUNDED_Z_95,
     Cluster,
     CostBreakdown,
@@ -25,7 +24,8 @@ from cprsim.records import (
     stacked,
 )
 from cprsim.recovery.policy import Policy
-from cprsim.simulation.blocks import Block, Engine, Rows
+from cprsim.simulation.blocks import Block, Rows
+from cprsim.simulation.job import SimulatedJob
 
 if TYPE_CHECKING:
     from cprsim.staleness.curve import StalenessCurve
@@ -131,16 +131,15 @@ def _batches(
     The first look at them is early, to see whether jobs finish at all. A precision is looked at
     where it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
     """
-    engines: list[Engine | None] = [
-        engine_of(policy, experiment, keep_losses) for policy in experiment.policies
-    ]
-    finished, walls_h = [False] * len(engines), [list[Floats]() for _ in engines]
+    jobs: list[SimulatedJob | None] = [*map(experiment.simulated_job, experiment.policies)]
+    finished, walls_h = [False] * len(jobs), [list[Floats]() for _ in jobs]
     n_done, n_wanted = 0, experiment.simulation.replications or STEP
     for failures in blocks:
         block, last = Block(failures, experiment.shares), failures.replications.stop
         while n_done < min(last, n_wanted):
             look_at = min(_next_look(experiment, n_done, n_wanted), last)
-            for end, rows in _parts(experiment, block, range(n_done, look_at), engines):
+            ahead = range(n_done, look_at)
+            for end, rows in _parts(experiment, block, ahead, jobs, keep_losses):
                 n_done = end
                 for i, strategy_rows in enumerate(rows):
                     if strategy_rows is not None:
@@ -148,7 +147,7 @@ def _batches(
                         if experiment.simulation.replications is None:
                             walls_h[i].append(strategy_rows.costs.wall_h)
                 if n_done == look_at:
-                    engines = [e if finished[i] else None for i, e in enumerate(engines)]
+                    jobs = [job if finished[i] else None for i, job in enumerate(jobs)]
                     going_h = [wall_h for i, wall_h in enumerate(walls_h) if finished[i]]
                     n_wanted = _n_wanted(experiment, n_done, n_wanted, going_h)
                 yield rows, n_done, n_wanted
@@ -183,8 +182,9 @@ def _n_wanted(
 
 
 def _parts(
-    experiment: Experiment, block: Block, replications: range, engines: Sequence[Engine | None]
-) -> Iterator[tuple[int, Batch]]:
+    experiment: Experiment, block: Block, replications: range,
+    jobs: Sequence[SimulatedJob | None], keep_losses: bool,
+) -> Iterator[tuple[int, Batch]]:  # fmt: skip
     """What some replications of a block cost, in parts where not all fit in memory, and their ends.
 
     A part draws its failures alone.
@@ -198,7 +198,10 @@ def _parts(
             part = Block(block.failures.of_these(within), experiment.shares)
             within = range(len(some))
         try:
-            rows = tuple(None if engine is None else engine.run(part, within) for engine in engines)
+            rows = tuple(
+                None if job is None else part.run(job, within, keep_losses=keep_losses)
+                for job in jobs
+            )
         except TooManyReplicationsError as error:
             block.failures.forget()
             at_once = min(len(some), part.failures.n_replications // 2)
@@ -210,18 +213,10 @@ def _parts(
         replications = replications[at_once:]
 
 
-def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) -> Engine:
-    """What runs the replications under a policy."""
-    job, parts = experiment.simulated_job(policy), None
-    if policy.is_strategy:
-        parts = (*PARTS, *(part for part in job.policy.parts if part not in PARTS))
-    return Engine(job, keep_losses=keep_losses, parts=parts)
-
-
 def compile_first(experiment: Experiment) -> None:
     """Compile the simulation here, so that no worker has to."""
     block = next(blocks_of(experiment, range(1)))
-    engine_of(experiment.policies[0], experiment, keep_losses=False).run(block, range(1))
+    block.run(experiment.simulated_job(experiment.policies[0]), range(1), keep_losses=False)
 
 
 def _n_at_most(experiment: Experiment) -> int:
@@ -237,7 +232,7 @@ def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> d
     """The event log of one replication under each strategy; draws its block alone."""
     block = _block_of_one(experiment, replication)
     return {
-        policy.name: engine_of(policy, experiment).log(block, 0, all_saves=whole)
+        policy.name: block.log(experiment.simulated_job(policy), 0, all_saves=whole)
         for policy in experiment.policies
     }
 
@@ -245,8 +240,8 @@ def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> d
 def outcome_of_one(experiment: Experiment, replication: int) -> Outcome:
     """What one replication costs under each strategy; draws its block alone."""
     block = _block_of_one(experiment, replication)
-    engines = [engine_of(policy, experiment) for policy in experiment.policies]
-    return _outcome(experiment, [[engine.run(block, range(1))] for engine in engines])
+    jobs = map(experiment.simulated_job, experiment.policies)
+    return _outcome(experiment, [[block.run(job, range(1))] for job in jobs])
 
 
 def failures_of(experiment: Experiment, replication: int) -> Iterator[Failure]:

@@ -38,7 +38,7 @@ class BlockFailures:
     """Draws a block's failures chunk by chunk, and keeps them for the strategies to come.
 
     What a chunk holds depends on the seed, the block and the chunk's number alone, so it does not
-    matter which strategy or engine asks for how much, nor which replications are kept: here they
+    matter which strategy or driver asks for how much, nor which replications are kept: here they
     are numbered from 0 on, as if there were no others.
     """
 

@@ -2,7 +2,7 @@
 
 A source draws the failures of a whole block of replications before anything is simulated, chunk by
 chunk of its clock's time. A chunk's content depends on (seed, block, length and number of the
-chunk) alone, so that every strategy, engine and interval meets the same failures. `BlockFailures`
+chunk) alone, so that every strategy, driver and interval meets the same failures. `BlockFailures`
 keeps the replications that are wanted.
 
     JobClock         one renewal process for the job: random nodes fail       (clocks.py)
@@ -11,7 +11,6 @@ keeps the replications that are wanted.
     Injected         so many failures, or these ones, on a named clock        (injected.py)
     Replay           the outages of a real cluster                            (replay.py)
     SeveralSources   some of these on one clock                               (several.py)
-    Stretched        one of these at another pace                             (several.py)
 """
 
 from __future__ import annotations

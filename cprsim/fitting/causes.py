@@ -14,18 +14,16 @@ from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.fragments import Fragment, failures_fragment
-from cprsim.fitting.goodness import survival_curve
-from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptimes
+from cprsim.fitting.lifetimes import FirstUptime, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
 from cprsim.fitting.observation import job_rate_per_h
 from cprsim.fitting.report import Fitted, fit_failures
-from cprsim.records import Bools, Estimate
+from cprsim.records import Estimate
 
 FEWEST = 5  # failures of a cause that is shown by itself
 MOST_CAUSES = 12
 OTHER = "(other causes)"
 NAMELESS = "(none named)"
-AGES_H = (24.0, 168.0, 720.0)  # at which the cumulative incidence is shown
 SAVE_H = RESTART_H = 5 / 60  # assumed for the price of a failure; not of any log
 ONE_SOURCE = (
     "a source of failures for each cause; they are independent, and a failure renews its own",
@@ -49,12 +47,9 @@ def by_cause(fitted: Fitted, first: FirstUptime = FirstUptime.NEW) -> list[OfCau
         replace(grouped, chosen=grouped.chosen & (grouped.cause_code == code))
         for code in range(len(names))
     ]
-    times = [uptimes(outages, first) for outages in chosen]
     rates = [job_rate_per_h(outages, n_job) for outages in chosen]
     causes: list[OfCause] = []
-    for name, outages, lifetimes, struck, rate in zip(
-        names, chosen, times, cumulative_incidence(times, AGES_H), rates, strict=True
-    ):
+    for name, outages, rate in zip(names, chosen, rates, strict=True):
         n, repairs = len(outages.failed_at_h), repair_times(outages)
         n_events, known_h = Estimate.of_count(n), repairs.duration_h[repairs.observed]
         low, high = (rate * n_events.low / n, rate * n_events.high / n) if n else (0.0, inf)
@@ -64,11 +59,10 @@ def by_cause(fitted: Fitted, first: FirstUptime = FirstUptime.NEW) -> list[OfCau
             **Estimate(rate, low, high, n).columns("job_rate_per_h"),
             "mean_repair_h": float(known_h.mean()) if len(known_h) else nan,
             "overhead_saved_fraction": overhead(sum(rates)) - overhead(max(sum(rates) - rate, 0)),
-            **{f"struck_within_{age:g}_h": p for age, p in zip(AGES_H, struck, strict=True)},
         }
         not_fitted = ""
         try:
-            weibull = fit(WEIBULL, lifetimes)
+            weibull = fit(WEIBULL, uptimes(outages, first))
             for number in (*weibull.parameters, weibull.mean):
                 row |= number.columns(f"uptime_{number.name}")
         except (ParameterError, NotConvergedError) as error:
@@ -103,24 +97,6 @@ def _grouped(outages: Outages) -> Outages:
     if (code == len(frequent)).any():
         names.append(OTHER)
     return replace(outages, cause_code=code[outages.cause_code], cause_names=tuple(names))
-
-
-def cumulative_incidence(
-    of_causes: list[Lifetimes], ages_h: Sequence[float]
-) -> list[tuple[float, ...]]:
-    """Share of nodes that each cause strikes first by some ages (Aalen & Johansen 1978)."""
-    times = of_causes[0]
-    ended: Bools = np.zeros(times.n, dtype=bool)
-    of_cause: list[Bools] = []
-    for lifetimes in of_causes:
-        of_cause.append(lifetimes.observed & ~ended)
-        ended = ended | lifetimes.observed
-    curve = survival_curve(replace(times, observed=ended))
-    p_end = curve.before / times.n_at_risk(curve.age_h)
-    places = np.searchsorted(curve.age_h, ages_h, side="right")
-    struck = [np.searchsorted(curve.age_h, times.duration_h[of]) for of in of_cause]
-    shares = [np.cumsum(p_end * np.bincount(age, minlength=len(p_end))) for age in struck]
-    return [tuple(np.append(0.0, share)[places].tolist()) for share in shares]
 
 
 def overhead(rate_per_h: float) -> float:

@@ -16,7 +16,7 @@ from cprsim.failures.distributions import Distribution
 from cprsim.failures.frailty import ALIKE, Frailty
 from cprsim.records import Z_95, Estimate, Floats
 
-STEP = 1e-4  # of derivatives in search numbers, during the search and of what follows from them
+STEP = 1e-4  # in search numbers, of derivatives of what follows from them
 FINE = 2.0**-7  # step of derivatives at the maximum, over the distance on which the mean bends
 FURTHEST = 8.0  # of these distances: where it hardly bends, the steps grow no further
 # steps and weights of the first derivative
@@ -117,15 +117,9 @@ class Likelihood:
 
     def search_maximum(self, start: Floats, slope: float = FLAT) -> Floats:
         """Where scipy's BFGS ends, which seeks a slope of the mean; good enough to start from."""
-        steps = STEP * np.eye(len(start))
-
-        def value_and_slopes(point: Floats) -> tuple[float, Floats]:
-            ends = [self.mean_loss(point + h) - self.mean_loss(point - h) for h in steps]
-            return self.mean_loss(point), np.array(ends) / (2 * STEP)
-
         with np.errstate(all="ignore"):
             minimum = optimize.minimize(
-                value_and_slopes, start, method="BFGS", jac=True, options={"gtol": slope}
+                self.mean_loss, start, method="BFGS", jac="3-point", options={"gtol": slope}
             )
         if minimum.fun >= IMPOSSIBLE:
             raise NotConvergedError(f"{self.name}: no maximum of the likelihood found")
@@ -236,9 +230,7 @@ class Maximum:
 
     def derived(self, name: str, positive: Callable[[Floats], float]) -> Parameter:
         """A positive number that follows, by the delta method on its logarithm."""
-        steps = STEP * np.eye(len(self.point))
-        slope = np.array(
-            [log(positive(self.point + h) / positive(self.point - h)) for h in steps]
-        ) / (2 * STEP)
+        steps = np.full(len(self.point), STEP)
+        slope = slopes(lambda at: log(positive(at)), self.point, steps)
         error = sqrt(max(float(slope @ self.covariance @ slope), 0.0))
         return Parameter.of_search(name, log(positive(self.point)), error)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.pipeline import blocks_of, engine_of, outcome_of_one
+from cprsim.experiments.pipeline import blocks_of, outcome_of_one
 from cprsim.failures.sources import stream
 from cprsim.files import Number
 from cprsim.fleets.population import Population, fleet_of, is_alone, population_of, scenario_of
@@ -23,6 +23,7 @@ from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_
 from cprsim.scenario.job import Fleet
 from cprsim.scenario.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
 from cprsim.scenario.reading import LoadedScenario
+from cprsim.simulation.blocks import row_parts
 from cprsim.simulation.cluster import BlockOfJobs, SharedCluster, run_fleet
 from cprsim.simulation.storage import ALL_ALONE, SharedSaves
 
@@ -126,14 +127,13 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     if is_alone(section):
         return _history_of_one(kinds[0], strategy, history, jobs)
     cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
-    engines = [engine_of(kind.policies[strategy], kind, keep_losses=False) for kind in kinds]
-    blocks = []  # by kind, of each of its jobs: one, and a row of it
-    for kind, engine, alike in zip(kinds, engines, fleet.population.kinds, strict=True):
+    policies, blocks = [], []  # by kind: as simulated; of each of its jobs a block, and its row
+    for kind, alike in zip(kinds, fleet.population.kinds, strict=True):
         replications = range(history * alike.n_jobs, (history + 1) * alike.n_jobs)
-        saves = _shared(fleet, kind, strategy)
+        job, saves = kind.simulated_job(kind.policies[strategy]), _shared(fleet, kind, strategy)
+        policies.append(job.policy)
         of_kind = [
-            BlockOfJobs(engine.job, *engine.meets(block), saves)
-            for block in blocks_of(kind, replications)
+            BlockOfJobs(job, *block.meets(job), saves) for block in blocks_of(kind, replications)
         ]
         blocks.append([(one, row) for one in of_kind for row in range(one.failures.n_replications)])
     rows = [blocks[kind][nth] for kind, nth in zip(jobs.kind, jobs.nth, strict=True)]
@@ -142,10 +142,9 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         jobs[name] = [getattr(outcome, name) for outcome in outcomes]
     of_kinds = list(zip(jobs.kind, outcomes, strict=True))
     jobs["pls"] = [_pls(kinds[kind], outcome.losses) for kind, outcome in of_kinds]
-    parts = dict.fromkeys(part for e in engines for part in e.parts or e.job.policy.parts)
+    parts = dict.fromkeys(part for policy in policies for part in row_parts(policy))
     hours = [
-        dict(zip(engines[kind].job.policy.parts, outcome.hours, strict=True))
-        for kind, outcome in of_kinds
+        dict(zip(policies[kind].parts, outcome.hours, strict=True)) for kind, outcome in of_kinds
     ]
     return _history(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
 

@@ -117,6 +117,11 @@ class LoggedAttempt:
         return self.begin_step if isfinite(self.begin_step) else self.to_step
 
     @property
+    def saved_steps(self) -> list[float]:
+        """The steps of its saves, as far as the log tells."""
+        return [save.step for save in self.saves if isfinite(save.step)]
+
+    @property
     def final_step(self) -> float:
         """The last step that the log tells."""
         return self.end_step if isfinite(self.end_step) else self.last_step
@@ -407,6 +412,9 @@ class JobCourse:
             if isnan(self._saved) and abs(step - self._run.final_step) <= BACK < step:
                 message = f"step {step:g} comes again: no event tells whether it was made again"
                 raise self.contradiction(self._at_s, message, "write train.resume with its step")
+            known = [one for run in self.attempts for one in (run.begin_step, *run.saved_steps)]
+            if step < began - BACK and not (np.abs(np.subtract(known, step)) <= BACK).any():
+                return True  # it went on from an older save than the last
         return step > began + BACK
 
     def _start(self, at_s: float, event: Any) -> None:

@@ -21,9 +21,7 @@ ORDER = ("detect", "save", "wait", "reschedule", "regroup", "load", "replay", "r
 NOT_ALWAYS = "wait"  # a stage that is booked only where the log tells it
 EXPECTED_SHARE = 0.5  # of the failures that have a stage, for it to be missed in the others
 MOST_KEPT = 200  # failures that others are drawn from
-N_TRIED = 64  # times of each stage that are drawn, for one whose sum is a known time
-LEAST_S = 1e-3
-SILVERMAN = 1.06  # x spread x n^(-1/5): width of a Gaussian kernel (Silverman 1986)
+LEAST_S = 1e-9  # a sum of stages that take no time
 FEWEST_TO_SPREAD = 3  # failures of which the spread says anything
 TRIES = 20  # instants of death that are drawn until one is possible
 
@@ -154,24 +152,25 @@ class Filling:
 
         The job died after the last sign of its work, and no later than the silence since then
         allows. Where no failure of the log tells more, all died at one share of that time in a
-        draw: how long it takes until one is noticed is common to all.
+        draw: how long it takes until one is noticed is common to all. One more of n + 1 that are
+        alike is the longest or the shortest with the chance 2 / (n + 1): then it is drawn so, too.
         """
         usual = [name for name in names if name in self._stages]
         longest_s = float(self._gaps_s[-1]) if len(self._gaps_s) else inf
         room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest_s)
         share = self._rng.random(self._n)
+        n_others = self._n_others(usual)
+        if n_others < FEWEST_TO_SPREAD:
+            self._share = share = share if self._share is None else self._share
         failed_s = low_s + share * room_s
-        if usual and len(self._incidents(usual)[0]) >= FEWEST_TO_SPREAD:
-            possible = np.zeros(self._n, dtype=bool)
+        if n_others >= FEWEST_TO_SPREAD:
+            possible = self._rng.random(self._n) < 2.0 / (n_others + 1)  # unlike all others
             for _ in range(TRIES):
                 drawn_s = next_s - self._one_each(usual).sum(axis=1)
                 silent = self._p_silent(drawn_s - low_s)
                 fits = ~possible & (drawn_s >= low_s) & (self._rng.random(self._n) < silent)
                 failed_s[fits] = drawn_s[fits]
                 possible |= fits
-        else:
-            self._share = share if self._share is None else self._share
-            failed_s = low_s + self._share * room_s
         return self._split(names, failed_s, next_s)
 
     def _p_silent(self, time_s: Floats) -> Floats:
@@ -181,21 +180,26 @@ class Filling:
         return 1.0 - np.searchsorted(self._gaps_s, time_s, side="left") / len(self._gaps_s)
 
     def _split(self, names: list[str], begin_s: Floats, until_s: Floats) -> list[Floats]:
-        """When stages began that fill a known time: anyhow, where the log never tells."""
-        total_s = until_s - begin_s
-        if all(self._knows(name) for name in names):
-            took_s = self._likely(names, total_s)
-        else:
-            cuts = np.sort(self._rng.random((self._n, len(names) - 1)), axis=1)
-            edges = np.concatenate([np.zeros((self._n, 1)), cuts, np.ones((self._n, 1))], axis=1)
-            took_s = np.diff(edges, axis=1) * total_s[:, None]
-        later = begin_s[:, None] + np.cumsum(took_s, axis=1)[:, :-1]
-        return [begin_s, *later.T]
+        """When stages began that fill a known time: in the proportions of other failures.
+
+        Anyhow where no other tells all of them, and as often as one more is unlike all others.
+        """
+        cuts = np.sort(self._rng.random((self._n, len(names) - 1)), axis=1)
+        share = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
+        n_others = self._n_others(names)
+        if n_others:
+            took_s = self._one_each(names)
+            total_s = took_s.sum(axis=1, keepdims=True)
+            alike = (total_s[:, 0] > 0) & (self._rng.random(self._n) >= 2.0 / (n_others + 1))
+            share[alike] = (took_s / np.maximum(total_s, LEAST_S))[alike]
+        after_s = np.cumsum(share * (until_s - begin_s)[:, None], axis=1)
+        return [begin_s, *(begin_s[:, None] + after_s[:, :-1]).T]
 
     # ------------------------------------------------------------------ draws from other failures
 
-    def _knows(self, name: str) -> bool:
-        return name in self._stages and len(self._incidents([name])[0]) > 0
+    def _n_others(self, names: Sequence[str]) -> int:
+        """Failures of which all these stages are known."""
+        return len(self._incidents(names)[0]) if names and {*names} <= {*self._stages} else 0
 
     def _incidents(self, names: Sequence[str]) -> tuple[Floats, Ints]:
         """Seconds of some stages, (n, n_names), and the rows that each draw has: (n_draws, m).
@@ -220,25 +224,3 @@ class Filling:
         rows, again = self._incidents(names)
         chosen = self._rng.integers(again.shape[1], size=self._n)
         return rows[again[np.arange(self._n), chosen]]
-
-    def _likely(self, names: Sequence[str], total_s: Floats) -> Floats:
-        """How a known time splits into stages, taken as independent: (n_draws, n_names).
-
-        As in that of many draws from failures whose sum is nearest to it, in proportion.
-        """
-        took_s = np.stack([self._some(name) for name in names], axis=2)
-        nearest = np.abs(took_s.sum(axis=2) - total_s[:, None]).argmin(axis=1)
-        split_s = took_s[np.arange(self._n), nearest]
-        sums = split_s.sum(axis=1, keepdims=True)
-        equal = np.full(split_s.shape, 1.0 / len(names))
-        share = np.divide(split_s, sums, out=equal, where=sums > 0)
-        return np.asarray(share * total_s[:, None])
-
-    def _some(self, name: str) -> Floats:
-        """Many times of a stage a draw, from the kernels of its failures: (n_draws, N_TRIED)."""
-        rows, again = self._incidents([name])
-        chosen = self._rng.integers(again.shape[1], size=(self._n, N_TRIED))
-        took_s = rows[np.take_along_axis(again, chosen, axis=1), 0]
-        width = SILVERMAN * float(np.log(np.maximum(rows, LEAST_S)).std()) / len(rows) ** 0.2
-        off = self._rng.standard_normal(took_s.shape) * width - width**2 / 2
-        return np.asarray(took_s * np.exp(off))

@@ -24,6 +24,7 @@ from cprsim.history.stretches import (
     pace_of,
     points_of,
     stalls_s,
+    unseen_save_s,
 )
 from cprsim.records import PARTS, Estimate, Floats
 
@@ -121,8 +122,8 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
 
 def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
     """By the rule that the saves follow, else their median; by where the job went back to."""
-    saved_at = [[save.step for save in run.saves if isfinite(save.step)] for run in course.runs]
-    apart = np.concatenate([np.empty(0), *(np.diff(np.unique(steps)) for steps in saved_at)])
+    steps = (np.diff(np.unique(run.saved_steps)) for run in course.runs)
+    apart = np.concatenate([np.empty(0), *steps])
     if isfinite(every_steps) or len(apart):
         return every_steps if isfinite(every_steps) else float(np.median(apart))
     return inf if all(run.said_step <= 0 for run in course.runs[1:]) else nan
@@ -138,7 +139,8 @@ def check_told(course: JobCourse, pace: JobPace) -> None:
     for run, after in pairwise(course.attempts):
         silent = isnan(run.begin_s) and isnan(after.failed_s) and not len(run.points.at_s)
         unnoticed = any(name == "detect" and isnan(at_s) for name, at_s in after.stages)
-        silent |= after.n_starts > 1 and isnan(after.to_step) and (lost or (told and unnoticed))
+        ended = after.n_starts > 1 or (unnoticed and not after.works)
+        silent |= ended and isnan(after.to_step) and (lost or (told and unnoticed))
         if silent:
             message = "an attempt ends of which no event tells whether it worked"
             raise course.contradiction(after.first_s, message, "write train.resume and failure")
@@ -233,7 +235,8 @@ class _Booking:
             return np.asarray(low_s + self._even * np.maximum(last_s - low_s, 0.0))
         step_s = self._pace.step_s if self._pace.is_known else 0.0
         made_s = np.maximum(points.step[0] - step, 0.0) * step_s
-        return np.asarray(np.clip(points.at_s[0] - made_s, low_s, points.at_s[0]))
+        until_s = points.at_s[0] - unseen_save_s(self._pace, np.full(self._n, points.at_s[0]))
+        return np.asarray(np.clip(until_s - made_s, low_s, points.at_s[0]))
 
     def _ends_s(self, run: LoggedAttempt) -> Floats:
         """When a run ended."""

@@ -68,10 +68,6 @@ class Events:
     others: pd.DataFrame  # all other events, with all fields that are read
     notes: tuple[str, ...] = ()
 
-    @property
-    def n_events(self) -> int:
-        return len(self.steps) + len(self.others)
-
     def by_job(self) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
         """Job after job: its name, and its rows in order of time; those of one instant as read."""
         steps, others = (

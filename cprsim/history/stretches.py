@@ -32,7 +32,7 @@ class JobPace:
     is_said: bool  # the log itself says what a step takes
     tells_saves: bool  # with their steps
     loses_saves: bool  # or their starts or ends
-    silences_s: Floats  # work between signs of it: how long a log may be without one
+    silences_s: Floats  # between signs of work: how long a log may be without one
 
     @property
     def is_known(self) -> bool:
@@ -104,7 +104,10 @@ def pace_of(course: JobCourse) -> JobPace:
         return np.concatenate([np.empty(0), *pieces])
 
     took_s, steps = of_all("at_s", plain), of_all("step", plain)
-    seen_s = _weighted_median(took_s, steps)
+    seen_s = nan  # of a step: half of all steps were faster
+    if len(steps):
+        rate = took_s / steps
+        seen_s = float(np.quantile(rate, 0.5, weights=steps, method="inverted_cdf"))
     off = seen_s / course.step_s  # NaN where either is not known
     course.contradicts_pace = off < 1 / TOO_FAST or off > TOO_SLOW
     is_said = isfinite(course.step_s) and (isnan(seen_s) or not course.contradicts_pace)
@@ -121,15 +124,17 @@ def pace_of(course: JobCourse) -> JobPace:
     delays_s = of_all("at_s", idle) - step_s * of_all("step", idle)
     delays_s = delays_s[delays_s > max(CLEAR * spread_s, ROUNDING)]
     usual_s = known_s if len(known_s) else delays_s
+    tells_saves = any(isfinite(save.step) for save in saves)
+    tells_all = tells_saves and not any(lacks_an_end) and isfinite(step_s)
     return JobPace(
         step_s,
         spread_s,
         float(np.median(usual_s)) if len(usual_s) else nan,
         _every(saves),
         is_said,
-        any(isfinite(save.step) for save in saves),
+        tells_saves,
         len(delays_s) > 0 or any(lacks_an_end),
-        of_all("step", idle) * step_s if isfinite(step_s) else of_all("at_s", idle),
+        of_all("step", idle) * step_s if tells_all else of_all("at_s", idle),
     )
 
 
@@ -138,16 +143,6 @@ def stalls_s(course: JobCourse) -> Floats:
     stalls = [save.stall_s for run in course.runs for save in run.saves if save.committed]
     stall_s = np.array(stalls, dtype=np.float64)
     return np.asarray(stall_s[np.isfinite(stall_s)])
-
-
-def _weighted_median(took_s: Floats, steps: Floats) -> float:
-    """Seconds of a step: half of all steps were faster. NaN where there are none."""
-    if len(steps) == 0:
-        return nan
-    rate = took_s / steps
-    order = np.argsort(rate)
-    passed = np.cumsum(steps[order])
-    return float(rate[order][np.searchsorted(passed, passed[-1] / 2.0)])
 
 
 def _every(saves: Sequence[LoggedSave]) -> float:
@@ -189,6 +184,8 @@ def account_of(
     first_s, first_step = points.at_s[0], points.step[0]
     last_s, last_step = points.at_s[-1], points.step[-1]
     before_s = np.maximum(first_s - begin_s, 0.0)
+    early_s = unseen_save_s(pace, before_s) * isnan(run.begin_s)
+    before_s = before_s - early_s
     held_s, end_step = at_end(run, pace, end_s)
     after_s = np.maximum(end_s - last_s, 0.0) - held_s
     n_made = np.maximum(end_step - last_step, 0.0)
@@ -201,7 +198,7 @@ def account_of(
     in_last = np.clip((frontier - last_step) / np.maximum(n_made, 1e-12), 0.0, 1.0) * after_s
     lost_s = np.where(frontier > begin_step + ROUNDING, in_first + in_middle + in_last, 0.0)
     return Account(
-        end_step, stall_s.sum() + held_s, slow_s.sum() + none, total_s,
+        end_step, stall_s.sum() + early_s + held_s, slow_s.sum() + none, total_s,
         np.minimum(lost_s, total_s), n_unseen,
     )  # fmt: skip
 
@@ -223,20 +220,31 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
     """
     last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
     under_way = [save for save in run.saves if save.start_s >= last_s - ROUNDING]
+    is_told = np.ptp(tail_s) == 0.0  # else the run may have ended anywhere in a save
     if under_way and isfinite(under_way[-1].stalled_until_s):
         return np.zeros(len(tail_s))
-    may_save = pace.loses_saves or not pace.tells_saves  # although no event tells
-    if not (under_way or may_save):
-        return np.zeros(len(tail_s))
-    if isfinite(run.end_step) and pace.is_known:
+    may_save = under_way or pace.loses_saves or not pace.tells_saves  # although no event tells
+    if may_save and isfinite(run.end_step) and pace.is_known:
         return np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
-    if under_way and isfinite(pace.save_s):
-        is_told = np.ptp(tail_s) == 0.0  # else the run may have ended anywhere in the save
+    if not under_way:
+        return unseen_save_s(pace, tail_s, is_death_told=is_told)
+    if isfinite(pace.save_s):
         longest_s = pace.save_s * (1.0 if is_told else np.linspace(0.0, 1.0, len(tail_s)))
         return np.where(tail_s > pace.save_s, longest_s, tail_s)
-    share = np.linspace(0.0 if under_way else 1.0 - 1.0 / P_UNSEEN, 1.0, len(tail_s))
-    longest_s = pace.save_s if isfinite(pace.save_s) else inf if under_way else 0.0
-    return np.minimum(tail_s, longest_s) * np.maximum(share, 0.0)
+    return tail_s * np.linspace(0.0, 1.0, len(tail_s))
+
+
+def unseen_save_s(pace: JobPace, most_s: Floats, *, is_death_told: bool = True) -> Floats:
+    """How long a save took of which no event tells, if there was one, at most: (n_draws,).
+
+    None where the log tells of all saves. One that did not tell a death may have lost what came
+    just before.
+    """
+    if pace.tells_saves and not pace.loses_saves and is_death_told:
+        return 0.0 * most_s
+    longest_s = pace.save_s if isfinite(pace.save_s) else 0.0 if is_death_told else inf
+    share = np.linspace(1.0 - 1.0 / P_UNSEEN, 1.0, len(most_s))
+    return np.minimum(most_s, longest_s) * np.maximum(share, 0.0)
 
 
 def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:

@@ -35,7 +35,7 @@ LIMITS = (
 )
 """When a replication is given up (docs/model.md, section 9)."""
 
-ROUNDING = 1e-9  # of useful time: two engines differ by less where a strategy costs the same
+ROUNDING = 1e-9  # of useful time: two drivers differ by less where a strategy costs the same
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
     ROLL_BACK: "all go back to the last save",

@@ -312,7 +312,7 @@ class Tax:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a recovery does in a job: to the engines its rules, to tables its interval too."""
+    """What a recovery does in a job: to the simulation its rules, to tables its interval too."""
 
     name: str
     rules: tuple[Rule, ...]

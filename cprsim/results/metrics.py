@@ -41,7 +41,7 @@ PRICED = (*QUANTITIES.values(), BEYOND)  # metrics that a staleness curve alone 
 IN_TABLES = ("save", "load", "lost", "detect", "wait", "reschedule")
 """The parts of overhead that every table shows first, in this order."""
 
-ROUNDING = 1e-9  # so far two engines are apart where a strategy costs the same
+ROUNDING = 1e-9  # so far two drivers are apart where a strategy costs the same
 _NO_PARTS = ("wall", "useful")  # columns of hours that are no part of overhead
 BESIDE = (
     "failures", "saves", "pls", "pls_net", *PRICED, "ettr", "ettr_paid", "overhead_h",

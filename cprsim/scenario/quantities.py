@@ -315,7 +315,7 @@ class DurationSpec(Model):
 
     @property
     def distribution(self) -> Distribution:
-        """The same as the engines draw from it; a lognormal's mean / median is exp(sigma² / 2)."""
+        """As the simulation draws from it; a lognormal's mean / median is exp(sigma² / 2)."""
         spread = self.sigma or self.shape
         if self.median_h is not None:
             spread = sqrt(2.0 * log(self.mean_h / self.median_h))
@@ -415,7 +415,7 @@ class Lifetime(Model):
 
     @property
     def distribution(self) -> Distribution:
-        """The same as the engines draw from it."""
+        """The same as the simulation draws from it."""
         if self.ages_h is not None and self.hazards_per_h is not None:
             return PiecewiseHazard(self.ages_h, self.hazards_per_h).simulable()
         return with_mean(self.family, self.mean_between_h or 0.0, self.spread)
@@ -431,7 +431,7 @@ class Lifetime(Model):
 
 
 def _drawn(section: DurationSpec | Lifetime, key: str) -> Iterator[tuple[str, str]]:
-    """The engines can draw from it."""
+    """The simulation can draw from it."""
     try:
         section.distribution  # noqa: B018
     except ParameterError as error:

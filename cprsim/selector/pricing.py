@@ -111,7 +111,7 @@ class Bench:
         return self.price(name, [interval_with(n, useful_h, part) for n in n_writes])
 
     def policy(self, name: str, interval_h: float) -> Policy:
-        """An option at an interval, as the engines take it."""
+        """An option at an interval, as the simulation takes it."""
         return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
 
     def kind(self, name: str) -> object:

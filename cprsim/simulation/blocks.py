@@ -13,6 +13,7 @@ import numpy as np
 
 from cprsim.failures.block import BlockFailures
 from cprsim.records import (
+    PARTS,
     Cluster,
     CostBreakdown,
     EventLog,
@@ -21,6 +22,7 @@ from cprsim.records import (
     ShardLoss,
 )
 from cprsim.recovery.losses import lost_portion
+from cprsim.recovery.policy import Policy
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.job import SimulatedJob, require_sums
@@ -32,7 +34,7 @@ from cprsim.simulation.spec import (
     WANTS_FAILURES,
     WANTS_MORE,
 )
-from cprsim.simulation.state import N_OF_LOSS, Drawn, arrays_of
+from cprsim.simulation.state import N_OF_LOSS, arrays_of
 from cprsim.simulation.strikes import ScopedBlock, ScopedFailures, ScopeShares
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
@@ -125,10 +127,7 @@ def _compiled(
     n_draws, n_recoveries = FIRST_DRAWS, FIRST_RECOVERIES
     n_losses = (len(rows) + 2 * job.cluster.n_nodes) * (len(out.losses) > 0)
     while len(rows):
-        drawn = Drawn(
-            draws.tables(draws.of_saves, n_draws), draws.tables(draws.of_failures, n_draws),
-            draws.keys,
-        )  # fmt: skip
+        drawn = draws.first(n_draws)
         losses = np.zeros((n_losses, N_OF_LOSS))
         arrays = Arrays(*arrays_of(job, n_recoveries))
         n_lost = run(arrays, drawn, strikes, rows, out._replace(losses=losses))
@@ -151,42 +150,32 @@ class Block:
         self.failures = failures
         self.scoped = cache(partial(ScopedBlock, failures, shares))  # by the hours of notice
 
+    def meets(self, job: SimulatedJob) -> tuple[ScopedBlock, BlockDraws]:
+        """What the replications of a job meet: failures, and costs that vary."""
+        listens = any(capture.on_notice for capture in job.policy.captures)
+        of, notice_h = self.failures, tuple(scope.notice_h for scope in job.scopes)
+        draws = BlockDraws(job, of.seed, of.number, of.n_of_block, of.kept)
+        return self.scoped(notice_h if listens and any(notice_h) else ()), draws
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """Runs a job under a policy."""
-
-    job: SimulatedJob
-    keep_losses: bool = True
-    parts: tuple[str, ...] | None = None  # of the rows; None: those of the policy
-
-    def run(self, block: Block, replications: range) -> Rows:
+    def run(self, job: SimulatedJob, replications: range, *, keep_losses: bool = True) -> Rows:
         """Costs and losses of some replications, numbered within the block."""
-        first = block.failures.replications.start
-        rows = run_block(
-            self.job, *self.meets(block), replications, first,
-            keep_losses=self.keep_losses,
-        )  # fmt: skip
-        return replace(rows, costs=with_parts(rows.costs, self.parts or rows.costs.parts))
+        first = self.failures.replications.start
+        rows = run_block(job, *self.meets(job), replications, first, keep_losses=keep_losses)
+        return replace(rows, costs=with_parts(rows.costs, row_parts(job.policy)))
 
-    def meets(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
-        """What the replications of a block meet: failures, and costs that vary."""
-        listens = any(capture.on_notice for capture in self.job.policy.captures)
-        of, notice_h = block.failures, tuple(scope.notice_h for scope in self.job.scopes)
-        draws = BlockDraws(self.job, of.seed, of.number, of.n_of_block, of.kept)
-        return block.scoped(notice_h if listens and any(notice_h) else ()), draws
-
-    def log(self, block: Block, replication: int, *, all_saves: bool = True) -> EventLog:
+    def log(self, job: SimulatedJob, replication: int, *, all_saves: bool = True) -> EventLog:
         """What happens in one replication; all of its saves, or a few of very many."""
-        failures, draws = self.meets(block)
-        captures = self.job.policy.captures
-        n_saves = sum(
-            self.job.useful_h / capture.every_h for capture in captures if capture.every_h
-        )
-        skips = not all_saves and n_saves > MOST_SAVES_SHOWN
-        _, log = run_one(self.job, failures, draws, replication, skips=skips)
-        number = block.failures.replications.start + replication
+        every_h = [capture.every_h for capture in job.policy.captures if capture.every_h]
+        skips = not all_saves and sum(job.useful_h / h for h in every_h) > MOST_SAVES_SHOWN
+        _, log = run_one(job, *self.meets(job), replication, skips=skips)
+        number = self.failures.replications.start + replication
         return replace(log, replication=np.full_like(log.replication, number))
+
+
+def row_parts(policy: Policy) -> tuple[str, ...]:
+    """The parts of a policy's rows: a strategy has all of the paper's, be they 0."""
+    first = PARTS if policy.is_strategy else ()
+    return tuple(dict.fromkeys((*first, *policy.parts)))
 
 
 def with_parts(costs: CostBreakdown, parts: tuple[str, ...]) -> CostBreakdown:

@@ -30,13 +30,14 @@ from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.log import LogLines
 from cprsim.simulation.nodes import Ask, FreeNodes
 from cprsim.simulation.recoveries import return_nodes
+from cprsim.simulation.saves import wanted
 from cprsim.simulation.spec import FINISHED, GOING, NEAR, NONE, spec_of
 from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
 from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, next_event, start
 from cprsim.simulation.storage import ALL_ALONE, SharedSaves, SharedStorage, Transfers
 from cprsim.simulation.strikes import ScopedFailures, known_from
 
-AHEAD = 64  # draws that a block has at first; a step asks for less than half of them
+FIRST_DRAWS = 64  # that a block has of each cost
 
 # --------------------------------------------------------------------------- what jobs share
 
@@ -108,16 +109,14 @@ class BlockOfJobs:
         self.shared_saves = shared_saves
         self.spec, _ = spec_of(job)
         self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one failure
-        self.draw(AHEAD)
+        self.draw(FIRST_DRAWS)
         self.fail(1)
 
     def draw(self, n: int) -> None:
         """Draw n of each cost, or more."""
-        of_saves, of_failures = self.draws.of_saves, self.draws.of_failures
-        tables = self.draws.tables(of_saves, n), self.draws.tables(of_failures, n)
-        self.n_drawn, self.saves_vary = n, len(of_saves) > 0
+        self.n_drawn, self.saves_vary = n, len(self.draws.of_saves) > 0
         # memory views: Python reads them one by one faster than arrays
-        self.drawn = Drawn(*map(memoryview, (*tables, self.draws.keys)))  # type: ignore[arg-type]
+        self.drawn = Drawn(*map(memoryview, self.draws.first(n)))  # type: ignore[arg-type]
 
     def fail(self, n_chunks: int) -> None:
         """Draw the failures of n chunks, or more."""
@@ -259,15 +258,12 @@ class RunningJob:
 
     def look_ahead(self) -> None:
         """A step finds whatever it may ask for: draws, and places for recoveries."""
-        job, block = self.job, self.block
-        n = max(job.n_failures, job.n_errors, job.n_stops)
-        if block.saves_vary:
-            n = max(n, *(of.n_begun for of in job.saves))
-        if n + AHEAD // 2 > block.n_drawn:
+        block, (n_of_saves, n, n_recoveries) = self.block, wanted(self.sim)
+        if max(n, n_of_saves if block.saves_vary else 0) > block.n_drawn:
             block.draw(2 * block.n_drawn)
         if self.sim.drawn is not block.drawn:
             self.sim = self.sim._replace(drawn=block.drawn)
-        while len(self.sim.recoveries) < 2 * job.n_recoveries + 2:
+        while len(self.sim.recoveries) < n_recoveries:
             self.sim.recoveries.append(no_recovery())
 
     # ----------------------------------------------------------------- nodes and transfers

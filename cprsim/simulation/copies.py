@@ -1,6 +1,6 @@
 """Copies of the job's state: what is committed, what a failure wipes, and which rule loads what.
 
-Sections 2 and 4 of `docs/recovery.md`.
+Sections 5 and 6 of `docs/recovery.md`.
 """
 
 from __future__ import annotations

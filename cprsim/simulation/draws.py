@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import overload
 from zlib import crc32
 
@@ -13,6 +12,7 @@ from cprsim.failures.sources import require_room, stream
 from cprsim.records import Floats, Ints
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.spec import spec_of
+from cprsim.simulation.state import Drawn
 
 MASK = 2**32 - 1
 
@@ -69,11 +69,14 @@ class BlockDraws:
         self._tables[name] = longer
         return longer
 
-    def tables(self, names: Collection[str], n: int) -> Floats:
-        """The first n draws of each, (n_tables, n, n_rows) [h]."""
-        if not names:
-            return np.zeros((0, 0, self.n_rows))
-        return np.stack([self.table(name, n)[:n] for name in names])
+    def first(self, n: int) -> Drawn:
+        """The first n draws of each cost."""
+        none = np.zeros((0, 0, self.n_rows))
+        of_saves, of_failures = (
+            np.stack([self.table(name, n)[:n] for name in names]) if names else none
+            for names in (self.of_saves, self.of_failures)
+        )
+        return Drawn(of_saves, of_failures, self.keys)
 
 
 @overload

@@ -1,6 +1,6 @@
 """Recoveries: stages, waits for nodes, loads over a shared link.
 
-Sections 1 and 5 of `docs/recovery.md`.
+Sections 1 and 3 of `docs/recovery.md`.
 """
 
 from __future__ import annotations
@@ -290,31 +290,27 @@ def has_load_to_come(spec: Spec, recovery: Recovery) -> bool:
 
 def ask_for_nodes(sim: Sim, recovery: int) -> int:
     """Each slot of a recovery without a node asks for one; how many have to wait."""
-    job, slots = sim.job, sim.slots
-    n_waiting = 0
-    last = NONE
-    while True:  # in ascending order of the slots
-        slot = 2**62
-        for n in range(job.n_recent):
-            candidate = slots[n].recent
-            if (
-                last < candidate < slot
-                and slots[candidate].vacant
-                and slots[candidate].recovery == recovery
-            ):
-                slot = candidate
-        if slot == 2**62:
-            return n_waiting
-        last = slot
-        if not slots[slot].asked and job.n_free > 0:
+    spec, job, slots = sim.spec, sim.job, sim.slots
+    n_waiting, first, last = 0, spec.n_slots, NONE  # of those that have not asked
+    for n in range(job.n_recent):
+        slot = slots[n].recent
+        if slots[slot].vacant and slots[slot].recovery == recovery:
+            if slots[slot].asked:
+                n_waiting += 1
+            else:
+                first, last = min(first, slot), max(last, slot)
+    for slot in range(first, last + 1):
+        if not slots[slot].vacant or slots[slot].asked or slots[slot].recovery != recovery:
+            continue
+        if job.n_free > 0:
             job.n_free -= 1
             slots[slot].vacant = False
-            continue
-        n_waiting += 1
-        if not slots[slot].asked:
+        else:
+            n_waiting += 1
             slots[slot].asked = True
             slots[job.n_queued].queued = slot
             job.n_queued += 1
+    return n_waiting
 
 
 def has_to_wait(sim: Sim, place: int, stage: StageSpec) -> bool:
@@ -354,13 +350,14 @@ def return_nodes(sim: Sim, until_h: float) -> None:
     job.n_repairs = n_left
     if job.n_free == 0 or job.n_queued == 0:
         return
-    while job.n_free > 0 and job.n_queued > 0:
-        slot = slots[0].queued
-        job.n_queued -= 1
-        for n in range(job.n_queued):
-            slots[n].queued = slots[n + 1].queued
-        job.n_free -= 1
+    n_given = min(job.n_free, job.n_queued)
+    job.n_free -= n_given
+    job.n_queued -= n_given
+    for n in range(n_given):
+        slot = slots[n].queued
         slots[slot].vacant = slots[slot].asked = False
+    for n in range(job.n_queued):
+        slots[n].queued = slots[n + n_given].queued
     place = begun_after(sim, NONE)
     while place != NONE:
         recovery, begun = recoveries[place], recoveries[place].begun
@@ -420,20 +417,15 @@ def grows_in_h(every_h: float, now_h: float) -> float:
 def n_units_lost(sim: Sim) -> int:
     """Units of an elastic job that have a slot in a recovery."""
     spec, job, slots = sim.spec, sim.job, sim.slots
+    job.n_counts += 1
     n_lost = 0
     for n in range(job.n_recent):
-        place = slots[n].recent - spec.elastic_first
-        if slots[slots[n].recent].recovery == NONE or not 0 <= place < spec.elastic_size:
+        slot = slots[n].recent
+        place = slot - spec.elastic_first
+        if slots[slot].recovery == NONE or not 0 <= place < spec.elastic_size:
             continue
-        counted = False
-        for before in range(n):
-            slot = slots[before].recent
-            other = slot - spec.elastic_first
-            if (
-                slots[slot].recovery != NONE
-                and 0 <= other < spec.elastic_size
-                and other // spec.unit == place // spec.unit
-            ):
-                counted = True
-        n_lost += not counted
+        unit = place // spec.unit
+        if slots[unit].counted < job.n_counts:
+            slots[unit].counted = job.n_counts
+            n_lost += 1
     return n_lost

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from cprsim.compiling import inlined, parts_of, slow_to_compile
 from cprsim.records import Floats, Ints
-from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.simulation import copies, cycles, recoveries, saves, step
 from cprsim.simulation.cycles import leap, skip_cycles
+from cprsim.simulation.saves import wanted
 from cprsim.simulation.spec import (
     GOING,
     NEAR,
@@ -25,8 +25,6 @@ from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, ne
 from cprsim.simulation.strikes import ScopedStrikes, known_from
 
 parts_of(copies, saves, recoveries, step, cycles)
-
-SAVES_AHEAD = 2 * (MOST_IN_FLIGHT + 1)  # of a capture that one step begins, at most
 
 
 class Arrays(NamedTuple):
@@ -55,17 +53,15 @@ class Results(NamedTuple):
 @inlined
 def has_room(sim: Sim) -> bool:
     """Whether the next step finds all draws, and places for recoveries and losses."""
-    spec, job, drawn, losses = sim.spec, sim.job, sim.drawn, sim.losses
-    n_failures = max(job.n_failures, job.n_errors, job.n_stops)
-    if drawn.of_failures.shape[0] and n_failures + 2 > drawn.of_failures.shape[1]:
+    job, drawn, losses = sim.job, sim.drawn, sim.losses
+    n_of_saves, n_of_failures, n_recoveries = wanted(sim)
+    if drawn.of_failures.shape[0] and n_of_failures > drawn.of_failures.shape[1]:
         return False
-    if drawn.of_saves.shape[0]:
-        for capture in range(spec.n_captures):
-            if job.saves[capture].n_begun + SAVES_AHEAD > drawn.of_saves.shape[1]:
-                return False
-    if len(losses) and job.n_losses + 2 * spec.n_slots > len(losses):
+    if drawn.of_saves.shape[0] and n_of_saves > drawn.of_saves.shape[1]:
         return False
-    return 2 * job.n_recoveries + 2 <= len(sim.recoveries)
+    if len(losses) and job.n_losses + 2 * sim.spec.n_slots > len(losses):
+        return False
+    return n_recoveries <= len(sim.recoveries)
 
 
 @slow_to_compile

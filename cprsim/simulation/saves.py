@@ -1,6 +1,6 @@
 """Saves: due, under way, committed or abandoned.
 
-Section 3 of `docs/recovery.md`.
+Section 2 of `docs/recovery.md`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from math import floor, inf, isnan
 from cprsim.compiling import inlined
 from cprsim.records import EventKind, Floats
 from cprsim.recovery.intervals import ROUNDING
+from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.simulation.copies import keep, survives
 from cprsim.simulation.draws import uniform
 from cprsim.simulation.log import note
 from cprsim.simulation.spec import NONE, Spec
 from cprsim.simulation.state import Sim
+
+SAVES_AHEAD = 2 * (MOST_IN_FLIGHT + 1)  # of a capture that one step begins, at most
 
 # --------------------------------------------------------------------------- the grid of saves
 
@@ -267,6 +270,15 @@ def abandon_saves(sim: Sim, back_to_h: float, all_go_back: bool, silent: bool) -
                 make_due(sim, capture, flight.due_h, flight.completes_h)
             remove_flight(sim, capture, n)
             note(sim, EventKind.SAVE_ABANDONED, NONE)
+
+
+def wanted(sim: Sim) -> tuple[int, int, int]:
+    """What a step asks for at most: draws of saves and of failures, places for recoveries."""
+    job, n_begun = sim.job, 0
+    for capture in range(sim.spec.n_captures):
+        n_begun = max(n_begun, job.saves[capture].n_begun)
+    n_failures = max(job.n_failures, job.n_errors, job.n_stops)
+    return n_begun + SAVES_AHEAD, n_failures + 2, 2 * job.n_recoveries + 2
 
 
 def oldest_flush(sim: Sim) -> int:

@@ -102,6 +102,7 @@ class Slot:
     course: int  # ... in this course
     loaded_by: int  # the latest recovery that loads its shard, by serial
     shard_bytes: float  # where shards differ
+    counted: int  # the latest count of lost units that met the nth unit
 
 
 @record
@@ -160,6 +161,7 @@ class JobState:
     tries: Annotated[list[int], MOST_TIERS]  # corrupt contents that the latest choice found
     latest: int  # of all orders
     n_struck: int  # slots that the latest failure strikes
+    n_counts: int  # of lost units so far
     n_recent: int  # how many slots are listed of which something may be missing
     n_errors: int  # silent ones that have struck
     error_h: float  # progress at the first of those in the state; infinite without one

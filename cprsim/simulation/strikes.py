@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, count
 from math import inf
 from typing import NamedTuple
 from zlib import crc32
@@ -34,6 +33,15 @@ class ScopedStrikes(NamedTuple):
     slot: Ints  # (n_failed_nodes,)
     repair_h: Floats  # (n_failed_nodes,)
 
+    @property
+    def n_replications(self) -> int:
+        """How many replications they are of."""
+        return len(self.first[0]) - 1
+
+    def strikes(self, n_chunks: int) -> ScopedStrikes:
+        """The same: they are all that there is."""
+        return self
+
 
 @inlined
 def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
@@ -51,49 +59,18 @@ def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tu
     return chunk, failure
 
 
-class ScopedFailures:
-    """The failures of a block of replications, with what each of them kills."""
-
-    def __init__(self, drawn: ScopedStrikes) -> None:
-        self._drawn = drawn
-        self.n_replications = drawn.first.shape[1] - 1
-
-    def strikes(self, n_chunks: int) -> ScopedStrikes:
-        """The failures of the first chunks at least, or of all that there are."""
-        return self._drawn
-
-    def of(self, replication: int) -> Iterator[ScopedFailure]:
-        """The failures of one replication, in order, for as long as anybody asks."""
-        for chunk in count():
-            drawn = self.strikes(chunk + 1)
-            if chunk == len(drawn.first):
-                return
-            for n in range(*drawn.first[chunk, replication : replication + 2].tolist()):
-                of = slice(*drawn.first_slot[n : n + 2].tolist())
-                yield ScopedFailure(
-                    float(drawn.at_h[n]), tuple(drawn.slot[of].tolist()), int(drawn.scope[n]),
-                    tuple(drawn.repair_h[of].tolist()),
-                )  # fmt: skip
-
-
-class GivenFailures(ScopedFailures):
+def given_failures(lists: Sequence[Sequence[ScopedFailure]]) -> ScopedStrikes:
     """Failures that are all there is, one list a replication."""
-
-    def __init__(self, lists: Sequence[Sequence[ScopedFailure]]) -> None:
-        flat = list(chain.from_iterable(lists))
-        super().__init__(
-            ScopedStrikes(
-                inf,
-                np.cumsum([0, *map(len, lists)])[None, :],
-                np.array([failure.at_h for failure in flat], dtype=np.float64),
-                np.array([failure.scope for failure in flat], dtype=np.int64),
-                np.cumsum([0, *(len(failure.slots) for failure in flat)]),
-                np.array([slot for failure in flat for slot in failure.slots], dtype=np.int64),
-                np.array(
-                    [hours for failure in flat for hours in failure.repair_h], dtype=np.float64
-                ),
-            )
-        )
+    flat = [failure for some in lists for failure in some]
+    return ScopedStrikes(
+        inf,
+        np.cumsum([0, *map(len, lists)])[None, :],
+        np.array([failure.at_h for failure in flat], dtype=np.float64),
+        np.array([failure.scope for failure in flat], dtype=np.int64),
+        np.cumsum([0, *(len(failure.slots) for failure in flat)]),
+        np.array([slot for failure in flat for slot in failure.slots], dtype=np.int64),
+        np.array([hours for failure in flat for hours in failure.repair_h], dtype=np.float64),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +84,7 @@ class ScopeShares:
     of_source: tuple[int, ...] = ()  # the scope of each further source's failures
 
 
-class ScopedBlock(ScopedFailures):
+class ScopedBlock:
     """The failures of a block of replications, each with its scope, drawn as they are asked for.
 
     The scope of a failure depends on the seed, the block, its replication and its number alone, so
@@ -133,6 +110,7 @@ class ScopedBlock(ScopedFailures):
         self._n_chunks = 0
 
     def strikes(self, n_chunks: int) -> ScopedStrikes:
+        """The failures of the first chunks at least, or of all that there are."""
         if n_chunks > self._n_chunks:
             scoped = self._scoped(self._failures.strikes(n_chunks))
             self._drawn = self._announced(scoped) if self._notice_h.any() else scoped
@@ -209,6 +187,9 @@ class ScopedBlock(ScopedFailures):
         for n, rack_slots in zip(of_racks, several, strict=True):
             slots[first[n] : first[n + 1]] = rack_slots
         return first, slots, repair_h[source]
+
+
+ScopedFailures = ScopedBlock | ScopedStrikes
 
 
 def _rows(first: Ints) -> Ints:

@@ -49,7 +49,7 @@ from cprsim.recovery.systems.memory import save_fraction
 from cprsim.simulation.blocks import run_block
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
-from cprsim.simulation.strikes import GivenFailures, ScopedFailures, ScopedStrikes
+from cprsim.simulation.strikes import ScopedStrikes, given_failures
 from cprsim.studies.estimates import StudyEstimate
 from cprsim.studies.overheads import simulate_cases
 from cprsim.studies.study import DATA, Summary, Work
@@ -84,12 +84,12 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     return replace(job, **changes)
 
 
-NO_FAILURES = GivenFailures(((),))
+NO_FAILURES = given_failures(((),))
 
 
 def poisson(
     job: JobFacts, n: int, name: str, *rates_per_h: float, until_h: float = 0.0, n_together: int = 1
-) -> ScopedFailures:
+) -> ScopedStrikes:
     """Failures of each scope at its rate up to an instant, each of slots drawn at random."""
     rng, total, until_h = stream(SEED, 0, name), sum(rates_per_h), until_h or job.useful_h
     counts = rng.poisson(total * until_h, n)
@@ -105,14 +105,14 @@ def poisson(
         slot = np.argsort(rng.random((n_failures, n_nodes)), axis=1)[:, :n_together].reshape(-1)
     first = np.concatenate([[0], np.cumsum(counts)])[None, :]
     first_slot, back_h = n_together * np.arange(n_failures + 1), np.zeros(n_together * n_failures)
-    strikes = inf, first, at_h, scope.astype(np.int64), first_slot, slot.astype(np.int64), back_h
-    return ScopedFailures(ScopedStrikes(*strikes))
+    scope, slot = scope.astype(np.int64), slot.astype(np.int64)
+    return ScopedStrikes(inf, first, at_h, scope, first_slot, slot, back_h)
 
 
 def costs_of(
     job: JobFacts,
     policy: Policy | str,
-    failures: ScopedFailures,
+    failures: ScopedStrikes,
     clock: Clock = Clock.PROGRESS,
     horizon_h: float | None = None,
     **options: Any,
@@ -178,7 +178,7 @@ def _memory_survives(place: str, n_nodes: int, k: int, n: int) -> StudyEstimate:
         for at, slots in zip(at_h.tolist(), lost.tolist(), strict=True)
     ]
     placement = place.removesuffix("s")
-    costs = costs_of(job, "gemini", GivenFailures(failures), Clock.WALL, placement=placement)
+    costs = costs_of(job, "gemini", given_failures(failures), Clock.WALL, placement=placement)
     return mean_of((costs.hours_of("load") < 1.0).astype(float))
 
 
@@ -341,7 +341,7 @@ def hsdp(n: int) -> Estimates:
     evenly = [ScopedFailure(k * between_h, (k % 64,), 0, (0.0,)) for k in range(1, n_evenly)]
     estimates, window_h = {}, n_evenly * between_h
     for minutes in (10, 3):
-        breakdown = costs(minutes, window_h, GivenFailures([evenly]), Clock.WALL, window_h)
+        breakdown = costs(minutes, window_h, given_failures([evenly]), Clock.WALL, window_h)
         estimates[f"hsdp stall {minutes}"] = StudyEstimate(
             float(breakdown.useful_h[0] / breakdown.wall_h[0])
         )
@@ -439,7 +439,7 @@ def elastic(table: Path, trace: Path) -> Estimates:
     def per_s(name: str, window_h: float, lost: Lost, *more: float, **of: Any) -> StudyEstimate:
         speeds = (*rows[f"{name}_samples_per_s"].tolist(), *more)
         job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
-        failures = GivenFailures((lost,))
+        failures = given_failures((lost,))
         costs = costs_of(job, name, failures, Clock.WALL, window_h, throughput=speeds, **of)
         return StudyEstimate(float(costs.useful_h[0] * speeds[0] / costs.wall_h[0]))
 
@@ -519,7 +519,7 @@ def bamboo(n: int) -> Estimates:
     for p in (0.01, 0.05, 0.1, 0.25, 0.5):  # taken per hour
         rng = stream(SEED, 0, f"bamboo/{p}")
         courses = tuple(absences(market(p, 48, rng), 48, 12)[1] for _ in range(n))
-        costs = costs_of(job, "bamboo", GivenFailures(courses), Clock.WALL, **options)
+        costs = costs_of(job, "bamboo", given_failures(courses), Clock.WALL, **options)
         estimates[f"bamboo {p:g}"] = mean_of(steps * batch / 3600.0 / costs.wall_h)
     return estimates
 

@@ -1,4 +1,4 @@
-"""What one failure takes from a job: asked of its policy as the engines ask it.
+"""What one failure takes from a job: asked of its policy as the simulation asks it.
 
 The failure strikes a job that is whole, long after its last failure and with its tiers written. Of
 all places that a failure of a kind may strike, the worst counts. What a failure meets that strikes

@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("scenario")]
 
 UNDRAWING = [sys.executable, "-c", f"{WITHOUT_FIGURES}; from cprsim.cli import main; main()"]
 RUN = ("run", "small.yaml")
-SOON_S = 6  # of CPU, mostly imports, on a slow machine; compiling the engine would take far longer
+SOON_S = (
+    6  # of CPU, mostly imports, on a slow machine; compiling the simulation would take far longer
+)
 HELP = """\
 import sys; sys.argv = ['cprsim', '--help']
 from cprsim.cli import main

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import StrategyOutcome, blocks_of, engine_of, simulate
+from cprsim.experiments.pipeline import StrategyOutcome, blocks_of, simulate
 from cprsim.failures.distributions import Constant
 from cprsim.records import SubSaves
 from cprsim.recovery.losses import Metric
@@ -210,7 +210,8 @@ def test_a_lost_shard_counts_by_the_share_of_look_ups_that_it_answers(
     assert replication_rows(outcome)["pls"].tolist() == pytest.approx([stale_h / 100] * 2)
     assert outcome.strategies[0].losses.share.tolist() == pytest.approx(share * 2)
     (block,) = blocks_of(experiment, range(2))
-    summed = engine_of(experiment.policies[0], experiment, keep_losses=False).run(block, range(2))
+    job = experiment.simulated_job(experiment.policies[0])
+    summed = block.run(job, range(2), keep_losses=False)
     assert len(summed.losses.slot) == 0
     assert summed.stale_h == pytest.approx([stale_h] * 2)
 

@@ -16,10 +16,10 @@ from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.failures.frailty import Lemons
 from cprsim.fitting.fragments import failures_fragment
 from cprsim.fitting.report import fit_failures
-from tests.engines import z_score
 from tests.fitting.logs import assembled, outages
 from tests.fitting.posterior_check import source_of
 from tests.making import Make, maker
+from tests.simulators import z_score
 
 CORRELATED = """\
 job: {useful: 20 h}

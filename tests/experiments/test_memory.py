@@ -12,8 +12,8 @@ from cprsim.errors import BudgetError, ParameterError
 from cprsim.experiments import pipeline
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.sources import MEMORY, how_to_raise, memory_bytes
-from tests.engines import columns_of
 from tests.making import Make, maker
+from tests.simulators import columns_of
 
 SCENARIO = """\
 job: {useful: 20 h}

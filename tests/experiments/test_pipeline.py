@@ -15,8 +15,8 @@ from cprsim.failures.several import SeveralSources
 from cprsim.records import CostBreakdown
 from cprsim.recovery.policy import ROLL_BACK
 from cprsim.simulation.folding import cost_breakdown
-from tests.engines import assert_cluster_agrees
 from tests.making import Make, maker
+from tests.simulators import assert_cluster_agrees
 
 SCENARIO = """\
 job: {useful: 20 h}

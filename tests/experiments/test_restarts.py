@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import blocks_of, engine_of, simulate
+from cprsim.experiments.pipeline import blocks_of, simulate
 from cprsim.failures.distributions import Constant, Exponential, Mixture
 from cprsim.records import CostBreakdown
-from tests.engines import assert_cluster_agrees, told, z_score
 from tests.making import Make, maker
+from tests.simulators import assert_cluster_agrees, told, z_score
 
 SCENARIO = """\
 job: {useful: 40 h, step: 10 s}
@@ -117,11 +117,11 @@ def test_the_log_has_a_line_for_each_stage_of_each_attempt(make: Make) -> None:
         WARM,
         "failures={kind: injected, at: [3 h], role: worker}",
     )
-    engine = engine_of(experiment.policies[0], experiment)
+    job = experiment.simulated_job(experiment.policies[0])
     (block,) = blocks_of(experiment, range(20))
-    rows = engine.run(block, range(20)).costs
+    rows = block.run(job, range(20)).costs
     once = int(np.flatnonzero(rows.hours_of("retry") == 0.25)[0])
-    lines = [line for line in told(engine.log(block, once)) if " stage " in line]
+    lines = [line for line in told(block.log(job, once)) if " stage " in line]
     words = [line.split()[2] for line in lines]
     attempt = ["reschedule", "load", "warm_up"]
     assert words[-7:] == [*attempt, "retry", *attempt]

@@ -292,14 +292,11 @@ FORMS = {
     **{
         f"length as {column}": Form(partial(lasting, column, length), options, notes)
         for column, length, options, notes in (
-            ("duration_s", lambda lasts: lasts / SECOND, {}, ()),
             ("downtime", lambda lasts: lasts, {}, ()),
-            ("repair_time", lambda lasts: f"{lasts / SECOND:.0f} s", {}, ()),
             ("elapsed", lambda lasts: f"0-{lasts!s:0>8}", {},  # as Slurm writes it
              ("each row: an outage of 'node' from 'start', lasting 'elapsed'",)),
             ("Down time (minutes)", lambda lasts: lasts / MINUTE, {}, ()),
             ("DURATION_MS", lambda lasts: 1000 * lasts / SECOND, {}, ()),
-            ("duration", lambda lasts: f"PT{lasts / SECOND:.0f}S", {}, ()),
             ("elapsed [unit]", lambda lasts: lasts / MINUTE, {"time_unit": "min"}, ()),
         )
     },

@@ -1,8 +1,8 @@
-"""Sources made of others: several in one job, and one at another pace."""
+"""Several sources of failures in one job."""
 
 from __future__ import annotations
 
-from itertools import islice, takewhile
+from itertools import takewhile
 from math import inf, sqrt
 
 import numpy as np
@@ -12,9 +12,9 @@ from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential, Weibull
 from cprsim.failures.injected import Injected
-from cprsim.failures.several import SeveralSources, Stretched
+from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Clock, Cluster, Failure, FailureTrace, Holds, Role
+from cprsim.records import Clock, Cluster, Failure, Holds, Role
 
 N_NODES, USEFUL_H, N = 12, 50.0, 200
 CLUSTER = Cluster((Role("worker", N_NODES, Holds.SHARD),), 3, Constant(2.0))
@@ -62,33 +62,3 @@ def test_rates_add_up() -> None:
     assert mean == pytest.approx(USEFUL_H * sum(ALL.rates_per_h(CLUSTER, USEFUL_H)))
     nothing = SeveralSources((("", Injected(useful_h=1.0, slots=(0,), count=0)),))
     assert nothing.expected(CLUSTER, USEFUL_H).mtbf_h == inf
-
-
-# ------------------------------------------------------------------------------- another pace
-
-
-def drawn(source: FailureSource, borders_h: list[float], n: int) -> list[FailureTrace]:
-    return list(islice(source.draw(CLUSTER, 1, 0, 500, borders_h), n))
-
-
-@pytest.mark.parametrize("factor", [0.13, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("source", [PAIRS, TWO], ids=["one", "several"])
-def test_every_instant_is_stretched_and_nothing_else(source: FailureSource, factor: float) -> None:
-    borders_h = [50.0, 100.0, 120.0]
-    paced = drawn(Stretched(source, factor), borders_h, 3)
-    for ours, theirs in zip(paced, drawn(source, borders_h, 3), strict=True):
-        assert np.array_equal(ours.at_h, theirs.at_h * factor)
-        assert ours.until_h == theirs.until_h * factor
-        for name in ("replication", "first_slot", "slot", "repair_h", "source"):
-            assert np.array_equal(getattr(ours, name), getattr(theirs, name))
-
-
-def test_what_is_pressed_together_reaches_as_far() -> None:
-    chunks = drawn(Stretched(PAIRS, 0.1), [50.0, 100.0], 10)
-    assert [chunk.until_h for chunk in chunks[:3]] == pytest.approx([5.0, 10.0, 15.0])
-    assert chunks[-1].until_h > 100.0
-
-
-def test_it_fails_as_often_as_a_source_of_that_mtbf() -> None:
-    expected = Stretched(JobClock(Exponential(10.0), range(8)), 0.4).expected(CLUSTER, 50.0)
-    assert (expected.mtbf_h, expected.mtbf_shard_h) == pytest.approx((4.0, 4.0))

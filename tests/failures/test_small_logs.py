@@ -97,11 +97,6 @@ GOOD = {
         ("no whole period given: the log's own first start or last instant bounds it",
          f"1 {NO_END} {TO_THE_END}", f"2 {MERGED}"),
     ),
-    "other names of columns, and a period": Small(
-        "t0,host,t1\n5,a,9\n20,b,21\n30,a,31\n50,c,51\n",
-        HOURS | {"columns": {"node": "host", "start": "t0", "end": "t1"}, "period": (8, 50)},
-        {"start_h": [-3, 12, 22], "in_window": [False, True, True], "window_h": 42, "n_nodes": 3},
-    ),
     "closed by the next failure": Small(
         f"{TIDY}a,10,\nb,20,22\na,30,31\nb,60,\na,70,\nc,99,", OF_100_H | {"n_nodes": 3},
         {"start_h": [10, 20, 30, 60, 70, 99], "end_h": [30, 22, 31, 100, 100, 100],
@@ -117,9 +112,6 @@ GOOD = {
         f"{TIDY}a,1,2\nb,20,30\na,90,91", HOURS | {"period": (10, 80)},
         {"start_h": [10], "end_h": [20], "ended": [True]},
         ("1 outage(s) from the end of the period on left out",),
-    ),
-    "within another": Small(
-        f"{TIDY}b,20,30\nb,25,26", OF_100_H, {"start_h": [20], "end_h": [30]}, (f"1 {MERGED}",)
     ),
     "with an end, and without": Small(
         f"{TIDY}a,10,\na,10,12\na,40,\na,60,61\nb,70,71", OF_100_H,
@@ -159,10 +151,6 @@ GOOD = {
     "a period in the zone of the log": Small(
         "node,start\na,2024-03-01T10:00:00+0100\na,2024-04-01T10:00:00+0200\n",
         {"period": ("2024-02-05", None)}, {"origin": "2024-02-05T01:00:00+01:00"},
-    ),
-    "words for no end": Small(
-        f"{TIDY}a,1,NULL\nb,2,-", OF_100_H, {"end_h": [100, 100], "ended": [False, False]},
-        ("2 end(s) such as NULL, -, 0 or the year 9999 taken for none",),
     ),
     **{
         f"an end of {ends[0]}": Small(

@@ -1,22 +1,21 @@
-"""Causes that compete: fits of one, cumulative incidence, costs, and a fragment for each."""
+"""Causes that compete: fits of one, costs, and a fragment for each."""
 
 from __future__ import annotations
 
 from itertools import islice
-from math import exp, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
-from scipy import integrate
 
 from cprsim.experiments.pipeline import failures_of
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.several import SeveralSources
-from cprsim.fitting.causes import AGES_H, by_cause, cumulative_incidence, fragment_of_all, overhead
+from cprsim.fitting.causes import by_cause, fragment_of_all, overhead
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.goodness import rank
-from cprsim.fitting.lifetimes import FirstUptime, gaps, lifetimes_of, repair_times, uptimes
+from cprsim.fitting.lifetimes import FirstUptime, gaps, repair_times, uptimes
 from cprsim.fitting.report import fit_failures
 from tests.fitting.logs import assembled, outages
 
@@ -84,36 +83,6 @@ def test_the_true_family_is_not_rejected_for_what_competes() -> None:
         lives = uptimes(competing(10 + seed, n_nodes=4).choosing("disk"))
         p_values.append(rank(lives, n_bootstrap=39, seed=seed, families=["weibull"]).best.p_value)
     assert 0.2 < np.mean(p_values) < 0.8
-
-
-def test_cumulative_incidence_by_hand_with_late_entry_and_censoring() -> None:
-    # ages: a at 2 (of 4), censored at 3, b at 4 (of 3, as one entered at 3), a at 5 (of 2)
-    age, entry = np.array([2.0, 3.0, 4.0, 5.0, 6.0]), np.array([0.0, 0, 0, 0, 3])
-    a, b = (
-        lifetimes_of(age, np.array(of, dtype=bool), entry_h=entry)
-        for of in ([1, 0, 0, 1, 0], [0, 0, 1, 0, 0])
-    )
-    of_a, of_b = cumulative_incidence([a, b], [1.9, 2, 4, 5, 100])
-    last = 1 / 4 + 3 / 4 * 2 / 3 / 2
-    np.testing.assert_allclose(of_a, [0, 1 / 4, 1 / 4, last, last])
-    np.testing.assert_allclose(of_b, [0, 0, 3 / 4 / 3, 3 / 4 / 3, 3 / 4 / 3])
-
-
-def test_the_incidence_is_that_of_the_causes_that_were_drawn() -> None:
-    """Disks Weibull (3, 100 h) beside networks exponential (60 h), by numeric integration."""
-    found = {
-        row["cause"]: row
-        for row, _ in by_cause(fit_failures(competing(3), n_job_nodes=1, n_bootstrap=0))
-    }
-    n = sum(row["n_failures"] for row in found.values())
-    for age_h in AGES_H:
-        disk, _ = integrate.quad(
-            lambda t: 3 / 100 * (t / 100) ** 2 * exp(-((t / 100) ** 3) - t / 60), 0, age_h
-        )
-        network, _ = integrate.quad(lambda t: exp(-((t / 100) ** 3) - t / 60) / 60, 0, age_h)
-        for name, truth in (("disk", disk), ("network", network)):
-            error = sqrt(truth * (1 - truth) / n)
-            assert abs(found[name][f"struck_within_{age_h:g}_h"] - truth) < 4 * error, (name, age_h)
 
 
 def test_what_each_cause_costs_is_counted_on_the_job() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 from zlib import crc32
 
@@ -14,7 +13,8 @@ from cprsim.records import Activity, EventKind, Floats, Ints
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.spec import spec_of
-from cprsim.simulation.strikes import GivenFailures
+from cprsim.simulation.state import Drawn
+from cprsim.simulation.strikes import given_failures
 from tests.golden.plain import Golden, digest, table
 from tests.recovery.random_policies import random_case
 
@@ -53,9 +53,13 @@ class RandomDraws:
         keys = [crc32(f"{seed}/{tier}".encode()) for tier in tiers]
         self.keys: Ints = np.array(keys, dtype=np.int64).reshape(len(tiers), 1)
 
-    def tables(self, names: Collection[str], n: int) -> Floats:
-        """The first n draws of each, (n_tables, n, 1) [h]."""
-        return np.array([self.table(name, n) for name in names]).reshape(len(names), n, 1)
+    def first(self, n: int) -> Drawn:
+        """The first n draws of each cost."""
+        of_saves, of_failures = (
+            np.array([self.table(name, n) for name in names]).reshape(len(names), n, 1)
+            for names in (self.of_saves, self.of_failures)
+        )
+        return Drawn(of_saves, of_failures, self.keys)
 
     def table(self, name: str, n: int) -> Floats:
         rng = np.random.default_rng([self.seed, crc32(f"hours/{name}".encode())])
@@ -67,7 +71,7 @@ def random_log(seed: int) -> pd.DataFrame:
     """Of a random job under a random policy: the columns of the rows `events` of a run."""
     job, failures = random_case(seed)
     draws: Any = RandomDraws(job, seed)
-    _, log = run_one(job, GivenFailures((tuple(failures[:60]),)), draws, skips=True)
+    _, log = run_one(job, given_failures((tuple(failures[:60]),)), draws, skips=True)
     return pd.DataFrame(
         {
             "at_h": log.at_h,

@@ -96,19 +96,6 @@ def test_a_job_by_hand(tmp_path) -> None:
     assert (cut.ended, cut.inferred["ends"], cut.useful_h) == (False, 1, found.useful_h)
 
 
-@pytest.mark.parametrize(
-    ("place", "n_inferred"), [(3, 1), (4, 1), (9, 0), (10, 1)]
-)  # a save's start, its commit; the load's start, the resumption
-def test_one_missing_event_is_made_up_by_the_steps(tmp_path, place, n_inferred) -> None:
-    """What steps tell comes out as it was; the border of two stages lies anywhere between."""
-    found = ledger_of(tmp_path, told(*BY_HAND[:place], *BY_HAND[place + 1 :]))
-    for part, true_s in {"useful": 300, "save": 20, "lost": 120}.items():
-        hours = found.useful_h if part == "useful" else found.parts[part]
-        assert hours.low - 1e-9 <= true_s / 3600 <= hours.high + 1e-9
-        assert hours.mean == pytest.approx(true_s / 3600, rel=0.08)
-    assert sum(found.inferred.values()) >= n_inferred
-
-
 def test_a_death_that_nobody_saw_lies_after_the_last_sign_of_life(tmp_path) -> None:
     events = [event for event in BY_HAND if event[1] != "failure"]
     found = ledger_of(tmp_path, told(*events))

@@ -12,7 +12,7 @@ import pytest
 from cprsim.errors import TraceError
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from tests.history.making import ledger_of, told, write_events
+from tests.history.making import told, write_events
 
 SAMPLE = Path(__file__).parent / "samples" / "torchrun.log"
 
@@ -64,14 +64,15 @@ def test_a_damaged_line_of_torchrun_is_counted_and_the_others_read(tmp_path, lin
     n_lines = len(SAMPLE.read_text("utf-8").splitlines())
     note = f"1 line(s) that are no event left out: damaged.log:{n_lines + 1}"
     assert events.notes == (*whole.notes, note)
-    assert events.n_events == whole.n_events
+    assert len(events.steps) == len(whole.steps)
+    assert len(events.others) == len(whole.others)
 
 
 def test_two_events_of_torchrun_in_one_line_are_both_read(tmp_path) -> None:
     path = tmp_path / "two.log"
     ends = START.replace("START", "FAILED") % "{}"
     path.write_text(f"{AT} {START % '{}'} {ends}\n", "utf-8")
-    assert read_logs([path]).n_events == 2
+    assert len(read_logs([path]).others) == 2
 
 
 def test_logs_of_one_name_that_name_no_job_are_jobs_of_their_own(tmp_path) -> None:
@@ -93,27 +94,6 @@ a,2026-01-01T10:30:00,2026-01-01T20:30:00,1900,1800,
 """
 
 
-def test_a_table_of_attempts(tmp_path) -> None:
-    path = tmp_path / "attempts.csv"
-    path.write_text(ATTEMPTS, "utf-8")
-    events = read_logs([path])
-    (job,) = ledgers(events)
-    assert job.useful_h.mean == pytest.approx(19.0)
-    assert job.parts["lost"].mean == pytest.approx(1.0)
-    assert job.parts["reschedule"].mean == pytest.approx(0.5)
-    assert job.incidents[0].cause == "ecc"
-    assert any("nothing of saves" in note for note in events.notes)
-    twice = ATTEMPTS + ATTEMPTS.splitlines()[-1] + "\n"  # of a spreadsheet
-    path.write_text(twice.replace(",", ";"), "utf-8-sig")
-    again = read_logs([path])
-    assert ledgers(again)[0].useful_h.mean == pytest.approx(19.0)
-    assert any("1 row(s) of attempts.csv said twice" in note for note in again.notes)
-    rows = ATTEMPTS.replace("cause", "step_seconds,cause").replace(",ecc", ",34,ecc")
-    job = ledger_of(tmp_path, rows.replace("1800,", "1800,34,"))  # a pace: not all of it is work
-    assert job.useful_h.mean == pytest.approx(1900 * 34 / 3600)
-    assert job.parts["start"].mean + job.parts["load"].mean == pytest.approx(20 - 2000 * 34 / 3600)
-
-
 def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
     said = {"step": 5, "loss": {"a": [1]}}  # a field that is not ours does no harm
     good = [json.dumps(one) for one in told((0, "job.start"), (5, "progress", said))]
@@ -124,7 +104,7 @@ def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
     lines = [good[0], *bad, odd, good[1], '{"cut off', good[1].replace("progress", "pr\xfdgress")]
     path.write_text("\n".join(lines), "latin-1")
     events = read_logs([path])
-    assert events.n_events == 2
+    assert (len(events.steps), len(events.others)) == (1, 1)
     assert events.notes[0].startswith("7 line(s) that are no event left out: log.jsonl:2")
     assert "1 event(s) 'coffee' left out" in events.notes[1]
 

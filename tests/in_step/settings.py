@@ -9,7 +9,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.in_step.setting import SyncSetting
 from cprsim.records import Algorithm
 from cprsim.simulation.job import SimulatedJob
-from tests.engines import PARTIAL, job_of
+from tests.simulators import PARTIAL, job_of
 
 SECOND_H = 1 / 3600
 LINK = 1e9 * 3600  # bytes per hour

@@ -20,8 +20,8 @@ from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
-from tests.engines import failures, logged
 from tests.in_step.settings import in_step, setting
+from tests.simulators import failures, logged
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60))
 TRAINER, SERVER = 4, 8  # slots of the first ones

@@ -15,8 +15,8 @@ from cprsim.kernel.schedule import of_log
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import Activity, EventKind, EventLog, SubSaves
-from tests.engines import FULL, failures, job_of, logged
-from tests.engines import PARTIAL as PARTIALLY
+from tests.simulators import FULL, failures, job_of, logged
+from tests.simulators import PARTIAL as PARTIALLY
 
 USEFUL_H = 30.0  # 3000 samples: 100 in an hour
 SLOTS = range(2, 6)  # the embedding servers stand behind two other nodes

@@ -1,11 +1,11 @@
-"""Lives of jobs, worked out by hand: a short notation, and their comparison with every engine.
+"""Lives of jobs, worked out by hand: a short notation, and their comparison with every simulator.
 
 Jobs have 10 h of work on the slots 0 to 3, and failures on the wall clock, unless said otherwise.
 Hours are sums of powers of 2, so that they are exact.
 
 Stages are words: ``detect, reschedule 1, load, rebuild 2~, wait each, grow 1.5``. A number is the
 stage's own cost [h], ~ says that the job works meanwhile, `again` that copies are made again.
-Failures are words too (`tests.engines.failures`).
+Failures are words too (`tests.simulators.failures`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from cprsim.recovery.policy import (
     To,
 )
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
-from tests.engines import draws_of, failures, logged, ran, told
 from tests.recovery.outcome import ReplicationDraws
+from tests.simulators import assert_folds, draws_of, failures, logged, ran, told
 
 # Failures of the last four strike a node, and name their rule
 SCOPES = (
@@ -46,7 +46,6 @@ SCOPES = (
     *(Scope(name, Reach.NODE, Constant(0.5)) for name in ("back", "struck", "nobody", "quiet")),
 )
 STATE = Role("state", 4, Holds.SHARD)
-READERS = Role("readers", 2, Holds.NOTHING)
 TRAINERS = Role("trainers", 2, Holds.REPLICA)
 N_SPOILED = 8  # first saves of a tier that are as a life says
 
@@ -136,14 +135,14 @@ def life(
     return Life(name, job, struck, expected)
 
 
-def check(engine: str, life: Life) -> None:
-    """One engine says of a life what its hand-made account says."""
+def check(simulator: str, life: Life) -> None:
+    """One simulator says of a life what its hand-made account says."""
     parts = dict(life.expected)
     useful_h, finished = parts.pop("useful_h", life.job.useful_h), parts.pop("finished", True)
     stale, log = parts.pop("stale", []), parts.pop("log", "")
     failed, n_saves = parts.pop("failed", len(life.failures)), parts.pop("saves", None)
     draws = draws_of(life.job, seed_of(life.job, parts.pop("spoiled", {})))
-    outcome = ran(engine, life.job, life.failures, draws)
+    outcome = ran(simulator, life.job, life.failures, draws)
     by_part = zip(life.job.policy.parts, outcome.hours, strict=True)
     assert {part: hours for part, hours in by_part if hours > 1e-12} == approx(parts)
     assert (outcome.finished, outcome.n_failures) == (finished, failed)
@@ -153,8 +152,12 @@ def check(engine: str, life: Life) -> None:
     assert [(shard.progress_h, shard.slot, shard.content_h) for shard in outcome.stale] == [
         approx(shard) for shard in stale
     ]
-    if engine == "simpy" and log:
-        lines, of_log = log.split("; "), told(logged(life.job, life.failures, draws))
+    if simulator == "simpy" and (log or life.job.policy.is_strategy):
+        whole = logged(life.job, life.failures, draws)
+        if life.job.policy.is_strategy:
+            assert_folds(whole, life.job, outcome)
+    if simulator == "simpy" and log:
+        lines, of_log = log.split("; "), told(whole)
         first = of_log.index(lines[0])
         assert of_log[first : first + len(lines)] == lines
 

@@ -1,6 +1,6 @@
 """The naive interpreter of recovery systems: `docs/recovery.md`, event by event and rule by rule.
 
-It shares only the records with the engines of `cprsim/simulation`, so that they can be held to it:
+It shares only the records with `cprsim/simulation`, so that they can be held to it:
 no step is jumped over, and nothing is kept that could be looked up again. Numbers in comments are
 sections and rules of the page. Where the page is open, the reading chosen is marked "Reading:".
 """
@@ -60,7 +60,7 @@ class Save:
 
 @dataclass(eq=False)
 class Recovery:
-    """What is done about one failure (section 4, rules 2 and 3), and how far it has come."""
+    """What is done about one failure (section 6, rules 2 and 3), and how far it has come."""
 
     number: int  # of the rule
     rule: Rule

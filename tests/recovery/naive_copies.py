@@ -1,4 +1,4 @@
-"""Where copies lie and what of them survives, for the naive interpreter: section 2 of the page."""
+"""Where copies lie and what of them survives, for the naive interpreter: section 5 of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random recovery systems, jobs and failures, for comparing one engine with another.
+"""Random recovery systems, jobs and failures, for comparing one simulator with another.
 
 All that `docs/recovery.md` allows comes up often, and failures come in bursts, so that they strike
 in recoveries, saves and waits. Instants coincide in the cases on a grid alone. `CASES` lists the

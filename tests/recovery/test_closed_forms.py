@@ -1,6 +1,6 @@
 """Simulated means are those of closed forms: many replications by the loop, fewer by SimPy.
 
-The formulas (`tests/closed_forms.py`) share no code with the engines. Means lie within 4 errors.
+The formulas (`tests/closed_forms.py`) share no code with the simulation. Means lie within 4 errors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cprsim.recovery.policy import (
     checked,
 )  # fmt: skip
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
-from cprsim.simulation.strikes import GivenFailures
+from cprsim.simulation.strikes import ScopedStrikes, given_failures
 from cprsim.studies.systems import poisson
 from tests import closed_forms
 from tests.closed_forms import (
@@ -42,8 +42,8 @@ from tests.closed_forms import (
     p_none_clean,
     tier_overhead_fraction,
 )
-from tests.engines import FULL, NONE, PARTIAL, job_of, run_many, z_score
 from tests.recovery.lives import job, memory, remote, rule, saves
+from tests.simulators import FULL, NONE, PARTIAL, job_of, run_many, z_score
 
 N, N_OF_STRATEGIES = 20_000, 40_000
 LONGEST = 10.0  # of the useful hours: failures are drawn up to there
@@ -267,10 +267,10 @@ def test_the_best_interval_with_checks(errors_per_h: float, failures_per_h: floa
     assert overheads[1.0].high < min(overheads[0.5].low, overheads[2.0].low)
 
 
-def one_error(n: int, from_h: float, to_h: float) -> GivenFailures:
+def one_error(n: int, from_h: float, to_h: float) -> ScopedStrikes:
     """An error in each of n replications, at a uniform instant."""
     at_h = np.random.default_rng(23).uniform(from_h, to_h, n)
-    return GivenFailures(tuple((ScopedFailure(hours, (1,), 0, (0.0,)),) for hours in at_h))
+    return given_failures(tuple((ScopedFailure(hours, (1,), 0, (0.0,)),) for hours in at_h))
 
 
 @pytest.mark.parametrize(("n_kept", "p"), [(1, 0.787), (2, 0.477), (5, 0.107)])

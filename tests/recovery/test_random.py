@@ -9,8 +9,8 @@ import pytest
 
 from cprsim.records import Activity
 from cprsim.recovery.legal import problems
-from tests.engines import ENGINES, assert_same_outcome, draws_of, logged, ran
 from tests.recovery.random_policies import CASES, on_grid, random_case
+from tests.simulators import SIMULATORS, assert_same_outcome, draws_of, logged, ran
 
 N_AT_ONCE = 14  # cases of a test
 QUICK, ALL = 3, 48  # tests of each of 7 kinds: 294 and 4,704 cases
@@ -36,9 +36,9 @@ def require_agreement(kind: str, seed: int) -> None:
     expected = ran("naive", job, failures, draws)
     assert expected.useful_h + sum(expected.hours) == pytest.approx(expected.wall_h, abs=1e-6)
     assert min(expected.hours, default=0.0) >= 0.0
-    for engine in ("simpy", "loop"):
-        outcome = ran(engine, job, failures, draws)
-        assert_same_outcome(outcome, expected, (kind, seed, engine))
+    for simulator in ("simpy", "loop"):
+        outcome = ran(simulator, job, failures, draws)
+        assert_same_outcome(outcome, expected, (kind, seed, simulator))
 
 
 @pytest.mark.parametrize("chunk", chunks(QUICK, ALL))
@@ -61,9 +61,9 @@ def test_rounding_decides_nothing(chunk: int) -> None:
         job, failures = on_grid(seed)
         expected = ran("naive", job, failures, draws_of(job, seed))
         job, failures = on_grid(seed, unit_h=1.1)
-        for engine in ENGINES:
-            outcome = ran(engine, job, failures, draws_of(job, seed))
-            assert_same_outcome(outcome, expected, (seed, engine), times=1.1)
+        for simulator in SIMULATORS:
+            outcome = ran(simulator, job, failures, draws_of(job, seed))
+            assert_same_outcome(outcome, expected, (seed, simulator), times=1.1)
 
 
 @pytest.mark.parametrize("first", [0, 25])

@@ -27,8 +27,8 @@ from cprsim.recovery.policy import (
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
 from cprsim.results.run import Result, write_result
-from tests.engines import job_of, logged
 from tests.making import paper_policy
+from tests.simulators import job_of, logged
 
 CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))
 USEFUL_H = 10.0

@@ -14,9 +14,9 @@ from cprsim.present.run_sentences import savings, verdicts
 from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.identity import Identity
 from cprsim.results.run import judged_by, warnings_of, worth_seeing
-from tests.engines import job_of, logged
 from tests.making import call, maker, paper_policy, small_scenario
 from tests.results import conftest as made
+from tests.simulators import job_of, logged
 
 
 def test_verdicts_say_what_the_numbers_do_not(write):

@@ -10,8 +10,8 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.fleets.population import _roles
 from cprsim.scenario.reading import load_scenario
-from tests.engines import assert_cluster_agrees
 from tests.scenario.test_sections import BASES
+from tests.simulators import assert_cluster_agrees
 
 SECONDS = 3600.0
 SCENARIO = BASES["roles"].replace(

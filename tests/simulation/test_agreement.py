@@ -1,41 +1,26 @@
-"""Compiled and on the SimPy cluster rows agree to 1e-9: drawn failures, any schedule, scenarios."""
+"""Compiled and on the SimPy cluster rows agree to 1e-9: drawn failures, scenarios."""
 
 from __future__ import annotations
 
-from math import inf
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.sources import Start
-from cprsim.records import Clock, SubSaves
-from cprsim.simulation.blocks import Block, Engine
-from cprsim.simulation.job import ScopedFailure, SimulatedJob
+from cprsim.records import Clock
+from cprsim.simulation.blocks import Block
 from cprsim.simulation.strikes import ScopeShares
-from tests.engines import (
-    CLOSE,
-    ENGINES,
-    FULL,
-    NONE,
-    PARTIAL,
-    assert_cluster_agrees,
-    assert_folds,
-    assert_same_outcome,
-    by_simpy,
-    draws_of,
-    job_of,
-    logged,
-    ran,
-)  # fmt: skip
 from tests.making import maker
 from tests.recovery.random_policies import dice_of, random_job
+from tests.simulators import (
+    CLOSE,
+    assert_cluster_agrees,
+    by_simpy,
+)  # fmt: skip
 
 # --------------------------------------------------------------------------- drawn failures
 
@@ -53,8 +38,7 @@ def test_rows_agree(number: int) -> None:
     shares = (1.0 / len(job.scopes),) * len(job.scopes)
     reaches = tuple(scope.reach for scope in job.scopes)
     block = Block(failing, ScopeShares(shares, reaches, n_nodes, 3))
-    engine = Engine(job)
-    rows, meets = engine.run(block, range(25)), engine.meets(block)
+    rows, meets = block.run(job, range(25)), block.meets(job)
     row = np.searchsorted(rows.costs.replication, rows.losses.replication)
     for n in range(25):
         costs, of = rows.costs, by_simpy(job, *meets, n)
@@ -70,51 +54,6 @@ def test_rows_agree(number: int) -> None:
     ):
         found_h = np.bincount(row, each_h * rows.losses.share, rows.costs.n_replications)
         np.testing.assert_allclose(summed_h, found_h, CLOSE, CLOSE)
-
-
-# --------------------------------------------------------------------------- any schedule
-
-N_EMB_PS, N_TRAINERS = 3, 2
-
-
-def sixty_fourths(most_h: float, least_h: float = 0.0) -> st.SearchStrategy[float]:
-    """So that all add them without rounding, and ties are ties."""
-    return st.integers(int(least_h * 64), int(most_h * 64)).map(lambda n: n / 64)
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[SimulatedJob, list[ScopedFailure]]:
-    how = draw(st.sampled_from([FULL, PARTIAL, NONE]))
-    sub_saves = draw(st.sampled_from([None, SubSaves("mfu", 0.5), SubSaves("ssu", 0.125, 1 / 64)]))
-    n_trainers = draw(st.sampled_from([0, N_TRAINERS]))
-    job = job_of(
-        how, draw(st.sampled_from([0.75, 1.0, 2.5, 3.25, 10.0, inf])),
-        sub_saves if how is PARTIAL else None, clock=draw(st.sampled_from(Clock)),
-        n_emb_ps=N_EMB_PS, n_trainers=n_trainers, in_step=n_trainers > 0 and draw(st.booleans()),
-        n_spares=draw(st.sampled_from([None, 0, 1, 3])), save_h=draw(sixty_fourths(1.5)),
-        background_h=draw(st.none() | sixty_fourths(2.0)), load_h=draw(sixty_fourths(2.0)),
-        detect_h=draw(sixty_fourths(1.0)), reschedule_h=draw(sixty_fourths(2.0)),
-    )  # fmt: skip
-    slots = st.sets(st.integers(0, job.cluster.n_nodes - 1), min_size=1)
-    strikes = st.lists(st.tuples(sixty_fourths(30.0, 1 / 64), slots), max_size=8,
-                       unique_by=lambda strike: strike[0])  # fmt: skip
-    repair_h = draw(sixty_fourths(2.0))
-    return job, [
-        ScopedFailure(at_h, tuple(slots), 0, (repair_h,) * len(slots))
-        for at_h, slots in sorted(draw(strikes))
-    ]  # fmt: skip
-
-
-@hypothesis_settings(max_examples=300)
-@given(cases())
-def test_any_schedule(case: tuple[SimulatedJob, list[ScopedFailure]]) -> None:
-    job, failures = case
-    draws = draws_of(job)
-    found = {engine: ran(engine, job, failures, draws) for engine in ENGINES}
-    assert_same_outcome(found["simpy"], found["naive"])
-    assert_same_outcome(found["loop"], found["simpy"])
-    assert_folds(logged(job, failures, draws), job, found["simpy"])
-    assert found["simpy"].finished
 
 
 # --------------------------------------------------------------------------- scenarios

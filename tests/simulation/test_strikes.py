@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -36,11 +36,12 @@ def test_a_failure_strikes_what_its_scope_reaches(together: int, rack: int | Non
     block, drawn = block_of(together, rack), failures_of(together)
     assert len(block.strikes(1).at_h) > 400
     assert len(np.unique(block.strikes(1).slot)) == N_NODES
-    for replication in range(40):
-        n = int(np.diff(block.strikes(2).first)[:, replication].sum())
-        struck = islice(block.of(replication), n + 1)  # one of a further chunk, too
-        for found, failed in zip(struck, drawn.of(replication), strict=False):
-            reach = REACHES[found.scope]
+    of = block.strikes(2)
+    for replication, failing in enumerate(map(drawn.of, range(40))):
+        of_chunks = [range(*first[replication : replication + 2]) for first in of.first]
+        for n, failed in zip(chain(*of_chunks), failing, strict=False):
+            struck = slice(*of.first_slot[n : n + 2])
+            reach = REACHES[of.scope[n]]
             slots, repair_h = set(failed.slots), tuple(failed.repair_h)
             if reach is Reach.ALL:
                 slots = set(range(N_NODES))
@@ -48,9 +49,9 @@ def test_a_failure_strikes_what_its_scope_reaches(together: int, rack: int | Non
                 racks = {slot // rack for slot in slots}
                 slots = {slot for slot in range(N_NODES) if slot // rack in racks}
             widens = reach is Reach.ALL or (reach is Reach.RACK and rack is not None)
-            assert found.at_h == failed.at_h
-            assert set(found.slots) == slots
-            assert found.repair_h == (repair_h[:1] * len(slots) if widens else repair_h)
+            assert of.at_h[n] == failed.at_h
+            assert set(of.slot[struck]) == slots
+            assert tuple(of.repair_h[struck]) == (repair_h[:1] * len(slots) if widens else repair_h)
 
 
 def test_failures_of_a_source_of_their_own_are_of_its_scope() -> None:

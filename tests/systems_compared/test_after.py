@@ -1,4 +1,4 @@
-"""What one failure takes, as the engine has it, and what a system needs; none is a name only."""
+"""What one failure takes in a simulation, and what a system needs; none is a name only."""
 
 from __future__ import annotations
 

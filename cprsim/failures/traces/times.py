@@ -81,7 +81,7 @@ def read_times(
         unit = _unit(numbers[numeric], looks_like, time_unit, path)
         since_1970 = looks_like == unit
         if since_1970:
-            complaint = "{value} is no instant: the others are since 1970"
+            complaint = f"{{value}} is no instant: others are {unit} since 1970; is that the unit?"
             no_row_where(numeric & (numbers <= 0), text, path, str(column.name), complaint)
     else:
         unit, since_1970 = str(like.unit), like.since_1970

@@ -1,6 +1,6 @@
 """One small job for cases by hand: times are halves of halves, so that sums are exact.
 
-Failures are words (`tests.engines.failures`).
+Failures are words (`tests.simulators.failures`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
-from tests.engines import draws_of, failures, ran
+from tests.simulators import draws_of, failures, ran
 
 OF_LITERATURE = [name for name in SYSTEMS if name not in STRATEGIES]
 DETECT_H, RESCHEDULE_H, LOAD_H = 0.25, 0.5, 2.0

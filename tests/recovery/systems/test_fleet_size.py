@@ -10,7 +10,7 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.scenario.reading import load_scenario
 from examples.counts_to_log import main
-from tests.engines import assert_cluster_agrees
+from tests.simulators import assert_cluster_agrees
 
 SCENARIO = """\
 job: {useful: 1000 h, horizon: 10 h, step: 15 min}

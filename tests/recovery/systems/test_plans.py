@@ -25,7 +25,6 @@ from cprsim.recovery.systems.elastic import recycled_speeds
 from cprsim.recovery.systems.memory import standbys
 from cprsim.simulation.job import SimulatedJob
 from cprsim.studies.systems import expert_staleness, poisson, portion_of_lost_tokens
-from tests.engines import run_many, z_score
 from tests.recovery.lives import approx
 from tests.recovery.systems.by_hand import (
     COPY_H,
@@ -40,6 +39,7 @@ from tests.recovery.systems.by_hand import (
     planned,
     spent,
 )
+from tests.simulators import run_many, z_score
 
 ANNOUNCED = tuple(replace(scope, notice_h=0.5) for scope in SCOPES)
 NODES = tuple(replace(scope, notice_h=0.5 * (scope.name == "node")) for scope in SCOPES)

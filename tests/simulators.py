@@ -1,7 +1,7 @@
-"""Every engine behind one call: all that tests know of the inside of `cprsim.simulation`.
+"""Every simulator behind one call: all that tests know of the inside of `cprsim.simulation`.
 
-`ran` is one replication of given `failures` by one of `ENGINES`; `assert_both_agree` runs many of
-drawn ones. `job_of` makes a job under one of the paper's strategies.
+`ran` is one replication of given `failures` by one of `SIMULATORS`; `run_many`
+runs many. `job_of` makes a job under one of the paper's strategies.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from dataclasses import fields
 from math import inf, isclose, sqrt
 from typing import Any
 
-import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import blocks_of, engine_of
+from cprsim.experiments.pipeline import blocks_of
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
     Activity,
@@ -46,14 +45,14 @@ from cprsim.simulation.job import (
     ScopedFailure,
     SimulatedJob,
 )  # fmt: skip
-from cprsim.simulation.strikes import GivenFailures
+from cprsim.simulation.strikes import given_failures
 from tests.recovery import naive
 from tests.recovery.outcome import ReplicationDraws, ReplicationOutcome, StaleShard
 
 FULL, PARTIAL, NONE = ROLL_BACK, RELOAD, RESTART
 SEED = 3
 CLOSE = 1e-9  # relative, or in hours
-ENGINES = ("simpy", "loop", "naive")
+SIMULATORS = ("simpy", "loop", "naive")
 
 # --------------------------------------------------------------------------- one replication
 
@@ -64,13 +63,13 @@ def draws_of(job: SimulatedJob, seed: int = 0, n: int = 1) -> BlockDraws:
 
 
 def ran(
-    engine: str, job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
+    simulator: str, job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
 ) -> ReplicationOutcome:
-    """What one engine makes of one replication."""
-    if engine == "naive":
+    """What one simulator makes of one replication."""
+    if simulator == "naive":
         return naive.Replication(job, failures, ReplicationDraws(job, draws)).run()
-    given = GivenFailures((tuple(failures),))
-    if engine == "simpy":
+    given = given_failures((tuple(failures),))
+    if simulator == "simpy":
         return by_simpy(job, given, draws, 0)
     ran = run_block(job, given, draws, range(1), keep_losses=True)
     return outcome_of(ran.costs, ran.costs.hours[0], ran.losses)
@@ -93,13 +92,13 @@ def by_simpy(
 def assert_cluster_agrees(experiment: Experiment, n: int) -> None:
     """The first n replications are the same on the SimPy cluster, under each strategy."""
     for policy in experiment.policies:
-        engine = engine_of(policy, experiment)
+        job = experiment.simulated_job(policy)
         for block in blocks_of(experiment, range(n)):
-            meets = engine.meets(block)
+            meets = block.meets(job)
             n_rows = meets[0].n_replications
-            costs = run_block(engine.job, *meets, range(n_rows)).costs
+            costs = run_block(job, *meets, range(n_rows)).costs
             for row in range(n_rows):
-                of = by_simpy(engine.job, *meets, row)
+                of = by_simpy(job, *meets, row)
                 assert (of.finished, of.n_failures, of.n_saves) == (
                     costs.finished[row], costs.n_failures[row], costs.n_saves[row],
                 ), (policy.name, row)  # fmt: skip
@@ -127,7 +126,7 @@ def logged(
     job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws | None = None
 ) -> EventLog:
     """The whole log of one replication, by SimPy."""
-    _, log = run_one(job, GivenFailures((tuple(failures),)), draws or draws_of(job))
+    _, log = run_one(job, given_failures((tuple(failures),)), draws or draws_of(job))
     return log
 
 
@@ -143,7 +142,7 @@ def told(log: EventLog) -> list[str]:
 
 
 def assert_folds(log: EventLog, job: SimulatedJob, booked: ReplicationOutcome) -> None:
-    """The log of a strategy folds to what its engine booked."""
+    """The log of a strategy folds to what was booked."""
     costs, losses = cost_breakdown(log, job.useful_h), shard_loss(log, job.cluster.n_emb_ps)
     hours = [float(costs.hours_of(part)[0]) for part in job.policy.parts]
     assert costs.hours.sum() <= sum(hours) + CLOSE  # no other part
@@ -178,13 +177,6 @@ def run_many(job: SimulatedJob, failures: Any) -> tuple[CostBreakdown, Floats]:
     return rows.costs, rows.stale_h * max(job.cluster.n_emb_ps, 1)
 
 
-def assert_same(ours: CostBreakdown | ShardLoss, theirs: CostBreakdown | ShardLoss) -> None:
-    """All columns are equal to rounding, numbers and flags exactly."""
-    theirs_by_name = columns_of(theirs)
-    for name, column in columns_of(ours).items():
-        np.testing.assert_allclose(column, theirs_by_name[name], CLOSE, CLOSE, err_msg=name)
-
-
 def columns_of(record: CostBreakdown | ShardLoss) -> dict[str, NDArray[Any]]:
     """A record's columns by name."""
     if isinstance(record, CostBreakdown):
@@ -213,9 +205,7 @@ def job_of(
     n_trainers: int = 0,
     n_sync_ps: int = 0,
     in_step: bool = False,
-    n_spares: int | None = None,
     save_h: float | Duration | Transfer = 0.0,
-    background_h: float | Duration | Transfer | None = None,
     load_h: float | Duration | Transfer = 0.0,
     detect_h: float = 0.0,
     reschedule_h: float | Duration = 0.0,
@@ -229,13 +219,12 @@ def job_of(
     ]
     costs = Costs(
         save_stall=_cost(save_h),
-        save_background=None if background_h is None else _cost(background_h),
         load=_cost(load_h),
         detect=Constant(detect_h),
         reschedule=_cost(reschedule_h),
         storage=storage,
     )
-    cluster = Cluster(tuple(role for role in roles if role.n_nodes), n_spares)
+    cluster = Cluster(tuple(role for role in roles if role.n_nodes))
     policy = strategy(on_failure, on_failure, costs, cluster, interval_h, sub_saves=sub_saves)
     scopes = (Scope("node", Reach.NODE, costs.detect),)
     return SimulatedJob(useful_h, cluster, clock, scopes, policy)
