@@ -82,7 +82,6 @@ def with_stops(policy: Policy, length: Duration, save: Capture) -> Policy:
     rules = [Rule(Reverts.ALL, anew, To.START, scopes=stops), *policy.rules]
     if sources:
         rules.insert(0, Rule(Reverts.ALL, (stop, *restart), scopes=stops, sources=sources))
-    captures = policy.captures
     if sources and policy.written.isdisjoint(sources):
-        captures += (replace(save, tier=sources[0]),)
-    return replace(policy, rules=tuple(rules), captures=captures)
+        policy = replace(policy, captures=(*policy.captures, replace(save, tier=sources[0])))
+    return replace(policy, rules=tuple(rules))
