@@ -127,10 +127,11 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     if is_alone(section):
         return _history_of_one(kinds[0], strategy, history, jobs)
     cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
-    blocks = []  # by kind, of each of its jobs: one, and a row of it
+    policies, blocks = [], []  # by kind: as simulated; of each of its jobs a block, and its row
     for kind, alike in zip(kinds, fleet.population.kinds, strict=True):
         replications = range(history * alike.n_jobs, (history + 1) * alike.n_jobs)
         job, saves = kind.simulated_job(kind.policies[strategy]), _shared(fleet, kind, strategy)
+        policies.append(job.policy)
         of_kind = [
             BlockOfJobs(job, *block.meets(job), saves) for block in blocks_of(kind, replications)
         ]
@@ -141,10 +142,9 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         jobs[name] = [getattr(outcome, name) for outcome in outcomes]
     of_kinds = list(zip(jobs.kind, outcomes, strict=True))
     jobs["pls"] = [_pls(kinds[kind], outcome.losses) for kind, outcome in of_kinds]
-    parts = dict.fromkeys(part for kind in kinds for part in row_parts(kind.policies[strategy]))
+    parts = dict.fromkeys(part for policy in policies for part in row_parts(policy))
     hours = [
-        dict(zip(kinds[kind].policies[strategy].parts, outcome.hours, strict=True))
-        for kind, outcome in of_kinds
+        dict(zip(policies[kind].parts, outcome.hours, strict=True)) for kind, outcome in of_kinds
     ]
     return _history(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
 

@@ -223,9 +223,13 @@ class RunningJob:
             self.find_failure(self.chunk, n + 1)
         else:
             complete(sim, self.event)
-            if job.noticed_at_h <= job.now_h + NEAR * sim.spec.useful_h:
+            until_h = job.now_h + NEAR * sim.spec.useful_h
+            nobody = block.strikes.slot[:0], block.strikes.repair_h[:0]
+            if job.stops_at_h <= until_h:
                 self.look_ahead()
-                nobody = block.strikes.slot[:0], block.strikes.repair_h[:0]
+                self.fail(FailedSlots(sim.spec.stop, *nobody))  # by plan
+            if job.noticed_at_h <= until_h:
+                self.look_ahead()
                 self.fail(FailedSlots(sim.spec.silent, *nobody))  # silent errors are noticed
         self.trade(n_free)
 

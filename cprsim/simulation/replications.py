@@ -101,6 +101,8 @@ def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: R
                     advance(sim, to_h, event)
             if not struck:
                 complete(sim, event)
+                if job.stops_at_h <= job.now_h + near_h:
+                    fail(sim, FailedSlots(spec.stop, strikes.slot[:0], strikes.repair_h[:0]))
                 if job.noticed_at_h <= job.now_h + near_h:
                     fail(sim, FailedSlots(spec.silent, strikes.slot[:0], strikes.repair_h[:0]))
             elif failure == NONE:

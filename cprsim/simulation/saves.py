@@ -277,7 +277,7 @@ def wanted(sim: Sim) -> tuple[int, int, int]:
     job, n_begun = sim.job, 0
     for capture in range(sim.spec.n_captures):
         n_begun = max(n_begun, job.saves[capture].n_begun)
-    n_failures = max(job.n_failures, job.n_errors)
+    n_failures = max(job.n_failures, job.n_errors, job.n_stops)
     return n_begun + SAVES_AHEAD, n_failures + 2, 2 * job.n_recoveries + 2
 
 

@@ -57,7 +57,9 @@ BASES = {
     "sync": GOOD_TEXT + SYNC,
     "shards": changed(("  shard_size: 50 GB\n", SHARDS)),
     "roles": ROLES,
-    "silent": small_scenario() + "silent: {mtbf: 8 h, latency: {family: exponential, mean: 1 h}}\n",
+    "silent": small_scenario()
+    + "silent: {mtbf: 8 h, latency: {family: exponential, mean: 1 h}}\n"
+    + "planned: {every: 9 h, length: 0 h}\n",
 }
 WRONG = {
     "good": {
@@ -68,6 +70,11 @@ WRONG = {
             "cluster.repair.median", "below the mean"),
         "cluster={emb_ps: 4, shard_size: 1 GB, tables: criteo-kaggle}": (
             "cluster.shard_size", "not both"),
+        "costs.detect={mix: [{share: 60%, value: 5 min}]}": ("costs.detect.mix", "up to 60 %"),
+        "costs.restart={fails: 1}": ("costs.restart.fails", "`100 %` is out of range"),
+        "costs.restart={fails: 30 %, operator: 8 h}": ("costs.restart.gives_up_after", "together"),
+        "planned={every: 1 h, length: 2 h}": ("planned.every", "longer than `length`, 2 h"),
+        "planned={every: 1 s, length: 0 s}": ("planned.every", "between 1 min"),
         "failures.together=19": ("", "the cluster has 18"),
         "failures.role=reader": ("", "it has: emb_ps, trainer, any"),
         "failures.at=[3 h, 60 h]": ("failures.at.1", "beyond the job of 50 h"),
@@ -176,6 +183,7 @@ WRONG = {
         "silent={mtbf: 8 h}": ("silent.latency", "is missing: say how errors are noticed"),
         "fleet={jobs: 10}": ("silent", "does not go with `fleet`"),
         "scopes=[{name: silent, share: 1}]": ("scopes.0.name", "`silent` is what errors"),
+        "scopes=[{name: planned, share: 1}]": ("scopes.0.name", "`planned` is what stops"),
     },
 }  # fmt: skip
 

@@ -34,6 +34,7 @@ from cprsim.recovery.system import JobFacts
 Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
 
 
+DERIVED = (StageKind.RETRY, StageKind.PLANNED)
 OPTIONS = {
     "tiers": Option(tuple[Tier, ...], "where copies lie", ()),
     "captures": Option(tuple[Capture, ...], "what is saved where, and when", ()),
@@ -80,6 +81,8 @@ def _capture(job: JobFacts, capture: Capture, is_remote: bool, every_h: float | 
 
 def _rule(job: JobFacts, rule: Rule) -> Rule:
     costs = {StageKind.RESCHEDULE: job.reschedule}
+    if any(s.kind in DERIVED or s.p_fail or s.gives_up_after or s.operator for s in rule.stages):
+        raise ParameterError("stages have no retry or stop: give `costs.restart` and `planned`")
     stages = (_filled(job, stage, cost=costs.get(stage.kind)) for stage in rule.stages)
     return replace(rule, stages=tuple(stages))
 
