@@ -272,11 +272,31 @@ class Reliability:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempts:
+    """How restarts fail, each attempt independently, and what follows a failed one."""
+
+    p_fail: float
+    retry: Duration  # until the next attempt begins ...
+    gives_up_after: int = 0  # ... but after so many in a row (0: never), then counted anew, ...
+    operator: Duration | None = None  # ... until a person has come
+
+    @property
+    def mean_pause_h(self) -> float:
+        """Pauses of a restart together, on average [h]."""
+        pause_h = self.p_fail / (1.0 - self.p_fail) * self.retry.mean_h
+        if self.operator is None:
+            return pause_h
+        p_visit = self.p_fail**self.gives_up_after
+        return pause_h + p_visit / (1.0 - p_visit) * (self.operator.mean_h - self.retry.mean_h)
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """What one save, load, detection and rescheduling take.
 
     A save stalls the job for `save_stall`, then goes on for `save_background` beside the training
-    (None: nothing in the background); it is valid when the last part ends.
+    (None: nothing in the background); it is valid when the last part ends. A restart ends with a
+    `warmup` that makes no progress; it may fail (`restart`).
     """
 
     save_stall: Duration | Transfer
@@ -286,6 +306,21 @@ class Costs:
     save_background: Duration | Transfer | None = None
     storage: Storage | None = None
     reliability: Reliability = Reliability()
+    warmup: Duration | None = None
+    restart: Attempts | None = None
+
+    @property
+    def mean_attempts(self) -> float:
+        """Attempts of a restart, on average."""
+        return 1.0 if self.restart is None else 1.0 / (1.0 - self.restart.p_fail)
+
+    @property
+    def further_h(self) -> float:
+        """Expected hours of a restart besides its loads and the first rescheduling."""
+        n, restart = self.mean_attempts, self.restart
+        further_h = 0.0 if self.warmup is None else n * self.warmup.mean_h
+        further_h += (n - 1.0) * self.reschedule.mean_h
+        return further_h + (0.0 if restart is None else restart.mean_pause_h)
 
     def mean_h(self, cost: Duration | Transfer | None, n_servers: int) -> float:
         """Expected hours of one of the costs when `n_servers` do it at once and alone."""
@@ -448,6 +483,15 @@ class Activity(IntEnum):
     REGROUP = 8  # stalled while those who are left form groups anew
     REPLAY = 9  # stalled while the struck do again what they lost
     REBUILD = 10  # stalled until lost state is computed from what others hold
+    # of restarts that are no clean pass
+    WARM_UP = 11  # stalled by work that leaves no progress
+    RETRY = 12  # stalled between two attempts to restart
+    PLANNED = 13  # stopped by plan
+
+    @property
+    def part(self) -> str:
+        """What tables call it."""
+        return self.name.lower().replace("_", "-")
 
 
 PARTS = tuple(part.name.lower() for part in Activity)[Activity.LOST : Activity.OVER]

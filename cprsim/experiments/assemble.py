@@ -16,6 +16,7 @@ from cprsim.failures.distributions import Constant, Exponential, Weibull
 from cprsim.failures.frailty import ALIKE, Lemons, Shocks
 from cprsim.failures.sources import FailureSource
 from cprsim.records import (
+    Attempts,
     Cluster,
     Costs,
     Duration,
@@ -28,7 +29,8 @@ from cprsim.records import (
 )
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Policy, Reach, Scope, checked
+from cprsim.recovery.policy import CHECK, NO_CONTENT, STOP, Capture, Policy, Reach, Scope, checked
+from cprsim.recovery.restarts import with_restarts, with_stops
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario.cluster import ClusterSection, CostsSection, OwnCosts
@@ -49,7 +51,7 @@ from cprsim.scenario.failures import (
     too_many,
 )
 from cprsim.scenario.job import Simulation
-from cprsim.scenario.quantities import DurationSpec, duration_of
+from cprsim.scenario.quantities import DurationSpec, MixSpec, duration_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection, options_of
 from cprsim.scenario.schema import Scenario
@@ -99,11 +101,17 @@ class Experiment:
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
+        clock, job, scopes = self.failures.clock, self.scenario.job, self.scopes
         if self.check is not None:
             policy = checked(policy, self.cluster, self.check)
-            require_legal(policy, self.cluster, self.scopes)
-        clock, job = self.failures.clock, self.scenario.job
-        return SimulatedJob(job.useful_h, self.cluster, clock, self.scopes, policy, job.horizon_h)
+        if (stops := self.scenario.planned) is not None:
+            policy = with_stops(policy, duration_of(stops.length))
+            still = Constant(0.0)
+            stop = Scope(STOP, Reach.ALL, still, False, every_h=stops.every_h, saves=stops.saves)
+            scopes = (*scopes, stop)
+        if self.check is not None or stops is not None:
+            require_legal(policy, self.cluster, scopes)
+        return SimulatedJob(job.useful_h, self.cluster, clock, scopes, policy, job.horizon_h)
 
     @cached_property
     def facts(self) -> JobFacts:
@@ -227,13 +235,17 @@ def _storage(scenario: Scenario) -> Storage | None:
 def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> dict[str, Any]:
     """What the record of costs holds of those that are given."""
 
-    def cost(spec: float | DurationSpec | OverLink | str) -> Duration | Transfer:
+    def cost(spec: float | DurationSpec | MixSpec | OverLink | str) -> Duration | Transfer:
         if isinstance(spec, OverLink):
             return Constant((cluster.largest_bytes or 0.0) / cluster.links[spec.link])
         return Transfer() if isinstance(spec, str) else duration_of(spec)
 
-    times = {"load": section.load, "detect": section.detect, "reschedule": section.reschedule}
+    times = {key: getattr(section, key) for key in ("load", "detect", "reschedule", "warmup")}
     costs: dict[str, Any] = {key: cost(spec) for key, spec in times.items() if spec is not None}
+    if (of := section.restart) is not None:
+        person = None if of.operator is None else duration_of(of.operator)
+        retry, after = duration_of(of.retry), of.gives_up_after or 0
+        costs["restart"] = Attempts(of.fails_fraction, retry, after, person)
     if (save := section.save) is not None:
         costs["save_stall"] = cost(save.stall)
         costs["save_background"] = None if save.background is None else cost(save.background)
@@ -319,7 +331,8 @@ def policy_of(
     if system.interval is None:
         interval_h = None
     options = _options(entry, system, experiment, interval_h)
-    policy = system.plan(facts, options, entry.name).with_storage(at_own_costs.costs.reliability)
+    policy = system.plan(facts, options, entry.name).with_storage(facts.costs.reliability)
+    policy = with_restarts(policy, facts.costs)
     require_legal(policy, experiment.cluster, facts.scopes)
     if entry.costs is not None and entry.costs.detect is not None:
         policy = noticed_after(policy, at_own_costs.costs.detect)

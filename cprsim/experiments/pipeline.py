@@ -212,14 +212,10 @@ def _parts(
 
 def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) -> Engine:
     """What runs the replications under a policy."""
-    parts = None
+    job, parts = experiment.simulated_job(policy), None
     if policy.is_strategy:
-        parts = (*PARTS, *(part for part in policy.parts if part not in PARTS))
-    return Engine(
-        experiment.simulated_job(policy),
-        keep_losses=keep_losses,
-        parts=parts,
-    )
+        parts = (*PARTS, *(part for part in job.policy.parts if part not in PARTS))
+    return Engine(job, keep_losses=keep_losses, parts=parts)
 
 
 def compile_first(experiment: Experiment) -> None:

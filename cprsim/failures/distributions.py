@@ -10,14 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from math import comb, exp, inf, isfinite, log, sqrt
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.records import Floats, Ints
+from cprsim.files import Tagged
+from cprsim.records import Duration, Floats, Ints
 
 LONGEST_H = float(np.finfo(float).max)
 MOST_SQUARED_CV = 1e6  # beyond it, no affordable number of draws comes near the mean
@@ -369,6 +370,26 @@ class PiecewiseHazard(Distribution):
         p_within = -special.expm1(-rate_per_h * length_h[piece])
         age_h = begin_h[piece] - special.log1p(-rng.random(size) * p_within) / rate_per_h
         return self._age_of(self.cumulative_hazard(age_h) + rng.exponential(size=size))
+
+
+ALONE = (Constant, Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Each of some durations with its probability, such as people awake and asleep."""
+
+    shares: tuple[float, ...]  # add up to 1
+    values: tuple[Annotated[Duration, Tagged(*ALONE)], ...]
+
+    @property
+    def mean_h(self) -> float:
+        return sum(p * of.mean_h for p, of in zip(self.shares, self.values, strict=True))
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """(size,) draws [h]: which duration each is of, and then a draw of every duration."""
+        chosen = np.searchsorted(np.cumsum(self.shares)[:-1], rng.random(size), side="right")
+        return np.stack([of.sample(rng, size) for of in self.values])[chosen, np.arange(size)]
 
 
 FROM_MEAN: dict[str, Callable[..., Distribution]] = {

@@ -144,7 +144,7 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     jobs["pls"] = [_pls(kinds[kind], outcome.losses) for kind, outcome in of_kinds]
     parts = dict.fromkeys(part for e in engines for part in e.parts or e.job.policy.parts)
     hours = [
-        dict(zip(kinds[kind].policies[strategy].parts, outcome.hours, strict=True))
+        dict(zip(engines[kind].job.policy.parts, outcome.hours, strict=True))
         for kind, outcome in of_kinds
     ]
     return _history(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))

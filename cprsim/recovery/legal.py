@@ -206,7 +206,15 @@ def _of_stage(
         free.add(StageKind.REGROUP)
     grows = stage.grows_h is not None
     waited = elastic is not None and any(map(_is_for_nodes, before))
+    is_retry, kinds_before = stage.kind is StageKind.RETRY, {other.kind for other in before}
     return (
+        (is_retry != (stage.p_fail > 0.0) or not 0.0 <= stage.p_fail < 1.0,
+         "has a `p_fail`, above 0 and below 1, of no retry, or a retry without"),
+        (is_retry and (StageKind.RESCHEDULE not in kinds_before or StageKind.RETRY in kinds_before),
+         "has a retry without a `reschedule` before it, or with another retry"),
+        ((stage.gives_up_after > 0) != (stage.operator is not None) or stage.gives_up_after < 0
+         or (stage.operator is not None and not is_retry),
+         "has a retry with one of `gives_up_after` and `operator`: give both, or none"),
         (stage.cost is None and stage.kind not in free,
          f"has a stage `{stage.kind.value}` without a cost"),
         (stage.cost is not None and is_wait,

@@ -59,6 +59,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
+from cprsim.recovery.restarts import with_restarts
 from cprsim.recovery.system import Family, JobFacts, Provenance
 
 MOST_SAVES = 1_000_000  # in a job
@@ -102,7 +103,7 @@ def strategy(
         name, rules, tiers, captures, elastic, interval_h=interval_h, interval_rule=interval_rule,
         decision=decision, sub_saves=sub_saves, is_strategy=True,
     )  # fmt: skip
-    return policy.with_storage(costs.reliability)
+    return with_restarts(policy.with_storage(costs.reliability), costs)
 
 
 def at_costs(policy: Policy, costs: Costs, cluster: Cluster) -> Policy:
@@ -205,11 +206,12 @@ def _losing(job: JobFacts) -> dict[str, Any]:
 def _recovery_h(job: JobFacts) -> float:
     """How long partial recovery stalls the job at a failure, on average."""
     costs = job.costs
-    recovery_h = (costs.detect.mean_h + costs.reschedule.mean_h) * (1.0 - job.beside_fraction)
+    restart_h = costs.detect.mean_h + costs.reschedule.mean_h + costs.further_h
+    recovery_h = restart_h * (1.0 - job.beside_fraction)
     if job.mtbf_shard_h == inf:
         return recovery_h
     load_h = costs.mean_h(costs.load, max(1, round(job.n_shards_together)))
-    return recovery_h + job.mtbf_h / job.mtbf_shard_h * load_h
+    return recovery_h + job.mtbf_h / job.mtbf_shard_h * costs.mean_attempts * load_h
 
 
 def _interval(job: JobFacts, o: Any) -> tuple[float, str]:
@@ -246,8 +248,9 @@ def _decide(job: JobFacts, o: Any) -> tuple[Decision, str]:
     strikes no shard loads nothing under partial recovery.
     """
     costs, save_h, full_h = job.costs, job.stall_h, young_h(job.stall_h, job.mtbf_h)
-    restart_h = costs.detect.mean_h + costs.reschedule.mean_h
-    full = full_overhead_fraction(full_h, save_h, restart_h + job.load.mean_h, job.mtbf_h)
+    restart_h = costs.detect.mean_h + costs.reschedule.mean_h + costs.further_h
+    full_restart_h = restart_h + costs.mean_attempts * job.load.mean_h
+    full = full_overhead_fraction(full_h, save_h, full_restart_h, job.mtbf_h)
     is_undivided = o.interval != "cpr"
     if job.n_shards_together and not cpr_interval_h(job, o.target_pls, undivided=is_undivided):
         return Decision("full", 0.0, full_h, inf, full, 0.0), "cpr"

@@ -19,19 +19,12 @@ from typing import Annotated
 
 import numpy as np
 
-from cprsim.failures.distributions import (
-    Constant,
-    Exponential,
-    Gamma,
-    LogNormal,
-    PiecewiseHazard,
-    Weibull,
-)
+from cprsim.failures.distributions import ALONE, Mixture
 from cprsim.files import OMITTED, Endless, Number, Tagged
 from cprsim.records import Cluster, Decision, Duration, Floats, Reliability, Storage, SubSaves
 from cprsim.recovery.intervals import n_saves_due
 
-DISTRIBUTIONS = (Constant, Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull)
+DISTRIBUTIONS = (*ALONE, Mixture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +69,8 @@ class Scope:
     notice_h: float = 0.0  # of the failures' clock, by which it is announced
     silent: bool = False  # errors in the state, each a failure when it is noticed:
     latency: Duration | None = None  # so long after it struck; None: by a check alone
+    every_h: float = inf  # of wall time: stops by plan, which are no failures ...
+    saves: bool = False  # ... and for which the job saves first
 
     @property
     def wipes(self) -> Level:
@@ -213,12 +208,15 @@ class To(StrEnum):
 class StageKind(StrEnum):
     """The stages of a recovery, from the least advanced on."""
 
+    PLANNED = "planned"  # the job stands, as planned
     DETECT = "detect"
     SAVE = "save"  # those who are left save what they have
     WAIT = "wait"  # for a node
+    RETRY = "retry"  # after an attempt to restart that failed
     RESCHEDULE = "reschedule"
     REGROUP = "regroup"
     LOAD = "load"
+    WARM_UP = "warm-up"  # of processes that have started again
     REPLAY = "replay"  # the struck do again what they lost, while the others wait
     REBUILD = "rebuild"
 
@@ -247,6 +245,9 @@ class Stage:
     each: bool = False  # of a wait: no slot waits for the node of another
     grows_h: Number | None = None  # of a wait; `GROWTH_H` has words
     copies_again: bool = False  # as it ends, the other slots hold all copies of live tiers again
+    p_fail: float = 0.0  # of a retry: that the attempt before it fails, from the reschedule on
+    gives_up_after: int = 0  # of a retry: after so many in a row (0: never) ...
+    operator: Varying | None = None  # ... it takes until a person has come
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +294,7 @@ class Elastic:
     regroup_h: tuple[float, ...] = ()
 
 
+STOP = "planned"  # scope of stops
 RESTART = "restart"  # begin again from nothing
 ROLL_BACK = "roll back"  # everybody goes back to the last save
 RELOAD = "reload"  # the struck servers alone go back; the others keep what they have
@@ -376,7 +378,8 @@ class Policy:
     def draw_name(self, name: str) -> str:
         """The name of the draws of a cost; strategies share them under the name of the cost."""
         kind, *where = name.split("/")
-        if not self.is_strategy:
+        of_rule = kind in ("stage", "attempts", "operator")
+        if not self.is_strategy or (of_rule and STOP in self.rules[int(where[0])].scopes):
             return name
         if kind == "stage":
             rule, stage = map(int, where)
@@ -427,8 +430,8 @@ def checked(policy: Policy, cluster: Cluster, check: Capture) -> Policy:
 
 
 PARTS_IN_ORDER = (
-    "lost", "save", "detect", "wait", "reschedule", "regroup", "load", "replay", "rebuild",
-    "degraded", "tax",
+    "lost", "save", "detect", "wait", "retry", "reschedule", "regroup", "load", "warm-up",
+    "replay", "rebuild", "planned", "degraded", "tax",
 )  # fmt: skip
 
 

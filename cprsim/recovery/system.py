@@ -98,7 +98,7 @@ class JobFacts:
     @property
     def replaced_h(self) -> float:
         """From a failure until its node is replaced."""
-        return self.detected_h + self.reschedule.mean_h
+        return self.detected_h + self.reschedule.mean_h + self.costs.further_h
 
     def failures_per_h(self, scope: Scope) -> float:
         """How often failures of one scope strike [1/h]; 0 where nothing fails."""

@@ -92,6 +92,11 @@ def _refusals(experiment: Experiment) -> Iterator[tuple[object, str]]:
         "of `shards`",
     )
     yield (
+        costs.warmup or costs.restart or experiment.scenario.planned,
+        "a rehearsal has no warm-ups, no restarts that fail and no stops: leave `costs.warmup`, "
+        "`costs.restart` and `planned` out",
+    )
+    yield (
         clock is not Clock.WALL,
         "processes are killed by the clock on the wall, and this scenario's failures age on "
         f"`{clock.value}`: set `failures.clock: wall`",

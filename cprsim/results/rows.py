@@ -73,7 +73,7 @@ def timeline_rows(logs: Mapping[str, EventLog], cluster: Cluster) -> pd.DataFram
     slot within its role (``emb_ps 3``) and is empty where no node is concerned.
     """
     kinds = np.array([kind.name.lower() for kind in EventKind])
-    activities = np.array([activity.name.lower() for activity in Activity])
+    activities = np.array([activity.part for activity in Activity])
     nodes = np.array([f"{role.name} {i}" for role in cluster.roles for i in range(role.n_nodes)])
     return _one_table(
         {

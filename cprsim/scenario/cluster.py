@@ -16,12 +16,14 @@ from cprsim.scenario.quantities import (
     Bandwidth,
     Duration,
     DurationSpec,
+    MixSpec,
     Model,
     NodeCount,
     OneOf,
     PositiveCount,
     PositiveShare,
     ShardSize,
+    share_between,
     within,
 )
 
@@ -252,8 +254,8 @@ Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 
 
 Cost = Annotated[
-    TransferTime | DurationSpec | OverLink | Literal["transfer"],
-    OneOf("text", "section", "link", "word", words=["transfer"]),
+    TransferTime | DurationSpec | MixSpec | OverLink | Literal["transfer"],
+    OneOf("text", "section", "mix", "link", "word", words=["transfer"]),
 ]
 
 
@@ -289,12 +291,35 @@ class SaveCost(Model):
 def _stall_alone(save: Any) -> Any:
     """`save: 94 s`, and a distribution in its place, are short for `{stall: ...}`."""
     is_section = isinstance(save, SaveCost) or (
-        isinstance(save, dict) and not ({"family", "mean", "link"} & set(save))
+        isinstance(save, dict) and not ({"family", "mean", "mix", "link"} & set(save))
     )
     return save if is_section else {"stall": save}
 
 
 Save = Annotated[SaveCost, BeforeValidator(_stall_alone, json_schema_input_type=Cost | SaveCost)]
+
+
+class RestartSection(Model):
+    """Attempts to restart that fail; a failed one costs its stages from `reschedule` on."""
+
+    fails_fraction: share_between("0 %", "99 %") = Field(  # type: ignore[valid-type]
+        description="Share of attempts that fail, each independently [per cent, or a number]."
+    )
+    retry: Duration = Field(
+        0.0, description="Pause before the next attempt: a time or a distribution; default 0 s."
+    )
+    gives_up_after: PositiveCount | None = Field(
+        None, description="Failed attempts in a row after which a person is needed, a count."
+    )
+    operator: Duration | None = Field(
+        None, description="The pause until a person has come: a time or a distribution."
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """A person comes after so many, and takes so long."""
+        if (self.operator is None) != (self.gives_up_after is None):
+            missing = "operator" if self.operator is None else "gives_up_after"
+            yield missing, "is missing: `gives_up_after` and `operator` go together"
 
 
 class CostsSection(Model):
@@ -310,7 +335,15 @@ class CostsSection(Model):
         0.0, description="Until a failure is noticed: a time or a distribution; default 0 s."
     )
     reschedule: Duration = Field(
-        0.0, description="Until the replacement runs: a time or a distribution; default 0 s."
+        0.0, description="Until the replacement runs, with teardown and relaunch; default 0 s."
+    )
+    warmup: Duration | None = Field(
+        None,
+        description="After a restart, time without progress that lasts: compilation, caches.",
+        examples=["130 s"],
+    )
+    restart: RestartSection | None = Field(
+        None, description="Attempts to restart that fail; absent: all succeed."
     )
 
 
@@ -324,8 +357,10 @@ class OwnCosts(Model):
     load: Cost | None = Field(None, description=AS_THERE)
     detect: Duration | None = Field(None, description=AS_THERE)
     reschedule: Duration | None = Field(None, description=AS_THERE)
+    warmup: Duration | None = Field(None, description=AS_THERE)
+    restart: RestartSection | None = Field(None, description=AS_THERE)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Something differs."""
         if not self.given:
-            yield "", "says nothing: give save, load, detect or reschedule, or leave it out"
+            yield "", f"says nothing: give {', '.join(type(self).model_fields)}, or leave it out"

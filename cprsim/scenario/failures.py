@@ -38,6 +38,7 @@ from cprsim.scenario.quantities import (
     Spread95,
     Text,
     Time,
+    duration_of,
     quoted,
     within,
 )
@@ -442,6 +443,27 @@ Scopes = Annotated[
         description="Kinds of failures, with their shares; absent: every failure kills a node.",
     ),
 ]
+
+
+class PlannedSection(Model):
+    """Stops by plan, such as ends of allocations and maintenance: no failures."""
+
+    every_h: PositiveTime = Field(
+        description="Wall time between their beginnings, the first so long after the start [time]."
+    )
+    length: Duration = Field(
+        description="How long the job stands before it starts again: a time or a distribution."
+    )
+    saves: StrictBool = Field(
+        True, description="Whether the job saves first, and loses nothing; default true."
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """There is time to work between them."""
+        length_h = duration_of(self.length).mean_h
+        if not length_h < self.every_h:
+            message = f"is {self.every_h:g} h; it must be longer than `length`, {length_h:g} h"
+            yield "every", message
 
 
 class CheckSection(Model):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from decimal import Decimal
 from math import log, sqrt
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -21,8 +23,14 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, c
 
 from cprsim.errors import MOST_PROBLEMS, ParameterError, choices, one_line
 from cprsim.failures import limits
-from cprsim.failures.distributions import Constant, Distribution, PiecewiseHazard, with_mean
-from cprsim.files.units import BANDWIDTH, HAZARD, SIZE, TIME, Quantity
+from cprsim.failures.distributions import (
+    Constant,
+    Distribution,
+    Mixture,
+    PiecewiseHazard,
+    with_mean,
+)
+from cprsim.files.units import BANDWIDTH, HAZARD, SHARE, SIZE, TIME, Quantity
 from cprsim.records import MAX_NODES, OverLink
 from cprsim.scenario.yaml_text import dotted
 
@@ -180,6 +188,7 @@ FORMS: dict[str, Callable[[Any], bool]] = {  # how a value is written, or was; t
     "link": lambda value: (
         isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value)
     ),
+    "mix": lambda value: isinstance(value, MixSpec) or (isinstance(value, dict) and "mix" in value),
     "section": lambda value: isinstance(value, dict | BaseModel),
     "lists": lambda value: (
         isinstance(value, list | tuple) and any(isinstance(entry, list | tuple) for entry in value)
@@ -247,6 +256,17 @@ AT_MOST = Field(min_length=1, max_length=MAX_PIECES)
 Shape = Annotated[float, within(*limits.SHAPE)]
 
 
+def share_between(low: str, high: str) -> Any:
+    """A share in per cent, or as a number."""
+
+    def in_per_cent(share: Any) -> Any:
+        is_number = isinstance(share, int | float) and not isinstance(share, bool)
+        return f"{100 * Decimal(str(share))} %" if is_number else share
+
+    written: Any = Annotated[float, Quantity(SHARE, low, high, "30 %")]
+    return Annotated[written, BeforeValidator(in_per_cent, json_schema_input_type=float | written)]
+
+
 def _ascending(ends: tuple[float, float]) -> tuple[float, float]:
     if not ends[0] < ends[1]:
         raise ParameterError("is no interval: the lower end comes first")
@@ -312,12 +332,43 @@ class DurationSpec(Model):
         yield from problems or _drawn(self, "median" if has_median else "")
 
 
-Duration = Annotated[FixedTime | DurationSpec, OneOf("text", "section")]
+class MixedSection(Model):
+    """One of the times of a mixture."""
+
+    share_fraction: share_between("0.0001 %", "100 %") = Field(  # type: ignore[valid-type]
+        description="How often it is this one [per cent, or a number]; all add up to 1."
+    )
+    value: Annotated[FixedTime | DurationSpec, OneOf("text", "section")] = Field(
+        description="A time or a distribution."
+    )
 
 
-def duration_of(spec: float | DurationSpec) -> Distribution | Constant:
+class MixSpec(Model):
+    """A time that is one of several: minutes if somebody is awake, else until the morning."""
+
+    mix: tuple[MixedSection, ...] = Field(
+        min_length=1, max_length=MAX_PIECES, description="The times, each with its share."
+    )
+
+    @property
+    def distribution(self) -> Mixture:
+        """The same as the engines draw from it."""
+        shares = tuple(of.share_fraction for of in self.mix)
+        return Mixture(shares, tuple(duration_of(of.value) for of in self.mix))
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """The shares are those of a whole."""
+        total = sum(of.share_fraction for of in self.mix)
+        if abs(total - 1.0) > 1e-6:
+            yield "mix", f"the shares add up to {100 * total:g} %; they must add up to 100 %"
+
+
+Duration = Annotated[FixedTime | DurationSpec | MixSpec, OneOf("text", "section", "mix")]
+
+
+def duration_of(spec: float | DurationSpec | MixSpec) -> Distribution | Constant | Mixture:
     """A fixed time [h] or a time that varies, as the engines draw from it."""
-    return spec.distribution if isinstance(spec, DurationSpec) else Constant(spec)
+    return Constant(spec) if isinstance(spec, float) else spec.distribution
 
 
 class Lifetime(Model):

@@ -13,6 +13,7 @@ from pydantic import Field
 from cprsim.failures.traces.spec import LogSpec
 from cprsim.records import STOPPED_BEYOND, Clock, OverLink
 from cprsim.recovery.paper import STRATEGIES
+from cprsim.recovery.policy import STOP
 from cprsim.scenario.cluster import ClusterSection, CostsSection, StorageSection
 from cprsim.scenario.failures import (
     ANY,
@@ -24,6 +25,7 @@ from cprsim.scenario.failures import (
     InjectedFailures,
     JobFailures,
     NodeFailures,
+    PlannedSection,
     Scopes,
     SilentSection,
     TraceFailures,
@@ -60,6 +62,9 @@ class Scenario(Model):
     scopes: Scopes = ()
     silent: SilentSection | None = Field(
         None, description="Silent errors, which corrupt the state and are noticed later."
+    )
+    planned: PlannedSection | None = Field(
+        None, description="Stops by plan, on which the job saves and stands; absent: none."
     )
     storage: StorageSection | None = Field(
         None, description="Where checkpoints go; needed where a cost is `transfer`."
@@ -320,6 +325,12 @@ def _of_scopes(scenario: Scenario) -> Found:
             yield f"scopes.{i}.failures.clock", f"{message} `{clock}`"
         if scope.name in names[:i]:
             yield f"scopes.{i}.name", f"`{scope.name}` is there already"
+        if scope.name == STOP and scenario.planned is not None:
+            yield f"scopes.{i}.name", f"`{STOP}` is what stops of the section `planned` are called"
+    if (planned := scenario.planned) is not None:
+        n_stops = scenario.job.useful_h / planned.every_h
+        if n_stops > MAX_FAILURES:
+            yield "planned.every", f"makes {n_stops:.3g} stops; at most {MAX_FAILURES} make sense"
 
 
 def _of_silent(scenario: Scenario) -> Found:

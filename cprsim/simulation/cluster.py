@@ -224,9 +224,13 @@ class RunningJob:
             self.find_failure(self.chunk, n + 1)
         else:
             complete(sim, self.event)
-            if job.noticed_at_h <= job.now_h + NEAR * sim.spec.useful_h:
+            until_h = job.now_h + NEAR * sim.spec.useful_h
+            nobody = block.strikes.slot[:0], block.strikes.repair_h[:0]
+            if job.stops_at_h <= until_h:
                 self.look_ahead()
-                nobody = block.strikes.slot[:0], block.strikes.repair_h[:0]
+                self.fail(FailedSlots(sim.spec.stop, *nobody))  # by plan
+            if job.noticed_at_h <= until_h:
+                self.look_ahead()
                 self.fail(FailedSlots(sim.spec.silent, *nobody))  # silent errors are noticed
         self.trade(n_free)
 
@@ -256,7 +260,7 @@ class RunningJob:
     def look_ahead(self) -> None:
         """A step finds whatever it may ask for: draws, and places for recoveries."""
         job, block = self.job, self.block
-        n = max(job.n_failures, job.n_errors)
+        n = max(job.n_failures, job.n_errors, job.n_stops)
         if block.saves_vary:
             n = max(n, *(of.n_begun for of in job.saves))
         if n + AHEAD // 2 > block.n_drawn:

@@ -15,6 +15,7 @@ from cprsim.simulation.spec import FINISHED, GOING, NONE, Spec
 if TYPE_CHECKING:
     from cprsim.simulation.state import JobState, Sim
 
+ACTIVITIES = {activity.part: activity for activity in Activity}
 LINE = [("at_h", "f8"), ("kind", "i8"), ("activity", "i8"), ("progress_h", "f8"), ("slot", "i8")]
 LINE_BYTES, LINES_SHARE, SOME_LINES = 400, 0.2, 2**10  # of a log, of the budget, between checks
 
@@ -92,7 +93,7 @@ class LogLines:
         if job.status != GOING:
             return Activity.OVER
         if job.blocked_by != NONE:
-            return Activity[self._parts[job.blocked_part].upper()]
+            return ACTIVITIES[self._parts[job.blocked_part]]
         if job.stalled_by != NONE or job.waits_for != NONE:
             return Activity.SAVE
         if job.speed == 0.0:

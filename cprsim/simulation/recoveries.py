@@ -13,7 +13,17 @@ from cprsim.recovery.legal import MOST_UNITS
 from cprsim.simulation.copies import come_back
 from cprsim.simulation.log import note
 from cprsim.simulation.saves import cost_h
-from cprsim.simulation.spec import DETECT, LOAD, NONE, REGROUP, REPLAY, WAIT, Spec, StageSpec
+from cprsim.simulation.spec import (
+    DETECT,
+    LOAD,
+    NONE,
+    REGROUP,
+    REPLAY,
+    RETRY,
+    WAIT,
+    Spec,
+    StageSpec,
+)
 from cprsim.simulation.state import Recovery, Sim
 
 # --------------------------------------------------------------------------- loads over the link
@@ -121,6 +131,10 @@ def next_stage(sim: Sim, place: int) -> None:
     )
     recovery = recoveries[place]
     rule = spec.rules[recovery.rule]
+    if recovery.stage < 0:
+        recovery.n_again = n_failed_attempts(sim, recovery)
+    elif spec.stages[rule.first_stage + recovery.stage].kind == RETRY:
+        recovery.stage = rule.again - 1
     while True:
         if recovery.stage >= 0 and spec.stages[rule.first_stage + recovery.stage].copies_again:
             for n in range(job.n_recent):
@@ -146,6 +160,16 @@ def next_stage(sim: Sim, place: int) -> None:
             hours = recovery.replay_h
         elif stage.kind == REGROUP and not stage.has_cost:
             hours = regroup_h_of(sim)
+        elif stage.kind == RETRY:
+            if recovery.n_again == 0:
+                continue
+            recovery.n_again -= 1
+            n_failed = n_failed_attempts(sim, recovery) - recovery.n_again
+            if stage.gives_up_after > 0 and n_failed % stage.gives_up_after == 0:
+                table = stage.operator_table
+                hours = cost_h(stage.operator_h, drawn.of_failures, table, recovery.number, row)
+            if hours == 0.0:
+                recovery.stage = rule.again - 1
         elif stage.kind == WAIT and not isnan(stage.grows_h):
             hours = grows_in_h(stage.grows_h, job.now_h)
         elif stage.kind == WAIT:
@@ -157,6 +181,12 @@ def next_stage(sim: Sim, place: int) -> None:
             recovery.kind, recovery.part, recovery.blocks = stage.kind, stage.part, stage.blocks
             note(sim, EventKind.STAGE, NONE)
             return
+
+
+def n_failed_attempts(sim: Sim, recovery: Recovery) -> int:
+    """How many attempts to restart fail in a recovery, from its first on."""
+    table = sim.spec.rules[recovery.rule].again_table
+    return 0 if table == NONE else int(sim.drawn.of_failures[table, recovery.number, sim.row])
 
 
 def begun_after(sim: Sim, begun: int) -> int:
@@ -244,11 +274,12 @@ def take_over(sim: Sim, place: int, of_all: bool) -> None:
 
 
 def has_load_to_come(spec: Spec, recovery: Recovery) -> bool:
-    """Whether a recovery has a load before it or under way."""
+    """Whether a recovery has a load before it or under way, also in an attempt after this one."""
     if not recovery.loads:
         return False
-    first = spec.rules[recovery.rule].first_stage
-    for n in range(first + recovery.stage, first + spec.rules[recovery.rule].n_stages):
+    rule = spec.rules[recovery.rule]
+    begin = 0 if recovery.n_again > 0 or recovery.kind == RETRY else recovery.stage
+    for n in range(rule.first_stage + begin, rule.first_stage + rule.n_stages):
         if spec.stages[n].kind == LOAD:
             return True
     return False

@@ -56,7 +56,7 @@ class Results(NamedTuple):
 def has_room(sim: Sim) -> bool:
     """Whether the next step finds all draws, and places for recoveries and losses."""
     spec, job, drawn, losses = sim.spec, sim.job, sim.drawn, sim.losses
-    n_failures = max(job.n_failures, job.n_errors)
+    n_failures = max(job.n_failures, job.n_errors, job.n_stops)
     if drawn.of_failures.shape[0] and n_failures + 2 > drawn.of_failures.shape[1]:
         return False
     if drawn.of_saves.shape[0]:
@@ -105,6 +105,8 @@ def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: R
                     advance(sim, to_h, event)
             if not struck:
                 complete(sim, event)
+                if job.stops_at_h <= job.now_h + near_h:
+                    fail(sim, FailedSlots(spec.stop, strikes.slot[:0], strikes.repair_h[:0]))
                 if job.noticed_at_h <= job.now_h + near_h:
                     fail(sim, FailedSlots(spec.silent, strikes.slot[:0], strikes.repair_h[:0]))
             elif failure == NONE:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import accumulate
 from math import inf, isnan, nan
-from typing import Annotated
+from typing import Annotated, NamedTuple
+
+import numpy as np
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import STOPPED_BEYOND, Clock, Duration, Storage
+from cprsim.records import STOPPED_BEYOND, Clock, Duration, Floats, Storage
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.legal import (
     MOST_ROLES,
@@ -24,6 +26,7 @@ from cprsim.recovery.legal import (
 from cprsim.recovery.policy import (
     CHECK,
     STAGE_ORDER,
+    STOP,
     Capture,
     Groups,
     Level,
@@ -43,6 +46,7 @@ from cprsim.simulation.records import record
 
 NONE = -1
 OUTSIDE = int(Level.OUTSIDE)
+STOPPING = -2  # in place of a capture: the job waits for the save before a stop
 
 # What has become of a replication. WANTS_MORE: it needs more draws or room, and runs again
 GOING, FINISHED, STOPPED, WANTS_FAILURES, WANTS_MORE = range(5)
@@ -57,7 +61,9 @@ TO = tuple(To)
 NEWEST, STEP_BEGUN, STEP_BEFORE, START = range(4)
 CLOCKS = (Clock.WALL, Clock.UPTIME, Clock.PROGRESS)
 WALL, UPTIME, PROGRESS = range(3)
-DETECT, SAVE, WAIT, RESCHEDULE, REGROUP, LOAD, REPLAY, REBUILD = range(len(STAGE_ORDER))
+(
+    PLANNED, DETECT, SAVE, WAIT, RETRY, RESCHEDULE, REGROUP, LOAD, WARM_UP, REPLAY, REBUILD,
+) = range(len(STAGE_ORDER))  # fmt: skip
 
 MOST_CAPTURES = MOST_SOURCES = MOST_TIERS  # a tier is written by one capture
 
@@ -115,6 +121,10 @@ class StageSpec:
     each: bool  # a wait is over for each slot by itself
     grows_h: float  # of a wait for the job to take slots in, else NaN
     copies_again: bool  # what its slots held is on other slots when it ends
+    # of a retry
+    gives_up_after: int  # failed attempts in a row; 0: never
+    operator_h: float  # its cost then
+    operator_table: int
 
 
 @record
@@ -132,6 +142,8 @@ class RuleSpec:
     stops_nothing: bool  # of the saves in flight
     replays: bool
     loads: bool
+    again_table: int  # how many attempts to restart fail, or NONE
+    again: int  # stage at which each begins
     load_h: float  # what its loads cost by themselves
     sources: Annotated[list[int], MOST_SOURCES]  # tiers, NONE behind the last
     needs: Annotated[list[int], MOST_SOURCES]  # live tiers, NONE behind the last
@@ -160,6 +172,9 @@ class Spec:
     step_h: float
     tax: float  # extra compute, as a share of the work
     silent: int  # scope of silent errors, or NONE
+    stop: int  # scope of planned stops, or NONE
+    stop_every_h: float
+    stop_saves: int  # capture to an outside tier, by which the job saves before, or NONE
     n_slots: int
     n_spares: int  # NONE: without limit
     role_ends: Annotated[list[int], MOST_ROLES]  # the slot after each role's last
@@ -201,6 +216,21 @@ class Tables:
         self.of_failures: dict[str, Duration] = {}
 
 
+class FailedAttempts(NamedTuple):
+    """How many attempts to restart fail before one succeeds; drawn as durations are."""
+
+    p_fail: float
+
+    @property
+    def mean_h(self) -> float:
+        return self.p_fail / (1.0 - self.p_fail)
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """(size,) whole numbers."""
+        n: Floats = np.asarray(rng.geometric(1.0 - self.p_fail, size), dtype=np.float64)
+        return n - 1.0
+
+
 NO_LINK = Storage(inf)
 
 
@@ -235,9 +265,13 @@ def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
     ]
     scopes = [_scope(scope, tables) for scope in job.scopes]
     first_stages = accumulate((len(rule.stages) for rule in policy.rules), initial=0)
-    rules = [_rule(job, *pair) for pair in zip(policy.rules, first_stages, strict=False)]
+    rules = [
+        _rule(job, n, rule, first_stage, tables)
+        for n, (rule, first_stage) in enumerate(zip(policy.rules, first_stages, strict=False))
+    ]
     often = [n for n, capture in enumerate(captures) if capture.n_due > 1]
     silent = [number for number, scope in enumerate(job.scopes) if scope.silent]
+    stops = [number for number, scope in enumerate(job.scopes) if scope.every_h < inf]
     ends = [*accumulate(role.n_nodes for role in cluster.roles)]
     link, elastic = link_of(policy), policy.elastic
     units = cluster.slots(elastic.role) if elastic is not None else range(0)
@@ -256,6 +290,9 @@ def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
         step_h=policy.step_h,
         tax=policy.tax.compute,
         silent=silent[0] if silent else NONE,
+        stop=stops[0] if stops else NONE,
+        stop_every_h=job.scopes[stops[0]].every_h if stops else inf,
+        stop_saves=_stop_saves(job) if stops and job.scopes[stops[0]].saves else NONE,
         n_slots=cluster.n_nodes,
         n_spares=NONE if cluster.n_spares is None else cluster.n_spares,
         role_ends=[*ends, *MOST_ROLES * [cluster.n_nodes]][:MOST_ROLES],
@@ -339,14 +376,26 @@ def _capture(job: SimulatedJob, capture: Capture, tables: Tables) -> CaptureSpec
     )
 
 
-def _rule(job: SimulatedJob, rule: Rule, first_stage: int) -> RuleSpec:
+def _stop_saves(job: SimulatedJob) -> int:
+    """The capture by which a job saves before a stop: to outside, best one at intervals."""
+    policy = job.policy
+    outside = {name for rule in policy.rules if STOP in rule.scopes for name in rule.sources}
+    numbers = [n for n, capture in enumerate(policy.captures) if capture.tier in outside]
+    return min(numbers, key=lambda n: policy.captures[n].every_h is None, default=NONE)
+
+
+def _rule(job: SimulatedJob, number: int, rule: Rule, first_stage: int, tables: Tables) -> RuleSpec:
     number_of_scope = {scope.name: number for number, scope in enumerate(job.scopes)}
     number_of_role = {role.name: number for number, role in enumerate(job.cluster.roles)}
     names = [tier.name for tier in job.policy.tiers]
     scopes = set(rule.scopes or number_of_scope)
     if rule.needs or not (rule.sources or rule.to is To.START):
         scopes -= {scope.name for scope in job.scopes if scope.silent}  # live copies hold the error
-    kinds = {stage.kind for stage in rule.stages}
+    kinds = [stage.kind for stage in rule.stages]
+    p_fail = max((stage.p_fail for stage in rule.stages), default=0.0)
+    _, again_table = fixed(
+        tables.of_failures, f"attempts/{number}", FailedAttempts(p_fail) if p_fail else None
+    )
     loads = [stage.cost for stage in rule.stages if stage.kind is StageKind.LOAD]
 
     def padded(of: tuple[str, ...]) -> list[int]:
@@ -364,6 +413,8 @@ def _rule(job: SimulatedJob, rule: Rule, first_stage: int) -> RuleSpec:
         stops_nothing=rule.stops_nothing,
         replays=StageKind.REPLAY in kinds,
         loads=StageKind.LOAD in kinds,
+        again_table=again_table,
+        again=kinds.index(StageKind.RESCHEDULE) if p_fail else NONE,
         load_h=sum(fixed({}, "", cost)[0] for cost in loads),
         sources=padded(rule.sources),
         needs=padded(rule.needs),
@@ -372,6 +423,9 @@ def _rule(job: SimulatedJob, rule: Rule, first_stage: int) -> RuleSpec:
 
 def _stage(policy: Policy, name: str, stage: Stage, tables: Tables) -> StageSpec:
     cost_h, table = fixed(tables.of_failures, name, stage.cost)
+    operator_h, operator_table = fixed(
+        tables.of_failures, name.replace("stage", "operator"), stage.operator
+    )
     return StageSpec(
         kind=STAGE_ORDER.index(stage.kind),
         part=policy.parts.index(stage.kind.value),
@@ -382,6 +436,9 @@ def _stage(policy: Policy, name: str, stage: Stage, tables: Tables) -> StageSpec
         each=stage.each,
         grows_h=nan if stage.grows_h is None else stage.grows_h,
         copies_again=stage.copies_again,
+        gives_up_after=stage.gives_up_after,
+        operator_h=operator_h,
+        operator_table=operator_table,
     )
 
 
@@ -405,7 +462,7 @@ def is_plain(spec: Spec) -> bool:
     captures = spec.captures
     if len(captures) > 1 or spec.elastic_size or spec.is_uneven or spec.tax:
         return False
-    if spec.n_spares != NONE or spec.silent != NONE:
+    if spec.n_spares != NONE or spec.silent != NONE or spec.stop != NONE:
         return False
     for saves in captures:
         if saves.background_h or saves.on_notice or saves.p_fail:

@@ -71,6 +71,7 @@ class Recovery:
     n_slots: int
     begun: int  # the nth of all replications to begin
     serial: int  # of its failure; both counts go through all replications
+    n_again: int  # attempts to restart that will fail yet
     n_loads: int  # shards to load ...
     source: int  # ... from this tier
     blocks: bool  # the stage blocks the job
@@ -118,7 +119,7 @@ class JobState:
     # saves
     stall_ends_at_h: float
     stalled_by: int  # capture, whose first free flight is the save
-    waits_for: int  # capture, whose saves in flight are too many
+    waits_for: int  # capture, whose saves in flight are too many, or STOPPING
     n_saves: int  # contents that were committed
     saves: Annotated[list[CaptureState], MOST_CAPTURES]
     flights: Annotated[list[list[Flight]], MOST_CAPTURES, MOST_IN_FLIGHT]  # in order of start
@@ -163,6 +164,8 @@ class JobState:
     n_errors: int  # silent ones that have struck
     error_h: float  # progress at the first of those in the state; infinite without one
     noticed_at_h: float  # instant at which they are noticed
+    n_stops: int  # by plan
+    stops_at_h: float  # instant of the next, or of the end of the save before it
 
 
 class Drawn(NamedTuple):

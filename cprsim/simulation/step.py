@@ -13,11 +13,12 @@ compiled, and objects in Python.
 
 from __future__ import annotations
 
-from math import inf
+from math import floor, inf
 from typing import NamedTuple
 
 from cprsim.compiling import inlined
 from cprsim.records import EventKind, Floats, Ints
+from cprsim.recovery.intervals import ROUNDING
 from cprsim.simulation.copies import (
     begin,
     choose,
@@ -26,6 +27,7 @@ from cprsim.simulation.copies import (
     forget_wipes,
     goes_back_to,
     is_of,
+    keep,
     reverts_of,
     wipe,
 )
@@ -66,8 +68,10 @@ from cprsim.simulation.spec import (
     GOING,
     NEAR,
     NONE,
+    PLANNED,
     SHARDS,
     STOPPED,
+    STOPPING,
     STRUCK,
     UPTIME,
     WALL,
@@ -88,7 +92,7 @@ class Next(NamedTuple):
 
 
 class FailedSlots(NamedTuple):
-    """A failure; without slots: the notice of silent errors, which takes all of them."""
+    """A failure; without slots: a planned stop or the notice of silent errors, of all of them."""
 
     scope: int  # number among the job's, or NOTICE: it is announced
     slots: Ints
@@ -116,6 +120,7 @@ def start(sim: Sim) -> None:
     job.n_failures = job.n_met = job.n_saves = job.n_recoveries = job.n_fruitless = 0
     job.n_repairs = job.n_queued = job.n_moving = 0
     job.next_return_h = job.stage_ends_at_h = job.link_ends_at_h = inf
+    job.n_stops, job.stops_at_h = 0, spec.stop_every_h
     job.link_bytes = job.link_read_at_h = 0.0
     job.n_free = spec.n_spares
     job.frontier_at_failure_h = -1.0
@@ -180,6 +185,8 @@ def works_on(sim: Sim) -> bool:
     spec, job = sim.spec, sim.job
     if job.stalled_by != NONE or job.waits_for != NONE:
         return False
+    if job.stops_at_h <= job.now_h + NEAR * spec.useful_h:  # nodes have come at this instant
+        return False
     if is_due(spec, next_due(sim), job.progress_h):
         begin_saves(sim)
         if job.stalled_by != NONE or job.waits_for != NONE:
@@ -197,7 +204,8 @@ def works_on(sim: Sim) -> bool:
 def others_at_h(sim: Sim) -> float:
     """When something happens that neither work, saves nor failures bring about."""
     spec, job = sim.spec, sim.job
-    at_h = min(spec.end_h, job.stage_ends_at_h, job.link_ends_at_h, job.noticed_at_h)
+    at_h = min(spec.end_h, job.stage_ends_at_h, job.link_ends_at_h)
+    at_h = min(at_h, job.noticed_at_h, job.stops_at_h)
     return min(at_h, job.next_return_h) if job.n_queued else at_h
 
 
@@ -281,12 +289,69 @@ def end(sim: Sim) -> None:
         job.frontier_h = job.progress_h
 
 
+# --------------------------------------------------------------------------- planned stops
+
+
+def stop(sim: Sim, everybody: FailedSlots) -> None:
+    """A planned stop: the job saves, unless a recovery blocks it, and then all stand."""
+    spec, job = sim.spec, sim.job
+    saves, saved = spec.stop_saves, job.waits_for == STOPPING
+    if job.blocked_by == PLANNED or job.progress_h >= spec.useful_h:
+        job.stops_at_h = next_stop(spec, job.now_h)
+        return
+    if saves != NONE and job.blocked_by == NONE and not saved:
+        job.waits_for, job.stops_at_h = STOPPING, job.now_h + whole_save_h(sim, saves)
+        note(sim, EventKind.SAVE_STARTED, NONE)
+        if job.stops_at_h > job.now_h:
+            return
+        saved = True
+    if saved:
+        keep(sim, spec.captures[saves].tier, job.progress_h, False)
+        job.n_saves += 1
+        note(sim, EventKind.SAVE_COMMITTED, NONE)
+    job.stops_at_h = next_stop(spec, job.now_h)
+    job.n_stops += 1
+    strike(sim, everybody)
+    recover(sim, everybody, job.n_stops - 1)
+    for capture in range(spec.n_captures):
+        if saved:  # the save stands for all that is due
+            stand_on_grid(sim, capture, job.progress_h)
+
+
+def next_stop(spec: Spec, now_h: float) -> float:
+    """The next stop after an instant, on the grid from the start of the job."""
+    return float((floor(now_h / spec.stop_every_h * (1.0 + ROUNDING)) + 1) * spec.stop_every_h)
+
+
+def whole_save_h(sim: Sim, capture: int) -> float:
+    """Hours until a whole save is valid, and before it that of a tier that it is copied from."""
+    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
+    total_h = 0.0
+    while capture != NONE:
+        saves, number = spec.captures[capture], job.saves[capture].n_begun
+        job.saves[capture].n_begun += 1
+        hours = cost_h(saves.stall_h, drawn.of_saves, saves.stall_table, number, row)
+        hours += cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
+        total_h += saves.parts * hours
+        capture = saves.after
+    return total_h
+
+
 # --------------------------------------------------------------------------- failures
 
 
 def fail(sim: Sim, failure: FailedSlots) -> None:
     """What a failure does as it strikes, or as it is announced."""
     spec, job = sim.spec, sim.job
+    if failure.scope == spec.stop != NOTICE:
+        stop(sim, failure)
+        refresh(sim)
+        return
+    if job.blocked_by == PLANNED and failure.scope != NOTICE:
+        if failure.scope == spec.silent and len(failure.slots) == 0:
+            job.noticed_at_h = job.stage_ends_at_h
+        note_failed(sim, failure)
+        return
     if job.next_return_h <= job.now_h + NEAR * spec.useful_h:
         return_nodes(sim, job.now_h + NEAR * spec.useful_h)
     if failure.scope == NOTICE:
@@ -323,13 +388,13 @@ def meet(sim: Sim, failure: FailedSlots) -> None:
         job.status = STOPPED
         return
     job.n_failures += 1
-    recover(sim, failure)
+    recover(sim, failure, job.n_failures - 1)
 
 
 def strike(sim: Sim, failure: FailedSlots) -> None:
     """List the struck slots; their memory is wiped, and their nodes go to repair."""
     spec, job, slots = sim.spec, sim.job, sim.slots
-    of, all_slots = spec.scopes[failure.scope], failure.scope == spec.silent
+    of, all_slots = spec.scopes[failure.scope], failure.scope in (spec.silent, spec.stop)
     job.n_struck = 0
     for n in range(spec.n_slots if all_slots else len(failure.slots)):
         slot = n if all_slots else failure.slots[n]
@@ -347,21 +412,27 @@ def strike(sim: Sim, failure: FailedSlots) -> None:
 
 
 def note_failed(sim: Sim, failure: FailedSlots) -> None:
-    """A line for each slot that is struck, or waits for a node."""
-    all_slots = failure.scope == sim.spec.silent
+    """A line for each slot that is struck, or has no node to be struck."""
+    stopped = sim.job.blocked_by == PLANNED
+    all_slots = failure.scope == sim.spec.silent and not stopped
     for n in range(sim.spec.n_slots if all_slots else len(failure.slots)):
         slot = n if all_slots else failure.slots[n]
-        missed = sim.slots[slot].asked
+        missed = stopped or sim.slots[slot].asked
         note(sim, EventKind.MISSED if missed else EventKind.FAILED, slot)
 
 
-def recover(sim: Sim, failure: FailedSlots) -> None:
-    """The first rule that applies says who goes back, and by which stages the slots come back."""
+def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
+    """The first rule that applies says who goes back, and by which stages the slots come back.
+
+    Parameters
+    ----------
+    nth : of the failures, or of the stops, which addresses what is drawn
+    """
     spec, job, slots = sim.spec, sim.job, sim.slots
     chosen, source, content_h = choose(sim, failure.scope)
     number = chosen if chosen != NONE else spec.n_rules - 1
     rule, reverts = spec.rules[number], reverts_of(spec, chosen)
-    load_h = loads_h(sim, source)
+    load_h = loads_h(sim, source, nth)
     back_to_h, n_lost = job.progress_h, 0
     if reverts == ALL:
         back_to_h = goes_back_to(spec, chosen, job.progress_h, content_h)
@@ -392,7 +463,7 @@ def recover(sim: Sim, failure: FailedSlots) -> None:
     job.n_begun += 1
     of, tables = spec.scopes[failure.scope], sim.drawn.of_failures
     recovery = sim.recoveries[place]
-    recovery.rule, recovery.stage, recovery.number = number, -1, job.n_failures - 1
+    recovery.rule, recovery.stage, recovery.number = number, -1, nth
     recovery.serial, recovery.begun, recovery.kind = job.serial, job.n_begun, NONE
     recovery.of_all = reverts == ALL
     recovery.hands_over = n_lost > 0
@@ -413,16 +484,14 @@ def recover(sim: Sim, failure: FailedSlots) -> None:
     forget_wipes(sim, oldest_flush(sim))
 
 
-def loads_h(sim: Sim, source: int) -> float:
+def loads_h(sim: Sim, source: int, nth: int) -> float:
     """Hours to load from a source, and the corrupt contents that are tried before."""
     spec, job, total_h = sim.spec, sim.job, 0.0
     for n in range(spec.n_tiers):
         n_loads = job.tries[n] + (n == source)
         if n_loads:
             of, tables = spec.tiers[n], sim.drawn.of_failures
-            total_h += n_loads * cost_h(
-                of.load_h, tables, of.load_table, job.n_failures - 1, sim.row
-            )
+            total_h += n_loads * cost_h(of.load_h, tables, of.load_table, nth, sim.row)
     return total_h
 
 

@@ -72,6 +72,9 @@ class Recovery:
     hours: list[float] = field(default_factory=list)  # of its stages; infinite: over the link
     ends_at_h: float = 0.0  # its stage, but for a wait or a load over the link
     at: int = -1  # the stage that it is in
+    n_fail: int = 0  # attempts to restart that fail, in all ...
+    n_failed: int = 0  # ... and so far
+    operator_h: float = 0.0
     left_bytes: dict[int, float] = field(default_factory=dict)  # of its shards over the link
 
     @property
@@ -102,7 +105,16 @@ class Recovery:
         """Before it or under way. Reading: a load that takes no time is none."""
         stages = zip(self.rule.stages, self.hours, strict=True)
         loads = [stage.kind is StageKind.LOAD and hours > 0.0 for stage, hours in stages]
-        return any(loads[max(self.at, 0) :])
+        comes_again = self.n_failed < self.n_fail or self.retries
+        return any(loads if comes_again else loads[max(self.at, 0) :])
+
+    @property
+    def stands(self) -> bool:
+        return self.at >= 0 and self.stage.kind is StageKind.PLANNED
+
+    @property
+    def retries(self) -> bool:
+        return self.at >= 0 and self.stage.kind is StageKind.RETRY
 
 
 class Replication:
@@ -131,6 +143,10 @@ class Replication:
         self.errors_h: list[float] = []  # progress at those in the state, 7.1
         self.n_errors, self.noticed_at_h = 0, inf
         self.recoveries: list[Recovery] = []
+        stops = [scope for scope in job.scopes if scope.every_h < inf]  # 8
+        self.stop = stops[0] if stops else None
+        self.stops_at_h, self.n_stops = (self.stop.every_h if self.stop else inf), 0
+        self.saves_for_stop = False
         self.n_pooled = job.cluster.n_spares  # None: unlimited
         self.repaired_at_h: list[float] = []
         self.vacant: set[int] = set()  # slots that lost their node and have no other
@@ -145,6 +161,9 @@ class Replication:
         fails_now = False
         while True:
             self.end_what_ends()
+            if self.is_now(self.stops_at_h):
+                self.come_to_stop()
+                continue
             if self.is_now(self.noticed_at_h):
                 self.notice()
                 continue
@@ -163,7 +182,8 @@ class Replication:
             works_to_h, work_ends_at_h = self.stretch_of_work()
             fails_at_h = self.next_failure_at_h()
             until_h = min(
-                limit_h, work_ends_at_h, fails_at_h, self.noticed_at_h, *self.loads_end_at_h(),
+                limit_h, work_ends_at_h, fails_at_h, self.noticed_at_h, self.stops_at_h,
+                *self.loads_end_at_h(),
                 *(at_h for at_h, _ in self.under_way()),
             )  # fmt: skip
             fails_now = fails_at_h <= until_h + self.at_once_h
@@ -238,7 +258,7 @@ class Replication:
     def is_held_up(self) -> bool:
         """3.3 and 3.5. Asked after `let_the_job_go_on`: what could be saved is being saved."""
         waits_for_a_commit = any(self.due.values()) or self.progress_h >= self.job.useful_h
-        return self.stalling is not None or bool(waits_for_a_commit)
+        return self.stalling is not None or self.saves_for_stop or bool(waits_for_a_commit)
 
     def works(self) -> bool:
         return not self.blocking_stages() and not self.is_held_up() and self.speed() > 0.0
@@ -340,7 +360,7 @@ class Replication:
 
     def let_the_job_go_on(self) -> None:
         """Begin the saves that are due and end the job, where nothing is in the way."""
-        while not self.blocking_stages() and self.stalling is None:
+        while not (self.blocking_stages() or self.stalling or self.saves_for_stop):
             if not (due := self.captures_due()):
                 last_h = [save.content_h for save in self.background if save.capture.after is None]
                 if self.progress_h >= self.job.useful_h > max(last_h, default=0.0):
@@ -410,6 +430,8 @@ class Replication:
 
     def fail(self, failure: ScopedFailure) -> None:
         self.n_seen += 1
+        if self.stands() and failure.scope != NOTICE:  # 8
+            return
         if failure.scope == NOTICE:
             for capture in self.captures:
                 if capture.on_notice:
@@ -425,6 +447,9 @@ class Replication:
 
     def notice(self) -> None:
         """7.4"""
+        if self.stands():  # 8
+            self.noticed_at_h = next(one.ends_at_h for one in self.recoveries if one.stands)
+            return
         first_h = min(self.errors_h)  # 7.2: contents beyond it are bad
         self.copies.drop_beyond(first_h)
         self.errors_h, self.noticed_at_h = [], inf
@@ -447,23 +472,75 @@ class Replication:
         if self.n_without_work > HOPELESS_AFTER:
             self.finished = False
             return
-        scope, progress_h = self.job.scopes[failure.scope], self.progress_h
+        scope = self.job.scopes[failure.scope]
         if scope.needs_node and self.n_pooled is not None:  # 5: a slot without a node loses none
             for slot, repair_h in zip(failure.slots, failure.repair_h, strict=True):
                 if slot in struck - self.vacant:
                     self.vacant.add(slot)
                     self.repaired_at_h.append(self.now_h + repair_h)
+        self.take(scope, struck, self.n_failures)
+        self.n_failures += 1
+
+    def take(self, scope: Scope, struck: set[int], nth: int) -> None:
+        progress_h = self.progress_h
         wiped = self.copies.wipe(scope, struck)  # rule 1
         for flush in (save for save in self.background if save.capture.after in wiped):
             flush.on -= struck
-        recovery = self.choose(scope, struck)  # rules 2 and 3
+        recovery = self.choose(scope, struck, nth)  # rules 2 and 3
         self.revert(recovery, struck)  # rule 4
         self.abandon_saves(recovery.rule, scope)  # rule 5
-        recovery.hours = self.plan(recovery, scope, progress_h)
+        recovery.hours = self.plan(recovery, scope, progress_h, nth)
         self.recover(recovery, struck)  # rule 6
-        self.n_failures += 1
 
-    def choose(self, scope: Scope, struck: set[int]) -> Recovery:
+    # ----------------------------------------------------------------- 8. planned stops
+
+    def stands(self) -> bool:
+        return any(recovery.stands for recovery in self.recoveries)
+
+    def come_to_stop(self) -> None:
+        every_h = self.stop.every_h
+        next_h = (whole_multiples(self.now_h, every_h) + 1) * every_h
+        if self.stands() or self.progress_h >= self.job.useful_h:
+            self.stops_at_h = next_h
+            return
+        first = next(rule for rule in self.policy.rules if records.STOP in rule.scopes)
+        captures = [one for one in self.policy.captures if one.tier in first.sources]
+        capture = min(captures, key=lambda one: one.every_h is None, default=None)
+        if not self.stop.saves or (self.blocking_stages() and not self.saves_for_stop):
+            capture = None
+        if capture is not None and not self.saves_for_stop:
+            self.saves_for_stop = True
+            self.stops_at_h = self.now_h + self.whole_save_h(capture)
+            if self.stops_at_h > self.now_h:
+                return
+        if capture is not None:
+            tier = self.copies.tiers[capture.tier]
+            kept = self.copies.kept[tier.name]
+            kept.append(Content(self.progress_h, False, self.copies.live_copies(tier)))
+            del kept[: -tier.generations]
+            self.n_saves += 1
+        self.saves_for_stop, self.stops_at_h = False, next_h
+        struck = {slot for some in self.copies.role_slots.values() for slot in some}
+        self.take(self.stop, struck - {*self.queue}, self.n_stops)
+        self.n_stops += 1
+        if capture is not None:  # what was due is saved
+            for one in self.captures:
+                self.due[one.tier], self.next_due_h[one.tier] = [], self.on_grid_h(one)
+
+    def whole_save_h(self, capture: Capture) -> float:
+        hours = 0.0
+        while capture is not None:
+            tier, n = capture.tier, self.n_begun[capture.tier]
+            self.n_begun[tier] += 1
+            stall_h = self.cost_h(capture.stall, f"stall/{tier}", n)
+            background_h = self.cost_h(capture.background, f"background/{tier}", n)
+            hours += capture.parts * (stall_h + background_h)
+            capture = self.policy.followed_by(capture)
+        return hours
+
+    # ----------------------------------------------------------------- 4. what a failure takes
+
+    def choose(self, scope: Scope, struck: set[int], nth: int) -> Recovery:
         """4.2 and 4.3: the first rule that holds, and what it goes back to."""
         tried_h = 0.0
         for n, rule in enumerate(self.policy.rules):
@@ -483,7 +560,7 @@ class Replication:
                         shards = self.copies.needed(rule, tier, struck)
                         back_h = content.content_h
                         return Recovery(n, rule, {*struck}, tried_h, tier, back_h, shards)
-                    tried_h += self.cost_h(tier.load, f"load/{tier.name}", self.n_failures)
+                    tried_h += self.cost_h(tier.load, f"load/{tier.name}", nth)
         *others, last = self.policy.rules
         last = replace(last, reverts=Reverts.ALL, to=To.START)
         return Recovery(len(others), last, {*struck}, tried_h)
@@ -525,6 +602,7 @@ class Replication:
         """3.7 and 3.8"""
         if rule.stops_nothing:
             return
+        self.saves_for_stop = False
         under_way = [*self.background, *([] if self.stalling is None else [self.stalling])]
         self.stalling = None
         self.background = [
@@ -564,14 +642,14 @@ class Replication:
 
     # ----------------------------------------------------------------- 5. stages
 
-    def plan(self, recovery: Recovery, scope: Scope, progress_h: float) -> list[float]:
+    def plan(self, recovery: Recovery, scope: Scope, progress_h: float, nth: int) -> list[float]:
         """Hours of each stage, as far as they are known before."""
         rule, source, stage_hours = recovery.rule, recovery.source, []
         nobody_goes_back = recovery.shards == set()
         for n, stage in enumerate(rule.stages):
-            hours = self.cost_h(stage.cost, f"stage/{recovery.number}/{n}", self.n_failures)
+            hours = self.cost_h(stage.cost, f"stage/{recovery.number}/{n}", nth)
             if stage.kind is StageKind.DETECT and stage.cost is None:
-                hours = self.cost_h(scope.detect, f"detect/{scope.name}", self.n_failures)
+                hours = self.cost_h(scope.detect, f"detect/{scope.name}", nth)
             elif stage.kind is StageKind.LOAD:
                 hours += recovery.tried_h
                 if nobody_goes_back:
@@ -579,7 +657,12 @@ class Replication:
                 elif recovery.link is not None:
                     hours = inf if recovery.link.transfer_h(1) > 0.0 else 0.0
                 elif source is not None:
-                    hours += self.cost_h(source.load, f"load/{source.name}", self.n_failures)
+                    hours += self.cost_h(source.load, f"load/{source.name}", nth)
+            elif stage.kind is StageKind.RETRY:  # 5
+                n_fail = self.draws.hours(f"attempts/{recovery.number}", nth)
+                recovery.n_fail = int(n_fail)
+                name = f"operator/{recovery.number}/{n}"
+                recovery.operator_h = self.cost_h(stage.operator, name, nth)
             elif stage.kind is StageKind.REPLAY and stage.cost is None and not nobody_goes_back:
                 hours = (progress_h - recovery.content_h) / rule.replay_speed
             stage_hours.append(hours)
@@ -587,10 +670,14 @@ class Replication:
 
     def enter_next_stage(self, recovery: Recovery) -> None:
         """Go on to the next stage that takes time, or end."""
+        again = recovery.retries  # 5: after a retry the restart begins anew
         while True:
             if recovery.at >= 0 and recovery.stage.copies_again:
                 self.copies.left |= recovery.slots
             recovery.at += 1
+            if again:
+                kinds = [stage.kind for stage in recovery.rule.stages]
+                recovery.at, again = kinds.index(StageKind.RESCHEDULE), False
             if recovery.at == len(recovery.rule.stages):
                 self.end_recovery(recovery)
                 return
@@ -599,6 +686,14 @@ class Replication:
                 self.queue += sorted(recovery.slots & self.vacant - {*self.queue})
                 self.give_nodes()
                 hours = 0.0 if recovery.slots.isdisjoint(self.vacant) else inf
+            elif recovery.retries:
+                if recovery.n_failed == recovery.n_fail:
+                    continue
+                recovery.n_failed += 1
+                gives_up = stage.gives_up_after
+                if gives_up and recovery.n_failed % gives_up == 0:
+                    hours = recovery.operator_h
+                again = hours == 0.0
             elif stage.grows_h is not None:
                 hours = self.grows_at_h(stage.grows_h) - self.now_h
             elif stage.kind is StageKind.LOAD and recovery.shards == set():

@@ -14,11 +14,22 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Duration, Holds, Role, Storage
+from cprsim.failures.distributions import Constant, Exponential, Mixture
+from cprsim.records import (
+    STOPPED_BEYOND,
+    Attempts,
+    Clock,
+    Cluster,
+    Costs,
+    Duration,
+    Holds,
+    Role,
+    Storage,
+)
 from cprsim.recovery.policy import (
     CHECK,
     NO_CONTENT,
+    STOP,
     Capture,
     Elastic,
     Groups,
@@ -39,6 +50,7 @@ from cprsim.recovery.policy import (
     WhenBusy,
     checked,
 )  # fmt: skip
+from cprsim.recovery.restarts import with_restarts, with_stops
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 
 STATE, READERS, TRAINERS = "state", "readers", "trainers"
@@ -83,6 +95,12 @@ class Dice:
         """About this long, and sometimes varying."""
         hours = mean_h * self.between(0.3, 1.7)
         return Exponential(hours) if self.chance(0.2) else Constant(hours)
+
+    def mixture(self, mean_h: float) -> Duration:
+        """One of two, or a fixed one."""
+        if self.chance(0.3):
+            return Constant(mean_h)
+        return Mixture((0.7, 0.3), (self.duration(0.5 * mean_h), self.duration(2.0 * mean_h)))
 
     def duration_or_none(self, mean_h: float) -> Duration | None:
         return None if self.chance(0.15) else self.duration(mean_h)
@@ -624,7 +642,12 @@ def rounded(record: Any, unit_h: float, name: str = "") -> Any:
         return 1.0 if record < 1.5 else 2.0
     if isinstance(record, Constant | Exponential):
         return Constant(rounded(record.mean_h, unit_h, name))
-    if name in N_PER_H and record is not None and (name != "grows_h" or 0.0 < record < inf):
+    if (
+        name in N_PER_H
+        and record is not None
+        and (name != "grows_h" or record > 0.0)
+        and record < inf
+    ):
         return unit_h * (max(1.0, round(record * N_PER_H[name])) / N_PER_H[name])
     if not is_dataclass(record):
         return record
@@ -667,8 +690,40 @@ def with_errors(dice: Dice, job: SimulatedJob) -> SimulatedJob:
     return replace(job, policy=checked(job.policy, job.cluster, check))
 
 
+def restarting(seed: int) -> Case:
+    """Restarts that warm up, and fail; some loads share a link, and shards may be uneven."""
+    job, failures = sharing_a_link(seed) if seed % 3 == 0 else random_case(seed)
+    dice = dice_of(seed, 11).for_job(job)
+    hours = 0.01 * job.useful_h
+    n = dice.one_of([0, 1, 2, 3])
+    operator = dice.one_of([Constant(0.0), dice.mixture(3 * hours)]) if n else None
+    retry = dice.one_of([Constant(0.0), dice.duration(hours), dice.mixture(hours)])
+    attempts = Attempts(dice.one_of([0.1, 0.5, 0.8]), retry, n, operator)
+    costs = Costs(
+        Constant(0.0), Constant(0.0), Constant(0.0), Constant(0.0),
+        warmup=dice.mixture(hours) if dice.chance(0.7) else None,
+        restart=attempts if dice.chance(0.8) else None,
+    )  # fmt: skip
+    return replace(job, policy=with_restarts(job.policy, costs)), failures[:300]
+
+
+def stopping(seed: int) -> Case:
+    """Planned stops among everything else that happens."""
+    makes = (random_case, restarting, sharing_a_link, silent, often, on_grid)
+    job, failures = makes[seed % len(makes)](seed)
+    dice = dice_of(seed, 12).for_job(job)
+    every_h = job.useful_h * dice.between(0.05, 0.5)
+    length = dice.one_of([Constant(0.0), dice.duration(0.2 * every_h), dice.mixture(0.1 * every_h)])
+    if seed % len(makes) == 5:
+        every_h, length = max(2.0, round(every_h)), Constant(dice.integer(0, 8) / 8)
+    stop = Scope(STOP, Reach.ALL, Constant(0.0), False, every_h=every_h, saves=dice.chance(0.7))
+    job = replace(job, policy=with_stops(job.policy, length), scopes=(*job.scopes, stop))
+    return job, failures[:300]
+
+
 CASES: dict[str, Callable[[int], Case]] = {
     "random": random_case, "often": often,
     "together": sharing_a_link, "crowded": crowded, "on a grid": on_grid,
-    "silent": silent, "often silent": often_silent,
+    "silent": silent, "often silent": often_silent, "restarting": restarting,
+    "stopping": stopping,
 }  # fmt: skip
