@@ -67,6 +67,7 @@ class Summary:
     listings: tuple[Listing, ...] = ()
     notes: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
+    records: Mapping[str, Any] = field(default_factory=dict)  # further files (JSON), by name
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ class Study:
         estimates: Mapping[str, Ours],
         tables: Mapping[str, Iterable[Mapping[str, str]]],
         *panels: Panel,
+        records: Mapping[str, Any] | None = None,
         **words: Any,
     ) -> Summary:
         """Its quantities, judged; tables by title, a row's cells by heading; and its notes.
@@ -143,7 +145,9 @@ class Study:
         question, shows, *notes = (text.format(**words) for text in texts)
         filled = tuple(filter(None, notes))
         charts = (Chart(self.chart, shows, panels),) if panels else ()
-        return Summary(self.title, question, tuple(claims), tuple(listings), filled, charts)
+        return Summary(
+            self.title, question, tuple(claims), tuple(listings), filled, charts, records or {}
+        )
 
 
 @dataclass(frozen=True)
@@ -264,7 +268,7 @@ def reproduce(work: Work) -> Reproduced:
         with publishing(final) as folder:
             _write(folder, summary)
             for path in files.values():
-                if path.parent == work.scenarios:  # ours; a user's log may be large
+                if path.is_relative_to(work.scenarios):  # ours; a user's log may be large
                     shutil.copyfile(path, folder / path.name)
             write_manifest(folder, identity, about, started)
         return read_reproduced(final)
@@ -279,6 +283,8 @@ def _write(folder: Path, summary: Summary) -> None:
     write_record(folder / SUMMARY, summary, indent=1)
     rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
     write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
+    for name, body in summary.records.items():
+        (folder / f"{name}.json").write_text(json.dumps(body, indent=1) + "\n", "utf-8")
     for chart in summary.charts:  # there is one at most
         save_figure(chart_figure(chart), folder / "figure", formats=("png",))
 
