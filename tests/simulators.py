@@ -206,6 +206,7 @@ def job_of(
     n_sync_ps: int = 0,
     in_step: bool = False,
     save_h: float | Duration | Transfer = 0.0,
+    background_h: float | None = None,
     load_h: float | Duration | Transfer = 0.0,
     detect_h: float = 0.0,
     reschedule_h: float | Duration = 0.0,
@@ -219,6 +220,7 @@ def job_of(
     ]
     costs = Costs(
         save_stall=_cost(save_h),
+        save_background=None if background_h is None else Constant(background_h),
         load=_cost(load_h),
         detect=Constant(detect_h),
         reschedule=_cost(reschedule_h),

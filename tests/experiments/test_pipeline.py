@@ -15,6 +15,7 @@ from cprsim.experiments import pipeline
 from cprsim.failures.several import SeveralSources
 from cprsim.records import CostBreakdown
 from cprsim.recovery.policy import ROLL_BACK
+from cprsim.simulation.blocks import Block
 from cprsim.simulation.folding import cost_breakdown
 from tests.making import Make, maker
 from tests.simulators import assert_cluster_agrees
@@ -119,9 +120,9 @@ def test_a_job_that_never_finishes_is_given_up_early(make: Make) -> None:
 
 def test_policies_that_differ_by_name_alone_are_simulated_once(make: Make) -> None:
     twins = make("recovery=[full, {strategy: full, name: again}, partial]")
-    with patch.object(pipeline, "engine_of", wraps=pipeline.engine_of) as engine_of:
+    with patch.object(Block, "run", autospec=True, side_effect=Block.run) as run:
         rows = by_name(pipeline.simulate(twins))
-    assert [call.args[0].name for call in engine_of.call_args_list] == ["full", "partial"]
+    assert {call.args[1].policy.name for call in run.call_args_list} == {"full", "partial"}
     assert (rows["again"].wall_h == rows["full"].wall_h).all()
     assert (rows["partial"].wall_h != rows["full"].wall_h).any()
 
