@@ -1,9 +1,9 @@
-"""Runs that teams have published, predicted: those with a known outcome first, to calibrate.
+"""Published runs: simulated where their outcome is known, predicted where it is withheld.
 
-Each scenario in `published-runs/` marks all its numbers; what nobody gives is a range in its section
-`unknown`. A prediction draws these inputs and simulates the run under each draw, so that its interval
-holds the chance of failures and what is not known. Where the outcome is withheld the prediction stands
-in `results/published-runs/predictions.json`, was committed before any comparison and is not changed.
+Each scenario in `published-runs/` marks all its numbers; an input that is not published is a range
+in the section `unknown`. A prediction draws these inputs and simulates the run with each draw: its
+interval covers the chance of failures and the unknown inputs. Predictions are kept in
+`results/published-runs/predictions.json`, committed before any comparison and never changed.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from cprsim.backtesting.calibrating import predict
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.sources import stream
 from cprsim.files import digest_of
+from cprsim.history.ledger import ledgers
+from cprsim.history.reading import read_logs
 from cprsim.plots.chart import Panel
 from cprsim.results.rows import replication_rows
 from cprsim.results.words import significant
@@ -29,10 +33,12 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import Plain
 from cprsim.studies.estimates import StudyEstimate, series
 from cprsim.studies.study import Summary, Work
+from cprsim.studies.verdicts import Ours, Tested
 
 SEED = 60
 CANNOT_TELL = 10.0  # points, or per cent of the median: wider intervals decide nothing
 WITHHELD = "withheld"
+P1_NODES = 112
 # 21 March, 30 April, 5 % of three days after 28 April (published); "some hours" of maintenance
 NAMED_BLOOM_H = 7.3 + 18.0 + 3.6 + 3.0
 
@@ -96,19 +102,46 @@ def published_runs(work: Work) -> Summary:
     n_draws, claims = work.pick(20, 100, 400), work.study.claims
     known = {case for case in work.study.cases if case in claims and claims[case].text}
     parts = {
-        case: partial(outcomes, scenario_of(work, case), run_of(case), 0 if case in known else n_draws)
+        case: partial(
+            outcomes, scenario_of(work, case), run_of(case), 0 if case in known else n_draws
+        )
         for case in work.study.cases
     }
     found = work.compute(parts)
     made = {case: estimate(found[case]["outcomes"]) for case in found}
     rows = {case: prediction(work, case, found[case]) for case in found if case not in known}
     return work.study.summary(
-        {case: made[case] for case in found if case in known},
+        google_log(work) | {case: made[case] for case in found if case in known},
         {"Predictions, each made before its outcome was looked at:": rows_of_table(rows)},
         panel({case: estimate(of["shares"]) for case, of in found.items()}),
         records={"predictions": rows},
         n_draws=n_draws,
     )
+
+
+def google_log(work: Work) -> dict[str, Ours]:
+    """The ledger of a job's whole log, and its later half predicted; nothing without the log."""
+    if not (files := work.study.data_files()):
+        return {}
+    found = work.compute({"P1": partial(of_log, files["P1"])})["P1"]
+    text = "{:.2f} ({:.2f} to {:.2f}), seen {:.2f}".format(*found["predicted"], found["observed"])
+    return {
+        "P1 goodput": StudyEstimate(found["goodput"]),
+        "P1 later half": Tested(found["is_inside"], text),
+    }
+
+
+def of_log(path: Path) -> dict[str, Any]:
+    """Goodput of a log, and the ETTR of its later half as predicted by the earlier one."""
+    jobs = ledgers(read_logs([path], None), seed=SEED)
+    half = predict(jobs, n_nodes=P1_NODES, seed=SEED)
+    useful_h = sum(job.useful_h.mean for job in jobs)
+    return {
+        "goodput": 100.0 * useful_h / sum(job.wall_h for job in jobs),
+        "predicted": [half.predicted.mean, half.predicted.low, half.predicted.high],
+        "observed": half.observed.mean,
+        "is_inside": half.is_inside,
+    }
 
 
 def scenario_of(work: Work, case: str) -> LoadedScenario:
@@ -117,7 +150,7 @@ def scenario_of(work: Work, case: str) -> LoadedScenario:
 
 
 def drawn_inputs(loaded: LoadedScenario, n: int) -> Iterator[dict[str, Plain]]:
-    """Values of the unknown inputs: each evenly over its range by factors, in an order of its own."""
+    """Values of the unknown inputs: each evenly by factors over its range, in a random order."""
     rng = stream(SEED, 0, "published-runs")
     values = {
         key: [along.written[i] for i in rng.permutation(n)]
