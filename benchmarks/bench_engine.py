@@ -33,11 +33,11 @@ import simpy
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.distributions import Constant, Distribution, Exponential, with_mean
 from cprsim.failures.sources import FailureSource, Start
-from cprsim.records import Clock, Cluster, Costs, Holds, Role
+from cprsim.job.distributions import Constant, Distribution, Exponential, with_mean
+from cprsim.job.policy import RELOAD, ROLL_BACK, Reach, Scope
+from cprsim.job.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.paper import strategy
-from cprsim.recovery.policy import RELOAD, ROLL_BACK, Reach, Scope
 from cprsim.simulation.blocks import Block
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.job import SimulatedJob

@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cprsim.fitting.families import FAMILIES, fit
-from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
-from cprsim.fitting.report import fit_failures
+from cprsim.logs.fit.families import FAMILIES, fit
+from cprsim.logs.fit.lifetimes import Lifetimes, lifetimes_of
+from cprsim.logs.fit.report import fit_failures
 from tests.failures.tidy import read_lanl
 
 N_TIMES, ROUNDS = 10_000, 3

@@ -24,10 +24,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from cprsim.kernel import blas
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import Clicks
-from cprsim.kernel.loops import (
+from cprsim.job.model_shape import CRITEO_KAGGLE, ModelShape
+from cprsim.training.kernel import blas
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.clicks.records import Clicks
+from cprsim.training.kernel.loops import (
     add_bias_relu,
     pack_pairs,
     relu_bias_gradient,
@@ -35,9 +36,8 @@ from cprsim.kernel.loops import (
     sgd_rows,
     unpack_pairs,
 )
-from cprsim.kernel.model import Dlrm, Workspace
-from cprsim.kernel.shape import CRITEO_KAGGLE, ModelShape
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
+from cprsim.training.kernel.model import Dlrm, Workspace
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 
 TABLES = CRITEO_KAGGLE.tables.capped(100_000)  # 840,543 rows, 54 MB
 CASES = [((64, 32), 128), ((64, 32), 512), ((512, 256), 128), ((512, 256), 512)]

@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from cprsim.experiments.proxy_model import proxy_model
-from cprsim.kernel.training import ProxyTrainer
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import forking
@@ -19,6 +17,8 @@ from cprsim.rehearsal.orders import Orders, Speeds
 from cprsim.rehearsal.setting import material_of
 from cprsim.rehearsal.supervisor import Supervisor
 from cprsim.scenario.reading import load_scenario
+from cprsim.training.kernel.training import ProxyTrainer
+from cprsim.training.proxy_model import proxy_model
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "rehearsal.yaml"
 N_SERVERS, REPEATS = 4, 2

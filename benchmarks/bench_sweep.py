@@ -110,9 +110,9 @@ def empty_tasks(by: Workers, who: str) -> None:
 
 def keeping_s() -> float:
     """Seconds of the parent per finished point: unpickling it, writing its file."""
+    from cprsim.commands.sweep.points import points_of, run_points
     from cprsim.results.store import PointStore
     from cprsim.scenario.reading import load_scenario
-    from cprsim.sweeps.points import points_of, run_points
     from cprsim.workers import Workers
 
     with tempfile.TemporaryDirectory() as folder:

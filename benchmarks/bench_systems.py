@@ -20,10 +20,10 @@ from time import process_time
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
-from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, Cluster, Costs, Holds, Role, Storage
+from cprsim.job.distributions import Constant, Exponential
+from cprsim.job.policy import RELOAD, ROLL_BACK, Policy, Reach, Scope
+from cprsim.job.records import Clock, Cluster, Costs, Holds, Role, Storage
 from cprsim.recovery.paper import strategy
-from cprsim.recovery.policy import RELOAD, ROLL_BACK, Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.simulation.blocks import Block

@@ -21,18 +21,18 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from cprsim.accuracy.expected import jackknife_error
 from cprsim.failures.sources import stream
 from cprsim.files import write_whole
-from cprsim.kernel.blas import one_thread
-from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.design import Design
-from cprsim.measuring.fit import fit, predicted
-from cprsim.measuring.observed import observed
-from cprsim.measuring.runs import SeedRuns, read_seed, run_seed
-from cprsim.records import pooled
-from cprsim.recovery.losses import ALWAYS, Metric
+from cprsim.job.losses import ALWAYS, Metric
+from cprsim.job.records import pooled
 from cprsim.scenario.reading import load_scenario
-from cprsim.staleness.expected import jackknife_error
+from cprsim.training.kernel.blas import one_thread
+from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.training.measuring.design import Design
+from cprsim.training.measuring.fit import fit, predicted
+from cprsim.training.measuring.observed import observed
+from cprsim.training.measuring.runs import SeedRuns, read_seed, run_seed
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = "kernel.clicks.file=${CPRSIM_DATA}/ctr/criteo-kaggle-137k/train.tsv.xz"

@@ -22,17 +22,17 @@ import typer
 from scipy.stats import binom
 
 import cprsim
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.pipeline import replay, simulate
 from cprsim.failures.outages import coalesced, with_lives
 from cprsim.files import write_whole
-from cprsim.fitting.correlated_fit import fit_correlated
-from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.goodness import rank
-from cprsim.fitting.lifetimes import Lifetimes, gaps, uptimes
-from cprsim.fitting.report import fit_failures
-from cprsim.fitting.trend import silences, trend
-from cprsim.records import Activity, EventLog
+from cprsim.job.records import Activity, EventLog
+from cprsim.logs.fit.correlated_fit import fit_correlated
+from cprsim.logs.fit.families import WEIBULL, fit
+from cprsim.logs.fit.goodness import rank
+from cprsim.logs.fit.lifetimes import Lifetimes, gaps, uptimes
+from cprsim.logs.fit.report import fit_failures
+from cprsim.logs.fit.trend import silences, trend
+from cprsim.results.pipeline import replay, simulate
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of
 from tests.fitting.posterior_check import check_by_simulation

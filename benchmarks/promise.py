@@ -34,26 +34,26 @@ import pandas as pd
 from scipy import stats
 
 import cprsim
-from cprsim.curves.choosing import chosen_curve
-from cprsim.curves.curve_file import read_curve
-from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.curve_file import read_curve
+from cprsim.commands.select.option import options_of
+from cprsim.commands.select.pricing import Priced, bench_of
+from cprsim.commands.select.selecting import select
 from cprsim.failures.sources import stream
 from cprsim.files import finite_or_none, write_whole
-from cprsim.kernel.blas import description
-from cprsim.kernel.trials import ROUNDING, Saving, ShardFailure, Trial
-from cprsim.measuring.runs import SeedRuns, read_seed, require_seen, run_seed
-from cprsim.records import NO_NUMBER, Floats, ShardLoss
-from cprsim.recovery.losses import Metric
+from cprsim.job.losses import Metric
+from cprsim.job.policy import RELOAD, Policy
+from cprsim.job.records import NO_NUMBER, Floats, ShardLoss
 from cprsim.recovery.paper import strategy as paper_policy
-from cprsim.recovery.policy import RELOAD, Policy
+from cprsim.results import pipeline
 from cprsim.results.folder import git_state
+from cprsim.results.limit import Limit
+from cprsim.scenario.assemble import Experiment, assemble
+from cprsim.scenario.curves import chosen_curve
 from cprsim.scenario.reading import LoadedScenario, load_scenario
-from cprsim.selector.limit import Limit
-from cprsim.selector.option import options_of
-from cprsim.selector.pricing import Priced, bench_of
-from cprsim.selector.selecting import select
-from cprsim.staleness.curve import StalenessCurve
+from cprsim.training.kernel.blas import description
+from cprsim.training.kernel.trials import ROUNDING, Saving, ShardFailure, Trial
+from cprsim.training.measuring.runs import SeedRuns, read_seed, require_seen, run_seed
 from cprsim.workers import BACKENDS, Workers, run_each
 
 ROOT = Path(__file__).resolve().parent.parent

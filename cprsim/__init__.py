@@ -18,28 +18,28 @@ from typing import TYPE_CHECKING, Any
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from cprsim.api.backtest import backtest as backtest
-    from cprsim.api.calibrate import calibrate as calibrate
-    from cprsim.api.fit import fit as fit
-    from cprsim.api.fleet import fleet as fleet
-    from cprsim.api.init import init as init
-    from cprsim.api.ledger import ledger as ledger
-    from cprsim.api.measure import measure as measure
-    from cprsim.api.rehearse import rehearse as rehearse
-    from cprsim.api.report import read as read
-    from cprsim.api.report import report as report
-    from cprsim.api.reproduce import reproduce as reproduce
-    from cprsim.api.run import run as run
-    from cprsim.api.scenario import Scenario as Scenario
-    from cprsim.api.scenario import load as load
-    from cprsim.api.select import select as select
-    from cprsim.api.sweep import sweep as sweep
-    from cprsim.api.sync import sync as sync
-    from cprsim.api.systems import systems as systems
-    from cprsim.api.train import train as train
-    from cprsim.api.validate import validate as validate
+    from cprsim.commands.backtest import backtest as backtest
+    from cprsim.commands.calibrate import calibrate as calibrate
+    from cprsim.commands.fit import fit as fit
+    from cprsim.commands.fleet import fleet as fleet
+    from cprsim.commands.init import init as init
+    from cprsim.commands.ledger import ledger as ledger
+    from cprsim.commands.measure import measure as measure
+    from cprsim.commands.options import Scenario as Scenario
+    from cprsim.commands.options import load as load
+    from cprsim.commands.rehearse import rehearse as rehearse
+    from cprsim.commands.report import read as read
+    from cprsim.commands.report import report as report
+    from cprsim.commands.reproduce import reproduce as reproduce
+    from cprsim.commands.run import run as run
+    from cprsim.commands.select import select as select
+    from cprsim.commands.sweep import sweep as sweep
+    from cprsim.commands.sync import sync as sync
+    from cprsim.commands.systems import systems as systems
+    from cprsim.commands.train import train as train
+    from cprsim.commands.validate import validate as validate
     from cprsim.errors import CprsimError as CprsimError
-    from cprsim.present.answer import Answer as Answer
+    from cprsim.pages.answer import Answer as Answer
 
 __all__ = [
     "Answer",
@@ -66,16 +66,16 @@ __all__ = [
     "validate",
 ]
 _WHERE = {
-    "Answer": "present.answer", "CprsimError": "errors", "Scenario": "api.scenario",
-    "load": "api.scenario", "read": "api.report",
+    "Answer": "pages.answer", "CprsimError": "errors", "Scenario": "commands.options",
+    "load": "commands.options", "read": "commands.report",
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """A public name: a function is in the file of its name."""
+    """A public name: a function is in the folder of its name."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"cprsim.{_WHERE.get(name, f'api.{name}')}"), name)
+    found = getattr(import_module(f"cprsim.{_WHERE.get(name, f'commands.{name}')}"), name)
     globals()[name] = found
     return found
 

@@ -15,7 +15,7 @@ from textwrap import dedent, fill
 import pandas as pd
 
 import cprsim
-from cprsim.present.markdown import raw_table
+from cprsim.pages.markdown import raw_table
 
 WIDTH = 116  # characters: sentences are wrapped as on a terminal, tables are not
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")

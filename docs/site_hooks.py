@@ -18,8 +18,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import cprsim
-from cprsim.present.markdown import raw_table
-from cprsim.studies.study import read_reproduced
+from cprsim.commands.reproduce.study import read_reproduced
+from cprsim.pages.markdown import raw_table
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "results" / "reproduction"

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from cprsim.measuring.protocol import Predictions
+from cprsim.training.measuring.protocol import Predictions
 from cprsim.torch import RowWiseAdagrad, TensorBatches, Trainer
 
 N_INTEGERS, N_CATEGORIES = 13, 26

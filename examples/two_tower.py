@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from cprsim.measuring.protocol import Predictions
+from cprsim.training.measuring.protocol import Predictions
 from cprsim.torch import DataLoaderBatches, Trainer
 
 N_CATEGORIES, MOST_SEEN, DIMENSION = 20, 5, 8

@@ -13,7 +13,7 @@ from math import exp, expm1, sqrt
 
 import numpy as np
 
-from cprsim.records import Clock, Floats, Ints
+from cprsim.job.records import Clock, Floats, Ints
 
 # --------------------------------------------------------------------------- one kind of save
 

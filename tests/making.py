@@ -15,18 +15,18 @@ from markupsafe import Markup
 from typer.testing import CliRunner, Result
 
 from cprsim.cli.app import app
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.failures.distributions import Constant
-from cprsim.records import Cluster, Costs, Decision, Holds, Role, SubSaves
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import Policy
+from cprsim.job.records import Cluster, Costs, Decision, Holds, Role, SubSaves
 from cprsim.recovery.paper import strategy
-from cprsim.recovery.policy import Policy
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.workers import Workers
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"  # those that ship
 PATIENCE_S = 600  # with a process: a busy machine is slow, not wrong
 PROGRAM = [sys.executable, "-m", "cprsim"]
-WITHOUT_FIGURES = "from cprsim.plots import save; save.save_figures = lambda *_, **__: []"
+WITHOUT_FIGURES = "from cprsim.pages import save; save.save_figures = lambda *_, **__: []"
 
 SERVERS = Cluster((Role("emb_ps", 4, Holds.SHARD),))
 FREE = Costs(*[Constant(0.0)] * 4)
@@ -71,9 +71,9 @@ def small_cluster() -> Iterator[Workers]:
 def undrawing() -> Iterator[None]:
     """Results and pages without the seconds that their figures take."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-        patch.setattr("cprsim.plots.save.save_figure", lambda *_, **__: [])
-        patch.setattr("cprsim.present.html.inline", lambda *_: Markup("<svg></svg>"))
+        patch.setattr("cprsim.pages.save.save_figures", lambda *_, **__: [])
+        patch.setattr("cprsim.pages.save.save_figure", lambda *_, **__: [])
+        patch.setattr("cprsim.pages.html.inline", lambda *_: Markup("<svg></svg>"))
         yield
 
 

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 from numpy.typing import NDArray
 
-from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import blocks_of
-from cprsim.failures.distributions import Constant
-from cprsim.records import (
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Reach, Scope
+from cprsim.job.records import (
     Activity,
     Clock,
     Cluster,
@@ -35,7 +34,8 @@ from cprsim.records import (
     Transfer,
 )  # fmt: skip
 from cprsim.recovery.paper import strategy
-from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Reach, Scope
+from cprsim.results.pipeline import blocks_of
+from cprsim.scenario.assemble import Experiment
 from cprsim.simulation.blocks import run_block
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.draws import BlockDraws

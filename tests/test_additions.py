@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cprsim.api import COMMANDS
 from cprsim.cli.app import command
+from cprsim.commands import COMMANDS
 from cprsim.errors import ParameterError
 
 SOURCE = '''
@@ -21,10 +21,10 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-import cprsim.api
+import cprsim.commands
 
 
-@cprsim.api.command
+@cprsim.commands.command
 def nines(share: float, *, years: Annotated[int, Ge(1)] = 1):
     """Say what an availability means in hours.
 
@@ -38,8 +38,8 @@ def nines(share: float, *, years: Annotated[int, Ge(1)] = 1):
     import pandas as pd
 
     from cprsim.errors import ParameterError
-    from cprsim.present.answer import Answer
-    from cprsim.present.document import Document
+    from cprsim.pages.answer import Answer
+    from cprsim.pages.document import Document
 
     if not 0 <= share <= 1:
         raise ParameterError(f"--years: {share} is no share")

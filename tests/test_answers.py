@@ -20,8 +20,8 @@ import pytest
 
 import cprsim
 from cprsim.errors import json_printable, printable
-from cprsim.present.answer import Answer
-from cprsim.present.document import (
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import (
     Document,
     Facts,
     ListingBlock,
@@ -30,8 +30,8 @@ from cprsim.present.document import (
     Words,
     row_columns,
 )
-from cprsim.present.html import typeset
-from cprsim.present.terminal import text_of
+from cprsim.pages.html import typeset
+from cprsim.pages.terminal import text_of
 from tests.fleet.making import JOB, REST
 from tests.golden.numbers import written_log
 from tests.making import PRICES, SCENARIOS, call, small_scenario, undrawing
@@ -39,7 +39,7 @@ from tests.making import PRICES, SCENARIOS, call, small_scenario, undrawing
 EXAMPLES = SCENARIOS.parent / "docs" / "examples"
 EVIL = "<b>evil</b> | \x1b[31m \"'><script>"  # that no page and no terminal obeys
 SMALL = small_scenario(replications=30).replace("emb_ps: 4", "emb_ps: 4, shard_size: 50 GB")
-CURVE = EXAMPLES.parents[1] / "cprsim" / "curves" / "shipped" / "criteo-kaggle-linear.json"
+CURVE = EXAMPLES.parents[1] / "cprsim" / "accuracy" / "shipped" / "criteo-kaggle-linear.json"
 KEPT = EXAMPLES.parents[1] / "results" / "reproduction" / "shadowsync"
 KERNEL = "kernel: {samples: 3000, most_rows: 30, dimension: 4, bottom: [8], top: [8], batch: 50}\n"
 

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import cprsim
-from cprsim.api import COMMANDS
 from cprsim.cli.app import docstring_of
+from cprsim.commands import NAMES
 from cprsim.errors import ParameterError, ResultError, TraceError
 from tests.making import call, small_scenario, undrawing
 from tests.measuring.conftest import SCENARIO as MEASURED
@@ -39,7 +39,7 @@ def test_importing_is_light() -> None:
 
 def test_the_public_names_are_there() -> None:  # which they are, the golden `numbers` holds
     assert set(cprsim.__all__) == set(dir(cprsim))
-    assert len(COMMANDS) == 17
+    assert len(NAMES) == 17
     assert all(getattr(cprsim, name) for name in cprsim.__all__)
     with pytest.raises(AttributeError, match="no attribute 'predict'"):
         _ = cprsim.predict  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from cprsim.records import Estimate
+from cprsim.job.records import Estimate
 
 
 def test_the_interval_of_a_count_is_garwoods() -> None:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from cprsim.failures.distributions import PiecewiseHazard, Weibull
 from cprsim.files import decode, encode, whole_file, write_whole
-from cprsim.records import Decision, Estimate, SmallTables, SubSaves
-from cprsim.recovery.losses import Metric
-from cprsim.recovery.policy import RELOAD, Groups, Medium, PartOf, Ring, Tier
-from cprsim.selector.limit import Limit
+from cprsim.job.distributions import PiecewiseHazard, Weibull
+from cprsim.job.losses import Metric
+from cprsim.job.policy import RELOAD, Groups, Medium, PartOf, Ring, Tier
+from cprsim.job.records import Decision, Estimate, SmallTables, SubSaves
+from cprsim.results.limit import Limit
 from tests.making import paper_policy
 
 NEAR = Tier("near", Medium.HOST, Ring(2), "worker", load=PartOf(Weibull(0.7, 2.0), 0.5, 0.1))

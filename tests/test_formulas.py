@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from cprsim.recovery.intervals import daly_h, young_h
+from cprsim.job.intervals import daly_h, young_h
 
 
 def test_a_free_save_is_made_all_the_time_and_without_failures_never() -> None:

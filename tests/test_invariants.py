@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import yaml
 
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.pipeline import Outcome, simulate
+from cprsim.results.pipeline import Outcome, simulate
 from cprsim.results.rows import replication_rows
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.simulation.folding import FOLDED
 from tests.simulators import CLOSE, assert_cluster_agrees

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.expected import jackknife_error
+from cprsim.accuracy.response import Replicate, Response, Weight, weighted_pls
 from cprsim.errors import ParameterError
-from cprsim.records import CostBreakdown, ShardLoss, SubSaves
-from cprsim.recovery.losses import Metric
-from cprsim.recovery.policy import (
+from cprsim.job.losses import Metric
+from cprsim.job.policy import (
     RELOAD,
     Elastic,
     Policy,
     Reverts,
     Rule,
 )
-from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.expected import jackknife_error
-from cprsim.staleness.response import Replicate, Response, Weight, weighted_pls
+from cprsim.job.records import CostBreakdown, ShardLoss, SubSaves
 from tests.making import paper_policy
 
 USEFUL_H = 10.0

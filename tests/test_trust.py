@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cprsim.commands.select.choice import load_selection
+from cprsim.commands.sweep.folder import load_sweep
 from cprsim.results.run import load_result
-from cprsim.selector.choice import load_selection
-from cprsim.sweeps.folder import load_sweep
 from tests.making import WITHOUT_FIGURES, call
 
 pytestmark = pytest.mark.long
@@ -50,7 +50,7 @@ def test_a_kill_leaves_no_half_written_result_and_the_same_command_finishes(
     assert list(results.glob(".*.unfinished/new/*")), "it was killed before it wrote anything"
     assert visible(results) == []
 
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
+    monkeypatch.setattr("cprsim.pages.save.save_figures", lambda *_, **__: [])
     assert call(*arguments).exit_code == 0
     (finished,) = visible(results)
     read(finished)

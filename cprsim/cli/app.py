@@ -1,4 +1,4 @@
-"""The commands: options from the signatures of `cprsim.api`, help from docstrings, and errors."""
+"""The commands: options from signatures in `cprsim.commands`, help from docstrings, and errors."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from importlib import import_module
 from logging import ERROR, WARNING, getLogger
 from pathlib import Path
-from pkgutil import iter_modules
 from shutil import get_terminal_size
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from annotated_types import Ge, Le
+from click import Command
 from typer.core import TyperGroup
 
-from cprsim.api import COMMANDS, check_names
-from cprsim.api import __path__ as functions
-from cprsim.api.scenario import Shell
 from cprsim.cli.saying import complain, exit_codes, keeps, pulse, say, say_json_text
+from cprsim.commands import NAMES, check_names, first_sentence, function_of
+from cprsim.commands.options import Shell
 from cprsim.errors import watch
 from cprsim.version import __version__
 
@@ -89,7 +87,7 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     if as_json:
         say_json_text(answer.to_json())
         return
-    from cprsim.present.terminal import MOST_REMARKS, text_of
+    from cprsim.pages.terminal import MOST_REMARKS, text_of
 
     width = get_terminal_size().columns if sys.stdout.isatty() else None
     document = answer.document
@@ -180,6 +178,28 @@ class Guarded(TyperGroup):
         options = [word for word in args[:end] if word in PROGRAM_OPTIONS]
         return super().parse_args(ctx, [*options, *(word for word in args if word not in options)])
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of folders: none is imported."""
+        return [*super().list_commands(ctx), *NAMES]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name, imported now."""
+        if cmd_name in NAMES and cmd_name not in self.commands:
+            made = typer.Typer(rich_markup_mode=None, add_completion=False)
+            made.command(cmd_name)(command(function_of(cmd_name)))
+            self.commands[cmd_name] = typer.main.get_command(made)
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Names and first sentences, read without an import."""
+        width = formatter.width - 6 - max(map(len, NAMES))
+        rows = [
+            (name, Command(name, help=first_sentence(name)).get_short_help_str(width))
+            for name in NAMES
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def invoke(self, ctx: Any) -> Any:
         with exit_codes(), pulse.alive():
             return super().invoke(ctx)
@@ -235,9 +255,3 @@ def cprsim_command(
     getLogger("cprsim").setLevel(ERROR if quiet else WARNING)
     pulse.doing("loading")
     show_the_work()
-
-
-for _module in iter_modules(functions):
-    import_module(f"cprsim.api.{_module.name}")  # a function registers as it is loaded
-for _name, _function in COMMANDS.items():
-    app.command(_name)(command(_function))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.failures.sources import FailureSource, require_room
-from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Failure, FailureTrace
+from cprsim.job.records import STOPPED_BEYOND, Clock, Cluster, Failure, FailureTrace
 
 COPIES = 2.0  # the chunks, and the same one after another
 

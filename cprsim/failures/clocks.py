@@ -9,7 +9,6 @@ from math import inf
 
 import numpy as np
 
-from cprsim.failures.distributions import Distribution
 from cprsim.failures.node_sampling import failures_of_nodes
 from cprsim.failures.renewal import Clocks, expected_renewals
 from cprsim.failures.sources import (
@@ -24,7 +23,8 @@ from cprsim.failures.sources import (
     stream,
     trace_of,
 )
-from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace
+from cprsim.job.distributions import Distribution
+from cprsim.job.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, Shocks, failures_of_a_node
 from cprsim.failures.renewal import Clocks, numbers
 from cprsim.failures.sources import (
@@ -21,7 +20,16 @@ from cprsim.failures.sources import (
     stream,
     trace_of,
 )
-from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
+from cprsim.job.distributions import Weibull
+from cprsim.job.records import (
+    Clock,
+    Cluster,
+    Duration,
+    ExpectedFailures,
+    FailureTrace,
+    Floats,
+    Ints,
+)
 
 BYTES_OF_A_SHOCK = 120  # an array of its slots, and its rows
 

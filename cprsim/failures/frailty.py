@@ -13,9 +13,9 @@ import numpy as np
 from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Weibull, p_strikes, positive
 from cprsim.failures.renewal import renewals_by_lives, ten_digits
-from cprsim.records import Floats
+from cprsim.job.distributions import Weibull, p_strikes, positive
+from cprsim.job.records import Floats
 
 N_POINTS = 32  # of the quadrature over gamma factors
 STARTS = (np.arange(64) + 0.5) / 64  # instants of the watched time, for means over them

@@ -18,7 +18,7 @@ from cprsim.failures.sources import (
     slots_array,
     stream,
 )
-from cprsim.records import MAX_NODES, Clock, Cluster, Duration, ExpectedFailures, FailureTrace
+from cprsim.job.records import MAX_NODES, Clock, Cluster, Duration, ExpectedFailures, FailureTrace
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ with their units. A test compares the two.
 from __future__ import annotations
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Distribution, PiecewiseHazard
 from cprsim.failures.frailty import Frailty, GammaFrailty, Lemons
+from cprsim.job.distributions import Distribution, PiecewiseHazard
 
 Bounds = tuple[float, float]  # both included
 

@@ -17,9 +17,9 @@ from itertools import chain
 
 import numpy as np
 
-from cprsim.failures.distributions import Distribution, Exponential
 from cprsim.failures.renewal import Clocks, numbers, settle
-from cprsim.records import Floats, Ints
+from cprsim.job.distributions import Distribution, Exponential
+from cprsim.job.records import Floats, Ints
 
 Rows = tuple[Ints, Floats, Ints]
 """Replication, instant [h] and slot of some failures, (n,) each."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.records import Bools, Floats, Ints
+from cprsim.job.records import Bools, Floats, Ints
 
 ROUNDING_H = 1e-8  # 36 us: what a start and a length since 1970, added up, may be off
 

@@ -15,9 +15,9 @@ import numpy as np
 from scipy import special
 
 from cprsim.compiling import compiled
-from cprsim.failures.distributions import Distribution, Exponential, Gamma
 from cprsim.failures.sources import require_room
-from cprsim.records import Floats, Ints
+from cprsim.job.distributions import Distribution, Exponential, Gamma
+from cprsim.job.records import Floats, Ints
 
 N_STEPS = 4096  # of the grid on which the renewal equation is solved
 BYTES_OF_A_FAILURE = 24  # while it is drawn: its instant twice, the gap after it

@@ -9,7 +9,6 @@ from itertools import chain, pairwise
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import p_strikes
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import (
     BYTES_OF_A_ROW,
@@ -20,7 +19,8 @@ from cprsim.failures.sources import (
     stream,
     trace_of,
 )
-from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
+from cprsim.job.distributions import p_strikes
+from cprsim.job.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 
 ANY_OF_SEVERAL = "failures of one of several nodes are taken to be of any of these"
 

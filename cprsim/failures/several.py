@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from cprsim.failures.sources import FailureSource, trace_of
-from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace
+from cprsim.job.records import Clock, Cluster, ExpectedFailures, FailureTrace
 
 SEED_BITS = 64  # a name's number stands before the seed
 

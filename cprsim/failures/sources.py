@@ -25,9 +25,17 @@ from zlib import crc32
 import numpy as np
 
 from cprsim.errors import BudgetError, ParameterError, TooManyReplicationsError
-from cprsim.failures.distributions import p_strikes
 from cprsim.files.units import SIZE
-from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
+from cprsim.job.distributions import p_strikes
+from cprsim.job.records import (
+    Clock,
+    Cluster,
+    Duration,
+    ExpectedFailures,
+    FailureTrace,
+    Floats,
+    Ints,
+)
 
 MEMORY = "CPRSIM_MEMORY"  # the environment variable that says so, such as "4 GB"
 DEFAULT_MEMORY = "1 GB"

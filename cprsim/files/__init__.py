@@ -230,7 +230,7 @@ def _there_already(path: Path) -> ResultError:
 # --------------------------------------------------------------------------- what is shipped
 
 SHIPPED = PACKAGE / "scenario" / "shipped"
-CURVES = PACKAGE / "curves" / "shipped"
+CURVES = PACKAGE / "accuracy" / "shipped"
 SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
 NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
 

@@ -1,4 +1,1 @@
-"""Recovery: each system turns what is known of a job into the policy that a simulation follows.
-
-`paper` has the strategies of the paper, `systems` those of the literature: rows of one table.
-"""
+"""The recovery systems: each a row of options and a mechanism that makes a `Policy`."""

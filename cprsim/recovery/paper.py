@@ -17,19 +17,8 @@ from math import inf
 from typing import Any, Literal
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
-from cprsim.records import (
-    STATE,
-    Clock,
-    Cluster,
-    Costs,
-    Decision,
-    Duration,
-    Holds,
-    SubSaves,
-    Transfer,
-)
-from cprsim.recovery.intervals import (
+from cprsim.job.distributions import Constant
+from cprsim.job.intervals import (
     cpr_h,
     daly_h,
     expected_pls,
@@ -38,10 +27,9 @@ from cprsim.recovery.intervals import (
     partial_overhead_fraction,
     young_h,
 )
-from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.losses import TRACKERS
-from cprsim.recovery.pieces import DETECT, LOAD, REMOTE, WAIT, row
-from cprsim.recovery.policy import (
+from cprsim.job.legal import MOST_UNITS
+from cprsim.job.losses import TRACKERS
+from cprsim.job.policy import (
     RELOAD,
     RESTART,
     ROLL_BACK,
@@ -59,6 +47,18 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
+from cprsim.job.records import (
+    STATE,
+    Clock,
+    Cluster,
+    Costs,
+    Decision,
+    Duration,
+    Holds,
+    SubSaves,
+    Transfer,
+)
+from cprsim.recovery.pieces import DETECT, LOAD, REMOTE, WAIT, row
 from cprsim.recovery.restarts import with_restarts
 from cprsim.recovery.system import Family, JobFacts, Provenance
 

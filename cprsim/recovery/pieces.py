@@ -14,12 +14,11 @@ from types import MappingProxyType
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
-from cprsim.records import Duration
-from cprsim.recovery.intervals import ROUNDING, young_h
-from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import options
-from cprsim.recovery.policy import (
+from cprsim.job.distributions import Constant
+from cprsim.job.intervals import ROUNDING, young_h
+from cprsim.job.legal import MOST_UNITS
+from cprsim.job.options import options
+from cprsim.job.policy import (
     GROWTH_H,
     OWN,
     Capture,
@@ -39,6 +38,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
+from cprsim.job.records import Duration
 from cprsim.recovery.system import JobFacts, Provenance, System
 
 REMOTE = "remote"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from cprsim.failures.distributions import Constant
-from cprsim.records import Costs, Duration
-from cprsim.recovery.policy import (
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import (
     STOP,
     Capture,
     Medium,
@@ -18,6 +17,7 @@ from cprsim.recovery.policy import (
     StageKind,
     To,
 )
+from cprsim.job.records import Costs, Duration
 
 
 def with_restarts(policy: Policy, costs: Costs) -> Policy:

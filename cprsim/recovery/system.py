@@ -14,10 +14,10 @@ from math import inf
 from typing import Any
 
 from cprsim.errors import MissingKeyError, ParameterError
-from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Costs, Duration, Transfer
-from cprsim.recovery.options import Option, Settled
-from cprsim.recovery.policy import Policy, Scope, StageKind
+from cprsim.job.distributions import Constant
+from cprsim.job.options import Option, Settled
+from cprsim.job.policy import Policy, Scope, StageKind
+from cprsim.job.records import Clock, Cluster, Costs, Duration, Transfer
 
 __all__ = ["Family", "JobFacts", "Option", "Provenance", "System", "noticed_after"]
 

@@ -17,14 +17,14 @@ import numpy as np
 
 import cprsim.rehearsal.server
 import cprsim.rehearsal.trainer  # noqa: F401  # for the workers, who are told their role
-from cprsim.kernel.model import Dlrm, Workspace
-from cprsim.kernel.optimizers import optimizer_for
-from cprsim.kernel.trackers import TRACKERS
-from cprsim.records import SubSaves
+from cprsim.job.records import SubSaves
 from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.worker import Worker, die_with_parent
 from cprsim.rehearsal.worker import main as work
+from cprsim.training.kernel.model import Dlrm, Workspace
+from cprsim.training.kernel.optimizers import optimizer_for
+from cprsim.training.kernel.trackers import TRACKERS
 
 TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 

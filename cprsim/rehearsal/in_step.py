@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from cprsim.kernel.training import Gradients, sum_of_parts
 from cprsim.rehearsal.wire import Peer
+from cprsim.training.kernel.training import Gradients, sum_of_parts
 
 
 def counts(stand: Sequence[tuple[int, bool | None]]) -> bool:

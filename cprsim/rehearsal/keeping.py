@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from cprsim.experiments.pipeline import Outcome, StrategyOutcome
 from cprsim.files import digest_of
-from cprsim.records import stacked
+from cprsim.job.records import stacked
 from cprsim.rehearsal.rehearsing import Rehearsal
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity, identity_of
+from cprsim.results.pipeline import Outcome, StrategyOutcome
 from cprsim.results.run import Result, write_result
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulation.blocks import with_parts

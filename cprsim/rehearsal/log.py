@@ -21,7 +21,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from cprsim.records import Activity, EventKind, EventLog
+from cprsim.job.records import Activity, EventKind, EventLog
 from cprsim.rehearsal.orders import SECONDS, Orders
 
 ADVANCE = (

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cprsim.kernel.clicks.records import Clicks
-from cprsim.kernel.loops import Array
-from cprsim.kernel.model import Dlrm
-from cprsim.kernel.shape import ModelShape
-from cprsim.kernel.shards import Segment, Shards
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.records import Ints
+from cprsim.job.model_shape import ModelShape
+from cprsim.job.records import Ints
+from cprsim.training.kernel.clicks.records import Clicks
+from cprsim.training.kernel.loops import Array
+from cprsim.training.kernel.model import Dlrm
+from cprsim.training.kernel.shards import Segment, Shards
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,9 +10,9 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.files import digest_of
-from cprsim.records import SubSaves
-from cprsim.recovery.intervals import ROUNDING
-from cprsim.recovery.policy import Policy
+from cprsim.job.intervals import ROUNDING
+from cprsim.job.policy import Policy
+from cprsim.job.records import SubSaves
 
 SECONDS = 3600.0  # an hour
 

@@ -10,12 +10,10 @@ from math import isinf
 
 import numpy as np
 
-from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment
-from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
-from cprsim.kernel.saving import Saver
-from cprsim.records import (
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import Policy, Stage, StageKind, Tier
+from cprsim.job.records import (
     Clock,
     CostBreakdown,
     Costs,
@@ -26,11 +24,13 @@ from cprsim.records import (
     Transfer,
 )
 from cprsim.recovery.paper import at_costs
-from cprsim.recovery.policy import Policy, Stage, StageKind, Tier
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Orders
+from cprsim.results import pipeline
+from cprsim.scenario.assemble import Experiment
 from cprsim.simulation.folding import cost_breakdown, shard_loss
+from cprsim.training.kernel.saving import Saver
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ParameterError, watch
-from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.files import decode, digest_of, write_whole
-from cprsim.records import EventLog
-from cprsim.recovery.policy import Policy
+from cprsim.job.policy import Policy
+from cprsim.job.records import EventLog
 from cprsim.rehearsal.calibration import (
     RunCalibration,
     calibrated,
@@ -53,6 +51,8 @@ from cprsim.rehearsal.verdict import (
     steal_fraction,
     ticks,
 )
+from cprsim.scenario.assemble import Experiment
+from cprsim.training.proxy_model import ProxyModel
 
 ATTEMPTS = 2  # at one run each time, where the machine was too busy
 BEFORE = "before.json"

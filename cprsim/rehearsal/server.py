@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from cprsim.kernel.loops import Array
 from cprsim.rehearsal.orders import Orders
 from cprsim.rehearsal.role import WorkerRole
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import Arrays
 from cprsim.rehearsal.worker import Worker
+from cprsim.training.kernel.loops import Array
 
 
 class Server(WorkerRole):

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from cprsim.errors import ParameterError
-from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.proxy_model import ProxyModel
-from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Duration, Holds, Transfer
-from cprsim.recovery.policy import Policy
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import Policy
+from cprsim.job.records import Clock, Cluster, Duration, Holds, Transfer
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
+from cprsim.results import pipeline
+from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.failures import EMB_PS, InjectedFailures
 from cprsim.scenario.schema import Scenario
+from cprsim.training.proxy_model import ProxyModel
 
 HEARTBEATS = 8  # in the time that detection takes
 LEAST_DETECT_S = 0.2

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from cprsim.kernel.loops import Array
-from cprsim.kernel.model import Dlrm
-from cprsim.kernel.optimizers import optimizer_for
-from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.shards import Segment
-from cprsim.kernel.trackers import (
+from cprsim.job.model_shape import ModelShape, TableLayout
+from cprsim.job.records import Ints, SmallTables, SubSaves
+from cprsim.rehearsal.material import Material, rows_of, segments_of
+from cprsim.rehearsal.store import Arrays
+from cprsim.training.kernel.loops import Array
+from cprsim.training.kernel.model import Dlrm
+from cprsim.training.kernel.optimizers import optimizer_for
+from cprsim.training.kernel.shards import Segment
+from cprsim.training.kernel.trackers import (
     ABSENT,
     TRACKERS,
     RoundRobin,
@@ -22,10 +25,7 @@ from cprsim.kernel.trackers import (
     Tracked,
     Tracker,
 )
-from cprsim.kernel.weights import momentum_of
-from cprsim.records import Ints, SmallTables, SubSaves
-from cprsim.rehearsal.material import Material, rows_of, segments_of
-from cprsim.rehearsal.store import Arrays
+from cprsim.training.kernel.weights import momentum_of
 
 
 class Shard:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import CheckpointError
-from cprsim.kernel.array_file import arrays_in, pieces
-from cprsim.kernel.loops import Array
+from cprsim.training.kernel.array_file import arrays_in, pieces
+from cprsim.training.kernel.loops import Array
 
 UNFINISHED = ".unfinished"
 CHUNKS = 32  # of a transfer, at least: so often it sees who shares the bandwidth

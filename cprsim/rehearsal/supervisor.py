@@ -17,8 +17,6 @@ from typing import Any
 
 from cprsim.errors import WorkerError
 from cprsim.files import naming
-from cprsim.kernel.loops import Array
-from cprsim.kernel.optimizers import optimizer_for
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
@@ -31,6 +29,8 @@ from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE, TrainerProcess
 from cprsim.rehearsal.wire import answers, cancelled, first_of, forever, patient
+from cprsim.training.kernel.loops import Array
+from cprsim.training.kernel.optimizers import optimizer_for
 
 LOOK_S = 0.005  # between two checks of heartbeats, at least
 

@@ -6,8 +6,7 @@ servers. What else a system may do (parts, replays, elastic work) has no process
 
 from __future__ import annotations
 
-from cprsim.records import Duration
-from cprsim.recovery.policy import (
+from cprsim.job.policy import (
     RELOAD,
     ROLL_BACK,
     Capture,
@@ -21,6 +20,7 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
+from cprsim.job.records import Duration
 from cprsim.rehearsal.orders import SECONDS, SaveBehind
 
 STAGES = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD)

@@ -27,10 +27,6 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import WorkerError
-from cprsim.kernel.loops import Array
-from cprsim.kernel.model import Dlrm, Workspace
-from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
-from cprsim.kernel.training import Gradients, learned, part_of
 from cprsim.rehearsal.in_step import PartsExchange
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import places
@@ -39,6 +35,10 @@ from cprsim.rehearsal.role import WorkerRole
 from cprsim.rehearsal.store import Arrays
 from cprsim.rehearsal.wire import Peer, call, cancelled, connect, patient
 from cprsim.rehearsal.worker import Worker
+from cprsim.training.kernel.loops import Array
+from cprsim.training.kernel.model import Dlrm, Workspace
+from cprsim.training.kernel.optimizers import SCHEDULES, optimizer_for
+from cprsim.training.kernel.training import Gradients, learned, part_of
 
 STEPS_KEPT = 200  # whose median is reported
 DENSE = "dense"  # name of the layers in the store

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from cprsim.kernel.playing import play
-from cprsim.kernel.saving import Saver
-from cprsim.kernel.schedule import Rewind, SaveEvent, SaveStage, of_log
-from cprsim.kernel.training import ProxyTrainer
-from cprsim.records import Activity, EventKind, EventLog
+from cprsim.job.records import Activity, EventKind, EventLog
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.supervisor import FinishedRun
+from cprsim.training.kernel.playing import play
+from cprsim.training.kernel.saving import Saver
+from cprsim.training.kernel.schedule import Rewind, SaveEvent, SaveStage, of_log
+from cprsim.training.kernel.training import ProxyTrainer
 
 OVERHEAD_FRACTION = 0.05  # of the predicted
 PART_FRACTION = 0.10

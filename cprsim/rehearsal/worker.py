@@ -19,9 +19,9 @@ from time import monotonic
 from typing import Any
 
 from cprsim.errors import CprsimError
-from cprsim.kernel.model import Dlrm
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.wire import Peer, connect, forever, listen
+from cprsim.training.kernel.model import Dlrm
 
 PR_SET_PDEATHSIG = 1
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.records import Estimate
+from cprsim.job.records import Estimate
 from cprsim.results.metrics import (
     Sample,
     difference_of,

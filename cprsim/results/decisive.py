@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cprsim.files import Endless
-from cprsim.records import Estimate
+from cprsim.job.records import Estimate
 
 WITHOUT = "none"  # what is tried in place of a scope's share
 

@@ -39,15 +39,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cprsim.errors import UNUSABLE, InputError, ResultError, one_line, printable, watch
-from cprsim.files import (
-    UNFINISHED,
-    decode,
-    digest_of,
-    encode,
-    json_text,
-    write_whole,
-    writes,
-)
+from cprsim.files import UNFINISHED, decode, digest_of, encode, json_text, write_whole, writes
 from cprsim.results.identity import Identity, file_digest, identity_of, source_digest
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import read_yaml

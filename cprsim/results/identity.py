@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cprsim.curves.choosing import curve_path, other_inputs
 from cprsim.errors import ResultError
 from cprsim.files import digest_of
 from cprsim.recovery.systems import FOLDER
+from cprsim.scenario.curves import curve_path, other_inputs
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.schema import dump_scenario
 from cprsim.version import PACKAGE, __version__

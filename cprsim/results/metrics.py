@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cprsim.records import CONFIDENCE, Bools, Estimate, Floats, Ints
+from cprsim.job.records import CONFIDENCE, Bools, Estimate, Floats, Ints
 from cprsim.results.rows import (
     BEYOND,
     QUANTITIES,
@@ -25,7 +25,7 @@ from cprsim.results.rows import (
 )
 
 if TYPE_CHECKING:
-    from cprsim.experiments.pipeline import Outcome
+    from cprsim.results.pipeline import Outcome
 
 
 Columns = Mapping[str, Any] | pd.DataFrame  # of replication rows

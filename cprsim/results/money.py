@@ -9,8 +9,8 @@ from math import isfinite, isnan, nan
 from pathlib import Path
 
 from cprsim.errors import ResultError
-from cprsim.records import STATE, Estimate
-from cprsim.recovery.policy import Medium, Policy, remote_share
+from cprsim.job.policy import Medium, Policy, remote_share
+from cprsim.job.records import STATE, Estimate
 from cprsim.results.folder import SCENARIO, stored_scenario
 from cprsim.results.metrics import parts_among
 from cprsim.results.run import Result

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cprsim.records import Activity, Cluster, EventKind, EventLog, Floats, ShardLoss, SubSaves
-from cprsim.recovery.losses import ALWAYS, Metric, lost_portion, strategy_key
-from cprsim.recovery.policy import Policy
+from cprsim.job.losses import ALWAYS, Metric, lost_portion, strategy_key
+from cprsim.job.policy import Policy
+from cprsim.job.records import Activity, Cluster, EventKind, EventLog, Floats, ShardLoss, SubSaves
 
 if TYPE_CHECKING:
-    from cprsim.experiments.pipeline import Outcome, StrategyOutcome
-    from cprsim.staleness.curve import StalenessCurve
+    from cprsim.accuracy.curve import StalenessCurve
+    from cprsim.results.pipeline import Outcome, StrategyOutcome
 
 
 def replication_rows(outcome: Outcome) -> pd.DataFrame:

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from cprsim.curves.choosing import curve_path
-from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.files.units import SIZE
-from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
-from cprsim.recovery.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
-from cprsim.recovery.policy import Policy, WhenBusy
+from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
+from cprsim.job.policy import Policy, WhenBusy
+from cprsim.job.records import NO_NUMBER, STATE, Estimate, EventLog
 from cprsim.results.decisive import Assumption, HeldLimit, SpareNeed
 from cprsim.results.folder import (
     ResultTarget,
@@ -40,15 +38,18 @@ from cprsim.results.metrics import (
     spreads,
     summarise_rows,
 )
+from cprsim.results.pipeline import replay
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
 from cprsim.results.words import hours, significant
+from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.cluster import ClusterSection
+from cprsim.scenario.curves import curve_path
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.prices import mean_node_hour
 from cprsim.scenario.reading import LoadedScenario
 
 if TYPE_CHECKING:
-    from cprsim.experiments.pipeline import Outcome
+    from cprsim.results.pipeline import Outcome
 
 
 JOB = "job.json"
@@ -220,8 +221,6 @@ def write_run(
     **more: Any,
 ) -> Result:
     """Write a simulation of a scenario, with the event logs of one replication; None: of none."""
-    from cprsim.experiments.pipeline import replay
-
     return write_result(
         target,
         outcome,

@@ -17,17 +17,17 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import CprsimError, Place, watch
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.pipeline import simulate
-from cprsim.records import Estimate, Floats
+from cprsim.job.records import Estimate, Floats
 from cprsim.results.decisive import WITHOUT, Assumption, BreakEven
 from cprsim.results.metrics import spreads, summarise_rows
 from cprsim.results.money import JobPrices, Used, prices_of, use_of
+from cprsim.results.pipeline import simulate
 from cprsim.results.rows import replication_rows
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.failures import ANY
-from cprsim.scenario.first import times
 from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.prices import HOURS_PER_MONTH
+from cprsim.scenario.quantities import times
 from cprsim.scenario.reading import N_TRIED, PRICES, LoadedScenario, number_at, unknown_values
 from cprsim.scenario.yaml_text import Plain, read_yaml
 

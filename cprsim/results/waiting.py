@@ -7,12 +7,12 @@ from dataclasses import replace
 from math import isnan
 from typing import NamedTuple
 
-from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import simulate
-from cprsim.records import Estimate
+from cprsim.job.records import Estimate
 from cprsim.results.decisive import SpareNeed
 from cprsim.results.metrics import OVERHEAD, spreads, summarise_rows
+from cprsim.results.pipeline import simulate
 from cprsim.results.rows import replication_rows
+from cprsim.scenario.assemble import Experiment
 
 SHOWN = 0.1  # of an overhead: from there on waits are shown
 WAITING = "waiting, %"  # their column

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import floor, inf, isnan, log10
 from typing import TYPE_CHECKING
 
-from cprsim.records import NO_NUMBER
-from cprsim.recovery.intervals import n_saves_due
+from cprsim.job.intervals import n_saves_due
+from cprsim.job.records import NO_NUMBER
 
 if TYPE_CHECKING:
-    from cprsim.recovery.policy import Policy
+    from cprsim.job.policy import Policy
 
 PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none

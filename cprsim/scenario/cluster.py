@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from cprsim.files.units import SHARE, SIZE, TIME, Quantity
-from cprsim.records import MAX_NODES, STATE, OverLink
-from cprsim.recovery.legal import MOST_GENERATIONS
+from cprsim.job.legal import MOST_GENERATIONS
+from cprsim.job.model_shape import PRESETS
+from cprsim.job.records import MAX_NODES, STATE, OverLink
 from cprsim.scenario.failures import ANY, EMB_PS, TRAINER, WORKER, RoleKey
 from cprsim.scenario.quantities import (
     OR_DISTRIBUTION,
@@ -46,8 +47,6 @@ Tables = Annotated[Preset | TableList, OneOf("text", "list")]
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     """Bytes of all tables together; a name stands for the preset's."""
     if isinstance(tables, str):
-        from cprsim.kernel.shape import PRESETS  # few scenarios name a preset
-
         return PRESETS[tables].table_bytes
     return sum(table.rows * table.dimension * table.bytes_per_value for table in tables)
 

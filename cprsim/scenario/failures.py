@@ -12,16 +12,16 @@ from pydantic import Field, StrictBool, create_model
 from cprsim.failures import limits
 from cprsim.failures.frailty import GammaFrailty
 from cprsim.failures.sources import Start
-from cprsim.failures.traces.formats import names, not_taken
-from cprsim.failures.traces.spec import (
+from cprsim.files.units import SHARE, TIME, Quantity
+from cprsim.job.records import MAX_NODES, Clock
+from cprsim.logs.formats import names, not_taken
+from cprsim.logs.spec import (
     COLUMNS,
     NODE_COLUMNS,
     OTHERS,
     UNITS,
     LogSpec,
 )
-from cprsim.files.units import SHARE, TIME, Quantity
-from cprsim.records import MAX_NODES, Clock
 from cprsim.scenario.quantities import (
     Age,
     Duration,

@@ -24,7 +24,7 @@ from cprsim.files.units import (
     split_quantity,
     unit_factor,
 )
-from cprsim.records import Floats
+from cprsim.job.records import Floats
 from cprsim.scenario.quantities import (
     Bandwidth,
     Model,

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, StrictBool
 
 from cprsim.files.units import SHARE, SIZE, Quantity
-from cprsim.records import Algorithm, Method, ShardBy, Stragglers
+from cprsim.job.records import Algorithm, Method, ShardBy, Stragglers
+from cprsim.job.sync_setting import SyncSetting
 from cprsim.scenario.cluster import Preset
 from cprsim.scenario.quantities import (
     Bandwidth,
@@ -34,7 +35,7 @@ from cprsim.scenario.quantities import (
 )
 
 if TYPE_CHECKING:
-    from cprsim.in_step.setting import SyncSetting
+    from cprsim.job.sync_setting import SyncSetting
 
 MOST_SAMPLES = 50_000_000  # a run keeps them in memory, 160 bytes each
 OF_ANY_TRAINER = ("trainer", "options", "shard_by", "seed")
@@ -262,8 +263,6 @@ class Sync(Model):
 
     def setting(self, n_trainers: int) -> SyncSetting:
         """How so many trainers stay in step, as plain numbers."""
-        from cprsim.in_step.setting import SyncSetting
-
         link = self.trainer_bandwidth_bytes_per_h
         n_servers = (self.servers or 0) if self.algorithm.has_servers else 0  # others stand idle
         return SyncSetting(

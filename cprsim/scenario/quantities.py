@@ -23,15 +23,15 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, c
 
 from cprsim.errors import MOST_PROBLEMS, ParameterError, choices, one_line
 from cprsim.failures import limits
-from cprsim.failures.distributions import (
+from cprsim.files.units import BANDWIDTH, HAZARD, SHARE, SIZE, TIME, Quantity
+from cprsim.job.distributions import (
     Constant,
     Distribution,
     Mixture,
     PiecewiseHazard,
     with_mean,
 )
-from cprsim.files.units import BANDWIDTH, HAZARD, SHARE, SIZE, TIME, Quantity
-from cprsim.records import MAX_NODES, OverLink
+from cprsim.job.records import MAX_NODES, OverLink
 from cprsim.scenario.yaml_text import dotted
 
 EXPLAINED = "explained"  # type of errors whose message is complete
@@ -436,3 +436,17 @@ def _drawn(section: DurationSpec | Lifetime, key: str) -> Iterator[tuple[str, st
         section.distribution  # noqa: B018
     except ParameterError as error:
         yield key, str(error)
+
+
+_NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
+
+
+def times(value: Any, factor: float) -> Any:
+    """A number, a quantity, or a list of them, `factor` as large; counts stay whole, from 1 on."""
+    if isinstance(value, list):
+        return [times(entry, factor) for entry in value]
+    if isinstance(value, int):
+        return max(1, round(value * factor))
+    if isinstance(value, float):
+        return value * factor
+    return _NUMBER.sub(lambda found: f"{float(found[0]) * factor:.6g}", str(value), count=1)

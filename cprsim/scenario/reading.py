@@ -13,10 +13,10 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, did_you_mean, one_line
-from cprsim.failures.traces.formats import format_of
-from cprsim.failures.traces.spec import A_LOG, DATES
 from cprsim.files import shipped_scenarios
 from cprsim.files.units import IN_STEPS, TIME
+from cprsim.logs.formats import format_of
+from cprsim.logs.spec import A_LOG, DATES
 from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.quantities import quoted, written_key

@@ -27,10 +27,7 @@ from pydantic.json_schema import WithJsonSchema
 
 from cprsim.errors import ParameterError, choices
 from cprsim.files.units import SIZE, TIME, Quantity
-from cprsim.records import Duration, OverLink, SmallTables, Storage, SubSaves
-from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
-from cprsim.recovery.pieces import YOUNG_H
-from cprsim.recovery.policy import (
+from cprsim.job.policy import (
     GROWTH_H,
     OWN,
     Capture,
@@ -44,6 +41,9 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
+from cprsim.job.records import Duration, OverLink, SmallTables, Storage, SubSaves
+from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
+from cprsim.recovery.pieces import YOUNG_H
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.quantities import (

@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import Field
 
-from cprsim.failures.traces.spec import LogSpec
-from cprsim.records import STOPPED_BEYOND, Clock, OverLink
+from cprsim.job.policy import STOP
+from cprsim.job.records import STOPPED_BEYOND, Clock, OverLink
+from cprsim.logs.spec import LogSpec
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.policy import STOP
 from cprsim.scenario.cluster import ClusterSection, CostsSection, StorageSection
 from cprsim.scenario.failures import (
     ANY,

@@ -12,7 +12,9 @@ from functools import cache, partial
 import numpy as np
 
 from cprsim.failures.block import BlockFailures
-from cprsim.records import (
+from cprsim.job.losses import lost_portion
+from cprsim.job.policy import Policy
+from cprsim.job.records import (
     PARTS,
     Cluster,
     CostBreakdown,
@@ -21,8 +23,6 @@ from cprsim.records import (
     Ints,
     ShardLoss,
 )
-from cprsim.recovery.losses import lost_portion
-from cprsim.recovery.policy import Policy
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.job import SimulatedJob, require_sums

@@ -22,7 +22,7 @@ import numpy as np
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.records import EventLog, Floats
+from cprsim.job.records import EventLog, Floats
 from cprsim.simulation.cycles import skip_cycles
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process

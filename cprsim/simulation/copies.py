@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import floor, inf
 
-from cprsim.recovery.intervals import ROUNDING
+from cprsim.job.intervals import ROUNDING
 from cprsim.simulation.spec import (
     ALL,
     MOST_SOURCES,

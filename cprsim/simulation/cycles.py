@@ -9,7 +9,7 @@ from math import ceil, floor, inf
 from typing import NamedTuple
 
 from cprsim.compiling import inlined
-from cprsim.recovery.intervals import ROUNDING
+from cprsim.job.intervals import ROUNDING
 from cprsim.simulation.copies import is_of
 from cprsim.simulation.job import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulation.recoveries import rate_of_each

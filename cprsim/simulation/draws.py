@@ -9,7 +9,7 @@ import numpy as np
 
 from cprsim.compiling import part
 from cprsim.failures.sources import require_room, stream
-from cprsim.records import Floats, Ints
+from cprsim.job.records import Floats, Ints
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.spec import spec_of
 from cprsim.simulation.state import Drawn

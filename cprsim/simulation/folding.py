@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cprsim.errors import AccountingError
-from cprsim.records import (
+from cprsim.job.records import (
     PARTS,
     Activity,
     Bools,

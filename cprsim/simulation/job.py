@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cprsim.errors import AccountingError
-from cprsim.records import Bools, Clock, Cluster, CostBreakdown
-from cprsim.recovery.intervals import ROUNDING
-from cprsim.recovery.policy import Policy, Scope
+from cprsim.job.intervals import ROUNDING
+from cprsim.job.policy import Policy, Scope
+from cprsim.job.records import Bools, Clock, Cluster, CostBreakdown
 
 TOLERANCE_H = 1e-6  # of sums over one replication, in hours
 HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them: given up

@@ -9,7 +9,7 @@ import numpy as np
 
 from cprsim.compiling import left_out
 from cprsim.failures.sources import require_room
-from cprsim.records import Activity, EventKind, EventLog
+from cprsim.job.records import Activity, EventKind, EventLog
 from cprsim.simulation.spec import FINISHED, GOING, NONE, Spec
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from math import ceil, inf, isnan
 
-from cprsim.records import EventKind
-from cprsim.recovery.intervals import ROUNDING
-from cprsim.recovery.legal import MOST_UNITS
+from cprsim.job.intervals import ROUNDING
+from cprsim.job.legal import MOST_UNITS
+from cprsim.job.records import EventKind
 from cprsim.simulation.copies import come_back
 from cprsim.simulation.log import note
 from cprsim.simulation.saves import cost_h

@@ -6,7 +6,7 @@ from collections.abc import MutableMapping, MutableSequence, Sequence
 from typing import NamedTuple
 
 from cprsim.compiling import inlined, parts_of, slow_to_compile
-from cprsim.records import Floats, Ints
+from cprsim.job.records import Floats, Ints
 from cprsim.simulation import copies, cycles, recoveries, saves, step
 from cprsim.simulation.cycles import leap, skip_cycles
 from cprsim.simulation.saves import wanted

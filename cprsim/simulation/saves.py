@@ -8,9 +8,9 @@ from __future__ import annotations
 from math import floor, inf, isnan
 
 from cprsim.compiling import inlined
-from cprsim.records import EventKind, Floats
-from cprsim.recovery.intervals import ROUNDING
-from cprsim.recovery.legal import MOST_IN_FLIGHT
+from cprsim.job.intervals import ROUNDING
+from cprsim.job.legal import MOST_IN_FLIGHT
+from cprsim.job.records import EventKind, Floats
 from cprsim.simulation.copies import keep, survives
 from cprsim.simulation.draws import uniform
 from cprsim.simulation.log import note

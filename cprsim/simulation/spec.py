@@ -12,10 +12,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from cprsim.failures.distributions import Constant
-from cprsim.records import STOPPED_BEYOND, Clock, Duration, Floats, Storage
-from cprsim.recovery.intervals import n_saves_due
-from cprsim.recovery.legal import (
+from cprsim.job.distributions import Constant
+from cprsim.job.intervals import n_saves_due
+from cprsim.job.legal import (
     MOST_ROLES,
     MOST_RULES,
     MOST_SCOPES,
@@ -23,7 +22,7 @@ from cprsim.recovery.legal import (
     MOST_TIERS,
     MOST_UNITS,
 )
-from cprsim.recovery.policy import (
+from cprsim.job.policy import (
     CHECK,
     STAGE_ORDER,
     STOP,
@@ -41,6 +40,7 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
+from cprsim.job.records import STOPPED_BEYOND, Clock, Duration, Floats, Storage
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.records import record
 

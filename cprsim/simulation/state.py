@@ -10,9 +10,9 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cprsim.records import EventKind, Floats, Ints
-from cprsim.recovery.legal import MOST_GENERATIONS, MOST_IN_FLIGHT, MOST_TIERS
-from cprsim.recovery.policy import PARTS_IN_ORDER
+from cprsim.job.legal import MOST_GENERATIONS, MOST_IN_FLIGHT, MOST_TIERS
+from cprsim.job.policy import PARTS_IN_ORDER
+from cprsim.job.records import EventKind, Floats, Ints
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.records import as_record, dtype_of, fields_of, record, zeros
 from cprsim.simulation.spec import (

@@ -17,8 +17,8 @@ from math import floor, inf
 from typing import NamedTuple
 
 from cprsim.compiling import inlined
-from cprsim.records import EventKind, Floats, Ints
-from cprsim.recovery.intervals import ROUNDING
+from cprsim.job.intervals import ROUNDING
+from cprsim.job.records import EventKind, Floats, Ints
 from cprsim.simulation.copies import (
     begin,
     choose,

@@ -12,8 +12,8 @@ import numpy as np
 
 from cprsim.compiling import inlined
 from cprsim.failures.block import BlockFailures
-from cprsim.records import FailureTrace, Floats, Ints
-from cprsim.recovery.policy import Reach
+from cprsim.job.policy import Reach
+from cprsim.job.records import FailureTrace, Floats, Ints
 from cprsim.simulation.draws import stream_keys, uniform
 from cprsim.simulation.job import NOTICE, ScopedFailure
 from cprsim.simulation.spec import NONE

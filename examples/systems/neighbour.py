@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cprsim.recovery.policy import (
+from cprsim.job.policy import (
     Capture,
     Medium,
     Policy,

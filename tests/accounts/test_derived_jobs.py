@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.pipeline import simulate
+from cprsim.results.pipeline import simulate
 from cprsim.results.rows import replication_rows
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.yaml_text import dump_plain
 

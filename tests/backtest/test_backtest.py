@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.backtesting.calibrating import calibrate, predict
-from cprsim.backtesting.experiments import AS_IT_RAN, Listed
-from cprsim.backtesting.facts import clock_of, facts_of, going_on, saving_every
-from cprsim.backtesting.replaying import advice, backtests, bills, money_draws
+from cprsim.commands.backtest.replaying import advice, backtests, bills, money_draws
+from cprsim.commands.calibrate.calibrating import calibrate, predict
 from cprsim.errors import ParameterError
-from cprsim.experiments.pipeline import replay, simulate
-from cprsim.history.ledger import ledgers
-from cprsim.history.reading import read_logs
-from cprsim.records import Clock
+from cprsim.job.records import Clock
+from cprsim.logs.jobs.facts import clock_of, facts_of, going_on, saving_every
+from cprsim.logs.jobs.ledger import ledgers
+from cprsim.logs.jobs.reading import read_logs
+from cprsim.results.pipeline import replay, simulate
+from cprsim.scenario.logged import AS_IT_RAN, Listed
 from tests.history.making import exported, ledger_of, told, write_events
 from tests.making import call, maker
 
@@ -84,7 +84,7 @@ def test_a_system_costs_what_it_costs_on_the_same_failures(replayed, histories, 
 
 
 def test_jobs_come_by_hours_saved_and_the_advice_is_the_cheapest(replayed, monkeypatch) -> None:
-    monkeypatch.setattr("cprsim.backtesting.replaying.FACTORS", (8.0,))
+    monkeypatch.setattr("cprsim.commands.backtest.replaying.FACTORS", (8.0,))
     best = [max(job.saved_h(name).mean() for name in ("slower", "partial")) for job in replayed]
     assert best == sorted(best, reverse=True)
     advised = advice(replayed[:1])
@@ -195,7 +195,7 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
 @pytest.fixture
 def few_futures(monkeypatch) -> None:
     """80 instead of 400 that the earlier half leaves open."""
-    monkeypatch.setattr("cprsim.backtesting.calibrating.N_FUTURES", 80)
+    monkeypatch.setattr("cprsim.commands.calibrate.calibrating.N_FUTURES", 80)
 
 
 @pytest.mark.long

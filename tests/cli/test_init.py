@@ -39,7 +39,7 @@ def log(tmp_path):
 
 
 def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> None:
-    monkeypatch.setattr("cprsim.api.fit.N_BOOTSTRAP", 0)  # p-values take ten seconds
+    monkeypatch.setattr("cprsim.commands.fit.N_BOOTSTRAP", 0)  # p-values take ten seconds
     called = cprsim(*LLM, 10, "--failures", log)
     assert called.exit_code == 0, called.stderr
     failures = load_scenario("mine.yaml").scenario.failures

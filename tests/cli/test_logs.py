@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cprsim.experiments.assemble import assemble
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from tests.making import call
 

@@ -45,11 +45,11 @@ main()
 """
 LIMITED = f"""\
 import os, resource, sys
-from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import assemble
+from cprsim.results import pipeline
+from cprsim.scenario.assemble import assemble
 from cprsim.cli import main
 from cprsim.scenario.reading import load_scenario
-import cprsim.present.run, cprsim.results.folder
+import cprsim.commands.run.answer, cprsim.results.folder
 {WITHOUT_FIGURES}
 # machine code is what the program is made of: where it finds no room, LLVM ends the process
 pipeline.compile_first(assemble(load_scenario(sys.argv[2])))

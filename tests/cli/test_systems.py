@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cprsim as program
-from cprsim.present.systems_listing import MADE_UP_SCENARIO
+from cprsim.commands.systems.listing import MADE_UP_SCENARIO
 from tests.recovery.systems.by_hand import OF_LITERATURE
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cprsim.curves.curve_file import read_curve, write_curve
+from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.curve_file import read_curve, write_curve
+from cprsim.accuracy.response import Replicate, Response, Weight
 from cprsim.errors import CurveError
 from cprsim.files import digest_of
-from cprsim.records import SmallTables, SubSaves
-from cprsim.recovery.losses import Metric
-from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.response import Replicate, Response, Weight
+from cprsim.job.losses import Metric
+from cprsim.job.records import SmallTables, SubSaves
 
 WEIGHT = Weight(np.array([0.0, 1.0]), np.array([1.4, 0.6]))
 PLAIN = Response.linear(

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.curves.curve_file import read_curve
+from cprsim.accuracy.curve_file import read_curve
 from cprsim.errors import CurveError
-from cprsim.recovery.losses import Metric
+from cprsim.job.losses import Metric
 
 HEADER = "strategy,pls,loss,standard_error\n"
 DOCS = Path(__file__).parents[2] / "docs" / "staleness.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.curves.choosing import chosen_curve
+from cprsim.scenario.curves import chosen_curve
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
 

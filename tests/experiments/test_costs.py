@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import StrategyOutcome, blocks_of, simulate
-from cprsim.failures.distributions import Constant
-from cprsim.records import SubSaves
-from cprsim.recovery.losses import Metric
+from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.response import Response
+from cprsim.commands.select.pricing import bench_of
+from cprsim.job.distributions import Constant
+from cprsim.job.losses import Metric
+from cprsim.job.records import SubSaves
+from cprsim.results.limit import Limit
+from cprsim.results.pipeline import StrategyOutcome, blocks_of, simulate
 from cprsim.results.rows import replication_rows
-from cprsim.selector.limit import Limit
-from cprsim.selector.pricing import bench_of
-from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.response import Response
+from cprsim.scenario.assemble import Experiment
 from tests.making import Make, maker, small_scenario
 
 
@@ -124,7 +124,7 @@ def with_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """An experiment of whole saves and sub-saves with a curve."""
 
     def make(curve: Any) -> Experiment:
-        monkeypatch.setattr("cprsim.experiments.assemble.chosen_curve", lambda loaded: curve)
+        monkeypatch.setattr("cprsim.scenario.assemble.chosen_curve", lambda loaded: curve)
         named = "accuracy.curve=this.json"
         longer = ("costs.save=6 min", "job.useful=40 h", "simulation.replications=100", named)
         return maker(tmp_path, SUB_SAVES)(*longer)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ScenarioError
-from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.failures.frailty import Lemons
-from cprsim.fitting.fragments import failures_fragment
-from cprsim.fitting.report import fit_failures
+from cprsim.job.distributions import PiecewiseHazard
+from cprsim.logs.fit.fragments import failures_fragment
+from cprsim.logs.fit.report import fit_failures
+from cprsim.results import pipeline
+from cprsim.scenario.assemble import Experiment
 from tests.fitting.logs import assembled, outages
 from tests.fitting.posterior_check import source_of
 from tests.making import Make, maker

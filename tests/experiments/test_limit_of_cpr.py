@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.pipeline import simulate
-from cprsim.records import Floats
+from cprsim.job.records import Floats
+from cprsim.results.pipeline import simulate
 from cprsim.results.rows import replication_rows
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.yaml_text import dump_plain
 

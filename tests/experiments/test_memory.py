@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cprsim.errors import BudgetError, ParameterError
-from cprsim.experiments import pipeline
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.sources import MEMORY, how_to_raise, memory_bytes
+from cprsim.results import pipeline
 from tests.making import Make, maker
 from tests.simulators import columns_of
 

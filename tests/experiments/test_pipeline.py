@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ScenarioError
-from cprsim.experiments import pipeline
 from cprsim.failures.several import SeveralSources
-from cprsim.records import CostBreakdown
-from cprsim.recovery.policy import ROLL_BACK
+from cprsim.job.policy import ROLL_BACK
+from cprsim.job.records import CostBreakdown
+from cprsim.results import pipeline
 from cprsim.simulation.blocks import Block
 from cprsim.simulation.folding import cost_breakdown
 from tests.making import Make, maker

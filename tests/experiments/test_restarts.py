@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import blocks_of, simulate
-from cprsim.failures.distributions import Constant, Exponential, Mixture
-from cprsim.records import CostBreakdown
+from cprsim.job.distributions import Constant, Exponential, Mixture
+from cprsim.job.records import CostBreakdown
+from cprsim.results.pipeline import blocks_of, simulate
+from cprsim.scenario.assemble import Experiment
 from tests.making import Make, maker
 from tests.simulators import assert_cluster_agrees, told, z_score
 

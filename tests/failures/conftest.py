@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.records import Cluster, Holds, Role
+from cprsim.job.records import Cluster, Holds, Role
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ from cprsim.failures.block import (
 )
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.distributions import Exponential, Gamma, Weibull
 from cprsim.failures.frailty import Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import MEMORY, MOST_REPLICATIONS, FailureSource
-from cprsim.records import Cluster
+from cprsim.job.distributions import Exponential, Gamma, Weibull
+from cprsim.job.records import Cluster
 
 TOGETHER = JobClock(Gamma.from_mean(5.0, 0.7), range(8), together=3, repair=Exponential(2.0))
 NODES = NodeClocks({"trainer": Weibull.from_mean(30.0, 0.7), "emb_ps": Exponential(9.0)})

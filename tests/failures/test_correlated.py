@@ -10,12 +10,12 @@ from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons, Shocks
 from cprsim.failures.sources import Start
-from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
-from cprsim.fitting.lifetimes import lifetimes_of, uptimes
-from cprsim.fitting.observation import concentration, dispersion, togetherness, weekly_counts
+from cprsim.job.distributions import Weibull
+from cprsim.logs.fit.correlated_fit import fit_correlated, fit_frailty
+from cprsim.logs.fit.lifetimes import lifetimes_of, uptimes
+from cprsim.logs.fit.observation import concentration, dispersion, togetherness, weekly_counts
 from tests.fitting.logs import log_drawn, outages
 
 SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]

@@ -8,7 +8,8 @@ import pytest
 from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import (
+from cprsim.failures.renewal import Clocks
+from cprsim.job.distributions import (
     Constant,
     Distribution,
     Exponential,
@@ -18,8 +19,7 @@ from cprsim.failures.distributions import (
     Weibull,
     with_mean,
 )
-from cprsim.failures.renewal import Clocks
-from cprsim.records import Floats
+from cprsim.job.records import Floats
 
 DISTRIBUTIONS: list[Distribution] = [
     Exponential(28.0),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.failures.traces import formats
+from cprsim.logs import formats
 from tests.failures.tidy import read
 from tests.making import call
 
@@ -15,10 +15,10 @@ from collections import Counter
 
 import pandas as pd
 
-from cprsim.failures.traces.files import numbered_lines
-from cprsim.failures.traces.log import Log, LogFormat
-from cprsim.failures.traces.reading import FIRST_ROW
-from cprsim.failures.traces.times import read_times
+from cprsim.logs.files import numbered_lines
+from cprsim.logs.log import Log, LogFormat
+from cprsim.logs.reading import FIRST_ROW
+from cprsim.logs.times import read_times
 
 
 def read_pager(log, spec):

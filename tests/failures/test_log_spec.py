@@ -10,11 +10,11 @@ import pytest
 
 import cprsim
 from cprsim.errors import CprsimError, ScenarioError
-from cprsim.experiments.assemble import replay_of
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.formats import read_log
-from cprsim.failures.traces.spec import LogSpec
+from cprsim.logs.formats import read_log
+from cprsim.logs.spec import LogSpec
 from cprsim.results.identity import identity_of
+from cprsim.scenario.assemble import replay_of
 from cprsim.scenario.failures import TraceFailures
 from cprsim.scenario.reading import checked_data
 from tests.failures.test_forms import NODES, OUTAGES, PERIOD, lines, plain, table
@@ -61,7 +61,7 @@ def test_an_error_that_ends_a_fit_says_what_was_left_out(tmp_path: Path) -> None
 def test_options_keywords_and_the_section_are_the_fields_of_the_spec() -> None:
     names = {one.name for one in fields(LogSpec)}
     assert names <= set(TraceFailures.model_fields)
-    source = Path(cprsim.api.fit.__file__).read_text("utf-8")
+    source = Path(cprsim.commands.fit.__file__).read_text("utf-8")
     assert all(
         f"``{name}``" in source and f"\n    {name} : " in cprsim.fit.__doc__ for name in names
     )

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cprsim.failures.distributions import Distribution, with_mean
 from cprsim.failures.node_sampling import failures_of_nodes
-from cprsim.records import Floats, Ints
+from cprsim.job.distributions import Distribution, with_mean
+from cprsim.job.records import Floats, Ints
 
 N_NODES, N_REPLICATIONS, CHUNK_H, N_CHUNKS = 12, 2000, 20.0, 2
 CASES = [

@@ -63,7 +63,7 @@ def test_a_log_of_many_pieces_reads_as_one(tmp_path: Path, monkeypatch: pytest.M
     rows = table(utc, of=OUTAGES[::2] + OUTAGES)  # some are said twice, far apart
     (path := tmp_path / "log.csv").write_text(rows)
     whole = read_tidy(path)
-    monkeypatch.setattr("cprsim.failures.traces.reading.ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("cprsim.logs.reading.ROWS_AT_ONCE", 10)
     pieces = read_tidy(path)
     for name in ("node", "start_h", "end_h", "ended", "cause_code"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(pieces, name))
@@ -81,10 +81,10 @@ def test_lines_documents_and_packed_logs_have_a_bound(tmp_path: Path, monkeypatc
     with pytest.raises(TraceError, match=r"log.csv.gz:2: the line has more than 16,777,216 bytes"):
         read_tidy(path, time_unit="h")
     path.write_bytes(gzip.compress(LOG.encode()))
-    monkeypatch.setattr("cprsim.failures.traces.files.MOST_UNPACKED", 20)
+    monkeypatch.setattr("cprsim.logs.files.MOST_UNPACKED", 20)
     with pytest.raises(TraceError, match=r"unpacked it has more than 20 bytes: split it"):
         read_tidy(path, time_unit="h")
-    monkeypatch.setattr("cprsim.failures.traces.files.MOST_TEXT", 20)
+    monkeypatch.setattr("cprsim.logs.files.MOST_TEXT", 20)
     path = tmp_path / "log.json"
     path.write_text('[{"node": "a", "start": 1, "end": 2}]')
     with pytest.raises(TraceError, match="more than 20 bytes"):

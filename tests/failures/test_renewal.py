@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from cprsim.failures.distributions import Distribution, Exponential, Gamma, LogNormal, Weibull
 from cprsim.failures.renewal import expected_renewals, renewals_by_lives
+from cprsim.job.distributions import Distribution, Exponential, Gamma, LogNormal, Weibull
 
 GAMMA_2 = Gamma.from_mean(28.0, 2.0)
 

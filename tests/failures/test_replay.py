@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.failures.replay import Replay
-from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.job.records import Clock, Cluster, Holds, Role
 from tests.fitting.logs import outages
 
 TRACE = outages((0, 10, 12), (1, 10, 30), (2, 40, 40), (0, 70, 75))

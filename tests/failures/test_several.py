@@ -10,11 +10,11 @@ import pytest
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
-from cprsim.failures.distributions import Constant, Exponential, Weibull
 from cprsim.failures.injected import Injected
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Clock, Cluster, Failure, Holds, Role
+from cprsim.job.distributions import Constant, Exponential, Weibull
+from cprsim.job.records import Clock, Cluster, Failure, Holds, Role
 
 N_NODES, USEFUL_H, N = 12, 50.0, 200
 CLUSTER = Cluster((Role("worker", N_NODES, Holds.SHARD),), 3, Constant(2.0))

@@ -12,14 +12,6 @@ import pytest
 
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.distributions import (
-    Constant,
-    Exponential,
-    Gamma,
-    Weibull,
-    p_strikes,
-    with_mean,
-)
 from cprsim.failures.frailty import GammaFrailty, Lemons, Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.replay import Replay
@@ -30,7 +22,15 @@ from cprsim.failures.sources import (
     replications_for,
     trace_of,
 )
-from cprsim.records import Clock, Cluster, FailureTrace
+from cprsim.job.distributions import (
+    Constant,
+    Exponential,
+    Gamma,
+    Weibull,
+    p_strikes,
+    with_mean,
+)
+from cprsim.job.records import Clock, Cluster, FailureTrace
 from tests.fitting.logs import outages
 
 WEIBULL = Weibull.from_mean(28.0, 0.7)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.formats import read_log
-from cprsim.failures.traces.spec import LogSpec
+from cprsim.logs.formats import read_log
+from cprsim.logs.spec import LogSpec
 
 
 def read(

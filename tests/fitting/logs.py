@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import yaml
 
-from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Floats, Holds, Role
+from cprsim.job.records import Cluster, Floats, Holds, Role
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from tests.making import small_scenario
 

@@ -11,9 +11,9 @@ import numpy as np
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import Start
-from cprsim.fitting.correlated_fit import CorrelatedFit
-from cprsim.fitting.observation import concentration, dispersion, weekly_counts
-from cprsim.records import Cluster, Estimate, Floats, Holds, Ints, Role
+from cprsim.job.records import Cluster, Estimate, Floats, Holds, Ints, Role
+from cprsim.logs.fit.correlated_fit import CorrelatedFit
+from cprsim.logs.fit.observation import concentration, dispersion, weekly_counts
 
 N_SIMULATED = 400
 

@@ -8,15 +8,15 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from cprsim.experiments.pipeline import failures_of
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.several import SeveralSources
-from cprsim.fitting.causes import by_cause, fragment_of_all, overhead
-from cprsim.fitting.correlated_fit import fit_correlated
-from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.goodness import rank
-from cprsim.fitting.lifetimes import FirstUptime, gaps, repair_times, uptimes
-from cprsim.fitting.report import fit_failures
+from cprsim.logs.fit.causes import by_cause, fragment_of_all, overhead
+from cprsim.logs.fit.correlated_fit import fit_correlated
+from cprsim.logs.fit.families import WEIBULL, fit
+from cprsim.logs.fit.goodness import rank
+from cprsim.logs.fit.lifetimes import FirstUptime, gaps, repair_times, uptimes
+from cprsim.logs.fit.report import fit_failures
+from cprsim.results.pipeline import failures_of
 from tests.fitting.logs import assembled, outages
 
 WINDOW_H = 8760.0

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import Lemons, Shocks
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import Start
-from cprsim.fitting.correlated_fit import fit_correlated
+from cprsim.job.distributions import Weibull
+from cprsim.logs.fit.correlated_fit import fit_correlated
 from tests.failures.tidy import read_infinitehbd, read_lanl
 from tests.fitting.logs import log_drawn
 from tests.fitting.posterior_check import Portrait, check_by_simulation

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cprsim.failures.outages import Outages, brought_together, coalesced
-from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.lifetimes import uptimes
-from cprsim.fitting.observation import togetherness
+from cprsim.logs.fit.families import WEIBULL, fit
+from cprsim.logs.fit.lifetimes import uptimes
+from cprsim.logs.fit.observation import togetherness
 from tests.fitting.logs import log_of, outages
 
 ROWS = [(0, 1, 1), (0, 1.5, 1.5), (0, 2.0, 2.2), (0, 9, 9), (1, 1.5, 1.5), (1, 5, 6), (1, 6.4, 7)]

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.fitting.cost_fit import (
+from cprsim.logs.fit.cost_fit import (
     P_DRIFT,
     CostFit,
     _drift_h,

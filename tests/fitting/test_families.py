@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Gamma, LogNormal, Weibull
-from cprsim.fitting.correlated_fit import fit_frailty
-from cprsim.fitting.families import (
+from cprsim.job.distributions import Gamma, LogNormal, Weibull
+from cprsim.logs.fit.correlated_fit import fit_frailty
+from cprsim.logs.fit.families import (
     EXPONENTIAL,
     FAMILIES,
     GAMMA,
@@ -20,9 +20,9 @@ from cprsim.fitting.families import (
     SearchFamily,
     fit,
 )
-from cprsim.fitting.goodness import P_REJECTED, distances, rank, resampled, survival_curve
-from cprsim.fitting.lifetimes import FirstUptime, lifetimes_of, uptimes
-from cprsim.fitting.likelihood import NotConvergedError
+from cprsim.logs.fit.goodness import P_REJECTED, distances, rank, resampled, survival_curve
+from cprsim.logs.fit.lifetimes import FirstUptime, lifetimes_of, uptimes
+from cprsim.logs.fit.likelihood import NotConvergedError
 from tests.fitting.logs import outages
 
 

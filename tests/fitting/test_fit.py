@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import cprsim
+from cprsim.commands.fit.figures import subject_figure
 from cprsim.errors import CprsimError
-from cprsim.fitting.report import fit_failures
-from cprsim.plots.fit import subject_figure
-from cprsim.plots.save import save_figure
+from cprsim.logs.fit.report import fit_failures
+from cprsim.pages.save import save_figure
 from tests.fitting.logs import assembled, log_of, write_log
 from tests.making import call
 

@@ -10,15 +10,15 @@ import yaml
 
 import cprsim
 from cprsim.errors import CprsimError, ParameterError, ScenarioError
-from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment
 from cprsim.failures import limits
-from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.fitting.fragments import failures_fragment, job_fragment, stretched
-from cprsim.fitting.report import Fitted, fit_failures
-from cprsim.records import Cluster, Floats, Holds, Role
+from cprsim.job.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
+from cprsim.job.records import Cluster, Floats, Holds, Role
+from cprsim.logs.fit.fragments import failures_fragment, job_fragment, stretched
+from cprsim.logs.fit.report import Fitted, fit_failures
+from cprsim.results import pipeline
+from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.cluster import ClusterSection
 from tests.fitting.logs import assembled, gaps_on_random_nodes, lemons, log_of, write_log
 

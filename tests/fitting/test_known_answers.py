@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from cprsim.failures.outages import Outages
-from cprsim.fitting.families import FAMILIES, fit
-from cprsim.fitting.lifetimes import Lifetimes, gaps, repair_times, uptimes
-from cprsim.fitting.likelihood import Fit
-from cprsim.fitting.observation import togetherness
+from cprsim.logs.fit.families import FAMILIES, fit
+from cprsim.logs.fit.lifetimes import Lifetimes, gaps, repair_times, uptimes
+from cprsim.logs.fit.likelihood import Fit
+from cprsim.logs.fit.observation import togetherness
 from tests.failures.tidy import read_infinitehbd, read_lanl
 from tests.fitting.posterior_check import portrait_of
 

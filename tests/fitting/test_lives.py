@@ -11,9 +11,9 @@ import pytest
 
 from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.outages import Outages, with_lives
-from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.lifetimes import FirstUptime, uptimes
-from cprsim.records import Floats
+from cprsim.job.records import Floats
+from cprsim.logs.fit.families import WEIBULL, fit
+from cprsim.logs.fit.lifetimes import FirstUptime, uptimes
 from tests.failures.tidy import read, read_lanl
 from tests.fitting.logs import log_of, outages
 

@@ -12,14 +12,14 @@ import pytest
 
 import cprsim
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import with_mean
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.fitting import correlated_fit, goodness
-from cprsim.fitting.correlated_fit import fit_frailty
-from cprsim.fitting.fragments import failures_fragment, job_fragment
-from cprsim.fitting.lifetimes import lifetimes_of
-from cprsim.fitting.report import Fitted, fit_failures
+from cprsim.job.distributions import with_mean
+from cprsim.logs.fit import correlated_fit, goodness
+from cprsim.logs.fit.correlated_fit import fit_frailty
+from cprsim.logs.fit.fragments import failures_fragment, job_fragment
+from cprsim.logs.fit.lifetimes import lifetimes_of
+from cprsim.logs.fit.report import Fitted, fit_failures
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, outages, write_log
 
 

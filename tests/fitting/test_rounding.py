@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cprsim.failures.outages import Outages
-from cprsim.fitting.report import fit_failures
+from cprsim.logs.fit.report import fit_failures
 from tests.fitting.logs import outages
 
 N_LOGS = 300

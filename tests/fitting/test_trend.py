@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from cprsim.fitting import trend as trends
-from cprsim.fitting.trend import P_ALARM, silences, trend
-from cprsim.records import Floats
+from cprsim.job.records import Floats
+from cprsim.logs.fit import trend as trends
+from cprsim.logs.fit.trend import P_ALARM, silences, trend
 from tests.fitting.logs import log_of
 
 pytestmark = pytest.mark.long

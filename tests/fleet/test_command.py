@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import cprsim
+from cprsim.commands.fleet.course import run_history
+from cprsim.commands.fleet.folder import load_fleet
 from cprsim.errors import ResultError
-from cprsim.fleets.course import run_history
-from cprsim.fleets.folder import load_fleet
 from tests.fleet.making import JOB, REST
 from tests.making import call
 
@@ -34,7 +34,7 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
         ran.append((fleet.section.spares, strategy, history))
         return run_history(fleet, strategy, history)
 
-    monkeypatch.setattr("cprsim.fleets.options.run_history", counted)
+    monkeypatch.setattr("cprsim.commands.fleet.options.run_history", counted)
     call("fleet", scenario, "--over", "spares=0,2")
     assert ran == [(2, 0, 0), (2, 1, 0), (0, 0, 0), (0, 1, 0)]
     assert call("fleet", scenario, "--over", "spares=0,2,16").exit_code == 0

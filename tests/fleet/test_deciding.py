@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.api.fleet import axes_of
-from cprsim.fleets.course import cost_by_kind
-from cprsim.fleets.options import (
+from cprsim.commands.fleet import axes_of
+from cprsim.commands.fleet.course import cost_by_kind
+from cprsim.commands.fleet.options import (
     FleetDecision,
     FleetOption,
     decide,

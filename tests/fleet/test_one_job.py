@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.pipeline import simulate
-from cprsim.fleets.course import prepare, run_history
-from cprsim.fleets.population import scenario_of
+from cprsim.commands.fleet.course import prepare, run_history
+from cprsim.results.pipeline import simulate
+from cprsim.scenario.assemble import assemble
+from cprsim.scenario.population import scenario_of
 from cprsim.scenario.reading import load_scenario
 from tests.fleet.making import JOB, loaded, prepared
 

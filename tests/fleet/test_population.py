@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.api.fleet import axes_of
+from cprsim.commands.fleet import axes_of
 from cprsim.errors import CprsimError, ScenarioError
-from cprsim.fleets.population import drawn_kinds, population_of
+from cprsim.scenario.population import drawn_kinds, population_of
 from cprsim.scenario.reading import load_scenario
 from tests.fleet.making import loaded, prepared
 from tests.making import SCENARIOS

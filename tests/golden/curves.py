@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 import cprsim
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.model import Dlrm, Workspace
-from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.measuring.fit import fit
-from cprsim.measuring.observed import observed
-from cprsim.recovery.losses import Metric
+from cprsim.job.losses import Metric
+from cprsim.job.model_shape import ModelShape, TableLayout
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.model import Dlrm, Workspace
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
+from cprsim.training.measuring.fit import fit
+from cprsim.training.measuring.observed import observed
 from tests.golden.plain import Golden, table
 from tests.making import SCENARIOS
 from tests.measuring.test_fit import N_SERVERS, made
@@ -23,7 +23,7 @@ WHOLE = ""
 PORTIONS = (0.02, 0.05, 0.1, 0.2, 0.3)
 TABLES = TableLayout((40, 3, 900, 7, 250, 60))
 SHAPE = ModelShape(TABLES, dimension=8, bottom=(12,), top=(16,))
-SHIPPED = ("cprsim/curves/shipped", "examples")
+SHIPPED = ("cprsim/accuracy/shipped", "examples")
 CLOSE = {"training": 1e-4, "fit": 1e-5}  # in single precision; by iteration
 
 

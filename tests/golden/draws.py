@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.pipeline import failures_of
+from cprsim.results.pipeline import failures_of
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from tests.golden.plain import NO_DATA, Golden, mean
 from tests.making import SCENARIOS

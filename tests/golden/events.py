@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 import cprsim
-from cprsim.records import Activity, EventKind, Floats, Ints
+from cprsim.job.records import Activity, EventKind, Floats, Ints
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.spec import spec_of

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import cprsim
-from cprsim.experiments.assemble import assemble
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from tests.golden.plain import Golden, numbers
 from tests.making import SCENARIOS

@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.proxy_model import proxy_model
 from cprsim.files import decode
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.prediction import folded, predict
@@ -21,7 +19,9 @@ from cprsim.rehearsal.setting import (
     speeds_of,
 )
 from cprsim.rehearsal.verdict import compared, quantities
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
+from cprsim.training.proxy_model import proxy_model
 from tests.golden.plain import Golden, numbers_in
 from tests.making import SCENARIOS
 

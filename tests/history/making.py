@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from cprsim.events import STAGES
-from cprsim.history.ledger import JobLedger, ledgers
-from cprsim.history.reading import read_logs
-from cprsim.records import Activity, EventKind, EventLog
+from cprsim.job.records import Activity, EventKind, EventLog
+from cprsim.logs.jobs.ledger import JobLedger, ledgers
+from cprsim.logs.jobs.reading import read_logs
 
 NS = 10**9
 BEGINS_NS = 1_700_000_000 * NS

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cprsim.errors import CprsimError
 from cprsim.events import EVENTS
-from cprsim.history.ledger import LEDGER_PARTS, ledgers
-from cprsim.history.reading import read_logs
+from cprsim.logs.jobs.ledger import LEDGER_PARTS, ledgers
+from cprsim.logs.jobs.reading import read_logs
 from tests.history.making import told, write_events
 
 USUAL = (

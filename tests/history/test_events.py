@@ -12,8 +12,8 @@ import pytest
 
 from cprsim import events
 from cprsim.events import FIELDS, JobLog
-from cprsim.history.ledger import ledgers
-from cprsim.history.reading import read_logs
+from cprsim.logs.jobs.ledger import ledgers
+from cprsim.logs.jobs.reading import read_logs
 
 TRAINING = """
 import sys

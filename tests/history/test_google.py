@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cprsim
-from cprsim.history.reading import read_logs
+from cprsim.logs.jobs.reading import read_logs
 from tests.accounts.cases_costs import GOOGLE
 
 PUBLISHED_GOODPUT = 0.434337  # (1960 - 40) steps of 8 s in 35,364.3 s, by the library's own test

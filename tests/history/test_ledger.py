@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.interval_coverage import ledger, rows_of
-from cprsim.experiments.pipeline import replay, simulate
+from cprsim.results.pipeline import replay, simulate
 from tests.history.making import BEGINS_NS, exported, ledger_of, told
 from tests.making import maker, small_scenario
 

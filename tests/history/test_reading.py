@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from cprsim.errors import TraceError
-from cprsim.history.ledger import ledgers
-from cprsim.history.reading import read_logs
+from cprsim.logs.jobs.ledger import ledgers
+from cprsim.logs.jobs.reading import read_logs
 from tests.history.making import told, write_events
 
 SAMPLE = Path(__file__).parent / "samples" / "torchrun.log"
@@ -140,6 +140,6 @@ def test_names_that_are_numbers_are_read_all_at_once(tmp_path, monkeypatch) -> N
     paths = tmp_path / "log.jsonl", tmp_path / "words.jsonl"
     write_events(paths[0], events)
     write_events(paths[1], [events[0], events[1] | {"save_id": "3", "node": "7"}])
-    monkeypatch.setattr("cprsim.history.reading._line_by_line", None)
+    monkeypatch.setattr("cprsim.logs.jobs.reading._line_by_line", None)
     read, as_words = (read_logs([path]) for path in paths)
     pd.testing.assert_frame_equal(read.others, as_words.others)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from cprsim.failures.distributions import Constant
-from cprsim.in_step.setting import SyncSetting
-from cprsim.records import Algorithm
+from cprsim.job.distributions import Constant
+from cprsim.job.records import Algorithm
+from cprsim.job.sync_setting import SyncSetting
 from cprsim.simulation.job import SimulatedJob
 from tests.simulators import PARTIAL, job_of
 

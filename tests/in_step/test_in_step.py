@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.experiments.proxy_model import ProxyModel
-from cprsim.experiments.train_in_step import (
+from cprsim.job.model_shape import ModelShape, TableLayout
+from cprsim.training.in_step.trainers import Outage
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.clicks.records import split
+from cprsim.training.kernel.shards import Shards
+from cprsim.training.kernel.training import TrainingPlan
+from cprsim.training.proxy_model import ProxyModel
+from cprsim.training.train_in_step import (
     Team,
     outages_of,
     train_in_step,
     train_with_failures,
     warm_start,
 )
-from cprsim.in_step.trainers import Outage
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import split
-from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.training import TrainingPlan
 from tests.in_step.settings import in_step, setting
 from tests.simulators import failures, logged
 

@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
-from cprsim.failures.distributions import Constant, with_mean
-from cprsim.in_step.load_model import load_model
-from cprsim.in_step.setting import SyncSetting
-from cprsim.in_step.simulation import throughput
-from cprsim.records import Stragglers
+from cprsim.job.distributions import Constant, with_mean
+from cprsim.job.records import Stragglers
+from cprsim.job.sync_setting import SyncSetting
+from cprsim.training.in_step.load_model import load_model
+from cprsim.training.in_step.simulation import throughput
 from tests.in_step.settings import LINK, MS, setting
 
 GAMMA = with_mean("gamma", 10 * MS, 8.0)

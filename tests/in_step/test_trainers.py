@@ -10,11 +10,11 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim.failures.distributions import with_mean
-from cprsim.in_step.network import Network, fair_rates
-from cprsim.in_step.setting import SyncEvent, SyncLog
-from cprsim.in_step.simulation import run_log
-from cprsim.in_step.trainers import Outage
+from cprsim.job.distributions import with_mean
+from cprsim.job.sync_setting import SyncEvent, SyncLog
+from cprsim.training.in_step.network import Network, fair_rates
+from cprsim.training.in_step.simulation import run_log
+from cprsim.training.in_step.trainers import Outage
 from tests.in_step.settings import LINK, MS, setting
 
 ALGORITHMS = [("shadow-easgd", None), ("shadow-ma", None), ("fr-easgd", 3), ("fr-ma", 3),

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import Clicks
-from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
+from cprsim.job.model_shape import ModelShape, TableLayout
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.clicks.records import Clicks
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import CheckpointError
-from cprsim.kernel.array_file import arrays_in, pieces
+from cprsim.training.kernel.array_file import arrays_in, pieces
 
 RUN = {"plan": {"seed": 1}}
 ARRAYS = {

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ClickError
-from cprsim.kernel.clicks.criteo import read_log
-from cprsim.kernel.clicks.records import MISSING_CATEGORY
+from cprsim.training.kernel.clicks.criteo import read_log
+from cprsim.training.kernel.clicks.records import MISSING_CATEGORY
 
 INTEGERS = [str(i) for i in range(13)]
 CATEGORIES = [f"{i:08x}" for i in range(26)]
@@ -45,8 +45,8 @@ def test_numbers_come_out_as_written_and_gaps_as_missing(tmp_path):
 def test_blocks_join_to_the_whole_wherever_they_are_cut(tmp_path, monkeypatch):
     log = tmp_path / "log.tsv"
     write(log, *(line(str(i % 2), changed(INTEGERS, 0, str(i))) for i in range(50)))
-    monkeypatch.setattr("cprsim.kernel.clicks.criteo.READ_BYTES", 333)
-    monkeypatch.setattr("cprsim.kernel.clicks.criteo.BLOCK_LINES", 7)
+    monkeypatch.setattr("cprsim.training.kernel.clicks.criteo.READ_BYTES", 333)
+    monkeypatch.setattr("cprsim.training.kernel.clicks.criteo.BLOCK_LINES", 7)
     assert read_log(log)[0].integers[:, 0].tolist() == list(range(50))
     assert read_log(log, most=20)[0].integers[:, 0].tolist() == list(range(20))
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.clicks.encoding import Vocabulary, encode, scale_of, standardised
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import (
+from cprsim.job.model_shape import CRITEO_KAGGLE, TableLayout
+from cprsim.training.kernel.clicks.encoding import Vocabulary, encode, scale_of, standardised
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.clicks.records import (
     MISSING_CATEGORY,
     Clicks,
     RawClicks,
     n_train,
     split,
 )
-from cprsim.kernel.shape import CRITEO_KAGGLE, TableLayout
 
 
 def column(*values: int) -> np.ndarray:

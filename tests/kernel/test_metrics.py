@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.metrics import auc, log_loss, ndcg, quality
+from cprsim.training.kernel.metrics import auc, log_loss, ndcg, quality
 
 samples = st.lists(
     st.tuples(st.sampled_from([0.0, 1.0]), st.integers(-4, 4)), min_size=2, max_size=40

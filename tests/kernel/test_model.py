@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim.kernel.model import Dlrm, Workspace
-from cprsim.kernel.shape import ModelShape, TableLayout
+from cprsim.job.model_shape import ModelShape, TableLayout
+from cprsim.training.kernel.model import Dlrm, Workspace
 
 SHAPE = ModelShape(TableLayout((5, 2, 9)), dimension=4, bottom=(6,), top=(7, 3), n_integers=3)
 N = 6

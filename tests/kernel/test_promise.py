@@ -10,19 +10,19 @@ import pytest
 
 from benchmarks import promise
 from benchmarks.promise import Cell, Job
-from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.proxy_model import proxy_model
-from cprsim.kernel.playing import play
-from cprsim.kernel.saving import Saver
-from cprsim.kernel.schedule import of_log
-from cprsim.kernel.trials import Saving
-from cprsim.records import SubSaves
-from cprsim.recovery.losses import Metric
-from cprsim.recovery.policy import RELOAD
+from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.response import Response
+from cprsim.job.losses import Metric
+from cprsim.job.policy import RELOAD
+from cprsim.job.records import SubSaves
+from cprsim.results import pipeline
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
-from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.response import Response
+from cprsim.training.kernel.playing import play
+from cprsim.training.kernel.saving import Saver
+from cprsim.training.kernel.schedule import of_log
+from cprsim.training.kernel.trials import Saving
+from cprsim.training.proxy_model import proxy_model
 from tests.kernel.test_shared_run import run_trial
 from tests.making import paper_policy
 

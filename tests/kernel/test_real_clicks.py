@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.kernel.clicks.criteo import read_log
-from cprsim.kernel.clicks.encoding import encode
-from cprsim.kernel.clicks.records import n_train
-from cprsim.kernel.shape import ModelShape
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
+from cprsim.job.model_shape import ModelShape
+from cprsim.training.kernel.clicks.criteo import read_log
+from cprsim.training.kernel.clicks.encoding import encode
+from cprsim.training.kernel.clicks.records import n_train
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 
 LOG = "ctr/criteo-kaggle-137k/train.tsv.xz"
 

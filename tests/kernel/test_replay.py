@@ -9,12 +9,12 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from cprsim.kernel.playing import Course, LossCurve
-from cprsim.kernel.saving import Saver
-from cprsim.kernel.schedule import of_log
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.trackers import TRACKERS
-from cprsim.records import Activity, EventKind, EventLog, SubSaves
+from cprsim.job.records import Activity, EventKind, EventLog, SubSaves
+from cprsim.training.kernel.playing import Course, LossCurve
+from cprsim.training.kernel.saving import Saver
+from cprsim.training.kernel.schedule import of_log
+from cprsim.training.kernel.shards import Shards
+from cprsim.training.kernel.trackers import TRACKERS
 from tests.simulators import FULL, failures, job_of, logged
 from tests.simulators import PARTIAL as PARTIALLY
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from cprsim.failures.distributions import with_mean
-from cprsim.in_step.setting import SyncEvent, SyncLog
-from cprsim.in_step.simulation import run_log
-from cprsim.in_step.trainers import Outage
-from cprsim.kernel.replicas import Replicas, easgd
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
+from cprsim.job.distributions import with_mean
+from cprsim.job.sync_setting import SyncEvent, SyncLog
+from cprsim.training.in_step.simulation import run_log
+from cprsim.training.in_step.trainers import Outage
+from cprsim.training.kernel.replicas import Replicas, easgd
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 from tests.in_step.settings import MS, setting
 
 FINE = TrainingPlan(8, 0.3, seed=4)

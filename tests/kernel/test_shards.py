@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.shape import CRITEO_KAGGLE, TableLayout
-from cprsim.kernel.shards import Shards
-from cprsim.records import ShardBy
+from cprsim.job.model_shape import CRITEO_KAGGLE, TableLayout
+from cprsim.job.records import ShardBy
+from cprsim.training.kernel.shards import Shards
 
 layouts = st.lists(st.integers(1, 30), min_size=1, max_size=6).map(
     lambda rows: TableLayout(tuple(rows))

@@ -8,18 +8,18 @@ from functools import partial
 import numpy as np
 import pytest
 
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.metrics import Quality
-from cprsim.kernel.playing import play
-from cprsim.kernel.saving import Saver
-from cprsim.kernel.schedule import SaveEvent
-from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import Baseline, run_trials
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
-from cprsim.kernel.weights import TrainableModel
-from cprsim.measuring.design import Design, measurable
+from cprsim.job.model_shape import ModelShape, TableLayout
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.metrics import Quality
+from cprsim.training.kernel.playing import play
+from cprsim.training.kernel.saving import Saver
+from cprsim.training.kernel.schedule import SaveEvent
+from cprsim.training.kernel.shards import Shards
+from cprsim.training.kernel.shared_run import Baseline, run_trials
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
+from cprsim.training.kernel.trials import Saving, ShardFailure, Trial, stale_shards
+from cprsim.training.kernel.weights import TrainableModel
+from cprsim.training.measuring.design import Design, measurable
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised
 ONE = (ShardFailure(0.6, (1, 2)),)

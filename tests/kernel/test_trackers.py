@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.shape import TableLayout
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker, most_urgent
-from cprsim.kernel.weights import momentum_of
-from cprsim.records import ShardBy
+from cprsim.job.model_shape import TableLayout
+from cprsim.job.records import ShardBy
+from cprsim.training.kernel.shards import Shards
+from cprsim.training.kernel.trackers import TRACKERS, Tracked, Tracker, most_urgent
+from cprsim.training.kernel.weights import momentum_of
 
 LAYOUT = TableLayout((12, 3, 16))
 LARGE = (0, 2)  # rows 0 to 11, and 15 to 30

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.measuring.design import Design
-from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.scenario.reading import load_scenario
+from cprsim.training.measuring.design import Design
+from cprsim.training.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.workers import HERE
 
 JOB = """

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 import cprsim
-from cprsim.curves.curve_file import read_curve, write_curve
-from cprsim.measuring.checks import checks_of
-from cprsim.measuring.curve import curve_file
-from cprsim.measuring.fit import SeedMean
-from cprsim.recovery.losses import Metric
+from cprsim.accuracy.curve_file import read_curve, write_curve
+from cprsim.job.losses import Metric
+from cprsim.training.measuring.checks import checks_of
+from cprsim.training.measuring.curve import curve_file
+from cprsim.training.measuring.fit import SeedMean
 
 
 @pytest.fixture

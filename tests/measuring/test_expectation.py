@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from cprsim.measuring.expectation import Expected, expect
-from cprsim.measuring.runs import setting_of
 from cprsim.scenario.reading import load_scenario
+from cprsim.training.measuring.expectation import Expected, expect
+from cprsim.training.measuring.runs import setting_of
 
 LEARNED = Expected(0.755, 0.52, 0.76, 11_000)
 

@@ -8,20 +8,20 @@ from functools import cache
 import numpy as np
 import pytest
 
+from cprsim.accuracy.response import Weight
 from cprsim.errors import ParameterError
-from cprsim.kernel.metrics import Quality
-from cprsim.kernel.shared_run import Baseline
-from cprsim.kernel.trials import Trial, stale_shards
-from cprsim.measuring.checks import HeldOutVerdict, checks_of, verdict_of
-from cprsim.measuring.curve import response_of, why_unfit
-from cprsim.measuring.design import Design
-from cprsim.measuring.fit import AT, FittedCurve, SeedMean, fit
-from cprsim.measuring.measure import Measured
-from cprsim.measuring.observed import Observed, observed
-from cprsim.measuring.runs import SeedResult
-from cprsim.records import ShardLoss
-from cprsim.recovery.losses import ALWAYS, STRATEGIES, Metric
-from cprsim.staleness.response import Weight
+from cprsim.job.losses import ALWAYS, STRATEGIES, Metric
+from cprsim.job.records import ShardLoss
+from cprsim.training.kernel.metrics import Quality
+from cprsim.training.kernel.shared_run import Baseline
+from cprsim.training.kernel.trials import Trial, stale_shards
+from cprsim.training.measuring.checks import HeldOutVerdict, checks_of, verdict_of
+from cprsim.training.measuring.curve import response_of, why_unfit
+from cprsim.training.measuring.design import Design
+from cprsim.training.measuring.fit import AT, FittedCurve, SeedMean, fit
+from cprsim.training.measuring.measure import Measured
+from cprsim.training.measuring.observed import Observed, observed
+from cprsim.training.measuring.runs import SeedResult
 
 N_SERVERS = 8
 SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}

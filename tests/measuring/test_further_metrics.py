@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.curves.curve_file import read_curve, write_curve
+from cprsim.accuracy.curve_file import read_curve, write_curve
 from cprsim.errors import ParameterError
-from cprsim.kernel.metrics import Quality
-from cprsim.kernel.shared_run import Baseline
-from cprsim.measuring.curve import curve_file
-from cprsim.measuring.measure import MeasureRequest, fitted, with_further
-from cprsim.measuring.observed import observed
-from cprsim.measuring.own_model import quality_of
-from cprsim.recovery.losses import Metric
+from cprsim.job.losses import Metric
+from cprsim.training.kernel.metrics import Quality
+from cprsim.training.kernel.shared_run import Baseline
+from cprsim.training.measuring.curve import curve_file
+from cprsim.training.measuring.measure import MeasureRequest, fitted, with_further
+from cprsim.training.measuring.observed import observed
+from cprsim.training.measuring.own_model import quality_of
 from tests.measuring.conftest import request_in
 from tests.measuring.test_fit import N_SERVERS, made
 

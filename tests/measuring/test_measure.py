@@ -14,9 +14,13 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 
+from cprsim.accuracy.curve import FEWEST_SEEDS_TO_USE
 from cprsim.errors import ResultError
-from cprsim.measuring.measure import measure
-from cprsim.measuring.runs import (
+from cprsim.job.losses import ALWAYS
+from cprsim.results.folder import sole
+from cprsim.scenario.reading import load_scenario
+from cprsim.training.measuring.measure import measure
+from cprsim.training.measuring.runs import (
     SeedRuns,
     journal_of,
     n_finished,
@@ -24,10 +28,6 @@ from cprsim.measuring.runs import (
     run_seed,
     setting_of,
 )
-from cprsim.recovery.losses import ALWAYS
-from cprsim.results.folder import sole
-from cprsim.scenario.reading import load_scenario
-from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE
 from cprsim.workers import Workers, run_each
 from tests.cli.test_train import write_clicks
 from tests.making import PATIENCE_S, small_cluster
@@ -37,7 +37,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from tests.measuring.conftest import request_in
-from cprsim.measuring.measure import measure
+from cprsim.training.measuring.measure import measure
 measure(request_in(*map(Path, sys.argv[1:])))
 """
 ROOT = Path(__file__).parents[2]

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.kernel import weights
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.playing import play
-from cprsim.kernel.saving import Saver
-from cprsim.kernel.schedule import of_log
-from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.shared_run import run_trials
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.own_model import CopiedModel, ModelWeights, OwnModel, fused_rows
-from cprsim.records import EventKind as K
-from cprsim.records import SubSaves
-from cprsim.recovery.losses import STRATEGIES
+from cprsim.job.losses import STRATEGIES
+from cprsim.job.model_shape import ModelShape, TableLayout
+from cprsim.job.records import EventKind as K
+from cprsim.job.records import SubSaves
+from cprsim.training.kernel import weights
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.playing import play
+from cprsim.training.kernel.saving import Saver
+from cprsim.training.kernel.schedule import of_log
+from cprsim.training.kernel.shards import Shards
+from cprsim.training.kernel.shared_run import run_trials
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
+from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.training.measuring.own_model import CopiedModel, ModelWeights, OwnModel, fused_rows
 from tests.kernel.test_replay import SLOTS, USEFUL_H, log_of
 from tests.kernel.test_shared_run import ONE, TABLES, THREE
 from tests.measuring.wrapped import Wrapped, make

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import cprsim
-from cprsim.curves.curve_file import read_curve
+from cprsim.accuracy.curve_file import read_curve
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import Clicks, split
-from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.measuring.protocol import Predictions
+from cprsim.job.model_shape import ModelShape, TableLayout
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.clicks.records import Clicks, split
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
+from cprsim.training.measuring.protocol import Predictions
 
 
 class WrappedTable:

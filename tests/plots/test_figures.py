@@ -11,9 +11,7 @@ import pandas as pd
 import pytest
 
 import cprsim
-from cprsim.plots.axes import axis_top
-from cprsim.plots.save import bytes_of, save_figure
-from cprsim.plots.timeline import (
+from cprsim.commands.run.timeline import (
     Lane,
     Setback,
     Span,
@@ -22,7 +20,9 @@ from cprsim.plots.timeline import (
     timeline_figure,
     visible,
 )
-from cprsim.recovery.policy import RELOAD, ROLL_BACK
+from cprsim.job.policy import RELOAD, ROLL_BACK
+from cprsim.pages.axes import axis_top
+from cprsim.pages.save import bytes_of, save_figure
 from tests.making import paper_policy, small_scenario
 
 FULL = paper_policy("full", ROLL_BACK, 5.0, "young")
@@ -166,5 +166,5 @@ def test_the_same_figure_is_the_same_bytes():  # as PNG and SVG too: tests/cli/t
 
 
 def test_plots_need_no_display_and_no_pyplot():
-    code = "import sys, cprsim.plots; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, cprsim.pages; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import words_of_key
-from cprsim.plots.sweep import axis_label
-from cprsim.plots.sweep import sweep_figures as figures_of
-from cprsim.sweeps.folder import AxisColumn, SweepResult
+from cprsim.commands.sweep.figures import axis_label
+from cprsim.commands.sweep.figures import sweep_figures as figures_of
+from cprsim.commands.sweep.folder import AxisColumn, SweepResult
+from cprsim.pages.axes import words_of_key
 
 INTERVAL = AxisColumn("recovery.interval", "recovery.interval [min]", "min", True, True)
 SAVE = AxisColumn("costs.save", "costs.save [s]", "s", True, False)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.pipeline import replay
+from cprsim.commands.sweep.folder import load_sweep
+from cprsim.results.pipeline import replay
 from cprsim.results.unknown import break_evens_of
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
-from cprsim.sweeps.folder import load_sweep
 from tests.history.making import exported, write_events
 from tests.making import PRICES
 

@@ -9,10 +9,10 @@ import shutil
 import pytest
 
 import cprsim
+from cprsim.commands.run.sentences import answer
 from cprsim.errors import ResultError, WriteError
-from cprsim.present.answer import Answer
-from cprsim.present.html import render
-from cprsim.present.run_sentences import answer
+from cprsim.pages.answer import Answer
+from cprsim.pages.html import render
 from cprsim.results.run import load_result
 from cprsim.results.words import percent
 from tests.making import small_scenario, undrawing

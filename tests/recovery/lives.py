@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Duration, Holds, Role, Storage
-from cprsim.recovery.policy import (
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import (
     Capture,
     Groups,
     Medium,
@@ -34,6 +33,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
+from cprsim.job.records import Clock, Cluster, Duration, Holds, Role, Storage
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from tests.recovery.outcome import ReplicationDraws
 from tests.simulators import assert_folds, draws_of, failures, logged, ran, told

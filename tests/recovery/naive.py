@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import floor, inf
 
-from cprsim.failures.distributions import Constant
-from cprsim.records import STOPPED_BEYOND, Clock, Duration, Storage
-from cprsim.recovery import policy as records
-from cprsim.recovery.policy import (
+from cprsim.job import policy as records
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import (
     Capture,
     Reverts,
     Rule,
@@ -25,6 +24,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )  # fmt: skip
+from cprsim.job.records import STOPPED_BEYOND, Clock, Duration, Storage
 from cprsim.simulation.job import (
     NOTICE,
     ScopedFailure,

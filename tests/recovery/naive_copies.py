@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from cprsim.recovery.policy import (
+from cprsim.job.policy import (
     Groups,
     Level,
     Outside,

@@ -14,19 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cprsim.failures.distributions import Constant, Exponential, Mixture
-from cprsim.records import (
-    STOPPED_BEYOND,
-    Attempts,
-    Clock,
-    Cluster,
-    Costs,
-    Duration,
-    Holds,
-    Role,
-    Storage,
-)
-from cprsim.recovery.policy import (
+from cprsim.job.distributions import Constant, Exponential, Mixture
+from cprsim.job.policy import (
     CHECK,
     NO_CONTENT,
     STOP,
@@ -50,6 +39,17 @@ from cprsim.recovery.policy import (
     WhenBusy,
     checked,
 )  # fmt: skip
+from cprsim.job.records import (
+    STOPPED_BEYOND,
+    Attempts,
+    Clock,
+    Cluster,
+    Costs,
+    Duration,
+    Holds,
+    Role,
+    Storage,
+)
 from cprsim.recovery.restarts import with_restarts, with_stops
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, CostBreakdown, Duration, Estimate, Floats
-from cprsim.recovery.intervals import expected_pls
-from cprsim.recovery.policy import (
+from cprsim.commands.reproduce.systems import poisson
+from cprsim.job.distributions import Constant, Exponential
+from cprsim.job.intervals import expected_pls
+from cprsim.job.policy import (
     CHECK,
     NO_CONTENT,
     OWN,
@@ -27,9 +27,9 @@ from cprsim.recovery.policy import (
     To,
     checked,
 )  # fmt: skip
+from cprsim.job.records import Clock, CostBreakdown, Duration, Estimate, Floats
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from cprsim.simulation.strikes import ScopedStrikes, given_failures
-from cprsim.studies.systems import poisson
 from tests import closed_forms
 from tests.closed_forms import (
     best_checked_interval_h,

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from cprsim.failures.distributions import Constant
-from cprsim.records import Cluster, Holds, Role, Storage
-from cprsim.recovery.legal import problems
-from cprsim.recovery.policy import (
+from cprsim.job.distributions import Constant
+from cprsim.job.legal import problems
+from cprsim.job.policy import (
     OWN,
     Capture,
     Elastic,
@@ -30,6 +29,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
+from cprsim.job.records import Cluster, Holds, Role, Storage
 
 NODES = 8
 CLUSTER = Cluster((Role("worker", NODES, Holds.SHARD), Role("reader", 2, Holds.NOTHING)), 1)

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cprsim.records import Clock, Holds, Role, Storage, SubSaves, Transfer
-from cprsim.recovery.policy import (
+from cprsim.job.policy import (
     Elastic,
     Groups,
     Medium,
@@ -18,6 +17,7 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
+from cprsim.job.records import Clock, Holds, Role, Storage, SubSaves, Transfer
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from tests.in_step.settings import in_step
 from tests.recovery.lives import (

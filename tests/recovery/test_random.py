@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from cprsim.records import Activity
-from cprsim.recovery.legal import problems
+from cprsim.job.legal import problems
+from cprsim.job.records import Activity
 from tests.recovery.random_policies import CASES, on_grid, random_case
 from tests.simulators import SIMULATORS, assert_same_outcome, draws_of, logged, ran
 

@@ -8,15 +8,9 @@ from itertools import count
 from math import inf
 from pathlib import Path
 
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.proxy_model import proxy_model
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import split
-from cprsim.kernel.shape import PRESETS, ModelShape
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.training import TrainingPlan
-from cprsim.records import ShardBy, SubSaves
-from cprsim.recovery.policy import RELOAD, Policy
+from cprsim.job.model_shape import PRESETS, ModelShape
+from cprsim.job.policy import RELOAD, Policy
+from cprsim.job.records import ShardBy, SubSaves
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind, Speeds, saves_due
@@ -28,7 +22,13 @@ from cprsim.rehearsal.setting import (
     speeds_of,
 )
 from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.clicks.records import split
+from cprsim.training.kernel.shards import Shards
+from cprsim.training.kernel.training import TrainingPlan
+from cprsim.training.proxy_model import proxy_model
 from tests.making import SCENARIOS, paper_policy
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.kernel.schedule import Lose, of_log
-from cprsim.records import EventKind, EventLog
+from cprsim.job.records import EventKind, EventLog
 from cprsim.rehearsal.log import FactKind, RunFact, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
 from cprsim.simulation.folding import cost_breakdown, shard_loss
+from cprsim.training.kernel.schedule import Lose, of_log
 
 SPEEDS = Speeds(0.1, 0.5, 1.0, 1.0, 1.0, 1.0)
 N = 100  # samples, and seconds of useful work

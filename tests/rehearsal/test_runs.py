@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.kernel.trackers import TRACKERS
-from cprsim.records import EventKind, ShardBy, SubSaves
+from cprsim.job.records import EventKind, ShardBy, SubSaves
 from cprsim.rehearsal.log import FactKind, event_log
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, forking
@@ -27,6 +26,7 @@ from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from cprsim.rehearsal.verdict import check_replay
+from cprsim.training.kernel.trackers import TRACKERS
 from tests.rehearsal import making
 from tests.rehearsal.making import descendants
 

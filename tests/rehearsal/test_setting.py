@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.records import EventKind
+from cprsim.job.records import EventKind
 from cprsim.rehearsal.calibration import RunCalibration, calibrating, calibrating_sub_saves, extra
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import image_bytes
@@ -25,6 +24,7 @@ from cprsim.rehearsal.setting import (
 )
 from cprsim.rehearsal.supervisor import FinishedRun
 from cprsim.rehearsal.systems import holders_of
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS
 from tests.rehearsal.making import job as experiment

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim.kernel.saving import Saver
-from cprsim.kernel.trackers import TRACKERS
-from cprsim.kernel.training import ProxyTrainer
-from cprsim.records import ShardBy, SmallTables, SubSaves
+from cprsim.job.records import ShardBy, SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, fresh_model, places, rows_of
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import Arrays
+from cprsim.training.kernel.saving import Saver
+from cprsim.training.kernel.trackers import TRACKERS
+from cprsim.training.kernel.training import ProxyTrainer
 from tests.rehearsal.making import N_SERVERS, material
 
 

@@ -12,11 +12,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.failures.distributions import Constant
 from cprsim.files import decode
-from cprsim.records import Activity, Clock, EventKind, EventLog
+from cprsim.job.distributions import Constant
+from cprsim.job.records import Activity, Clock, EventKind, EventLog
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, model_of
@@ -33,6 +31,8 @@ from cprsim.rehearsal.verdict import (
     steal_fraction,
     ticks,
 )
+from cprsim.results import pipeline
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from tests.rehearsal.making import SCENARIO, planned, shipped
 

@@ -8,8 +8,13 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from cprsim.experiments.pipeline import Outcome, StrategyOutcome
-from cprsim.records import (
+from cprsim.job.policy import (
+    RELOAD,
+    RESTART,
+    ROLL_BACK,
+    Tax,
+)
+from cprsim.job.records import (
     PARTS,
     Cluster,
     CostBreakdown,
@@ -18,14 +23,9 @@ from cprsim.records import (
     Role,
     ShardLoss,
 )
-from cprsim.recovery.policy import (
-    RELOAD,
-    RESTART,
-    ROLL_BACK,
-    Tax,
-)
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
+from cprsim.results.pipeline import Outcome, StrategyOutcome
 from cprsim.results.run import Result, write_result
 from tests.making import paper_policy
 from tests.simulators import job_of, logged

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cprsim.curves.curve_file import write_curve
-from cprsim.present.run_sentences import accuracy_sentences
-from cprsim.records import SubSaves
-from cprsim.recovery.losses import Metric
+from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.curve_file import write_curve
+from cprsim.accuracy.response import Response
+from cprsim.commands.run.sentences import accuracy_sentences
+from cprsim.job.losses import Metric
+from cprsim.job.records import SubSaves
 from cprsim.results.compare import compare
 from cprsim.results.identity import Identity
 from cprsim.results.metrics import differences, spreads, summarise
 from cprsim.results.rows import replication_rows, why_unpriced
 from cprsim.results.run import load_result
-from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.response import Response
 from tests.results import conftest as made
 
 # The fixture's cpr loses net PLS 0.15, 0 and 0.05 in its three replications.

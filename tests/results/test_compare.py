@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from cprsim.commands.comparison import different
 from cprsim.errors import ParameterError
-from cprsim.experiments.pipeline import Outcome
-from cprsim.present.comparison import different
 from cprsim.results.compare import compare
 from cprsim.results.folder import stored_scenario
 from cprsim.results.identity import Identity, inputs_of
 from cprsim.results.metrics import Sample, difference_of
+from cprsim.results.pipeline import Outcome
 from tests.results import conftest as made
 
 

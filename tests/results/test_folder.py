@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from cprsim.errors import ResultError, WriteError
-from cprsim.records import SubSaves
+from cprsim.job.records import SubSaves
 from cprsim.results.folder import damage, publishing, remove_leftovers, sole
 from cprsim.results.identity import Identity, safe_name
 from cprsim.results.metrics import summarise

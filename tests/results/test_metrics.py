@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cprsim.experiments.pipeline import Outcome
 from cprsim.results.metrics import (
     FINISHED,
     METRICS,
@@ -21,6 +20,7 @@ from cprsim.results.metrics import (
     spreads,
     summarise,
 )
+from cprsim.results.pipeline import Outcome
 from cprsim.results.rows import replication_rows
 from tests.results import conftest as made
 

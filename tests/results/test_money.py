@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import ResultError
-from cprsim.present.money import cheapest, money_table
-from cprsim.recovery.policy import RELOAD, ROLL_BACK
+from cprsim.job.policy import RELOAD, ROLL_BACK
+from cprsim.pages.money import cheapest, money_table
 from cprsim.results.money import Billed, JobPrices, JobUse, bills_of, cheapest_of, prices_in, summed
 from cprsim.scenario.prices import Bill, Money, Prices, mean_node_hour
 from tests.making import paper_policy, small_scenario

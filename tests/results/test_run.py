@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.experiments.pipeline import Outcome
-from cprsim.present.run import answer_of_run
-from cprsim.present.run_sentences import savings, verdicts
-from cprsim.recovery.policy import RELOAD, ROLL_BACK
+from cprsim.commands.run.answer import answer_of_run
+from cprsim.commands.run.sentences import savings, verdicts
+from cprsim.job.policy import RELOAD, ROLL_BACK
 from cprsim.results.identity import Identity
+from cprsim.results.pipeline import Outcome
 from cprsim.results.run import judged_by, warnings_of, worth_seeing
 from tests.making import call, maker, paper_policy, small_scenario
 from tests.results import conftest as made

@@ -8,8 +8,8 @@ from math import exp, factorial
 import pytest
 
 import cprsim
-from cprsim.present.answer import Answer
-from cprsim.records import Estimate
+from cprsim.job.records import Estimate
+from cprsim.pages.answer import Answer
 from cprsim.results.waiting import Waits, spares_needed
 
 TEXT = """\

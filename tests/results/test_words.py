@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim.records import SubSaves
-from cprsim.recovery.policy import RELOAD
+from cprsim.job.policy import RELOAD
+from cprsim.job.records import SubSaves
 from cprsim.results.words import (
     hours,
     portion,

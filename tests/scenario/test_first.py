@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import assemble
-from cprsim.files.units import TIME
-from cprsim.scenario.first import (
+from cprsim.commands.init.first import (
     LLM,
     RECOMMENDER,
     Known,
@@ -21,6 +18,9 @@ from cprsim.scenario.first import (
     rate_of,
     saves_of,
 )
+from cprsim.errors import ParameterError
+from cprsim.files.units import TIME
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.schema import Scenario
 

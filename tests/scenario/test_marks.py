@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cprsim.commands.init.first import Known, first_scenario, n_assumed
 from cprsim.errors import ScenarioError
-from cprsim.scenario.first import Known, first_scenario, n_assumed
 from cprsim.scenario.reading import load_scenario
 
 TEXT = """\

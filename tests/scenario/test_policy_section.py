@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from cprsim.errors import ScenarioError
-from cprsim.experiments.assemble import assemble
-from cprsim.failures.distributions import Constant
 from cprsim.files import decode, encode
-from cprsim.records import Duration, Storage
-from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import Capture, Groups, Outside, Policy, Ring
+from cprsim.job.records import Duration, Storage
 from cprsim.recovery.systems import SYSTEMS, written
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.recovery import options_of
 from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job

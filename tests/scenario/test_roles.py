@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.pipeline import simulate
-from cprsim.fleets.population import _roles
+from cprsim.results.pipeline import simulate
+from cprsim.scenario.assemble import Experiment, assemble
+from cprsim.scenario.population import _roles
 from cprsim.scenario.reading import load_scenario
 from tests.scenario.test_sections import BASES
 from tests.simulators import assert_cluster_agrees

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.experiments.train_in_step import sync_setting
-from cprsim.in_step.setting import SyncSetting
+from cprsim.job.sync_setting import SyncSetting
 from cprsim.scenario.reading import load_scenario
+from cprsim.training.train_in_step import sync_setting
 from tests.making import small_scenario
 from tests.scenario.writing import GOOD_TEXT, changed, load, problems, write
 

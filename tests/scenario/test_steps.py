@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cprsim.errors import ScenarioError
-from cprsim.experiments.assemble import assemble
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 
 TEXT = """

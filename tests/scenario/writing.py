@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import Problem, ScenarioError
-from cprsim.experiments.assemble import assemble
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import LoadedScenario, load_scenario
 
 GOOD_TEXT = """\

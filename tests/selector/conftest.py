@@ -11,24 +11,24 @@ from typing import Any
 
 import pytest
 
-from cprsim.experiments.assemble import Experiment
+from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.response import Response
+from cprsim.commands.select.answer import document_of_select
+from cprsim.commands.select.choice import Selection, write_selection
+from cprsim.commands.select.pricing import Bench, bench_of
+from cprsim.commands.select.selecting import select
 from cprsim.failures.clocks import JobClock
-from cprsim.failures.distributions import Constant, Exponential
-from cprsim.present.select import document_of_select
-from cprsim.present.terminal import text_of
-from cprsim.records import Clock, Cluster, Costs, Holds, Role
-from cprsim.recovery.losses import Metric
-from cprsim.recovery.policy import Policy, Reach, Scope
+from cprsim.job.distributions import Constant, Exponential
+from cprsim.job.losses import Metric
+from cprsim.job.policy import Policy, Reach, Scope
+from cprsim.job.records import Clock, Cluster, Costs, Holds, Role
+from cprsim.pages.terminal import text_of
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
+from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.job import Simulation
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.choice import Selection, write_selection
-from cprsim.selector.pricing import Bench, bench_of
-from cprsim.selector.selecting import select
 from cprsim.simulation.strikes import ScopeShares
-from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.response import Response
 from tests.making import SCENARIOS
 
 # lists no recovery system; the records of a `Job` say all else

@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cprsim
-from cprsim.experiments.assemble import assemble
+from cprsim.commands.select.choice import Selection
+from cprsim.commands.select.option import strategy, typed
+from cprsim.commands.select.pricing import interval_with
 from cprsim.files.units import TIME
-from cprsim.present.answer import Answer
-from cprsim.records import SmallTables
-from cprsim.recovery.intervals import n_saves_due
-from cprsim.recovery.losses import TRACKERS, Metric
+from cprsim.job.intervals import n_saves_due
+from cprsim.job.losses import TRACKERS, Metric
+from cprsim.job.records import SmallTables
+from cprsim.pages.answer import Answer
+from cprsim.results.limit import Limit
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.recovery import SubSavesSection
-from cprsim.selector.choice import Selection
-from cprsim.selector.limit import Limit
-from cprsim.selector.option import strategy, typed
-from cprsim.selector.pricing import interval_with
 from tests.making import call, small_scenario
 from tests.selector.conftest import Job, choose, curve_of, said_of, same
 
@@ -40,7 +40,7 @@ FEW = {"replications": 100}
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The small scenario and a curve of the user's own."""
-    monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
+    monkeypatch.setattr("cprsim.commands.select.selecting.N_FRONT", 3)
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(small_scenario(), "utf-8")
     Path("mine.csv").write_text(CURVE, "utf-8")

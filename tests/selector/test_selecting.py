@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from scipy import special
 
+from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.expected import Prediction
+from cprsim.commands.select.option import strategy as strategy_option
+from cprsim.commands.select.pricing import Bench, Priced, interval_with
+from cprsim.commands.select.search import best_within, cheapest_of
 from cprsim.errors import ParameterError
-from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment
 from cprsim.failures.injected import Injected
-from cprsim.recovery.intervals import n_saves_due
-from cprsim.recovery.losses import Metric
+from cprsim.job.intervals import n_saves_due
+from cprsim.job.losses import Metric
+from cprsim.job.policy import RELOAD
 from cprsim.recovery.paper import strategy
-from cprsim.recovery.policy import RELOAD
-from cprsim.selector.limit import PLS, Limit, pls_alone, quantile_loss
-from cprsim.selector.option import strategy as strategy_option
-from cprsim.selector.pricing import Bench, Priced, interval_with
-from cprsim.selector.search import best_within, cheapest_of
-from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.expected import Prediction
+from cprsim.results import pipeline
+from cprsim.results.limit import PLS, Limit, pls_alone, quantile_loss
+from cprsim.scenario.assemble import Experiment
 from tests.making import paper_policy
 from tests.selector.conftest import Job, bench_by, choose, curve_of, said_of
 
@@ -174,7 +174,7 @@ def test_the_error_of_the_curve_is_that_of_the_job_which_is_the_quantile() -> No
 def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
+    monkeypatch.setattr("cprsim.commands.select.selecting.N_FRONT", 3)
     few = job.experiment().simulated(replications=200)
     found = choose(few, curve_of(partial=0.01), auc(TIGHT), explain=True)
     best = found.at_best["partial"]

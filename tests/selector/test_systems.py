@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import cprsim
-from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.recovery.losses import Metric
-from cprsim.recovery.policy import (
+from cprsim.commands.select.option import RELOADING, options_of
+from cprsim.commands.select.search import most_taken
+from cprsim.job.losses import Metric
+from cprsim.job.policy import (
     Capture,
     Medium,
     Outside,
@@ -26,10 +27,9 @@ from cprsim.recovery.policy import (
 )
 from cprsim.recovery.system import JobFacts, Option, System
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.limit import NO_LIMIT, PLS, Limit
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.limit import NO_LIMIT, PLS, Limit
-from cprsim.selector.option import RELOADING, options_of
-from cprsim.selector.search import most_taken
 from tests.making import SCENARIOS, maker
 from tests.selector.conftest import bench_by, choose, curve_of, said_of, same
 

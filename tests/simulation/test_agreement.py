@@ -9,9 +9,9 @@ import pytest
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
-from cprsim.failures.distributions import with_mean
 from cprsim.failures.sources import Start
-from cprsim.records import Clock
+from cprsim.job.distributions import with_mean
+from cprsim.job.records import Clock
 from cprsim.simulation.blocks import Block
 from cprsim.simulation.strikes import ScopeShares
 from tests.making import maker

@@ -9,10 +9,10 @@ import pytest
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
-from cprsim.failures.distributions import Constant, Exponential
 from cprsim.failures.several import SeveralSources
-from cprsim.records import Cluster, Holds, Role
-from cprsim.recovery.policy import Reach
+from cprsim.job.distributions import Constant, Exponential
+from cprsim.job.policy import Reach
+from cprsim.job.records import Cluster, Holds, Role
 from cprsim.simulation.strikes import ScopedBlock, ScopeShares
 
 N_NODES, USEFUL_H = 14, 60.0

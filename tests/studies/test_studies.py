@@ -9,21 +9,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.failures.distributions import Exponential
-from cprsim.fitting.lifetimes import lifetimes_of
-from cprsim.fleets.population import drawn_kinds, scenario_of
-from cprsim.in_step.load_model import load_model
-from cprsim.kernel.metrics import Quality
-from cprsim.kernel.shared_run import Baseline
-from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.runs import SeedResult
-from cprsim.recovery.losses import Metric
+from cprsim.accuracy.response import Response
+from cprsim.commands.reproduce import accuracy, failure_analysis, fleet, shadowsync
+from cprsim.commands.reproduce.estimates import StudyEstimate
+from cprsim.commands.reproduce.studies import STUDIES
+from cprsim.commands.reproduce.study import Summary, Work
+from cprsim.commands.reproduce.verdicts import Finding
+from cprsim.job.distributions import Exponential
+from cprsim.job.losses import Metric
+from cprsim.logs.fit.lifetimes import lifetimes_of
+from cprsim.scenario.population import drawn_kinds, scenario_of
 from cprsim.scenario.reading import load_scenario
-from cprsim.staleness.response import Response
-from cprsim.studies import STUDIES, accuracy, failure_analysis, fleet, shadowsync
-from cprsim.studies.estimates import StudyEstimate
-from cprsim.studies.study import Summary, Work
-from cprsim.studies.verdicts import Finding
+from cprsim.training.in_step.load_model import load_model
+from cprsim.training.kernel.metrics import Quality
+from cprsim.training.kernel.shared_run import Baseline
+from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.training.measuring.runs import SeedResult
 from tests.making import SCENARIOS, call
 
 FLEET = SCENARIOS / "fleet.yaml"

@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 
 import cprsim
+from cprsim.commands.reproduce.estimates import StudyEstimate, series
+from cprsim.commands.reproduce.studies import STUDIES
+from cprsim.commands.reproduce.study import Study, Summary, Work, read_reproduced, record, reproduce
+from cprsim.commands.reproduce.verdicts import Target
 from cprsim.errors import ParameterError, ResultError
 from cprsim.files import encode
-from cprsim.plots.chart import Band, Chart, Panel
+from cprsim.pages.chart import Band, Chart, Panel
 from cprsim.results.folder import read_manifest
-from cprsim.studies import STUDIES
-from cprsim.studies.estimates import StudyEstimate, series
-from cprsim.studies.study import Study, Summary, Work, read_reproduced, record, reproduce
-from cprsim.studies.verdicts import Target
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "results" / "reproduction"
@@ -123,7 +123,7 @@ def test_a_run_that_was_cut_off_goes_on_unless_a_part_is_damaged_or_of_other_cod
     assert repr(make(work)) == repr(make(work))
     assert computed[3:] == [one, two]
     make(replace(work, effort="quick"))
-    monkeypatch.setattr("cprsim.studies.study.source_digest", lambda: "changed")
+    monkeypatch.setattr("cprsim.commands.reproduce.study.source_digest", lambda: "changed")
     make(work)
     assert computed[5:] == [one, two] * 2
 

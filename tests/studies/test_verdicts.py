@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from cprsim.commands.reproduce.estimates import StudyEstimate
+from cprsim.commands.reproduce.systems import without_noise
+from cprsim.commands.reproduce.verdicts import FITTED, SET_UP_RECALLED, Finding, Target
 from cprsim.errors import ParameterError
-from cprsim.records import Z_95
-from cprsim.studies.estimates import StudyEstimate
-from cprsim.studies.systems import without_noise
-from cprsim.studies.verdicts import FITTED, SET_UP_RECALLED, Finding, Target
+from cprsim.job.records import Z_95
 
 FREE = ["a", "b"]
 

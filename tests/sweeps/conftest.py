@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cprsim.commands.sweep.points import Point, points_of
 from cprsim.scenario.reading import load_scenario
-from cprsim.sweeps.points import Point, points_of
 from tests.making import small_scenario
 
 SCENARIO = small_scenario(

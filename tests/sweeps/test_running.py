@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.pipeline import simulate
+from cprsim.commands.sweep.folder import load_sweep
 from cprsim.results.folder import sole
 from cprsim.results.metrics import METRICS, differences, summarise
+from cprsim.results.pipeline import simulate
 from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
-from cprsim.sweeps.folder import load_sweep
 from tests.making import call
 
 AXES = ("costs.save=1 min,5 min", "failures.mtbf=15 h,30 h", "recovery.full.interval=1 h:4 h:log2")
@@ -176,7 +176,7 @@ def test_a_sweep_that_stops_goes_on_where_it_was(
         replace(draft, path)
 
     with monkeypatch.context() as patched:
-        patched.setattr("cprsim.sweeps.points.MOST_TOGETHER", 1)
+        patched.setattr("cprsim.commands.sweep.points.MOST_TOGETHER", 1)
         patched.setattr("cprsim.results.store.os.replace", until_it_stops)
         done = call("sweep", scenario, *axes_of(*AXES), "--workers", 1)
     assert done.exit_code == code

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.experiments.assemble import assemble
-from cprsim.present.answer import Answer
+from cprsim.commands.select.option import PricedEntry
+from cprsim.commands.select.pricing import bench_of
+from cprsim.commands.systems.lineup import FOUND, at_their_best, entrants_of
+from cprsim.pages.answer import Answer
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.limit import NO_LIMIT
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
-from cprsim.selector.limit import NO_LIMIT
-from cprsim.selector.option import PricedEntry
-from cprsim.selector.pricing import bench_of
-from cprsim.systems_compared.lineup import FOUND, at_their_best, entrants_of
 
 JOB = """\
 name: job

@@ -8,10 +8,18 @@ from typing import Any
 
 import pytest
 
-from cprsim.failures.distributions import Constant
-from cprsim.present.systems_listing import ListedJob, cases, listed_of, needs
-from cprsim.records import Cluster, Costs, Holds, Role, Storage
-from cprsim.recovery.policy import (
+from cprsim.commands.systems.after import (
+    ALL_NODES,
+    TWO_NODES,
+    Fate,
+    LossKind,
+    after,
+    fates,
+    strikes_of,
+)
+from cprsim.commands.systems.listing import ListedJob, cases, listed_of, needs
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import (
     Medium,
     Policy,
     Reach,
@@ -23,19 +31,11 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
+from cprsim.job.records import Cluster, Costs, Holds, Role, Storage
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.recovery import options_of
 from cprsim.simulation.job import ScopedFailure
-from cprsim.systems_compared.after import (
-    ALL_NODES,
-    TWO_NODES,
-    Fate,
-    LossKind,
-    after,
-    fates,
-    strikes_of,
-)
 from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job, planned, spent
 
 JOB = replace(every_system_s_job(), useful_h=5.0, step_h=0.0625)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.commands.systems.lineup import LeftOut, entrants_of
+from cprsim.commands.systems.missing import missing_keys, missing_sentence, split_save
 from cprsim.results.run import warnings_of
+from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
-from cprsim.systems_compared.lineup import LeftOut, entrants_of
-from cprsim.systems_compared.missing import missing_keys, missing_sentence, split_save
 
 TEXT = """\
 name: lacking

@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 
 import cprsim
+from cprsim.commands.systems.comparison import verdict_of
+from cprsim.commands.systems.lineup import PAPER, entrants_of
 from cprsim.errors import CprsimError
-from cprsim.present.answer import Answer
-from cprsim.records import Estimate
+from cprsim.job.policy import PARTS_IN_ORDER
+from cprsim.job.records import Estimate
+from cprsim.pages.answer import Answer
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.policy import PARTS_IN_ORDER
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.reading import load_scenario
-from cprsim.systems_compared.comparison import verdict_of
-from cprsim.systems_compared.lineup import PAPER, entrants_of
 from tests.closed_forms import p_none_clean
 from tests.making import maker
 
@@ -52,7 +52,7 @@ FEW = ("ecrec", "gemini", "hsdp", "moc", "oobleck", "torchft")  # however many s
 def few_systems() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         few = {name: SYSTEMS[name] for name in (*STRATEGIES, *FEW)}
-        patch.setattr("cprsim.systems_compared.lineup.SYSTEMS", few)
+        patch.setattr("cprsim.commands.systems.lineup.SYSTEMS", few)
         yield
 
 

@@ -10,11 +10,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
-from cprsim.measuring.own_model import OwnModel
-from cprsim.measuring.protocol import Predictions
-from cprsim.measuring.runs import setting_of
 from cprsim.scenario.reading import load_scenario
 from cprsim.torch import TensorBatches, Trainer
+from cprsim.training.measuring.own_model import OwnModel
+from cprsim.training.measuring.protocol import Predictions
+from cprsim.training.measuring.runs import setting_of
 from tests.measuring.conftest import JOB
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))

@@ -7,12 +7,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.trials import Trial
-from cprsim.measuring.design import Design
-from cprsim.measuring.own_model import OwnModel, quality_of
-from cprsim.measuring.runs import forked
 from cprsim.torch import FailureInjector
+from cprsim.training.kernel.shards import Shards
+from cprsim.training.kernel.trials import Trial
+from cprsim.training.measuring.design import Design
+from cprsim.training.measuring.own_model import OwnModel, quality_of
+from cprsim.training.measuring.runs import forked
 from tests.torch.test_trainer import N, loss_of, new
 
 DESIGN = Design(strategies=("partial", "mfu", "scar", "ssu"), n_more=1, shortest=0.1)

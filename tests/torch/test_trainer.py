@@ -10,10 +10,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
 from cprsim.errors import ParameterError
-from cprsim.measuring.protocol import Predictions
 from cprsim.torch import DataLoaderBatches, RowWiseAdagrad, TensorBatches, Trainer
-from cprsim.torch.batches import Epochs
-from cprsim.torch.tables import Accesses, tables_of
+from cprsim.training.measuring.protocol import Predictions
+from cprsim.training.torch.batches import Epochs
+from cprsim.training.torch.tables import Accesses, tables_of
 
 torch.sparse.check_sparse_tensor_invariants.disable()  # else PyTorch's own Adagrad warns
 N, N_ROWS = 640, 30

@@ -9,11 +9,11 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.files.units import TIME
+from cprsim.job.intervals import young_h
+from cprsim.job.options import EVERY, time
+from cprsim.job.policy import Capture, Policy, Tax, WhenBusy
 from cprsim.recovery import pieces
-from cprsim.recovery.intervals import young_h
-from cprsim.recovery.options import EVERY, time
 from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
-from cprsim.recovery.policy import Capture, Policy, Tax, WhenBusy
 from cprsim.recovery.system import Family, JobFacts
 from cprsim.recovery.systems.memory import standbys_of
 

@@ -13,12 +13,12 @@ from math import ceil, inf
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
+from cprsim.job.distributions import Constant
+from cprsim.job.intervals import ROUNDING
+from cprsim.job.options import time
+from cprsim.job.policy import Policy, Tax
 from cprsim.recovery import pieces
-from cprsim.recovery.intervals import ROUNDING
-from cprsim.recovery.options import time
 from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, row
-from cprsim.recovery.policy import Policy, Tax
 from cprsim.recovery.system import Family, JobFacts
 
 BUDGET = 0.05  # of the time, that CheckFreq's saves may stall: its code (published); .035 the paper

@@ -13,21 +13,10 @@ from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
-from cprsim.recovery import pieces
-from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, count, growth, share, time
-from cprsim.recovery.pieces import (
-    DETECT,
-    LOAD,
-    PUBLISHED,
-    RECALLED,
-    load_in,
-    meanwhile,
-    restart,
-    row,
-)
-from cprsim.recovery.policy import (
+from cprsim.job.distributions import Constant
+from cprsim.job.legal import MOST_UNITS
+from cprsim.job.options import EVERY, GROWS, IN_GROUPS, count, growth, share, time
+from cprsim.job.policy import (
     Elastic,
     Groups,
     Medium,
@@ -41,6 +30,17 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
     To,
+)
+from cprsim.recovery import pieces
+from cprsim.recovery.pieces import (
+    DETECT,
+    LOAD,
+    PUBLISHED,
+    RECALLED,
+    load_in,
+    meanwhile,
+    restart,
+    row,
 )
 from cprsim.recovery.system import Family, JobFacts
 

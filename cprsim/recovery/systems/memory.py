@@ -12,22 +12,10 @@ from math import exp
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
-from cprsim.records import Duration
-from cprsim.recovery import pieces
-from cprsim.recovery.intervals import ROUNDING, young_h
-from cprsim.recovery.options import IN_GROUPS, OPTIONS, UP_TO_ALL, count, time, times
-from cprsim.recovery.pieces import (
-    LOAD,
-    PUBLISHED,
-    RECALLED,
-    SECONDARY,
-    go_back,
-    load_in,
-    restart,
-    row,
-)
-from cprsim.recovery.policy import (
+from cprsim.job.distributions import Constant
+from cprsim.job.intervals import ROUNDING, young_h
+from cprsim.job.options import IN_GROUPS, OPTIONS, UP_TO_ALL, count, time, times
+from cprsim.job.policy import (
     OWN,
     Capture,
     Groups,
@@ -39,6 +27,18 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
     WhenBusy,
+)
+from cprsim.job.records import Duration
+from cprsim.recovery import pieces
+from cprsim.recovery.pieces import (
+    LOAD,
+    PUBLISHED,
+    RECALLED,
+    SECONDARY,
+    go_back,
+    load_in,
+    restart,
+    row,
 )
 from cprsim.recovery.system import Family, JobFacts
 

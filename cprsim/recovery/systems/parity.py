@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
-from cprsim.recovery import pieces
-from cprsim.recovery.options import count, time
-from cprsim.recovery.pieces import LOAD, PUBLISHED, RECALLED, load_in, restart, row
-from cprsim.recovery.policy import (
+from cprsim.job.distributions import Constant
+from cprsim.job.options import count, time
+from cprsim.job.policy import (
     Groups,
     Medium,
     Policy,
@@ -24,6 +22,8 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
+from cprsim.recovery import pieces
+from cprsim.recovery.pieces import LOAD, PUBLISHED, RECALLED, load_in, restart, row
 from cprsim.recovery.system import Family, JobFacts
 
 PARITY = "parity"

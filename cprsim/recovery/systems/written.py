@@ -14,11 +14,9 @@ from math import isnan
 from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
-from cprsim.records import OverLink
-from cprsim.recovery.options import Option, time
-from cprsim.recovery.pieces import at_own_intervals, row
-from cprsim.recovery.policy import (
+from cprsim.job.distributions import Constant
+from cprsim.job.options import Option, time
+from cprsim.job.policy import (
     Capture,
     Elastic,
     Medium,
@@ -29,6 +27,8 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
+from cprsim.job.records import OverLink
+from cprsim.recovery.pieces import at_own_intervals, row
 from cprsim.recovery.system import JobFacts
 
 Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)

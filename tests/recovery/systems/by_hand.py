@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from cprsim.experiments.assemble import assemble
-from cprsim.failures.distributions import Constant
-from cprsim.present.systems_listing import MADE_UP_SCENARIO
-from cprsim.records import Clock, Cluster, Costs, Holds, Role, Storage
-from cprsim.recovery.legal import require_legal
+from cprsim.commands.systems.listing import MADE_UP_SCENARIO
+from cprsim.job.distributions import Constant
+from cprsim.job.legal import require_legal
+from cprsim.job.policy import Policy, Reach, Scope
+from cprsim.job.records import Clock, Cluster, Costs, Holds, Role, Storage
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from tests.simulators import draws_of, failures, ran

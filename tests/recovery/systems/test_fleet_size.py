@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.pipeline import simulate
+from cprsim.results.pipeline import simulate
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from examples.counts_to_log import main
 from tests.simulators import assert_cluster_agrees

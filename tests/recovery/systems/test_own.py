@@ -32,7 +32,7 @@ COMMANDS = {
 }
 CHILD = """
 import json, sys
-from cprsim.plots import save
+from cprsim.pages import save
 from tests.making import call
 save.save_figures = lambda *_, **__: []
 said = {}

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.failures.distributions import Constant
-from cprsim.records import Clock
-from cprsim.recovery.policy import Reach, Scope
+from cprsim.commands.reproduce.systems import expert_staleness, poisson, portion_of_lost_tokens
+from cprsim.job.distributions import Constant
+from cprsim.job.policy import Reach, Scope
+from cprsim.job.records import Clock
 from cprsim.recovery.systems.behind import (
     bits_for,
     checkfreq_steps,
@@ -24,7 +25,6 @@ from cprsim.recovery.systems.behind import (
 from cprsim.recovery.systems.elastic import recycled_speeds
 from cprsim.recovery.systems.memory import standbys
 from cprsim.simulation.job import SimulatedJob
-from cprsim.studies.systems import expert_staleness, poisson, portion_of_lost_tokens
 from tests.recovery.lives import approx
 from tests.recovery.systems.by_hand import (
     COPY_H,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
-from cprsim.recovery.options import BOUNDS, IN_GROUPS, OF_KIND, UP_TO_ALL
+from cprsim.job.distributions import Constant
+from cprsim.job.options import BOUNDS, IN_GROUPS, OF_KIND, UP_TO_ALL
 from cprsim.recovery.systems import SYSTEMS
 from tests.recovery.systems.by_hand import OF_LITERATURE, SCOPES, facts, planned
 

@@ -1,0 +1,1 @@
+"""What stale shards cost in accuracy: measured responses, their files, and predictions."""

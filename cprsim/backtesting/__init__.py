@@ -1,1 +1,0 @@
-"""Jobs that have run: their failures under other systems, and scenarios from their logs."""

@@ -1,0 +1,141 @@
+"""The questions that cprsim answers: a folder each, whose function is a command of that name.
+
+A folder is imported when its command is called; its first sentence is read without an import.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, wraps
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from cprsim.errors import CprsimError, ParameterError, WriteError, one_line
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+P = ParamSpec("P")
+R = TypeVar("R")
+OPTION = re.compile(r"--([a-z][a-z-]*)")
+RIGHT = "Input should be "
+WRITTEN = ("file", "figures", "folder", "out", "page", "save")  # parameters: what is written
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # characters that no name of a file in UTF-8 has
+UNREADABLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # others stand for bytes
+PARAMETER = {  # of options that are called otherwise
+    "column": "columns", "set": "overrides", "out": "folder", "strategy": "strategies",
+    "metric": "metrics", "from": "copy", "list": "listed",
+}  # fmt: skip
+
+
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """Hold arguments to their annotations, and let messages name parameters instead of options.
+
+    Raises ParameterError for an argument that an annotation excludes.
+    """
+    signature = inspect.signature(function)
+    names = [name for name in signature.parameters if name != "self"]
+
+    @cache  # at the first call: by then all is there that annotations name
+    def checked() -> Callable[P, R]:
+        from pydantic import ConfigDict, validate_call
+
+        # what it returns is imported by its body
+        function.__annotations__ = {name: function.__annotations__[name] for name in names}
+        return validate_call(config=ConfigDict(arbitrary_types_allowed=True))(function)
+
+    def parameter(option: re.Match[str]) -> str:
+        name = PARAMETER.get(option[0][2:], option[0][2:].replace("-", "_"))
+        return name if name in names else option[0]
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        from pydantic import ValidationError
+
+        check_names(signature, *args, **kwargs)
+        try:
+            return checked()(*args, **kwargs)
+        except ValidationError as error:
+            raise ParameterError(_refusal(error, function)) from None
+        except CprsimError as error:
+            error.args = (OPTION.sub(parameter, str(error)),)
+            raise
+        except BrokenPipeError:  # nobody reads stdout any more
+            raise
+        except OSError as error:  # a name that the system does not take, no permission
+            where = f"{one_line(os.fsdecode(error.filename))}: " if error.filename else ""
+            raise WriteError(f"{where}{error.strerror or error}") from error
+
+    return called
+
+
+def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> None:
+    """Raise ParameterError for text that the system takes for no name of a file.
+
+    What is to be written must have a name in UTF-8; a log on an old disk need not.
+    """
+    with suppress(TypeError):  # arguments too many or too few, of which pydantic complains
+        for name, value in signature.bind_partial(*args, **kwargs).arguments.items():
+            for text in value if isinstance(value, list | tuple) else (value,):
+                no_name = UNWRITABLE if name in WRITTEN else UNREADABLE
+                if isinstance(text, str | Path) and no_name.search(str(text)):
+                    message = f"{name}: '{one_line(str(text))}' has a character that no name has"
+                    raise ParameterError(message)
+
+
+NAMES = sorted(module.name for module in iter_modules(__path__) if module.ispkg)
+COMMANDS: dict[str, Callable[..., object]] = {}
+"""The functions that are commands, by name, without what `public` adds; those imported so far."""
+
+
+def function_of(name: str) -> Callable[..., object]:
+    """The function of a command."""
+    import_module(f"{__name__}.{name}")  # registers as it is loaded
+    return COMMANDS[name]
+
+
+def first_sentence(name: str) -> str:
+    """That of a command's docstring."""
+    source = Path(__path__[0], name, "__init__.py").read_text("utf-8")
+    found = (
+        node for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == name
+    )  # fmt: skip
+    return (ast.get_docstring(next(found)) or "").partition("\n\n")[0]
+
+
+def command(function: Callable[P, R]) -> Callable[P, R]:
+    """`public`, and a command of its name."""
+    COMMANDS[function.__name__.replace("_", "-")] = function
+    return public(function)
+
+
+def _refusal(error: ValidationError, function: Callable[..., object]) -> str:
+    """What is wrong with arguments, one a line; of alternatives what each would be."""
+    parameters = list(inspect.signature(function).parameters.values())
+    variadic = parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
+    of: dict[str | int, list[ErrorDetails]] = {}
+    for details in error.errors(include_url=False):
+        of.setdefault(details["loc"][0], []).append(details)
+    lines = []
+    for at, errors in of.items():
+        name = at
+        if isinstance(at, int):
+            name = parameters[0 if variadic else min(at, len(parameters) - 1)].name
+        nearest = max(len(detail["loc"]) for detail in errors)  # alternative to what was meant
+        errors = [detail for detail in errors if len(detail["loc"]) == nearest]
+        value = one_line(repr(errors[0]["input"]))
+        expected = dict.fromkeys(
+            detail["msg"].removeprefix(RIGHT) for detail in errors if RIGHT in detail["msg"]
+        )
+        right = f"{value} should be {' or '.join(expected)}"
+        lines.append(f"{name}: {right if expected else errors[0]['msg']}")
+    return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""``backtest``: the failures of jobs that have run, under other recovery systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge, Le
+
+from cprsim.commands import command
+from cprsim.commands.backtest.answer import answer_of_backtest
+from cprsim.commands.backtest.replaying import advice, backtests
+from cprsim.commands.ledger import read_named
+from cprsim.commands.options import (
+    DrawsSeed,
+    Logs,
+    Overrides,
+    SavesEvery,
+    Shell,
+    StateNodes,
+    TimeUnit,
+    assignments,
+)
+from cprsim.errors import watch
+from cprsim.logs.jobs.facts import saving_every
+from cprsim.logs.jobs.ledger import ledgers
+
+if TYPE_CHECKING:
+    from cprsim.pages.answer import Answer
+
+
+@command
+def backtest(
+    *logs: Logs,
+    recovery: Annotated[str | Sequence[str], Shell("--recovery", "ENTRY", many=True)],
+    nodes: StateNodes = 8,
+    overrides: Overrides = (),
+    draws: Annotated[int, Ge(2), Le(400)] = 200,
+    time_unit: TimeUnit | None = None,
+    saves_every: SavesEvery = None,
+    seed: DrawsSeed = 0,
+) -> Answer:
+    """Replay the failures of jobs under other recovery systems.
+
+    The system that ran is replayed too. What a system needs and the logs lack (cluster.link,
+    cluster.shard_size or cluster.state, storage.bandwidth) is set by --set, as are prices.
+
+    Parameters
+    ----------
+    *logs : str or Path
+        Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them.
+    recovery : str or sequence of str
+        A strategy or system to try, such as gemini, 'full,gemini' or '{strategy: full, interval:
+        30 min}'; may be repeated.
+    nodes : int, default 8
+        Nodes that hold the state of the job.
+    overrides : mapping or sequence of str, optional
+        Of the scenario that each job becomes.
+    draws : int, default 200
+        Draws of values missing from the logs.
+    time_unit : str, optional
+        Unit of times that are numbers, in CSVs of attempts: ms, s, min, h, d.
+    saves_every : str, optional
+        Work between the saves of the jobs, such as '30 min', where their logs don't tell.
+    seed : int, default 0
+        Seed of the draws.
+
+    Returns
+    -------
+    Answer
+        ``frames["systems"]``: a row per job and system; ``["jobs"]``: what the logs say;
+        ``["bills"]`` of all jobs, where there are prices.
+
+    Raises
+    ------
+    TraceError
+        A log can't be read: file, line, value.
+    ParameterError
+        No job can be replayed, or not under one of the systems.
+    """
+    events = read_named(logs, time_unit)
+
+    watch.doing("replaying the failures")
+    jobs = saving_every(ledgers(events, seed=seed), saves_every)
+    replayed, left_out = backtests(
+        jobs,
+        [recovery] if isinstance(recovery, str) else recovery,
+        n_nodes=nodes,
+        overrides=assignments(overrides),
+        n_draws=draws,
+        seed=seed,
+    )
+    return answer_of_backtest(replayed, advice(replayed, seed=seed), left_out, events.notes)

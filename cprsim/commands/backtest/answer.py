@@ -1,0 +1,203 @@
+"""A backtest: jobs that have run, with their own failures, under other recovery systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite, nan
+from typing import Any
+
+import pandas as pd
+
+from cprsim.commands.backtest.replaying import (
+    Advice,
+    Backtest,
+    MoneyDraws,
+    Replayed,
+    bills,
+    money_draws,
+)
+from cprsim.commands.ledger.answer import cells
+from cprsim.job.records import NO_NUMBER, Estimate
+from cprsim.logs.jobs.facts import crash_loops
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
+from cprsim.pages.money import bills_frame, cheapest, money_table, unit_of
+from cprsim.results.metrics import records_of
+from cprsim.results.money import Bills
+from cprsim.results.words import count, hours, percent, portion, significant, with_ends
+from cprsim.scenario.logged import AS_IT_RAN
+
+MOST_JOBS = 20  # that are shown
+MUCH_MORE = 1.5  # times the hours lost: a replay that is said to lose more
+UNKNOWN = Estimate(nan)
+
+
+def answer_of_backtest(
+    jobs: Sequence[Backtest], advised: Advice, left_out: Sequence[str], notes: Sequence[str] = ()
+) -> Answer:
+    """What jobs would have cost under other systems, what to run, and why jobs are left out.
+
+    Notes are of what was left out of the logs.
+    """
+    costs, drawn = bills(jobs), money_draws(jobs)
+    frames = {
+        "systems": pd.DataFrame([_system(job, system) for job in jobs for system in job.systems]),
+        "jobs": pd.DataFrame(map(_job, jobs)),
+        **({"bills": bills_frame(costs)} if costs else {}),
+    }
+    values = {
+        "recommended": advised.system,
+        **advised.saved_h.columns("saved_h"),
+        "of_h": advised.of_h,
+        "runner_up": advised.runner_up,
+        "reversed_by": advised.reversed_by,
+        "left_out": list(left_out),
+        "notes": list(notes),
+        **({} if drawn is None else _money(drawn)),
+        "energy_kwh_per_month": {name: bill.energy_kwh for name, bill in costs.items()},
+        "carbon_kg_per_month": {name: bill.carbon_kg for name, bill in costs.items()},
+    }
+    limited = [
+        f"{job.job}: the replay of what ran loses more than was lost, "
+        f"{significant(job.facts.observed_h.mean)} h, which is the most that a system can save"
+        for job in jobs
+        if float(job.systems[0].overhead_h.mean()) > MUCH_MORE * job.facts.observed_h.mean
+    ]
+    loops = crash_loops([job.facts.ledger for job in jobs])
+    remarks = [*(f"Left out: {why}." for why in left_out), *notes, *loops, *limited]
+    money = [cheapest(costs, advised.system), _in_draws(drawn, unit_of(costs))] if drawn else []
+    return Answer(
+        "backtest",
+        count(len(jobs), "job"),
+        lambda: _document(jobs, advised, frames, [*money, *remarks], costs),
+        frames,
+        values,
+    )
+
+
+def _money(drawn: MoneyDraws) -> dict[str, Any]:
+    return {
+        "cheapest": drawn.best,
+        "cheapest_in_draws": drawn.cheapest_in,
+        "n_draws": drawn.n_draws,
+        **(drawn.saved or UNKNOWN).times(0.01).columns("saved_cost"),
+    }
+
+
+def _system(job: Backtest, replayed: Replayed) -> dict[str, Any]:
+    overhead = saved = UNKNOWN
+    if replayed.finished:
+        overhead = Estimate.of_draws(replayed.overhead_h)
+        saved = Estimate.of_draws(job.saved_h(replayed.system))
+    return {
+        "job": job.job,
+        "system": replayed.system,
+        "interval_h": replayed.policy.interval_h,
+        "finished": replayed.finished,
+        **overhead.columns("overhead_h"),
+        **saved.columns("saved_h"),
+        "pls": float(replayed.pls.mean()),
+        "auc_loss": float(replayed.auc_loss.mean()),
+        **{
+            f"{part}_h": part_h if replayed.finished else nan
+            for part, part_h in replayed.use.overhead.items()
+        },
+    }
+
+
+def _job(job: Backtest) -> dict[str, Any]:
+    facts = job.facts
+    return {
+        "job": job.job,
+        "n_failures": facts.ledger.n_failures,
+        "clock": facts.clock.value,
+        "why_clock": facts.why_clock,
+        "useful_h": facts.useful_h,
+        **{f"cost_of_{name}_h": mean_h for name, mean_h in facts.costs_h.items()},
+        **facts.observed_h.columns("observed_h"),
+        **{f"observed_{name}_h": of.mean for name, of in facts.ledger.parts.items()},
+    }
+
+
+# ------------------------------------------------------------------------------ the document
+
+
+def _document(
+    jobs: Sequence[Backtest],
+    advised: Advice,
+    frames: Mapping[str, pd.DataFrame],
+    remarks: Sequence[str],
+    costs: Bills,
+) -> Document:
+    clocks, name = frames["jobs"].drop_duplicates("clock"), count(len(jobs), "job")
+    return Document(
+        title=f"{name} under other recovery systems",
+        question="What would these jobs have cost under another recovery system?",
+        answer=[_advice(advised), f"What would change that: {advised.reversed_by}."],
+        table=_systems(frames["systems"], frames["jobs"]),
+        remarks=[
+            *remarks,
+            "Assumed: each failure strikes one of the nodes that hold the state; costs are the "
+            "log's.",
+            *(f"Failures are on the clock: {row.clock}; {row.why_clock}."
+              for row in clocks.itertuples()),
+            f"{AS_IT_RAN} replays the log's interval: its difference from the observed overhead is "
+            "the error of the replay.",
+        ],
+        sections=[Section("What it costs in all", [money_table(costs, name)] if costs else [])],
+    )  # fmt: skip
+
+
+def _advice(advised: Advice) -> str:
+    """What to run, and what it saves."""
+    if advised.system == AS_IT_RAN:
+        return f"Run it as it ran: nothing else is cheaper (next: {advised.runner_up})."
+    if not isfinite(advised.saved_h.mean):
+        return f"Run {advised.system}: replayed {AS_IT_RAN}, some jobs never end."
+    return (
+        f"Run {advised.system}: it would have saved {with_ends(*advised.saved_h.triple, 'h')} of "
+        f"{significant(advised.of_h)} h, {percent(advised.saved_h.mean / advised.of_h)}."
+    )
+
+
+def _in_draws(drawn: MoneyDraws, unit: str) -> str:
+    """In how many draws the cheapest in all is so, and what it saves."""
+    by_system = ", ".join(f"{name} {n}" for name, n in drawn.cheapest_in.items())
+    text = f"Cheapest, of {drawn.n_draws} joint draws of values missing from the logs: {by_system}"
+    if drawn.saved is None or drawn.best == AS_IT_RAN:
+        return f"{text}."
+    saved = with_ends(*drawn.saved.times(0.01).triple, unit)
+    return f"{text}; compared with {AS_IT_RAN} {drawn.best} saves {saved}."
+
+
+def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
+    """What each job was observed to cost, and a row per system; columns that say nothing go."""
+    columns = [
+        *word_columns("job", "system"),
+        *number_columns(
+            "saves every", "overhead, h", "95 %", "saved, h", "95 %", "PLS", "AUC loss"
+        ),
+    ]
+    rows = []
+    for job in records_of(jobs[:MOST_JOBS]):
+        observed = f"observed, {count(job['n_failures'], 'failure')}"
+        rows.append([job["job"], observed, NO_NUMBER, *cells(job, "observed_h"), *[NO_NUMBER] * 4])
+        for row in records_of(systems[systems["job"] == job["job"]]):
+            every = hours(row["interval_h"]) if isfinite(row["interval_h"]) else "never"
+            overhead = cells(row, "overhead_h") if row["finished"] else ["never ends", NO_NUMBER]
+            losses = [row[name] if row["pls"] > 0 else nan for name in ("pls", "auc_loss")]
+            rows.append(
+                [job["job"], row["system"], every, *overhead, *cells(row, "saved_h"),
+                 *map(portion, losses)]
+            )  # fmt: skip
+    left = f"; {len(jobs) - MOST_JOBS} more are in the JSON" if len(jobs) > MOST_JOBS else ""
+    shown_places = [
+        place for place in range(len(columns)) if {row[place] for row in rows} != {NO_NUMBER}
+    ]
+    return Table(
+        f"Hours beyond useful work, most saved first{left}; intervals are of values missing from "
+        "the logs",
+        [columns[place] for place in shown_places],
+        [[row[place] for place in shown_places] for row in rows],
+        grouped=True,
+    )

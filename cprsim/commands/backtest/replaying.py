@@ -1,0 +1,286 @@
+"""What a job's own failures would have cost under other systems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.failures.sources import stream
+from cprsim.job.policy import Policy
+from cprsim.job.records import PARTS, Estimate, Floats
+from cprsim.logs.jobs.facts import LoggedJob, facts_of
+from cprsim.logs.jobs.ledger import JobLedger
+from cprsim.results.money import (
+    AUC_LOSS,
+    Billed,
+    Bills,
+    JobPrices,
+    JobUse,
+    at_overhead,
+    cheapest_of,
+    comparable,
+    prices_of,
+    summed,
+)  # fmt: skip
+from cprsim.results.pipeline import Outcome, StrategyOutcome, simulate
+from cprsim.results.rows import accuracy_columns
+from cprsim.scenario.assemble import Experiment
+from cprsim.scenario.logged import (
+    AS_IT_RAN,
+    experiment_of,
+    scenario_of,
+    with_own_costs,
+    with_own_failures,
+)  # fmt: skip
+from cprsim.scenario.yaml_text import Plain, read_yaml
+
+FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
+COSTS = ("save", "load", "detect", "reschedule")
+MANY_H = 1e6  # of overhead, by which it is seen what an hour costs
+MOST_TRIED = 5  # jobs by which it is seen what would change the advice
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One job under one system: (n_draws,) each."""
+
+    policy: Policy
+    use: JobUse  # on average
+    prices: JobPrices | None  # None: nothing has a price
+    overhead_h: Floats
+    pls: Floats
+    auc_loss: Floats  # by the staleness curve of the scenario; NaN where it says nothing
+    finished: bool
+
+    @property
+    def system(self) -> str:
+        return self.policy.name
+
+    @property
+    def bill(self) -> Billed | None:
+        """On average; None where it never ends."""
+        if self.prices is None or not self.finished:
+            return None
+        return self.prices.billed(self.policy, self.use)
+
+    def cents(self) -> Floats:
+        """What the job costs in each draw: its mean bill with the draw's own hours and loss.
+
+        What is written to the storage stays at its mean.
+        """
+        prices, use = self.prices, self.use
+        assert prices is not None, "only what has a bill"
+        mean, few, many = (
+            prices.billed(self.policy, job_use).job.total_cents
+            for job_use in (use, at_overhead(use, 0.0), at_overhead(use, MANY_H / use.useful_h))
+        )
+        more_h = self.overhead_h - float(self.overhead_h.mean())
+        cents = mean + (many - few) / MANY_H * more_h
+        if use.auc_loss is not None and prices.prices.auc_loss is not None:
+            price = 100.0 * 1e4 * float(prices.prices.auc_loss)
+            cents = cents + price * (self.auc_loss - use.auc_loss)
+        return np.asarray(cents)
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """One job: what it cost, and what it would have cost."""
+
+    facts: LoggedJob
+    experiment: Callable[..., Experiment]  # the job with its mean costs, or with other ones
+    systems: tuple[Replayed, ...]  # the one that ran first
+
+    @property
+    def job(self) -> str:
+        return self.facts.ledger.job
+
+    def saved_h(self, system: str) -> Floats:
+        """Hours that a system saves beside the one that ran, both simulated: (n_draws,).
+
+        No more than were lost, where the replay of what ran loses more.
+        """
+        by_name = {replayed.system: replayed.overhead_h for replayed in self.systems}
+        return np.minimum(by_name[AS_IT_RAN] - by_name[system], self.facts.observed_h.mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to run, by all jobs together."""
+
+    system: str
+    saved_h: Estimate  # beside what ran
+    of_h: float  # wall hours of all jobs
+    runner_up: str
+    reversed_by: str  # the input that would reverse it, in words
+
+
+def entries_of(recovery: Sequence[str]) -> list[Plain]:
+    """Entries of a scenario: names apart by commas, or mappings as they stand."""
+    entries: list[Plain] = []
+    for text in recovery:
+        if text.lstrip().startswith("{"):
+            try:
+                entries.append(read_yaml(text, "--recovery")[0])
+            except ScenarioError as error:
+                raise ParameterError(f"--recovery: {error.problems[0].message}") from None
+        else:
+            entries += [name.strip() for name in text.split(",") if name.strip()]
+    if not entries:
+        raise ParameterError("--recovery: name at least one system, such as full")
+    return entries
+
+
+def backtests(
+    jobs: Sequence[JobLedger], recovery: Sequence[str], *,
+    n_nodes: int, n_draws: int, overrides: Sequence[str] = (), seed: int = 0,
+) -> tuple[tuple[Backtest, ...], tuple[str, ...]]:  # fmt: skip
+    """Replay each job's failures; jobs by hours saved, and why some were left out.
+
+    Raises ParameterError where none is left.
+    """
+    replayed, left_out, entries = [], [], entries_of(recovery)
+    for number, job in enumerate(jobs):
+        try:
+            facts = facts_of(job)
+        except ParameterError as error:
+            left_out.append(str(error))
+            continue
+
+        def experiment(facts: LoggedJob = facts, **changes: Any) -> Experiment:
+            return experiment_of(scenario_of(facts, entries, n_nodes, **changes), overrides)
+
+        systems = _replayed(facts, experiment, n_draws, seed, number)
+        replayed.append(Backtest(facts, experiment, systems))
+    if not replayed:
+        raise ParameterError("no job can be replayed: " + "; ".join(left_out[:3]))
+    names = [system.system for system in replayed[0].systems[1:]]
+    replayed.sort(key=lambda job: -max(float(job.saved_h(name).mean()) for name in names))
+    return tuple(replayed), tuple(left_out)
+
+
+def _replayed(
+    facts: LoggedJob, experiment: Callable[..., Experiment], n_draws: int, seed: int, number: int
+) -> tuple[Replayed, ...]:
+    """The job under each system, a replication for each draw."""
+    n_known = len(facts.ledger.draws["useful"])
+    draws = np.linspace(0, n_known - 1, n_draws).astype(np.int64)
+
+    rng = stream(seed, number, "backtest")
+    failing = with_own_failures(experiment(), facts, draws, rng)
+    return _simulated(with_own_costs(failing, facts, draws, rng))
+
+
+def _simulated(experiment: Experiment) -> tuple[Replayed, ...]:
+    outcome, prices = simulate(experiment), prices_of(experiment.scenario)
+    return tuple(_replayed_under(strategy, outcome, prices) for strategy in outcome.strategies)
+
+
+def _replayed_under(
+    strategy: StrategyOutcome, outcome: Outcome, prices: JobPrices | None
+) -> Replayed:
+    costs, losses = strategy.costs, strategy.losses
+    stale_h = losses.since_save_h * losses.share
+    auc_loss = np.broadcast_to(accuracy_columns(strategy, outcome)[AUC_LOSS], costs.n_replications)
+    parts_h = {name: float(costs.hours_of(name).mean()) for name in PARTS}
+    mean_auc_loss = float(auc_loss.mean()) if isfinite(auc_loss.mean()) else None
+    return Replayed(
+        strategy.policy,
+        JobUse(outcome.useful_h, parts_h, float(costs.n_saves.mean()), mean_auc_loss),
+        prices,
+        np.where(costs.finished, costs.wall_h - costs.useful_h, inf),
+        np.bincount(losses.replication, stale_h, costs.n_replications) / outcome.useful_h,
+        auc_loss,
+        bool(costs.finished.all()),
+    )
+
+
+def bills(jobs: Sequence[Backtest]) -> Bills:
+    """What all jobs cost together under each system under which all of them finish."""
+    useful_h = [job.facts.useful_h for job in jobs]
+    by_system = {
+        system.system: [bill for job in jobs if (bill := job.systems[place].bill) is not None]
+        for place, system in enumerate(jobs[0].systems)
+    }
+    return {name: summed(of, useful_h) for name, of in by_system.items() if len(of) == len(jobs)}
+
+
+@dataclass(frozen=True, slots=True)
+class MoneyDraws:
+    """All jobs in money, in each joint draw of what their logs do not say."""
+
+    best: str  # the cheapest by the bills
+    saved: Estimate | None  # beside what ran [cents]; None where that has no bill
+    cheapest_in: Mapping[str, int]  # draws, by system
+    n_draws: int
+
+
+def money_draws(jobs: Sequence[Backtest]) -> MoneyDraws | None:
+    """Whether the cheapest in all is so in each draw, too; None where nothing has a price."""
+    costs = bills(jobs)
+    if not costs:
+        return None
+    compared, best = comparable(costs), cheapest_of(costs)
+    cents = {
+        replayed.system: np.sum([job.systems[place].cents() for job in jobs], axis=0)
+        for place, replayed in enumerate(jobs[0].systems)
+        if replayed.system in costs
+    }
+    names = list(compared)
+    first = np.argmin([cents[name] for name in names], axis=0)
+    counted = Counter(names[place] for place in first.tolist())
+    ran = cents.get(AS_IT_RAN)
+    saved = None if ran is None else Estimate.of_draws(ran - cents[best])
+    return MoneyDraws(best, saved, dict(counted.most_common()), len(first))
+
+
+def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
+    """The system that costs least over all jobs, and what would make another one cost less."""
+    totals = {
+        replayed.system: np.sum([job.systems[place].overhead_h for job in jobs], axis=0)
+        for place, replayed in enumerate(jobs[0].systems)
+    }
+    best, second, *_ = sorted(totals, key=lambda name: float(totals[name].mean()))
+    saved = np.sum([job.saved_h(best) for job in jobs], axis=0)
+    return Advice(
+        best,
+        Estimate.of_draws(saved) if np.isfinite(saved).all() else Estimate(inf, inf, inf),
+        sum(job.facts.wall_h for job in jobs),
+        second,
+        _reversal(jobs[:MOST_TRIED], best, seed),
+    )
+
+
+def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
+    """Which one cost, how many times larger or smaller, makes another system the cheapest."""
+    for factor in FACTORS:
+        for cost in COSTS:
+            for times in (factor, 1.0 / factor):
+                winner = _winner(jobs, cost, times, seed)
+                if winner != best:
+                    now_h = float(np.mean([job.facts.costs_h[cost] for job in jobs]))
+                    longer, shorter = f"{times:.3g} times as long", f"{1 / times:.3g} times shorter"
+                    return (
+                        f"a {cost} {longer if times > 1 else shorter} ({now_h * times * 3600:.4g} "
+                        f"s instead of {now_h * 3600:.4g} s) would make {winner} the cheapest"
+                    )
+    return (
+        f"none of {', '.join(COSTS)} alone, up to {FACTORS[-1]:g} times larger or smaller, would "
+        "make another one cheaper"
+    )
+
+
+def _winner(jobs: Sequence[Backtest], cost: str, times: float, seed: int) -> str:
+    """The system that is cheapest where a cost is so many times larger, by the first draw."""
+    totals, first = Counter[str](), np.zeros(1, dtype=np.int64)
+    for job in jobs:
+        experiment = job.experiment(costs_h={cost: job.facts.costs_h[cost] * times})
+        rng = stream(seed, 0, "backtest/reversal")
+        for system in _simulated(with_own_failures(experiment, job.facts, first, rng)):
+            totals[system.system] += float(system.overhead_h.mean())  # type: ignore[assignment]
+    return min(totals, key=lambda name: totals[name])

@@ -1,0 +1,101 @@
+"""A calibration: a scenario made of the logs of jobs, and how it predicts their later half."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from cprsim.commands.calibrate.calibrating import FEW_TO_PREDICT, Calibration, HalfPrediction
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import Document, ListingBlock, Section, Table, word_columns
+from cprsim.results.words import percent, significant, suited
+
+MOVED = {
+    "lost": "the work lost at each failure", "other": "time that no failure explains (saves, slow "
+    "work after loads)",
+}  # fmt: skip
+
+
+def answer_of_calibrate(
+    calibration: Calibration,
+    half: HalfPrediction | None,
+    why_not: str,
+    notes: Sequence[str],
+    files: Sequence[Path],
+) -> Answer:
+    """The scenario of some logs, and the later half predicted from the earlier one, or why not."""
+    halves, prediction = [], {}
+    if half is not None:
+        expected = half.hours_after / half.mtbf_h
+        halves = [  # the interval of what is predicted is of 90 %
+            {"later_half": "predicted", **half.predicted.columns("ettr"), "n_failures": expected},
+            {"later_half": "observed", **half.observed.columns("ettr"), "n_failures": half.n_after},
+        ]
+        prediction = {
+            "cut_unix_ns": half.cut_ns,
+            "n_failures_before": half.n_failures,
+            "mtbf_h": half.mtbf_h,
+            "hours_after": half.hours_after,
+            "mean_within": half.mean_within,
+            "n_failures_for_a_point": half.n_for_a_point,
+            "is_inside": half.is_inside,
+        }
+    not_compared = [f"The scenario is not compared with the logs: {why_not}."]
+    document = Document(
+        title="A scenario from the logs of jobs",
+        question="Which scenario do these logs make, and does it predict them?",
+        answer=not_compared if half is None else _verdict(half),
+        table=Table("Numbers of the scenario", word_columns("number", "value", "where from"),
+                    calibration.origins),
+        remarks=[*([] if half is None else [_open(half)]), *notes],
+        sections=[Section("The scenario", [ListingBlock("For cprsim run", calibration.text)])],
+    )  # fmt: skip
+    return Answer(
+        "calibrate",
+        "calibrated",
+        lambda: document,
+        frames={
+            "origins": pd.DataFrame(calibration.origins, columns=["number", "value", "where"]),
+            "prediction": pd.DataFrame(halves),
+        },
+        values={
+            "text": calibration.text,
+            "no_prediction": why_not or None,
+            "notes": list(notes),
+            **prediction,
+        },
+        files=files,
+    )
+
+
+def _verdict(half: HalfPrediction) -> list[str]:
+    predicted, low, high = suited(*half.predicted.triple)
+    observed = suited(half.observed.mean, *half.predicted.triple[1:])[0]
+    where = "inside the interval"
+    if not half.is_inside:
+        part, early, late = half.moved
+        rates = (half.n_failures, half.n_after)
+        hours = (half.hours_before, half.hours_after)
+        each = [24.0 * n / h for n, h in zip(rates, hours, strict=True)]
+        where = (
+            f"outside the interval: what moved most is {MOVED.get(part, part)}, "
+            f"{percent(early)} of the hours before and {percent(late)} after; "
+            f"failures a day: {significant(each[0])} before, {significant(each[1])} after"
+        )
+    return [
+        f"The earlier half of the hours predicts an ETTR of {predicted} ({low} to {high}, 90 %) "
+        f"for the later half; {observed} was observed, {where}.",
+        f"{significant(half.hours_after / half.mtbf_h)} failures were expected, "
+        f"{half.n_after} came.",
+    ]
+
+
+def _open(half: HalfPrediction) -> str:
+    few = f": fewer than {FEW_TO_PREDICT} are a rough prediction"
+    return (
+        f"{half.n_failures} failures of the earlier half leave the predicted mean open by "
+        f"{100 * half.mean_within:.2g} points in 9 of 10 cases; one point takes about "
+        f"{half.n_for_a_point:,} failures{few if half.n_failures < FEW_TO_PREDICT else ''}."
+    )

@@ -1,0 +1,318 @@
+"""A scenario from the logs of jobs, with the origin of each number; and how well it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf, isfinite, isnan, nan, sqrt
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import ParameterError
+from cprsim.failures.clocks import JobClock
+from cprsim.failures.sources import stream
+from cprsim.job.distributions import Distribution
+from cprsim.job.records import Estimate, Floats
+from cprsim.logs.fit.cost_fit import CostFit, costs_fragment, fit_costs
+from cprsim.logs.fit.families import FAMILIES
+from cprsim.logs.fit.fragments import Fragment
+from cprsim.logs.fit.goodness import Ranking, rank
+from cprsim.logs.fit.lifetimes import Lifetimes, lifetimes_of
+from cprsim.logs.fit.likelihood import Fit
+from cprsim.logs.jobs.facts import KINDS, apart, crash_loops, failures_in, interval_h
+from cprsim.logs.jobs.ledger import JobLedger, total_hours
+from cprsim.results.pipeline import simulate
+from cprsim.scenario.logged import EachItsOwn, experiment_of
+
+FEWEST_FAILURES = 3
+RESOLUTION_H = 1e-6 / 3600
+N_FUTURES = 400  # each with an MTBF that the failures so far leave open
+LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
+LEVELS = (0.05, 0.95)  # of what the observed value should lie in 9 times of 10
+Z_90 = 1.645  # standard errors from the middle of such a normal interval to its end
+BEYOND = 1.5  # times the hours to come: more useful work than any future can do
+ONE_POINT = 0.01  # of ETTR
+FEW_TO_PREDICT = 100  # failures, below which the prediction is called rough
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A scenario, and where its numbers come from."""
+
+    text: str
+    origins: tuple[tuple[str, str, str], ...]  # what, its value, where from
+    costs: tuple[CostFit, ...]
+    gaps: Ranking
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HalfPrediction:
+    """The later half predicted from the earlier one."""
+
+    cut_ns: int
+    n_failures: int  # of the earlier half
+    n_after: int
+    mtbf_h: float
+    predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
+    mean_within: float  # in 9 of 10 cases: so far the MTBF leaves the predicted mean open
+    observed: Estimate  # ETTR of the later half; interval of what the logs do not say
+    hours_before: float
+    hours_after: float
+    moved: tuple[str, float, float]  # what differs most: its share of the hours, early and late
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether what was observed lies in the predictive interval."""
+        return self.predicted.low <= self.observed.mean <= self.predicted.high
+
+    @property
+    def n_for_a_point(self) -> int:
+        """Failures that would tell the mean to one point in 9 of 10 cases, all else equal."""
+        return ceil(self.n_failures * (self.mean_within / ONE_POINT) ** 2)
+
+
+def calibrate(
+    jobs: Sequence[JobLedger], *, n_nodes: int, n_bootstrap: int = 0, seed: int = 0
+) -> Calibration:
+    """Make a scenario of the logs. Raises ParameterError where they say too little."""
+    gaps = _gaps(jobs)
+    if gaps.n_observed < FEWEST_FAILURES:
+        raise ParameterError(
+            f"the logs hold {gaps.n_observed} failures: {FEWEST_FAILURES} at least make a scenario"
+        )
+    ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
+    costs = _costs(jobs, n_bootstrap, seed)
+    every_h = _every_h(jobs)
+    scenario = _scenario(jobs, ranking.best, costs, every_h, n_nodes)
+    experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
+    untold = sum(isnan(job.save_every) for job in jobs)
+    notes = [
+        *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
+        *(f"no {kind} in the logs" for kind in ("save", "load")
+          if kind not in {cost.name for cost in costs}),
+        *crash_loops(jobs),
+        *(note for cost in costs for note in cost.notes),
+    ]  # fmt: skip
+    return Calibration(
+        str(scenario), _origins(jobs, ranking, costs, every_h), costs, ranking, tuple(notes)
+    )
+
+
+def _gaps(jobs: Sequence[JobLedger]) -> Lifetimes:
+    """Hours between all failures of each job; what goes on at its end is censored."""
+    durations, observed = [], []
+    for job in jobs:
+        all_h = [float(failure.at_h.mean()) for failure in failures_in(job)]
+        at_h = [failed_h for failed_h in all_h if failed_h < job.wall_h]
+        durations += np.maximum(np.diff([0.0, *at_h, job.wall_h]), 0.0).tolist()
+        observed += [True] * len(at_h) + [False]
+    return lifetimes_of(np.array(durations), np.array(observed))
+
+
+def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[CostFit, ...]:
+    took_h: dict[str, list[Floats]] = {"save": [job.save_stalls_h for job in jobs]}
+    for job in jobs:
+        for kind, stages in (
+            ("load", ("load",)), ("detect", ("detect",)), ("reschedule", ("wait", "reschedule"))
+        ):  # fmt: skip
+            stages_h = [job.took_h[name] for name in stages if name in job.took_h]
+            if stages_h:
+                took_h.setdefault(kind, []).append(np.sum(stages_h, axis=0))
+    booked = [one.took_h for job in jobs for one in failures_in(job)]
+    n_saves = max(sum(job.n_saves for job in jobs), 1)
+    booked.append({"save": np.array([sum(job.parts["save"].mean for job in jobs) / n_saves])})
+    for kind in ("save", *KINDS):  # where nothing is told in full, what the ledger booked
+        if not any((hours > 0).any() for hours in took_h.get(kind, [])):
+            took_h[kind] = [np.array([one[kind].mean() for one in booked if kind in one])]
+    timed = [
+        (kind, hours)
+        for kind, pieces in took_h.items()
+        for hours in np.concatenate(pieces).tolist()
+        if 0 < hours < inf
+    ]
+    if not any(kind == "save" for kind, _ in timed):
+        raise ParameterError(
+            "the logs time no save, which a scenario needs: event logs do (docs/events.md), tables "
+            "of attempts do not"
+        )
+    apart_h = 1e6 * np.arange(len(timed), dtype=np.float64)  # they do not overlap
+    transfers = pd.DataFrame(timed, columns=["kind", "duration_h"]).assign(
+        n_bytes=nan, start_h=apart_h, resolution_h=RESOLUTION_H
+    )
+    return fit_costs(transfers, n_bootstrap=n_bootstrap, seed=seed)
+
+
+def _every_h(jobs: Sequence[JobLedger]) -> float:
+    """The interval of the saves [h of progress]; infinite where none is known."""
+    known_h = list(filter(isfinite, map(interval_h, jobs)))
+    return float(np.median(known_h)) if known_h else inf
+
+
+def _scenario(
+    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], every_h: float,
+    n_nodes: int, *, useful_h: float | None = None, horizon_h: float | None = None,
+) -> Fragment:  # fmt: skip
+    steps = [job.step_s for job in jobs if isfinite(job.step_s)]
+    if useful_h is None:
+        useful_h = float(np.median([job.useful_h.mean for job in jobs]))
+    fitted = costs_fragment(costs, "the logs")
+    sections = {
+        "name": "calibrated",
+        "job": {
+            "useful": f"{useful_h!r} h",
+            **({} if horizon_h is None else {"horizon": f"{horizon_h!r} h"}),
+            **({"step": f"{float(np.median(steps))!r} s"} if steps else {}),
+        },
+        "cluster": {"workers": n_nodes},
+        "failures": {
+            "kind": "job", "role": "worker", "family": fit.family, "mtbf": f"{fit.mean.mean!r} h",
+            **({} if fit.spread is None else {fit.spread.name: fit.spread.mean}),
+        },
+        **fitted.sections,
+        "recovery": [{
+            "strategy": "full", "name": "as it ran",
+            "interval": f"{every_h!r} h" if isfinite(every_h) else "never",
+        }],
+        "simulation": {"seed": 1, "replications": 1000},
+    }  # fmt: skip
+    return replace(fitted, sections=sections)
+
+
+def _origins(
+    jobs: Sequence[JobLedger], ranking: Ranking, fits: tuple[CostFit, ...], every_h: float
+) -> tuple[tuple[str, str, str], ...]:
+    best = ranking.best
+    steps = [job.step_s for job in jobs if isfinite(job.step_s)]
+    rows = [
+        ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
+         f"median of {len(jobs)} job(s)"),
+        ("step", f"{np.median(steps):.5g} s" if steps else "–",
+         "median over jobs of the time of a step between saves"),
+        ("MTBF", f"{best.mean.mean:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
+         f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
+        ("interval", f"{every_h:.4g} h of progress",
+         "steps of the saves; full recovery ran"),
+    ]  # fmt: skip
+    for cost in fits:
+        where = f"{cost.family}, {cost.lifetimes.n} with start and end"
+        rows.append((cost.name, f"{cost.mean.mean * 3600:.4g} s", where))
+    return tuple(rows)
+
+
+# --------------------------------------------------------------------------- compared with the log
+
+
+def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPrediction:
+    """Predict the ETTR of the later half of all wall hours from the earlier half alone.
+
+    The MTBF is drawn from what the earlier failures leave open (gamma, as of a Poisson process with
+    so many fewer failures as their gaps spread more). Raises ParameterError for too few of them.
+    """
+    cut_ns = _cut_ns(jobs)
+    cut_h = [min(max((cut_ns - job.begins_ns) / 3600e9, 0.0), job.wall_h) for job in jobs]
+    early = [_cut(job, at_h) for job, at_h in zip(jobs, cut_h, strict=True) if at_h > 0]
+    gaps = _gaps(early)
+    n = gaps.n_observed
+    if n < FEWEST_FAILURES:
+        raise ParameterError(f"the earlier half has {n} failures: too few to predict from")
+    costs, every_h = _costs(early, 0, seed), _every_h(early)
+    fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best
+    after_h = sum(job.wall_h for job in jobs) - sum(cut_h)
+    scenario = _scenario(
+        early, fit, costs, every_h, n_nodes, useful_h=BEYOND * after_h, horizon_h=after_h
+    )
+    save_h = next((cost.mean.mean for cost in costs if cost.name == "save"), 0.0)
+    gaps_h = gaps.duration_h[gaps.observed]
+    n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
+    ettr, longer = _futures(scenario, save_h, n_even, seed)
+    low, high = np.quantile(ettr, LEVELS)
+    slope = float(np.polyfit(np.log(longer), ettr, 1)[0])
+    n_after, useful_h = 0, 0.0
+    for job, at_h in zip(jobs, cut_h, strict=True):
+        n_after += sum(bool(failure.at_h.mean() >= at_h) for failure in failures_in(job))
+        useful_h += sum(max(0.0, b - max(a, at_h)) for a, b in job.useful_at_h)
+    share, open_ = useful_h / after_h, total_hours(jobs)["useful"].half_width / after_h
+    return HalfPrediction(
+        cut_ns, n, n_after, fit.mean.mean,
+        Estimate(float(ettr.mean()), float(low), float(high)), abs(slope) * Z_90 / sqrt(n_even),
+        Estimate(share, share - open_, share + open_), sum(cut_h), after_h, _moved(jobs, cut_h),
+    )  # fmt: skip
+
+
+def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, float, float]:
+    """Which part of the hours differs most before and after the cut, and its shares [1].
+
+    Hours of incidents by their parts; `other`: saves, slow work, whatever no incident explains.
+    """
+    rows = []
+    for job, at_h in zip(jobs, cut_h, strict=True):
+        rows += [(part, one.at_h >= at_h, took_h)
+                 for one in job.incidents for part, took_h in one.parts_h.items()]  # fmt: skip
+        rows += [("useful", late, max(0.0, min(b, until_h) - max(a, from_h)))
+                 for late, from_h, until_h in ((False, 0.0, at_h), (True, at_h, job.wall_h))
+                 for a, b in job.useful_at_h]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["part", "late", "h"])
+    hours = table.pivot_table("h", "part", "late", "sum", fill_value=0.0)
+    shares = hours / [sum(cut_h), sum(job.wall_h for job in jobs) - sum(cut_h)]
+    shares.loc["other"] = 1.0 - shares.sum()
+    early, late = (shares.drop("useful")[half] for half in (False, True))
+    part = str((late - early).abs().idxmax())
+    return part, float(early[part]), float(late[part])
+
+
+def _cut_ns(jobs: Sequence[JobLedger]) -> int:
+    """The instant before and after which the jobs have as many wall hours."""
+    edges = [(job.begins_ns, job.begins_ns + round(job.wall_h * 3600e9)) for job in jobs]
+    low, high = min(begin for begin, _ in edges), max(end for _, end in edges)
+    half = sum(end - begin for begin, end in edges) / 2
+    while high - low > 10**6:
+        middle = (low + high) // 2
+        passed = sum(min(max(middle - begin, 0), end - begin) for begin, end in edges)
+        low, high = (middle, high) if passed < half else (low, middle)
+    return high
+
+
+def _cut(job: JobLedger, until_h: float) -> JobLedger:
+    """A job as it was known at an instant: costs of the incidents until then."""
+    n_before = sum(incident.at_h < until_h for incident in job.incidents)
+    share = n_before / max(len(job.incidents), 1)
+    n_saves = round(until_h / job.wall_h * len(job.save_stalls_h))
+    return replace(
+        job,
+        wall_h=until_h,
+        took_h={name: hours[: round(share * len(hours))] for name, hours in job.took_h.items()},
+        save_stalls_h=job.save_stalls_h[:n_saves],
+    )
+
+
+def _futures(scenario: Fragment, save_h: float, n_even: float, seed: int) -> tuple[Floats, Floats]:
+    """ETTR of many futures, and how many times longer the MTBF of each is: (`N_FUTURES`,) each.
+
+    `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
+    """
+    sets = (f"costs.save={save_h!r} h", f"simulation.seed={seed}")
+    experiment = experiment_of(scenario.sections, sets)
+    source, horizon_h = experiment.failures, experiment.scenario.job.horizon_h
+    assert isinstance(source, JobClock)
+    assert horizon_h is not None
+    rng = stream(seed, 0, "calibrate/futures")
+    longer = n_even / rng.gamma(n_even, size=N_FUTURES)
+    futures = tuple(
+        _renewals_h(source.lifetime, factor, horizon_h, rng) for factor in longer.tolist()
+    )
+    experiment = replace(experiment, failures=EachItsOwn(source, futures))
+    costs = simulate(experiment.simulated(replications=N_FUTURES)).strategies[0].costs
+    return np.asarray(costs.useful_h / costs.wall_h), longer
+
+
+def _renewals_h(
+    gaps: Distribution, longer: float, until_h: float, rng: np.random.Generator
+) -> Floats:
+    """Instants [h] of failures, whose gaps are so many times those of a distribution."""
+    at_h = np.zeros(1)
+    while at_h[-1] < until_h:
+        more_h = longer * gaps.sample(rng, 1 + int(until_h / (longer * gaps.mean_h)))
+        at_h = np.append(at_h, at_h[-1] + np.cumsum(more_h))
+    return apart(at_h[1:])

@@ -1,0 +1,238 @@
+"""Several results side by side: runs each against the first, and in what inputs all differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan
+from typing import Any
+
+import pandas as pd
+
+from cprsim.commands.run.answer import loss_heading
+from cprsim.commands.run.sentences import spread_in_percent
+from cprsim.errors import ParameterError
+from cprsim.job.losses import Metric
+from cprsim.job.records import NO_NUMBER, Estimate
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
+from cprsim.pages.money import WORK, bills_frame
+from cprsim.results.compare import compare, independent_errors, same_failures
+from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, records_of
+from cprsim.results.money import bills_in
+from cprsim.results.rows import further_losses, has_measured_error
+from cprsim.results.run import Result
+from cprsim.results.words import count, part_label, percent, saves, suited, with_interval
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LABELS = {
+    OVERHEAD: "overhead, % of useful time",
+    "failures": "failures per job",
+    "pls": "PLS",
+    "auc_loss": "AUC loss, ×10⁻⁴",
+    "log_loss_rise": "log-loss rise, ×10⁻⁴",
+    "ettr": "ETTR",
+    "overhead_h": "overhead, h",
+    "overhead_node_h": "overhead, node-h",
+}
+HOW = {
+    True: "both met the same failures, replications are paired",
+    False: "they met different failures, independent samples (Welch's intervals)",
+}  # whether paired
+MOST_INPUTS = 3  # named among the remarks; a table has all
+
+
+def answer_of_several(
+    answers: Sequence[Answer], inputs: Sequence[Mapping[str, str]], results: Sequence[Result]
+) -> Answer:
+    """What several results say together.
+
+    Parameters
+    ----------
+    answers : of each result
+    inputs : what went into each, by key
+    results : the runs in them; empty where any is no run
+
+    Raises ParameterError: there are more than letters, or two runs have no strategy in common.
+    """
+    if len(answers) > len(LETTERS):
+        raise ParameterError(f"a report compares at most {len(LETTERS)} results")
+    by_letter = dict(zip(LETTERS, answers, strict=False))
+    runs = dict(zip(LETTERS, results, strict=False))
+    others = {letter: run for letter, run in runs.items() if letter != "A"}
+    frames = {"inputs": different(dict(zip(by_letter, inputs, strict=True)))}
+    errors = {letter: independent_errors(runs["A"], run) for letter, run in others.items()}
+    values = {
+        "results": {letter: str(answer.folder) for letter, answer in by_letter.items()},
+        "paired": {letter: same_failures(runs["A"], run) for letter, run in others.items()},
+        "curve_errors": errors,
+    }
+    if runs:
+        frames["differences"] = _concat({x: compare(runs["A"], run) for x, run in others.items()})
+        bills = {letter: bills_frame(bills_in(run)) for letter, run in runs.items()}
+        if any(map(len, bills.values())):
+            frames["bills"] = _concat(bills)
+    return Answer(
+        "comparison",
+        ", ".join(answer.name for answer in answers),
+        lambda: _document(by_letter, runs, frames, values),
+        frames=frames,
+        values=values,
+    )
+
+
+def _concat(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat([frame.assign(result=letter) for letter, frame in frames.items()])
+
+
+def different(inputs: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    """The inputs that differ, a row each: key, its value in each result, or a dash.
+
+    The seed is told once. Where a result has no scenario, the keys of those that have do not count.
+    """
+    left_out = set() if all("name" in values for values in inputs.values()) else {NO_NUMBER}
+    rows = {
+        key: [values.get(key, NO_NUMBER) for values in inputs.values()]
+        for key in dict.fromkeys(key for values in inputs.values() for key in values)
+    }
+    differ = {key for key, row in rows.items() if len({*row} - left_out) > 1}
+    if "simulation.seed" in differ:
+        differ.discard("seed")
+    differing = [[key, *row] for key, row in rows.items() if key in differ]
+    return pd.DataFrame(differing, columns=["key", *inputs])
+
+
+def _document(
+    answers: Mapping[str, Answer],
+    runs: Mapping[str, Result],
+    frames: Mapping[str, pd.DataFrame],
+    values: Mapping[str, Any],
+) -> Document:
+    rows: list[list[str]] = frames["inputs"].to_numpy().tolist()
+    unchanged = "All inputs are the same: scenario, seed, replications, files and versions."
+    listed = "; ".join(f"{key}: {', '.join(values)}" for key, *values in rows[:MOST_INPUTS])
+    more = f"; and {len(rows) - MOST_INPUTS} more" if len(rows) > MOST_INPUTS else ""
+    caption = f"What is not the same in all; {NO_NUMBER} where there is none"
+    document = Document(
+        title=f"{count(len(answers), 'result')} compared",
+        question="What do these results say?",
+        answer=[f"{letter}: {answer.document.answer[0]}" for letter, answer in answers.items()],
+        remarks=[f"Inputs that differ: {listed}{more}." if rows else unchanged],
+        sections=[
+            Section(
+                "In what the inputs differ",
+                [Table(caption, word_columns("input", *answers), rows)] if rows else [],
+            )
+        ],
+        parts=[
+            replace(answer.document, title=f"{letter}: {answer.document.title}")
+            for letter, answer in answers.items()
+        ],
+    )
+    if not runs:
+        return document
+    by_result = frames["differences"].groupby("result", sort=False)
+    return replace(
+        document,
+        question="Which of these results costs least, and by how much do they differ?",
+        answer=[_cheapest(runs)],
+        table=_side_by_side(runs, frames["differences"]),
+        remarks=[
+            *(f"{letter} - A: {HOW[is_so]}." for letter, is_so in values["paired"].items()),
+            *document.remarks,
+            *(sentence for errors in values["curve_errors"].values() for sentence in errors),
+            ", ".join(f"{letter} is {answer.holds.path}" for letter, answer in answers.items()),
+        ],
+        sections=[
+            Section(
+                "Differences from A",
+                [differences_table(table, str(letter)) for letter, table in by_result],
+            ),
+            Section(
+                "What it costs in all",
+                [_money_table(frames["bills"])] if "bills" in frames else [],
+            ),
+            *document.sections,
+        ],
+    )
+
+
+def _cheapest(runs: Mapping[str, Result]) -> str:
+    finished = [
+        (of[OVERHEAD], name, letter)
+        for letter, run in runs.items()
+        for name, of in run.spreads().items()
+        if of[FINISHED].mean == 1
+    ]
+    if not finished:
+        return "No strategy of any result reliably gets its job done."
+    spread, strategy, letter = min(finished, key=lambda one: one[0].mean)
+    return (
+        f"{strategy} of {letter} ({runs[letter].name}) has the smallest overhead: "
+        f"{spread_in_percent(spread)} of useful time."
+    )
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Table:
+    of_overhead = differences[differences["quantity"] == OVERHEAD]
+    more = {(row["result"], row["strategy"]): _of(row) for row in records_of(of_overhead)}
+    rows = []
+    for letter, run in runs.items():
+        for policy in run.policies:
+            of = run.spreads()[policy.name]
+            unfinished = f"only {percent(of[FINISHED].mean)} finished"
+            overhead = unfinished if isnan(of[OVERHEAD].mean) else _percent(of[OVERHEAD])
+            less = _percent(more.get((letter, policy.name), Estimate(nan)))
+            rows.append([letter, policy.name, saves(policy, run.useful_h), overhead, less])
+    words, numbers = word_columns("result", "strategy", "saves"), ("overhead, %", "more than A")
+    caption = "Overhead in % of useful time, ± half of the 95 % interval"
+    return Table(caption, [*words, *number_columns(*numbers)], rows, grouped=True)
+
+
+def _of(row: Mapping[str, Any]) -> Estimate:
+    return Estimate(row["difference"], row["difference_low"], row["difference_high"])
+
+
+def _percent(estimate: Estimate) -> str:
+    return with_interval(100 * estimate.mean, 100 * estimate.half_width)
+
+
+def _money_table(bills: pd.DataFrame) -> Table:
+    totals = bills[bills["part"] == "total"].sort_values("strategy", kind="stable")
+    costs = totals[["job_cost", "month_cost"]].map("{:,.2f}".format)
+    columns = [*word_columns("strategy", "result"), *number_columns("a job", f"per {WORK}", "in")]
+    rows = pd.concat([totals[["strategy", "result"]], costs, totals["currency"]], axis=1)
+    return Table("", columns, rows.to_numpy().tolist(), grouped=True)
+
+
+def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
+    """The differences from A with half of their 95 % intervals (`cprsim.results.compare`).
+
+    Quantities that are zero in both are left out.
+    """
+    parts = parts_among(table["quantity"])
+    quantities = {*LABELS, *parts, *further_losses(table["quantity"].unique())}
+    rows = []
+    for row in records_of(table):
+        quantity, a, b = row["quantity"], row["a"], row["b"]
+        if quantity not in quantities or a == b == 0:
+            continue
+        in_percent = quantity in (OVERHEAD, *parts)
+        scale = 100 if in_percent else 1e4 if has_measured_error(quantity) else 1
+        estimate = _of(row).times(scale)
+        half = estimate.half_width
+        means = [suited(x, x - half, x + half)[0] for x in (scale * a, scale * b)]
+        difference = with_interval(estimate.mean, half)
+        rows.append([row["strategy"], _label(quantity), *means, difference])
+    columns = [*word_columns("strategy", "quantity"), *number_columns("A", letter, f"{letter} - A")]
+    return Table("", columns, rows, grouped=True)
+
+
+def _label(quantity: str) -> str:
+    if quantity in LABELS:
+        return LABELS[quantity]
+    is_loss = Metric.of_quantity(quantity) is not None
+    return loss_heading(quantity) if is_loss else f"  {part_label(quantity)}"

@@ -1,0 +1,168 @@
+"""``fit``: how the nodes of a log fail, or what the saves and loads of a log cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge
+
+from cprsim.commands import command
+from cprsim.commands.fit.answer import answer_of_costs, answer_of_fit
+from cprsim.commands.options import Bootstrap, FileName, Shell, with_fields_of
+from cprsim.errors import ParameterError, one_line, watch
+from cprsim.files import require_new, write_new
+from cprsim.logs.files import head_of
+from cprsim.logs.fit.causes import by_cause, fragment_of_all
+from cprsim.logs.fit.cost_fit import KINDS, costs_fragment, fit_costs, read_transfers
+from cprsim.logs.fit.fragments import failures_fragment, fragment_of
+from cprsim.logs.fit.lifetimes import FirstUptime
+from cprsim.logs.fit.observation import observation
+from cprsim.logs.fit.report import fit_failures
+from cprsim.logs.formats import names, read_log
+from cprsim.logs.spec import LogSpec
+
+if TYPE_CHECKING:
+    from cprsim.failures.outages import Outages
+    from cprsim.logs.fit.causes import OfCause
+    from cprsim.logs.fit.fragments import Fragment
+    from cprsim.logs.fit.observation import Observation
+    from cprsim.pages.answer import Answer
+
+COSTS = "costs"  # of --format
+N_BOOTSTRAP = 199  # samples by default
+
+
+@command
+@with_fields_of(
+    LogSpec,
+    format=f"{', '.join(names())}; costs: saves and loads. Default: guessed, and shown.",
+)
+def fit(
+    log: Annotated[str | Path, Shell(metavar="LOG")],
+    *,
+    causes: bool = False,
+    age: Literal["new", "unknown"] | None = None,
+    job_nodes: Annotated[int | None, Ge(1)] = None,
+    bootstrap: Bootstrap = N_BOOTSTRAP,
+    save: FileName = None,
+    **said: Any,
+) -> Answer:
+    """Fit distributions to a log of failures, or of saves and loads.
+
+    A log of failures names nodes and when they were down: gaps, up-times and repairs are fitted,
+    for the section `failures` of a scenario. A CSV with the columns kind (save, load, detect,
+    reschedule), start, end or duration, and bytes if known is fitted for the section `costs`.
+
+    Parameters
+    ----------
+    log : str or Path
+        The log; it may be packed.
+    **said : options of the command
+        How the log is read, and what of it counts: ``format``, ``nodes``, ``period``, ``columns``,
+        ``ignore``, ``down``, ``time_unit``, ``date_format``, ``tz``, ``system``, ``repair``,
+        ``coalesce``, ``together``, ``cause``, ``not_cause``, ``node``, as ``cprsim fit --help``
+        and ``help(cprsim.fit)`` describe them.
+    causes : bool, default False
+        A fit for each cause, and which to fix first.
+    age : {"new", "unknown"}, optional
+        Nodes when the log begins; unknown leaves out their first up-times. Default: new.
+    job_nodes : int, optional
+        Nodes of the job that the fragment is for; default: all.
+    bootstrap : int, default 199
+        Samples behind each p-value; 0 for none.
+    save : str or Path, optional
+        Write the fragment, a section for a scenario, to a new file (YAML).
+
+    Returns
+    -------
+    Answer
+        ``frames["families"]`` (a row per kind of times and family, the best by AIC first),
+        ``["parameters"]``, ``["times"]``, ``["observation"]``, ``["causes"]`` where asked for;
+        ``values["fragment"]``, as data ``["failures"]`` and ``["scopes"]``, or ``["costs"]``;
+        ``values["mtbf_h"]`` of the job.
+
+    Raises
+    ------
+    TraceError
+        The log can't be read: file, line, value.
+    ParameterError
+        An option that does not apply, or nothing that can be fitted.
+    """
+    if save is not None:
+        require_new(Path(save))
+    spec = LogSpec(**said)
+    if causes and spec.cause is not None:
+        raise ParameterError("--causes: takes all causes, --cause one alone")
+    watch.doing("reading the log")
+    file = Path(log)
+    if spec.format == COSTS or (spec.format is None and _has_costs(file, spec.names)):
+        of_failures = {
+            **spec.options_given, "--causes": causes, "--age": age, "--job-nodes": job_nodes
+        }  # fmt: skip
+        return _costs(file, spec, {option for option, value in of_failures.items() if value},
+                      bootstrap, save)  # fmt: skip
+    outages, observed = _read(file, spec, age)
+    watch.doing("fitting")
+    first = FirstUptime(age or "new")
+    fitted = fit_failures(
+        outages, observed, one_line(file.name), n_job_nodes=job_nodes, first=first,
+        n_bootstrap=bootstrap, cause=spec.cause,
+    )  # fmt: skip
+    of_causes = list["OfCause"]()
+    if causes:
+        of_causes = by_cause(fitted, first)
+    fragment = fragment_of_all(of_causes) if causes else fragment_of(fitted)
+    return answer_of_fit(fitted, fragment, [row for row, _ in of_causes], _saved(save, fragment))
+
+
+def _read(log: Path, spec: LogSpec, age: str | None = None) -> tuple[Outages, Observation]:
+    """The outages of a log, and what was observed."""
+    outages = read_log(log, spec)
+    said_facts = {} if age is None else {"ages": ("given", "--age")}
+    return outages, observation(outages, FirstUptime(age or "new"), said_facts)
+
+
+def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
+    """The section that `fit` writes for a job on `n_nodes` of a log's nodes, and its warnings.
+
+    Raises CprsimError for a log that can't be read, or too few failures for a fit.
+    """
+    read, origin = _read(log, LogSpec()), one_line(log.name)
+    fitted = fit_failures(*read, origin, n_job_nodes=n_nodes, n_bootstrap=N_BOOTSTRAP)
+    return str(failures_fragment(fitted)), fitted.warnings
+
+
+def _costs(
+    log: Path, spec: LogSpec, options: set[str], bootstrap: int, save: str | Path | None
+) -> Answer:
+    """The fit of a log of saves and loads; most options are for logs of failures."""
+    if wrong := sorted(options - {"--format", "--column", "--time-unit"}):
+        raise ParameterError(f"{wrong[0]}: belongs to logs of failures, not of saves and loads")
+    transfers, notes = read_transfers(log, columns=spec.names, time_unit=spec.time_unit)
+    watch.doing("fitting")
+    fits, origin = fit_costs(transfers, n_bootstrap=bootstrap), one_line(log.name)
+    fragment = costs_fragment(fits, origin)
+    return answer_of_costs(fits, origin, fragment, notes, _saved(save, fragment))
+
+
+def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...]:
+    """The file of the fragment, where it was asked for. Raises ParameterError if there is none."""
+    if save is None:
+        return ()
+    if isinstance(fragment, str):
+        raise ParameterError(f"--save: there is no fragment to write: {fragment}")
+    write_new(Path(save), str(fragment))
+    return (Path(save),)
+
+
+def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
+    """Whether its columns, or its first rows, are those of a log of saves and loads."""
+    lines = head_of(log).lower().splitlines()[:6]
+    words = [{word.strip(" \"'") for word in re.split(r"[,;|\t:{}\[\]]", line)} for line in lines]
+    told = set[str]().union(*words)
+    has_columns = told >= {names.get(name, name).lower() for name in ("kind", "start", "end")}
+    have_kinds = len(words) > 1 and not any(row.isdisjoint(KINDS) for row in words[1:])
+    return (has_columns or have_kinds) and "node" not in {*told, *names}

@@ -1,0 +1,288 @@
+"""A fit to a log of failures, or of saves and loads: what fits, and the section of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cprsim.commands.fit.figures import nodes_figure, subject_figure
+from cprsim.errors import ParameterError, one_line
+from cprsim.job.records import NO_NUMBER
+from cprsim.logs.fit.causes import RESTART_H, SAVE_H
+from cprsim.logs.fit.fragments import Fragment, job_fragment, unit_of
+from cprsim.logs.fit.goodness import Subject
+from cprsim.logs.fit.observation import WORST_FRACTION, node_hours
+from cprsim.logs.fit.report import Fitted, frames_of, sentences
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import (
+    Block,
+    Column,
+    Document,
+    ListingBlock,
+    Picture,
+    Section,
+    Table,
+    Words,
+    row_columns,
+    word_columns,
+)
+from cprsim.results.words import count, suited
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from cprsim.logs.fit.cost_fit import CostFit
+
+MONTH_H = 720.0  # of 30 days
+TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
+NEXT = "The page has the fragment for a scenario; --save FILE writes it."
+Frames = dict[str, pd.DataFrame]
+
+
+def answer_of_fit(
+    fitted: Fitted,
+    fragment: Fragment | str,
+    causes: Sequence[Mapping[str, Any]] = (),
+    files: Sequence[Path] = (),
+) -> Answer:
+    """What a log of failures says; the fragment for it or why there is none, and rows of causes."""
+    rows_of = fitted.frames | ({"causes": list(causes)} if causes else {})
+    frames = {name: pd.DataFrame(rows) for name, rows in rows_of.items()}
+    written = None if isinstance(fragment, str) else fragment
+    of_job = written
+    with suppress(ParameterError):
+        of_job = job_fragment(fitted)
+    sections = {} if written is None else written.sections
+    values = {
+        "mtbf_h": fitted.mtbf_h,
+        "n_job_nodes": fitted.n_job_nodes,
+        "n_nodes": fitted.outages.n_nodes,
+        "job_share": fitted.job_share,
+        "n_failures": fitted.n_failures,
+        "n_instants": len(fitted.groups.sizes),
+        "node_hours": node_hours(fitted.outages),
+        "window_h": fitted.outages.window_h,
+        "cause": fitted.cause,
+        "share_of_zero_gaps": fitted.groups.share_of_zero_gaps,
+        "group_sizes": fitted.groups.larger.tolist(),
+        "weekly_dispersion": fitted.weekly_dispersion,
+        "worst_fraction": WORST_FRACTION,
+        "share_of_worst": fitted.share_of_worst,
+        "worst_nodes": fitted.worst_nodes,
+        "trend": {**asdict(fitted.trend), "differs": fitted.trend.differs},
+        "contradictions": fitted.contradictions,
+        "balance": fitted.outages.balance,
+        "warnings": list(fitted.warnings),
+        "fragment": None if written is None else str(written),
+        "failures": sections.get("failures", {}),
+        "scopes": sections.get("scopes", []),
+        "job_fragment": None if of_job is None else str(of_job),
+        "job_failures": {} if of_job is None else of_job.sections["failures"],
+        "why_no_fragment": fragment if isinstance(fragment, str) else None,
+    }
+    scenario: list[Block] = [Words([f"There is no fragment: {fragment}."])]
+    if written is not None:
+        scenario = [ListingBlock("The fragment", str(written))]
+    if of_job is not None and str(of_job) != str(written):
+        scenario.append(ListingBlock("Simpler, without groups and lemons", str(of_job)))
+    tells = partial(_of_failures, fitted, frames, scenario, [] if files else [NEXT])
+    return Answer("fit", fitted.origin, tells, frames, values, files=files)
+
+
+def answer_of_costs(
+    fits: Sequence[CostFit],
+    origin: str,
+    fragment: Fragment,
+    notes: Sequence[str],
+    files: Sequence[Path] = (),
+) -> Answer:
+    """What saves and loads cost by a log; notes are of the rows that were left out."""
+    frames = {name: pd.DataFrame(rows) for name, rows in frames_of(fits).items()}
+    warnings = [*(note for fit in fits for note in fit.notes), *notes]
+    costs = fragment.sections["costs"]
+    values = {"warnings": warnings, "fragment": str(fragment), "costs": costs}
+    bandwidths = [fit.bandwidth.in_words(fit.name) for fit in fits if fit.bandwidth]
+    remarks = sentences([*warnings, *bandwidths, *([] if files else [NEXT])])
+    tells = partial(_of_costs, origin, frames, remarks, str(fragment))
+    return Answer("fit", origin, tells, frames, values, files=files)
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def _table(frame: pd.DataFrame, caption: str, headings: Mapping[str, str]) -> Table:
+    """Some columns of a frame, an estimate with its interval; grouped by `times`."""
+    present = {name: text for name, text in headings.items() if name in frame}
+    rows = [[_cell(row, name) for name in present] for row in frame.to_dict("records")]
+    columns = [
+        Column(text, is_number=not any(isinstance(value, str) for value in frame[name]))
+        for name, text in present.items()
+    ]
+    return Table(caption, columns, rows, grouped="times" in present)
+
+
+def _cell(row: Mapping[Any, Any], name: str) -> str:
+    value = row[name]
+    if isinstance(value, str):
+        return one_line(value, 60)
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if f"{name}_low" in row:
+        return _spread(row, name)
+    if isnan(value):
+        return NO_NUMBER
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def _spread(row: Mapping[Any, Any], name: str, factor: float = 1.0, unit: str = "") -> str:
+    """``33.4 h (25.8 to 43.1)``, in another unit."""
+    ends = [factor * row[column] for column in (name, f"{name}_low", f"{name}_high")]
+    value, low, high = (f"{end:.3g}" for end in ends) if abs(ends[0]) >= 1e7 else suited(*ends)
+    return f"{value}{unit}" if low == high == NO_NUMBER else f"{value}{unit} ({low} to {high})"
+
+
+def _mean(row: Mapping[Any, Any]) -> str:
+    """The mean in the unit that suits it."""
+    per_hour, unit = unit_of(row["mean_h"])
+    return NO_NUMBER if isnan(row["mean_h"]) else _spread(row, "mean_h", per_hour, f" {unit}")
+
+
+def _best(times: pd.DataFrame) -> Table:
+    """A row per kind of times: how many, and the best family."""
+    rows = [
+        [row["times"], f"{row['n_observed']:,}", row["family"], _cell(row, "p_value"), _mean(row),
+         _spread(row, "shape")]
+        for row in times.to_dict("records")
+    ]  # fmt: skip
+    numbers = map(Column, ("p", "mean (95 %)", "shape (95 %)"))
+    columns = [*row_columns("times", "number"), *word_columns("family"), *numbers]
+    return Table("The best family by AIC; p by parametric bootstrap", columns, rows)
+
+
+def _what_fits(frames: Frames) -> list[Block]:
+    """All families of each kind of times, and their parameters."""
+    families = {
+        "times": "", "family": "family", "log_likelihood": "log-lik.", "aic": "AIC", "bic": "BIC",
+        "ks": "KS", "p_value": "p", "rmse_survival": "RMSE", "extrapolated": "extrapolated",
+    }  # fmt: skip
+    parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "value"}
+    not_fitted = frames["times"].query("not_fitted != ''")
+    return [
+        _table(frames["families"], "Families, the best by AIC first", families),
+        _table(frames["parameters"], "Parameters, times in hours (95 %)", parameters),
+        Words([f"Not fitted to {row.times}: {row.not_fitted}." for row in not_fitted.itertuples()]),
+    ]
+
+
+def _of_causes(causes: pd.DataFrame) -> Table:
+    """What each costs a job, and whether nodes wear out by it."""
+    rows = causes.assign(
+        monthly=[_spread(row, "job_rate_per_h", MONTH_H) for row in causes.to_dict("records")],
+        saved=causes["overhead_saved_fraction"] * 100,
+    )
+    headings = {
+        "cause": "cause", "n_failures": "failures", "monthly": "of the job per 30 days (95 %)",
+        "mean_repair_h": "repair, h", "saved": "overhead saved, %",
+        "uptime_shape": "shape (95 %)",
+    }  # fmt: skip
+    return _table(rows, "What each cause costs the job; shape of Weibull up-times", headings)
+
+
+# ------------------------------------------------------------------------------ the documents
+
+
+def _of_failures(
+    fitted: Fitted, frames: Frames, scenario: Sequence[Block], following: Sequence[str]
+) -> Document:
+    (how_often, how_sure), (what_not, *remarks) = fitted.answer, fitted.remarks
+    answer, table, besides = [how_often, how_sure], _best(frames["times"]), list[Block]()
+    if "causes" in frames:
+        worst = frames["causes"].iloc[0]
+        fix = (
+            f"Fix {one_line(worst['cause'], 30)} first: without it, full recovery would cost "
+            f"{100 * worst['overhead_saved_fraction']:.2f} % of useful time less."
+        )
+        assumed = (
+            "Overhead saved: of full recovery with saves at Young's interval, if a save takes "
+            f"{SAVE_H * 60:g} min and a restart {RESTART_H * 60:g} min."
+        )
+        answer, remarks = [how_often, fix], [assumed, what_not, *remarks]
+        what_not = how_sure
+        table, besides = _of_causes(frames["causes"]), [table]
+    dots = "Each failure as a dot over time, a row for each node."
+    curves = "Survival with the fitted families, hazard over age, and quantiles."
+    pictures = [
+        Picture("Failures over time", dots, partial(_drawn, fitted), "failures"),
+        *(Picture(TITLES[subject.name], curves, partial(_drawn, subject), subject.name)
+          for subject in fitted.subjects if subject.ranking is not None),
+    ]  # fmt: skip
+    answer = [*filter(None, [fitted.much_left_out]), *answer]
+    return Document(
+        title=f"Failures of {fitted.origin}",
+        question=f"How often does a job on {fitted.n_job_nodes} nodes of this log fail, and how?",
+        answer=answer,
+        table=table,
+        remarks=[what_not, *remarks, *following],
+        sections=[
+            Section("For the scenario", scenario),
+            Section("What fits", [*besides, *_what_fits(frames), *pictures]),
+            Section("What one distribution can't say", [Words(_correlation(fitted))]),
+        ],
+    )
+
+
+def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str) -> Document:
+    rows = frames["times"].to_dict("records")
+    means = [
+        f"{count(n := row['n_observed'], row['times'])} take{'s' if n == 1 else ''} {_mean(row)}"
+        for row in rows
+    ]
+    return Document(
+        title=f"Costs of {origin}",
+        question="What do the saves and loads of this log cost?",
+        answer=[f"{'; '.join(means)} on average, with 95 % intervals."],
+        table=_best(frames["times"]),
+        remarks=remarks,
+        sections=[
+            Section("For the scenario", [ListingBlock("The section costs", fragment)]),
+            Section("What fits", _what_fits(frames)),
+        ],
+    )
+
+
+def _drawn(of: Fitted | Subject) -> Figure:
+
+    return nodes_figure(of) if isinstance(of, Fitted) else subject_figure(of, TITLES[of.name])
+
+
+def _correlation(fitted: Fitted) -> list[str]:
+    groups, course = fitted.groups, fitted.trend
+    p_value = NO_NUMBER if isnan(course.p_value) else f"{course.p_value:.2g}"
+    lines = [
+        f"{count(len(groups.larger), 'group')} of nodes failed together, the largest of "
+        f"{max(groups.sizes)}: {groups.share_of_zero_gaps:.1%} of the gaps are zero.",
+        *(
+            []
+            if isnan(fitted.share_of_worst)
+            else [
+                f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
+                "the failures."
+            ]
+        ),
+        f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
+        f"no trend: {p_value}.",
+    ]
+    if fitted.correlated is None:
+        lines.append(f"Nodes that differ: not fitted: {fitted.why_not_correlated}.")
+    elif left_out := fitted.correlated.left_out:
+        lines.append(f"At the border, so no frailty by this log: {', '.join(left_out)}.")
+    return lines

@@ -1,0 +1,178 @@
+"""``fleet``: many jobs on one cluster, in hours and money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cprsim.commands import command
+from cprsim.commands.fleet.answer import answer_of_fleet
+from cprsim.commands.fleet.course import prepare
+from cprsim.commands.fleet.figures import fleet_figures
+from cprsim.commands.fleet.folder import load_fleet, write_fleet
+from cprsim.commands.fleet.options import (
+    decide,
+    is_unpriced,
+    points_of,
+    run_options,
+    unknown_of,
+    varied,
+)
+from cprsim.commands.options import (
+    Dask,
+    Over,
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Workers,
+    assignments,
+    shortcuts,
+    source_of,
+)
+from cprsim.errors import ParameterError, one_line, watch
+from cprsim.pages.save import drawing
+from cprsim.results.folder import kept
+from cprsim.results.identity import file_digest, identity_of
+from cprsim.results.store import PointStore
+from cprsim.scenario.job import values_along
+from cprsim.scenario.population import of_one, table_of
+from cprsim.scenario.reading import said_axes
+from cprsim.workers import Workers as Pool
+
+if TYPE_CHECKING:
+    from cprsim.commands.fleet.folder import FleetResult
+    from cprsim.commands.fleet.options import Axes
+    from cprsim.pages.answer import Answer
+    from cprsim.results.folder import ResultTarget
+    from cprsim.results.identity import Identity
+    from cprsim.scenario.job import Values
+    from cprsim.scenario.reading import LoadedScenario
+    from cprsim.scenario.yaml_text import Plain
+
+SHORT = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
+
+
+@command
+def fleet(
+    scenario: ScenarioLike,
+    over: Over = (),
+    overrides: Overrides = (),
+    *,
+    seed: Seed = None,
+    histories: int | None = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Simulate many jobs on one cluster, and choose an option.
+
+    The scenario says what a typical job is, its section 'fleet' how many there are, how they
+    differ and what they share. All options meet the same failures. The answer is what failures
+    cost, which strategy and how many spares are cheapest, what that saves per month, and which
+    unknown input would reverse it. Finished histories are stored: the same command continues where
+    it was stopped, further options run alone.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`. A scenario without a section `fleet` is a fleet of its one job.
+    over : mapping or sequence of str, optional
+        Options to choose from, e.g. spares=0:64:lin9 or recovery.full.interval='1 h,2 h,4 h'; may
+        be repeated. Short for fleet.KEY: spares, nodes, storage. Default: the scenario's
+        strategies at its own values.
+    seed : int, optional
+        Seed of all random numbers; default: the scenario's.
+    histories : int, optional
+        Histories of the fleet; default: the scenario's.
+    workers : int, optional
+        Processes on this machine; default: one per core.
+    dask : str, optional
+        Scheduler of a dask cluster that does the work.
+    folder : str or Path, optional
+        Folder of the results folders and of finished histories. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["options"]``: a row per option, with what a month costs; ``["parts"]``: of that
+        cost; ``["unknown"]``: where an input reverses the answer.
+
+    Raises
+    ------
+    CprsimError
+        What is wrong with the scenario or an option.
+
+    Examples
+    --------
+    >>> planned = cprsim.fleet("planning", {"spares": [0, 2, 6]})
+    >>> planned.values["best"]
+    """
+    changes = shortcuts("fleet", histories=histories) + shortcuts(seed=seed)
+    source = source_of(scenario, overrides)
+    if (alone := source.read()).scenario.fleet is None:
+        source = source.changed({"fleet": of_one(alone)})
+    loaded, axes = source.read(changes), axes_of(over)
+
+    pool, cases = Pool(workers, "dask" if dask else "local", dask), _cases(loaded, axes)
+    unknown_of(loaded, axes)  # refuses a wrong section before the work
+    draw = drawing(folder, fleet_figures)
+
+    def simulated(target: ResultTarget) -> FleetResult:
+        store = PointStore(target.root)
+        watch.keeps(lambda: f"finished histories are kept in {store.folder}")
+        with watch.progress("histories") as on_progress:
+            options = run_options(loaded, cases, pool, store, on_progress=on_progress)
+        with watch.progress("unknown inputs") as on_progress:
+            decision = decide(loaded, options, axes, pool, store, on_progress)
+        return write_fleet(target, loaded, axes, options, decision, draw)
+
+    identity = _identity(loaded, axes)
+    stored = kept(folder, loaded, load_fleet, simulated, identity=identity, sole_writer=True)
+    return answer_of_fleet(stored.made, **stored.about())
+
+
+def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
+    """What ``--over`` varies. Raises CprsimError for what is no axis."""
+    axes: dict[str, Values] = {}
+    for name, written in said_axes(assignments(over)).items():
+        key = SHORT.get(name, name)
+        if key in axes:
+            raise ParameterError(f"--over {one_line(name)}: is there twice")
+        try:
+            axes[key] = values_along(written)
+        except ParameterError as error:
+            option = f"--over {one_line(name)}: {one_line(str(written))}"
+            raise ParameterError(f"{option} {error}") from None
+    return axes
+
+
+def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
+    """All strategies at the scenario's own values, then at those of the axes; all can start."""
+    own_values, others = dict[str, Any](), []
+    for where in points_of(axes) if axes else []:
+        scenario = varied(loaded, where)
+        prepare(scenario)
+        if scenario.scenario == loaded.scenario:
+            own_values = where
+        else:
+            others.append((where, scenario))
+    prepare(loaded)
+    own = [] if is_unpriced(loaded, axes) else [(own_values, loaded)]
+    return [
+        (where, strategy)
+        for where, scenario in [*own, *others]
+        for strategy in range(len(scenario.scenario.recovery))
+    ]
+
+
+def _identity(loaded: LoadedScenario, axes: Axes) -> Identity:
+    """What decides the result. Raises ResultError where an input can't be read."""
+    identity, section = identity_of(loaded, "fleet"), loaded.scenario.fleet
+    over = "".join(f"# --over {key}: {list(values.written)}\n" for key, values in axes.items())
+    inputs = dict(identity.inputs)
+    if section is not None and section.table is not None:
+        table = table_of(loaded, section.table)
+        inputs[f"jobs {table.name}"] = file_digest(table)
+    return replace(identity, scenario_yaml=over + identity.scenario_yaml, inputs=inputs)

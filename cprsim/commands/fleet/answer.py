@@ -1,0 +1,207 @@
+"""A fleet: the recommendation, all options, what a month costs, how many spares are enough."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import pandas as pd
+
+from cprsim.commands.fleet.figures import fleet_figures, shown_options
+from cprsim.commands.fleet.folder import FleetResult, options_frame, parts_frame
+from cprsim.commands.fleet.options import FleetOption
+from cprsim.job.records import NO_NUMBER, Estimate
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import Document, Picture, Section, Table, row_columns
+from cprsim.pages.provenance import origin
+from cprsim.pages.recommendation import (
+    break_even_sentences,
+    recommendation,
+    turns_on,
+    waits_decide,
+)
+from cprsim.results.folder import read_manifest, stored_scenario
+from cprsim.results.money import USEFUL, prices_in
+from cprsim.results.waiting import WAITING
+from cprsim.results.words import count, hours, significant, with_ends, with_interval
+from cprsim.scenario.prices import HOURS_PER_MONTH, shown
+
+MONTH = "month of 730.5 h"
+CAPTIONS = {"fleet": "Overheads, and what is not useful work", "curve": "Over what was varied"}
+MOST_ROWS = 200
+
+
+def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
+    """The answer that a results folder of a fleet holds."""
+    decision, unknown = result.decision, pd.DataFrame(result.decision.break_evens)
+    return Answer(
+        "fleet",
+        result.name,
+        lambda: _document(result),
+        frames={
+            "options": options_frame(result),
+            "parts": parts_frame(result),
+            **({"unknown": unknown} if len(unknown) else {}),
+        },
+        values={
+            "best": decision.best,
+            "recommendation": _recommended(result),
+            "present": decision.present,
+            "saves_per_month": _saves(result).by_name,
+            "currency": result.currency,
+            "n_left_out": decision.n_left_out,
+            "n_jobs": result.n_jobs,
+            "n_kinds": result.n_kinds,
+            "window_h": result.window_h,
+            "histories": result.histories,
+            "shared": result.shared,
+        },
+        **about,
+    )
+
+
+def _recommended(result: FleetResult) -> dict[str, Any]:
+    """The strategy of the best option beside the present one, with the option's values."""
+    best, present = (
+        result.option(name) for name in (result.decision.best, result.decision.present)
+    )
+    entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
+    by = [option.statistics["overhead_fraction"] for option in (present, best)]
+    less = Estimate(by[0].mean - by[1].mean)
+    of_strategy = recommendation(
+        entries[best.strategy], by[1], beats=None, less=None, turns_on=result.decision.assumption
+    )
+    beats = {} if best is present else {"beats": present.name, "by": less.by_name}
+    return {**of_strategy, "at": dict(best.where), **beats}
+
+
+def _document(result: FleetResult) -> Document:
+    pictures = [
+        Picture(CAPTIONS[name], f"{CAPTIONS[name]}. The tables have the numbers.", draw, name)
+        for name, draw in fleet_figures(result).items()
+    ]
+    decision, of = result.decision, "the fleet's" if result.n_jobs > 1 else "the job's"
+    prices = prices_in(result.path) if decision.spares else None
+    return Document(
+        title=f"What failures cost a fleet: {result.name}",
+        question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
+        answer=[_advice(result), *waits_decide(decision.spares, decision.n_nodes, prices, of)],
+        table=_options(result),
+        remarks=[*_cautions(result), *break_even_sentences(decision.break_evens)],
+        turns_on=turns_on(decision.assumption, "One typical job" if result.n_jobs > 1 else ""),
+        sections=[
+            Section("What a month costs", [_costs(result)]),
+            Section("In pictures", pictures),
+            *origin(read_manifest(result.path), result.path, "with the values"),
+        ],
+    )
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def _options(result: FleetResult) -> Table:
+    """A row for each option: overheads, waiting, use, and what a month costs."""
+    uses = any(
+        not isnan(option.statistics["utilisation_fraction"].mean) for option in result.options
+    )
+    queued = any(option.statistics["queued_h"].mean > 0 for option in result.options)
+    waits = any(option.waits.is_shown for option in result.options)
+    columns = {
+        "P90, %": ("p90_fraction", 100),
+        **({"queued, h": ("queued_h", 1)} if queued else {}),
+        **({WAITING: ("wait_fraction", 100)} if waits else {}),
+        "jobs a month": ("jobs_per_month", 1),
+        **({"used, %": ("utilisation_fraction", 100)} if uses else {}),
+    }
+    rows = []
+    for option in result.options[:MOST_ROWS]:
+        overhead = option.statistics["overhead_fraction"].times(100)
+        cells = [with_interval(overhead.mean, overhead.half_width)]
+        cells += [significant(n * option.statistics[name].mean) for name, n in columns.values()]
+        if not option.finished:
+            cells = ["not all finish", *[NO_NUMBER] * len(columns)]
+        rows.append([option.name, *cells, _amount(result, option.cost)])
+    shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
+    times = f", {result.histories:,} histories" if result.histories > 1 else ""
+    return Table(
+        f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
+        f"{hours(result.window_h)}{times}; they share {shared or 'nothing'}. Overhead in % of "
+        "useful time, without the hours in the queue, ± half of the 95 % interval.",
+        row_columns("option", "overhead, %", *columns, f"{_unit(result)} a month"),
+        rows,
+    )
+
+
+def _costs(result: FleetResult) -> Table:
+    """The parts of the cost by option, their total, and that of a job."""
+    options = shown_options(result)
+    columns = [result.parts(option) for option in options]
+    totals = [sum(column.values()) for column in columns]
+    n_per_month = result.n_jobs * HOURS_PER_MONTH / result.window_h
+    amounts = {
+        part: [column.get(part, 0) for column in columns]
+        for part in dict.fromkeys(part for column in columns for part in column)
+        if part == USEFUL or any(column.get(part) for column in columns)
+    } | {"total": totals, "per job": [total / n_per_month for total in totals]}
+    rows = [[part, *(_amount(result, option) for option in of)] for part, of in amounts.items()]
+    for heading, name in (("MWh", "energy_kwh"), ("t of CO2", "carbon_kg")):
+        cells = [significant(getattr(option, name) / 1000) for option in options]
+        rows += [[heading, *cells]] if NO_NUMBER not in cells else []
+    return Table(
+        f"A {MONTH}, in {_unit(result)}",
+        row_columns("", *(option.name for option in options)),
+        rows,
+    )
+
+
+def _unit(result: FleetResult) -> str:
+    return (result.currency or "units of the prices") if result.has_money else "node-hours"
+
+
+def _amount(result: FleetResult, cost: float) -> str:
+    return shown(cost, "") if result.has_money else f"{cost:,.1f}"
+
+
+# ------------------------------------------------------------------------------ sentences
+
+
+def _saves(result: FleetResult) -> Estimate:
+    """What the best costs less than the present, per month."""
+    return result.decision.saves.times(0.01 if result.has_money else 1.0)
+
+
+def _advice(result: FleetResult) -> str:
+    best, present, saves = result.decision.best, result.decision.present, _saves(result)
+    if best == present:
+        return f"Recommendation: stay with {present}: no option that keeps accuracy costs less."
+    if isnan(saves.mean):
+        return f"Recommendation: {best}, the cheapest option; under {present} not all jobs finish."
+    unsure = ""
+    if isnan(saves.low):
+        unsure = " How sure that is can't be told: give --histories of 2 or more."
+    elif saves.low <= 0:
+        unsure = " The interval holds 0: more histories would tell."
+    amount = with_ends(*saves.triple, _unit(result))
+    return f"Recommendation: {best}. Beside {present} it saves {amount} per {MONTH}.{unsure}"
+
+
+def _cautions(result: FleetResult) -> list[str]:
+    """What the recommendation does to accuracy, and which options it leaves aside."""
+    best, cautions = result.option(result.decision.best), []
+    if best.statistics["pls"].mean > 0:
+        cautions.append(f"It leaves shards stale: {_pls(best)}; the scenario says what it may.")
+    for option in result.options:
+        if option.finished and option.cost < best.cost and option.statistics["pls"].mean > 0:
+            cautions.append(
+                f"{option.name} costs less, {_amount(result, option.cost)} {_unit(result)} per "
+                f"{MONTH}, and leaves shards stale: {_pls(option)}. It is not recommended, as "
+                "'target_pls' of its entry does not say how much you accept."
+            )
+    if n := result.decision.n_left_out:
+        cautions.append(f"Left out: {count(n, 'option')} under which not all jobs finish.")
+    return cautions
+
+
+def _pls(option: FleetOption) -> str:
+    return f"a job's PLS is {significant(100 * option.statistics['pls'].mean)} % on average"

@@ -1,0 +1,301 @@
+"""A history of a fleet under one strategy: its jobs, what becomes of each, what all cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.failures.sources import stream
+from cprsim.files import Number
+from cprsim.job.legal import require_legal
+from cprsim.job.policy import Medium
+from cprsim.job.records import Floats, Ints, Transfer
+from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_system
+from cprsim.results.pipeline import blocks_of, outcome_of_one
+from cprsim.scenario.assemble import Experiment, assemble
+from cprsim.scenario.job import Fleet
+from cprsim.scenario.population import Population, fleet_of, is_alone, population_of, scenario_of
+from cprsim.scenario.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.simulation.blocks import row_parts
+from cprsim.simulation.cluster import BlockOfJobs, SharedCluster, run_fleet
+from cprsim.simulation.storage import ALL_ALONE, SharedSaves
+
+HOURS_PER_YEAR = 8766.0
+SPARE = "spare"  # a part of the node-hours, and a role
+QUANTILES = {"p50_fraction": 0.5, "p90_fraction": 0.9, "p95_fraction": 0.95}
+STATISTICS = {
+    "overhead_fraction": "mean overhead, share of useful time",
+    "p50_fraction": "overhead that half of the jobs stay below",
+    "p90_fraction": "overhead that 90 % of the jobs stay below",
+    "p95_fraction": "overhead that 95 % of the jobs stay below",
+    "machine_years": "node-hours of overhead, in years of 8766 h",
+    "queued_h": "mean hours from arrival to start",
+    "wait_h": "mean hours in which a job waits for a spare",
+    "wait_fraction": "the same as a share of its useful time",
+    "jobs_per_month": "jobs that arrive and finish per month of 730.5 h, whose cost that is",
+    "utilisation_fraction": "useful node-hours within the window, of those that `nodes` has in it",
+    "busy_nodes": "nodes that are in jobs, mean over the window",
+    "pls": "mean PLS of a job",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedFleet:
+    """A fleet as records: its jobs and when they arrive, and what they share."""
+
+    section: Fleet
+    seed: int
+    population: Population
+    kinds: tuple[Experiment, ...]  # of the population, ready to be simulated
+
+    def arrivals(self, history: int) -> pd.DataFrame:
+        """The jobs of a history in order of arrival: `arrive_h`, `kind`, and its `nth` of those."""
+        n_jobs = [kind.n_jobs for kind in self.population.kinds]
+        n, rng = sum(n_jobs), stream(self.seed, history, "fleet/arrivals")
+        arrive_h: Floats = np.zeros(n)
+        if self.population.arrive_h is not None:
+            arrive_h = self.population.arrive_h
+        elif self.section.arrivals == "even":  # in random order
+            arrive_h = np.asarray(rng.permutation(n) * (self.section.window_h / n))
+        elif self.section.arrivals == "random":
+            arrive_h = np.asarray(rng.random(n) * self.section.window_h)
+        jobs = {
+            "arrive_h": arrive_h,
+            "kind": np.repeat(np.arange(len(n_jobs)), n_jobs),
+            "nth": np.concatenate([np.arange(n_alike) for n_alike in n_jobs]),
+        }
+        return pd.DataFrame(jobs).sort_values("arrive_h", kind="stable", ignore_index=True)
+
+
+def prepare(loaded: LoadedScenario) -> PreparedFleet:
+    """Make records of a scenario with a fleet. Raises ScenarioError where that can't be done."""
+    population, section = population_of(loaded), fleet_of(loaded)
+    knows_repair = loaded.scenario.cluster.repair is not None or loaded.trace_path is not None
+    if section.spares is not None and not knows_repair:
+        message = "is missing: with `fleet.spares`, say when a failed node comes back"
+        raise ScenarioError.at(loaded.place("fleet.spares"), message, key="cluster.repair")
+    kinds = []
+    for number, kind in enumerate(population.kinds):
+        experiment = assemble(scenario_of(loaded, kind, number))
+        cluster = replace(experiment.cluster, n_spares=section.spares)
+        if section.nodes is not None and cluster.n_nodes > section.nodes:
+            n_nodes = f"{cluster.n_nodes:,} nodes"
+            message = f"is {section.nodes:,}, and a job takes {n_nodes}: it can't start"
+            raise ScenarioError.at(kind.place, message, key="fleet.nodes")
+        kinds.append(replace(experiment, cluster=cluster))
+    for number, policy in enumerate(kinds[0].policies):
+        try:
+            require_legal(policy, kinds[0].cluster, kinds[0].scopes)  # where spares can run out
+        except ParameterError as error:
+            key = f"recovery.{number}"
+            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
+    return PreparedFleet(section, loaded.scenario.simulation.seed, population, tuple(kinds))
+
+
+# ------------------------------------------------------------------------------ one history
+
+
+OUTCOME = ("wall_h", "finished", "useful_h", "n_failures", "n_saves")
+
+
+class History(NamedTuple):
+    """What became of the jobs of a fleet, a row per job in order of arrival.
+
+    `jobs` has kind, nth, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures,
+    n_saves, queued_h (from arrival to start), overhead (share of the useful time) and pls (of lost
+    samples, as a share of the job's); `hours` has a column per part of the overhead.
+    """
+
+    jobs: pd.DataFrame
+    hours: pd.DataFrame
+
+
+def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> History:
+    """What becomes of all jobs of a fleet under one strategy.
+
+    A job meets the failures of its kind's replication ``history * n_jobs + nth``.
+    """
+    section, kinds, jobs = fleet.section, fleet.kinds, fleet.arrivals(history)
+    jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
+    if is_alone(section):
+        return _history_of_one(kinds[0], strategy, history, jobs)
+    cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
+    policies, blocks = [], []  # by kind: as simulated; of each of its jobs a block, and its row
+    for kind, alike in zip(kinds, fleet.population.kinds, strict=True):
+        replications = range(history * alike.n_jobs, (history + 1) * alike.n_jobs)
+        job, saves = kind.simulated_job(kind.policies[strategy]), _shared(fleet, kind, strategy)
+        policies.append(job.policy)
+        of_kind = [
+            BlockOfJobs(job, *block.meets(job), saves) for block in blocks_of(kind, replications)
+        ]
+        blocks.append([(one, row) for one in of_kind for row in range(one.failures.n_replications)])
+    rows = [blocks[kind][nth] for kind, nth in zip(jobs.kind, jobs.nth, strict=True)]
+    outcomes = run_fleet(cluster, jobs.arrive_h.tolist(), rows)
+    for name in ("start_h", *OUTCOME):
+        jobs[name] = [getattr(outcome, name) for outcome in outcomes]
+    of_kinds = list(zip(jobs.kind, outcomes, strict=True))
+    jobs["pls"] = [_pls(kinds[kind], outcome.losses) for kind, outcome in of_kinds]
+    parts = dict.fromkeys(part for policy in policies for part in row_parts(policy))
+    hours = [
+        dict(zip(policies[kind].parts, outcome.hours, strict=True)) for kind, outcome in of_kinds
+    ]
+    return _history(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
+
+
+def _history_of_one(kind: Experiment, strategy: int, history: int, jobs: pd.DataFrame) -> History:
+    """Of a job that shares nothing: a row of the compiled loop says it all."""
+    alone = replace(kind, policies=(kind.policies[strategy],))
+    of = outcome_of_one(alone, history).strategies[0]
+    rows = of.costs.columns()
+    jobs["start_h"] = jobs.arrive_h
+    for name in OUTCOME:
+        jobs[name] = rows[name]
+    jobs["pls"] = (of.losses.share * of.losses.since_save_h).sum() / kind.useful_h
+    hours = {part: of.costs.hours_of(part) for part in of.costs.parts}
+    return _history(jobs, pd.DataFrame(hours))
+
+
+def _history(jobs: pd.DataFrame, hours: pd.DataFrame) -> History:
+    jobs["queued_h"] = jobs.start_h - jobs.arrive_h
+    jobs["overhead"] = (jobs.wall_h - jobs.useful_h) / jobs.useful_h
+    return History(jobs, hours)
+
+
+def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
+    """The saves whose bytes go over the cluster's storage."""
+    policy, storage = kind.policies[strategy], kind.costs.storage
+    costs = kind.at_costs_of(kind.scenario.recovery[strategy]).costs
+    are_moved = Transfer() in (costs.save_stall, costs.save_background)
+    if fleet.section.storage_bytes_per_h is None or storage is None or not are_moved:
+        return ALL_ALONE
+    remote = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
+    captures = [n for n, capture in enumerate(policy.captures) if capture.tier in remote]
+    n_flows = max(1, kind.cluster.n_emb_ps)
+    return SharedSaves(frozenset(captures), n_flows, storage.mean_rate_bytes_per_h(n_flows))
+
+
+def _pls(kind: Experiment, losses: Floats) -> float:
+    """The samples that a job lost, as a share of all."""
+    slots: Ints = losses[:, 1].astype(np.int64)
+    return float((kind.cluster.shares(slots) * losses[:, 3]).sum()) / kind.useful_h
+
+
+# ------------------------------------------------------------------------------ what it costs
+
+
+@dataclass(frozen=True, slots=True)
+class FleetCell:
+    """One history of a fleet under one strategy; usage is per month.
+
+    Parameters
+    ----------
+    means : those of the statistics that are means over jobs, by kind of job
+    used : by all jobs and the spares, which stand there all the window
+    usage : of the jobs of each kind
+    """
+
+    finished: float  # share of the jobs
+    statistics: Mapping[str, Number]
+    n_jobs: tuple[int, ...]  # of each kind
+    means: Mapping[str, tuple[Number, ...]]
+    used: Usage
+    usage: tuple[Usage, ...]
+
+
+def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
+    """What a history comes to."""
+    (jobs, hours), section, window_h = history, fleet.section, fleet.section.window_h
+    stands_h = jobs.wall_h.sum() if is_alone(section) else window_h  # of spares
+    within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
+    useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
+    wait_h = hours.get("wait", 0.0)
+    per_job = jobs[["queued_h"]].assign(
+        overhead_fraction=jobs.overhead, wait_h=wait_h, wait_fraction=wait_h / jobs.useful_h
+    )
+    statistics: Mapping[Any, Any] = {
+        **per_job.mean(),
+        **jobs.overhead.quantile(list(QUANTILES.values())).set_axis(list(QUANTILES)),
+        "machine_years": (jobs.n_nodes * (jobs.wall_h - jobs.useful_h)).sum() / HOURS_PER_YEAR,
+        "jobs_per_month": jobs.finished.sum() * HOURS_PER_MONTH / window_h,
+        "utilisation_fraction": useful_h / ((section.nodes or nan) * window_h),
+        "busy_nodes": (jobs.n_nodes * within).sum() / window_h,
+        "pls": jobs.pls.mean(),
+    }
+    by_part: dict[Any, Any] = {USEFUL: jobs.useful_h, **hours}
+    sums: Any = pd.DataFrame(by_part).groupby(jobs.kind).sum().to_dict("records")
+    usage = []
+    for kind, of_parts, n_saves in zip(
+        fleet.kinds, sums, jobs.n_saves.groupby(jobs.kind).sum().tolist(), strict=True
+    ):
+        assert kind.scenario is not None
+        nodes = {role.name: role.n_nodes for role in kind.cluster.roles}
+        state_bytes = state_bytes_of(kind.scenario.cluster)
+        policy, per_month = kind.policies[strategy], HOURS_PER_MONTH / window_h
+        usage.append(
+            usage_of(policy, nodes, state_bytes, kind.useful_h, of_parts, n_saves, per_month)
+        )
+    spare_h = (section.spares or 0) * stands_h * HOURS_PER_MONTH / window_h
+    of_spares = [Usage({SPARE: {SPARE: spare_h}})] if spare_h else []
+    return FleetCell(
+        finished=float(jobs.finished.mean()),
+        statistics={name: float(statistics[name]) for name in STATISTICS},
+        n_jobs=tuple(kind.n_jobs for kind in fleet.population.kinds),
+        means={str(name): tuple(of) for name, of in per_job.groupby(jobs.kind).mean().items()},
+        used=_total_usage([*usage, *of_spares]),
+        usage=tuple(usage),
+    )
+
+
+def _total_usage(some: Sequence[Usage]) -> Usage:
+    parts = dict.fromkeys(part for usage in some for part in usage.node_h)
+    return Usage(
+        {part: summed([usage.node_h.get(part, {}) for usage in some]) for part in parts},
+        sum(usage.kept_gb_months for usage in some),
+        sum(usage.written_gb for usage in some),
+    )
+
+
+def summed(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The sums by key."""
+    keys = dict.fromkeys(key for values in some for key in values)
+    return {key: sum(values.get(key, 0.0) for values in some) for key in keys}
+
+
+# ------------------------------------------------------------------------------ in money
+
+
+def cost_of(cell: FleetCell, prices: Prices | None) -> float:
+    """What a cell costs per month: whole cents, or node-hours where nothing has a price."""
+    if prices is None:
+        return sum(node_hours(cell.used).values())
+    return float(bill_of(with_spares(prices, cell.used), cell.used).total_cents)
+
+
+def cost_by_kind(cell: FleetCell, prices: Prices | None) -> Floats:
+    """The same of the jobs of each kind, not rounded; spares belong to none."""
+    if prices is None:
+        return np.array([sum(node_hours(usage).values()) for usage in cell.usage])
+    prices = with_spares(prices, cell.used)
+    amounts = [sum(amounts_of(prices, usage).values()) for usage in cell.usage]
+    return np.array([100.0 * float(amount) for amount in amounts])
+
+
+def node_hours(usage: Usage) -> dict[str, float]:
+    """The sum over roles, by part."""
+    return {part: sum(by_role.values()) for part, by_role in usage.node_h.items()}
+
+
+def with_spares(prices: Prices, used: Usage) -> Prices:
+    """Prices with one for a spare, too: that of a system's nodes; a spare draws nothing."""
+    jobs = [by_role for part, by_role in used.node_h.items() if part not in (SPARE, SYSTEM)]
+    prices = with_system(prices, summed(jobs))
+    node_hour = {SPARE: prices.node_hour[SYSTEM], **prices.node_hour}
+    watts = {SPARE: 0.0, **prices.watts} if prices.watts else {}
+    return prices.model_copy(update={"node_hour": node_hour, "watts": watts})

@@ -1,0 +1,106 @@
+"""Figures of a fleet: where the hours or the money go, and the curve over what was varied."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cprsim.commands.fleet.folder import FleetResult
+from cprsim.commands.fleet.options import FleetOption
+from cprsim.pages.axes import OVERHEAD_LABEL, words_of_key
+from cprsim.pages.chart import Chart, Panel, Series
+from cprsim.pages.draw_chart import chart_figure
+from cprsim.pages.save import Draw
+from cprsim.results.money import USEFUL
+from cprsim.scenario.job import values_along
+
+OVERHEADS = {
+    "p50_fraction": "P50", "overhead_fraction": "mean", "p90_fraction": "P90",
+    "p95_fraction": "P95",
+}  # fmt: skip
+MOST_OPTIONS = 12  # side by side
+
+
+def fleet_figures(result: FleetResult) -> dict[str, Draw]:
+    """The figures that suit the fleet, by name."""
+    charts = {"fleet": _bars(result), "curve": _curve(result)}
+    return {
+        name: partial(chart_figure, chart) for name, chart in charts.items() if chart is not None
+    }
+
+
+def shown_options(result: FleetResult) -> list[FleetOption]:
+    """Those of the scenario's own values, and the best."""
+    at_own_values = [option for option in result.options if option.where == result.options[0].where]
+    best = result.option(result.decision.best)
+    return [*at_own_values, *([] if best in at_own_values else [best])][:MOST_OPTIONS]
+
+
+def _bars(result: FleetResult) -> Chart:
+    """Percentiles of the overhead of each option, and its cost by part."""
+    options, (scale, unit) = shown_options(result), _unit(result)
+    names = tuple(option.name for option in options)
+    overheads = (
+        Series(label, names, tuple(_percent(option, key) for option in options), kind="points")
+        for key, label in OVERHEADS.items()
+    )
+    costs = [result.parts(option) for option in options]
+    parts = dict.fromkeys(part for values in costs for part in values if part != USEFUL)
+    stacks = (
+        Series(part, names, tuple(cost.get(part, 0) / scale for cost in costs), kind="stack")
+        for part in parts
+        if any(cost.get(part) for cost in costs)
+    )
+    return Chart(
+        f"Overhead and cost of each option: {result.name}",
+        f"{result.n_jobs:,} jobs in {result.window_h:g} h; all options have the same failures.",
+        (
+            Panel("Overhead of the jobs", "option", OVERHEAD_LABEL, tuple(overheads)),
+            Panel("Cost besides useful work", "option", unit, tuple(stacks)),
+        ),
+    )
+
+
+def _percent(option: FleetOption, statistic: str) -> float:
+    return 100 * option.statistics[statistic].mean
+
+
+def _unit(result: FleetResult) -> tuple[float, str]:
+    """By what costs are divided to be shown, and their unit."""
+    if result.has_money:
+        return 100.0, f"{result.currency or 'money'} per month"
+    return 1.0, "node-hours per month"
+
+
+def _curve(result: FleetResult) -> Chart | None:
+    """Cost and overhead over the first axis that is numbers, others at their first value."""
+    numbers = {key: values_along(list(values)).numbers for key, values in result.axes.items()}
+    key = next((key for key, axis_numbers in numbers.items() if axis_numbers is not None), None)
+    if key is None:
+        return None
+    x_of = dict(zip(result.axes[key], numbers[key] or (), strict=True))
+    fixed = {k: values[0] for k, values in result.axes.items() if k != key}
+    scale, unit = _unit(result)
+    cost, tail = [], []
+    for strategy in dict.fromkeys(option.strategy for option in result.options):
+        by_value = {
+            option.where[key]: option
+            for option in result.options
+            if option.strategy == strategy and option.finished and key in option.where
+            and fixed.items() <= dict(option.where).items()
+        }  # fmt: skip
+        options = [by_value[value] for value in x_of if value in by_value]
+        x = tuple(x for value, x in x_of.items() if value in by_value)
+        cost.append(Series(strategy, x, tuple(option.cost / scale for option in options)))
+        tail.append(
+            Series(strategy, x, tuple(_percent(option, "p90_fraction") for option in options))
+        )
+    fixed_words = ", ".join(f"{words_of_key(k)} {v}" for k, v in fixed.items())
+    along = words_of_key(key)
+    return Chart(
+        f"Cost and overhead over {along}: {result.name}",
+        f"At {fixed_words}." if fixed_words else "Useful work, failures and spares together.",
+        (
+            Panel("Total cost", along, unit, tuple(cost), y_from_zero=False),
+            Panel("Overhead that 90 % of the jobs stay below", along, OVERHEAD_LABEL, tuple(tail)),
+        ),
+    )

@@ -1,0 +1,391 @@
+"""Options of a fleet, each simulated in several histories, and which of them is the cheapest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import nan
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cprsim.commands.fleet.course import (
+    QUANTILES,
+    STATISTICS,
+    FleetCell,
+    cell_of,
+    cost_by_kind,
+    cost_of,
+    node_hours,
+    prepare,
+    run_history,
+    summed,
+    with_spares,
+)
+from cprsim.errors import ParameterError, Place, ScenarioError, one_line
+from cprsim.failures.sources import stream
+from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
+from cprsim.job.records import HIGH, LOW, Estimate, Floats
+from cprsim.results import money
+from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
+from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
+from cprsim.results.store import Body, PointStore, Task
+from cprsim.results.unknown import (
+    MOST_CONTENDERS,
+    break_evens,
+    decisive_assumption,
+    only_prices,
+)
+from cprsim.results.waiting import Waits, spares_needed
+from cprsim.scenario.failures import ANY
+from cprsim.scenario.job import Values
+from cprsim.scenario.population import fleet_of, is_alone, table_of
+from cprsim.scenario.prices import Prices, bill_of, energy_kwh
+from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
+from cprsim.scenario.yaml_text import Plain
+from cprsim.workers import Workers
+
+BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
+    **dict.fromkeys(
+        ("name", "kernel", "accuracy", "sweep", "prices", "unknown", "marks", "recovery"), True
+    ),
+    "fleet": {"histories"},
+}
+SPARES = "fleet.spares"  # the key
+N_RESAMPLED = 1000
+FEWEST_KINDS = 10  # from which the kinds of jobs tell how sure a number is
+MOST_HERE = 2_000  # jobs in all that are run in this very process
+
+
+Axes = Mapping[str, Values]  # keys of the scenario whose values are options
+
+
+class _History(NamedTuple):
+    """One history under one strategy, at some values; `digest`: of all that decides its numbers."""
+
+    loaded: LoadedScenario
+    strategy: int
+    history: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOption:
+    """A strategy at some values, mean over its histories; costs and node-hours are per month."""
+
+    name: str  # ``full at spares 8``
+    strategy: str
+    where: Mapping[str, Any]  # values of the axes, by key; empty for the scenario's own
+    finished: bool  # whether every job finished
+    statistics: Mapping[str, Estimate]  # of `course.STATISTICS`
+    cost: Number  # cents, or node-hours where nothing has a price
+    node_h: Mapping[str, float]  # by part
+    cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
+    energy_kwh: Number = nan
+    carbon_kg: Number = nan
+    cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
+    prices: Prices | None = field(default=None, metadata=NOT_STORED)
+
+    @property
+    def waits(self) -> Waits:
+        of = self.statistics
+        return Waits(of["overhead_fraction"], of["wait_fraction"].mean)
+
+    @property
+    def costs(self) -> list[float]:
+        """The cost by history."""
+        return [cost_of(cell, self.prices) for cell in self.cells]
+
+
+def option_of(
+    where: Mapping[str, Plain], strategy: str, cells: tuple[FleetCell, ...], prices: Prices | None
+) -> FleetOption:
+    """What the histories of a strategy at some values come to."""
+    node_h = _mean_by_part([node_hours(cell.used) for cell in cells])
+    cents: dict[str, int] = {}
+    energy = carbon = nan
+    if prices is not None:
+        priced = [(with_spares(prices, cell.used), cell.used) for cell in cells]
+        bills = [bill_of(at, used).cents for at, used in priced]
+        cents = {part: round(value) for part, value in _mean_by_part(bills).items()}
+        kwh = float(np.mean([energy_kwh(at, used) for at, used in priced]))
+        energy = kwh if prices.watts else nan
+        carbon = nan if prices.carbon_kg_per_kwh is None else prices.carbon_kg_per_kwh * kwh
+    n_jobs = np.array(cells[0].n_jobs)
+    means = {name: n_jobs * np.array(mean) for name, mean in cells[0].means.items()}
+    values = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in where.items())
+    return FleetOption(
+        name=f"{strategy} at {values}" if values else strategy,
+        strategy=strategy,
+        where=where,
+        finished=all(cell.finished == 1.0 for cell in cells),
+        statistics={
+            name: _quantile(cells, QUANTILES[name])
+            if n_jobs.sum() == 1 and name in QUANTILES
+            else _estimate(
+                [cell.statistics[name] for cell in cells], means.get(name, np.zeros(0)), n_jobs
+            )
+            for name in STATISTICS
+        },
+        cost=float(sum((cents or node_h).values())),
+        node_h=node_h,
+        cents=cents,
+        energy_kwh=energy,
+        carbon_kg=carbon,
+        cells=cells,
+        prices=prices,
+    )
+
+
+def _quantile(cells: Sequence[FleetCell], share: float) -> Estimate:
+    """Of the one job of each history."""
+    return Estimate(
+        float(np.quantile([cell.statistics["overhead_fraction"] for cell in cells], share))
+    )
+
+
+def _mean_by_part(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {part: value / len(some) for part, value in summed(some).items()}
+
+
+def saving(base: FleetOption, option: FleetOption) -> Estimate:
+    """What the other option costs less per month, paired: both meet the same failures."""
+    savings = np.array(base.costs) - np.array(option.costs)
+    of_kinds = [cost_by_kind(o.cells[0], o.prices) for o in (base, option)]
+    return _estimate(savings.tolist(), of_kinds[0] - of_kinds[1])
+
+
+def _estimate(values: Sequence[float], of_kinds: Floats, n_jobs: Floats | None = None) -> Estimate:
+    """The mean over the histories; of one alone, the kinds of jobs make the interval.
+
+    Parameters
+    ----------
+    of_kinds : (n_kinds,) share of each in the sum over all jobs, or in their mean; none: not known
+    n_jobs : (n_kinds,) the jobs of a mean
+    """
+    n = len(of_kinds)
+    if len(values) > 1:
+        return Estimate.of_mean(values)
+    if n < FEWEST_KINDS:
+        return Estimate(values[0])
+    drawn = stream(1, 0, "fleet/resampling").integers(n, size=(N_RESAMPLED, n))
+    sums = of_kinds[drawn].sum(axis=1)
+    spares = values[0] - of_kinds.sum()
+    again = sums + spares if n_jobs is None else sums / n_jobs[drawn].sum(axis=1)
+    low, high = np.quantile(again, (LOW, HIGH)).tolist()
+    return Estimate(values[0], low, high, n)
+
+
+# ------------------------------------------------------------------------------ all of them
+
+
+def points_of(axes: Axes) -> list[dict[str, Plain]]:
+    """Every combination of the values; one without any where there are no axes."""
+    written = [values.written for values in axes.values()]
+    return [dict(zip(axes, values, strict=True)) for values in product(*written)]
+
+
+def varied(
+    loaded: LoadedScenario, where: Mapping[str, Plain], option: str = "--over"
+) -> LoadedScenario:
+    """The scenario at some values, which an option of the command line asked for."""
+    if not where:
+        return loaded
+    return loaded.varied(where, lambda key: Place(f"{option} {one_line(key)}"))
+
+
+def prices_of(loaded: LoadedScenario) -> Prices | None:
+    """The scenario's prices; None where nothing has one."""
+    of_job = money.prices_of(loaded.scenario)
+    return None if of_job is None else of_job.prices
+
+
+def run_options(
+    loaded: LoadedScenario,
+    runs: Sequence[tuple[Mapping[str, Plain], int]],
+    workers: Workers,
+    store: PointStore,
+    option: str = "--over",
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[FleetOption]:
+    """Simulate strategies, by number, at some values each.
+
+    Raises ScenarioError: values that make no scenario.
+    """
+    by_run = [list(_histories(varied(loaded, where, option), number)) for where, number in runs]
+    flat = [history for histories in by_run for history in histories]
+    n_jobs = sum(fleet_of(history.loaded).jobs or 10**6 for history in flat)
+    by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
+    bodies, _ = store.complete(flat, _bodies, _for_workers, by, on_progress)
+    in_order, options = iter(bodies), []
+    for (where, number), histories in zip(runs, by_run, strict=True):
+        scenario = histories[0].loaded
+        cells = tuple(decode(FleetCell, next(in_order)) for _ in histories)
+        name = scenario.scenario.recovery[number].name
+        options.append(option_of(where, name, cells, prices_of(scenario)))
+    return options
+
+
+def _for_workers(missing: Sequence[_History]) -> list[Task]:
+    name = "history {} of strategy {}"
+    return [Task(name.format(h.history, h.strategy), [h.digest], h) for h in missing]
+
+
+def _bodies(work: _History) -> list[Body]:
+    fleet = prepare(work.loaded)
+    history = run_history(fleet, work.strategy, work.history)
+    return [encode(cell_of(fleet, work.strategy, history))]
+
+
+def _histories(loaded: LoadedScenario, strategy: int) -> Iterator[_History]:
+    """The histories of one strategy, each with the digest of what decides its numbers."""
+    scenario, fleet = loaded.scenario, fleet_of(loaded)
+    table = None if fleet.table is None else table_of(loaded, fleet.table)
+    common = digest_by_this_source(
+        scenario=scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
+        strategy=scenario.recovery[strategy].model_dump(mode="json"),
+        inputs=[*trace_digest(loaded).values(), table and file_digest(table)],
+    )
+    for history in range(fleet.histories):
+        yield _History(loaded, strategy, history, digest_of([common, history]))
+
+
+# ------------------------------------------------------------------------------ the decision
+
+
+@dataclass(frozen=True, slots=True)
+class FleetDecision:
+    """The cheapest option, and the present one."""
+
+    best: str
+    present: str
+    saves: Estimate  # what the best costs less per month, in cents or node-hours
+    break_evens: tuple[BreakEven, ...]  # of each unknown input
+    n_left_out: int  # options in which some jobs did not finish
+    n_nodes: int = 0  # that the spares are for
+    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    # of one job alone: the assumed input that moves the choice most
+    assumption: Assumption | None = field(default=None, metadata=OMITTED)
+
+
+def decide(
+    loaded: LoadedScenario,
+    options: Sequence[FleetOption],
+    axes: Axes,
+    workers: Workers,
+    store: PointStore,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> FleetDecision:
+    """Recommend the cheapest option that leaves no shard stale, or not more than is accepted.
+
+    Raises ScenarioError: an unknown input that can't be varied; ParameterError: there is no option
+    in which all jobs finish.
+    """
+    able = [option for option in options if option.finished]
+    if not able:
+        raise ParameterError("under no option do all jobs of the fleet finish: nothing to decide")
+    counted = _eligible(loaded, able) or able
+    best, present = min(counted, key=lambda option: option.cost), options[0]
+    if is_unpriced(loaded, axes):  # the scenario's own spares are no option
+        same = [option for option in able if option.strategy == present.strategy]
+        present = min(same, key=lambda option: option.cost, default=present)
+    few = contenders(counted, best, present, axes)
+    names = [entry.name for entry in loaded.scenario.recovery]
+
+    def costs(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
+        """Cost of options under each of some changes: of all where prices alone change."""
+        if only_prices(all_changes):
+            scenarios = [varied(loaded, changes, UNKNOWN) for changes in all_changes]
+            prices = [prices_of(scenario) for scenario in scenarios]
+            return {
+                option.name: np.array([np.mean(replace(option, prices=p).costs) for p in prices])
+                for option in counted
+            }
+        runs = [
+            ({**option.where, **changes}, names.index(option.strategy))
+            for changes in all_changes
+            for option in few
+        ]
+        ran = run_options(loaded, runs, workers, store, UNKNOWN, on_progress)
+        amounts = [option.cost if option.finished else np.inf for option in ran]
+        table = np.array(amounts).reshape(len(all_changes), len(few))
+        return {option.name: table[:, place] for place, option in enumerate(few)}
+
+    def with_spares(strategies: Sequence[str], n: int) -> dict[str, Waits]:
+        runs = [({**best.where, SPARES: n}, names.index(strategy)) for strategy in strategies]
+        ran = run_options(loaded, runs, workers, store, SPARES, on_progress)
+        return {option.strategy: option.waits for option in ran}
+
+    here = {option.strategy: option.waits for option in counted if option.where == best.where}
+    section, n_nodes = fleet_of(loaded), loaded.scenario.n_nodes_of[ANY]
+    if not is_alone(section):
+        n_nodes = section.nodes or max(1, round(best.statistics["busy_nodes"].mean))
+    n_now = None if SPARES in axes else section.spares  # else the options are the answer
+    return FleetDecision(
+        best=best.name,
+        n_nodes=n_nodes,
+        spares=spares_needed(here, [best.strategy], n_now, n_nodes, with_spares),
+        present=present.name,
+        saves=saving(present, best) if present.finished else Estimate(float("nan")),
+        break_evens=break_evens(unknown_of(loaded, axes), best.name, costs),
+        n_left_out=len(options) - len(able),
+        assumption=decisive_assumption(one_job(loaded, best.where), best.strategy),
+    )
+
+
+def is_unpriced(loaded: LoadedScenario, axes: Axes) -> bool:
+    """Whether numbers of spares are compared, and the scenario's own are endless and free."""
+    return SPARES in axes and fleet_of(loaded).spares is None
+
+
+def one_job(loaded: LoadedScenario, where: Mapping[str, Plain]) -> LoadedScenario:
+    """The typical job of a fleet at some values; the spares of a job alone are its own."""
+    at = varied(loaded, where)
+    fleet = fleet_of(at)
+    spares = {"cluster.spares": fleet.spares} if is_alone(fleet) else {}
+    return at.varied({"fleet": None, **spares}, at.place)
+
+
+def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
+    """The options that leave no shard stale, or whose entry says how much of that is accepted."""
+    entries = loaded.scenario.recovery
+    accepted = {e.name for e in entries if e.target_pls is not None and not e.assumed}
+    return [o for o in able if o.strategy in accepted or not o.statistics["pls"].mean > 0.0]
+
+
+def contenders(
+    able: Sequence[FleetOption], best: FleetOption, present: FleetOption, axes: Axes
+) -> list[FleetOption]:
+    """The options that could be the cheapest if something were otherwise.
+
+    The best, the present, the best of each strategy, and the neighbours of the best on each axis.
+    """
+
+    def steps(option: FleetOption) -> int:
+        """How far it is from the best, along the axes."""
+        places = [
+            [values.written.index(o.where[key]) for o in (option, best)]
+            for key, values in axes.items()
+            if option.where and best.where
+        ]
+        return sum(abs(mine - of_best) for mine, of_best in places)
+
+    cheapest = sorted(able, key=lambda option: option.cost)
+    firsts = {option.strategy: option for option in reversed(cheapest)}
+    near = [o for o in cheapest if o.strategy == best.strategy and steps(o) == 1]
+    chosen = {o.name: o for o in (best, present, *firsts.values(), *near) if o in able}
+    return list(chosen.values())[:MOST_CONTENDERS]
+
+
+def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
+    """The values to try of each unknown input.
+
+    Raises ScenarioError where one is an option, or its ends make no scenario.
+    """
+    unknown = unknown_values(loaded)
+    for key in axes:
+        if key in unknown:
+            message = "is varied by --over: what is chosen is not unknown"
+            raise ScenarioError.at(loaded.place(UNKNOWN), message, key=f"{UNKNOWN}.{key}")
+    return unknown

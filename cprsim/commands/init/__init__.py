@@ -1,0 +1,154 @@
+"""``init``: a first scenario of a job, or a copy of one that is shipped."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cprsim.commands import command
+from cprsim.commands.fit import fitted_fragment
+from cprsim.commands.init import first
+from cprsim.commands.init.answer import answer_of_first, answer_of_list, answer_of_written
+from cprsim.commands.init.first import for_nodes, rate_of
+from cprsim.commands.options import FileName, Shell
+from cprsim.errors import CprsimError, ParameterError, choices, one_line
+from cprsim.files import (
+    NAMES_SCHEMA,
+    put_schema_beside,
+    require_new,
+    shipped_scenarios,
+    write_new,
+    write_over,
+)
+from cprsim.scenario.reading import load_scenario, name_from, read_text
+from cprsim.scenario.yaml_text import dump_plain, read_yaml
+
+if TYPE_CHECKING:
+    from cprsim.pages.answer import Answer
+
+
+@command
+def init(
+    file: FileName = None,
+    *,
+    kind: Literal["recommender", "llm"] | None = None,
+    nodes: Annotated[int | str | None, Shell(metavar="N|TRAINERS+SERVERS")] = None,
+    failures: Annotated[str, Shell(metavar="MTBF|FILE|RATE|unknown")] = "unknown",
+    saves: Annotated[str, Shell(metavar="INTERVAL,COST|unknown")] = "unknown",
+    state: Annotated[str | None, Shell(metavar="SIZE")] = None,
+    storage: Annotated[str | None, Shell(metavar="BANDWIDTH")] = None,
+    length: Annotated[str | None, Shell(metavar="TIME")] = None,
+    copy: Annotated[str | None, Shell("--from", "NAME")] = None,
+    listed: Annotated[bool, Shell("--list")] = False,
+    force: bool = False,
+) -> Answer:
+    """Write a first scenario of your job, or copy a shipped one.
+
+    What you do not say is assumed, and marked so in the file.
+
+    Parameters
+    ----------
+    file : str or Path, optional
+        The scenario to write; default: scenario.yaml, or the name of the copied one.
+    kind : str, optional
+        What trains: a recommendation model on embedding servers, or a language model on workers.
+    nodes : int or str, optional
+        Nodes of the job: 12; of a recommender 8+4.
+    failures : str, default "unknown"
+        Mean time between failures: '28 h' of the job, '1000 d per node'; a log, which is fitted;
+        what 'cprsim fit --save' wrote; or a published rate of --list, such as llama3.
+    saves : str, default "unknown"
+        How it saves today: '30 min, 2 min' is every 30 min, for 2 min.
+    state : str, optional
+        The model's state in all, such as '6 TB': parameters and optimizer, or tables.
+    storage : str, optional
+        Bandwidth of the storage, shared by all nodes: '800 Gbit/s'.
+    length : str, optional
+        Useful work of the job at full speed: '7 d'.
+    copy : str, optional
+        Copy the shipped scenario of this name, to change it.
+    listed : bool, default False
+        List the scenarios that come with cprsim, and published rates of failures.
+    force : bool, default False
+        Replace a file that is there.
+
+    Returns
+    -------
+    Answer
+        ``frames["commands"]`` to go on with; listed: ``["scenarios"]``, ``["presets"]`` of rates.
+
+    Raises
+    ------
+    CprsimError
+        An option makes no sense, a log can't be read, or the file is there already.
+    """
+    shipped = shipped_scenarios()
+    if listed:
+        return answer_of_list(shipped)
+    if copy is not None and copy not in shipped:
+        raise ParameterError(
+            f"--from: {one_line(copy)!r} is no shipped one: {choices(copy, shipped)}"
+        )
+    path = Path(file or ("scenario.yaml" if copy is None else f"{copy}.yaml"))
+    if not force:
+        require_new(path)
+    if copy is not None:
+        files = _written(path, shipped[copy].read_text("utf-8"), force)
+        return answer_of_written(copy, f"{path} is a copy of {copy}, for you to change.", files)
+    if kind is None or nodes is None:
+        raise ParameterError("name --kind and --nodes, or --from, or --list")
+
+    split = first.nodes_of(kind, str(nodes))
+    rate, notes = _failing(failures.strip(), split["servers"] + split["trainers"])
+    facts = first.Known(
+        kind,
+        **split,
+        **rate,
+        **first.saves_of(saves.strip()),
+        state_bytes=first.quantity("--state", state, first.STATE),
+        storage_bytes_per_h=first.quantity("--storage", storage, first.STORAGE),
+        length_h=first.quantity("--length", length, first.LENGTH),
+    )
+    text = f"{NAMES_SCHEMA}\n{first.first_scenario(facts, name_from(path))}"
+    scenario = load_scenario(path, text=text).scenario
+    return answer_of_first(facts, scenario, text, notes, _written(path, text, force))
+
+
+def _written(path: Path, text: str, force: bool) -> list[Path]:
+    """The scenario, and the schema beside it where none is there."""
+    (write_over if force else write_new)(path, text)
+    schema = put_schema_beside(path)
+    return [path] if schema is None else [path, schema]
+
+
+def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], Sequence[str]]:
+    """A rate, or the section that a file holds or its fit makes; notes. Raises ParameterError."""
+    path = Path(text)
+    if not path.is_file():
+        return rate_of(text), []
+    is_log = path.suffix.lower() not in (".yaml", ".yml")
+    try:
+        section, notes = (fitted_fragment if is_log else _section_of)(path, n_nodes)
+    except CprsimError as error:
+        fit_it = f"cprsim fit {shlex.quote(text)} --save failures.yaml"
+        how = f"; '{fit_it}' has more options: name failures.yaml here" if is_log else ""
+        raise ParameterError(f"--failures: {error}{how}") from None
+    comment = f"# from {one_line(path.name)}: numbers and intervals are the fit's"
+    return {"fitted": f"{comment}\n{section}"}, notes
+
+
+def _section_of(path: Path, n_nodes: int) -> tuple[str, Sequence[str]]:
+    """The section `failures` that a fit saved, scaled to the job. Raises CprsimError if none."""
+    text = read_text(path)
+    data = read_yaml(text, path)[0]
+    section = data.get("failures") if isinstance(data, dict) and len(data) == 1 else None
+    if not isinstance(section, dict):
+        raise ParameterError(
+            f"{path}: is no section 'failures' alone, as cprsim fit LOG --save FILE writes it"
+        )
+    scaled, how = for_nodes(section, n_nodes)
+    if not how:
+        return text, []
+    return f"# {how}\n{dump_plain({'failures': scaled})}", [f"{path}: {how}"]

@@ -1,0 +1,77 @@
+"""``ledger``: where the hours of jobs that have run went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cprsim.commands import command
+from cprsim.commands.ledger.answer import answer_of_ledger
+from cprsim.commands.ledger.slurm import answer_of_slurm
+from cprsim.commands.options import DrawsSeed, Logs, TimeUnit
+from cprsim.errors import ParameterError, watch
+from cprsim.logs.jobs.ledger import ledgers
+from cprsim.logs.jobs.reading import read_logs
+from cprsim.logs.jobs.slurm_jobs import read_attempts, tables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cprsim.logs.jobs.reading import Events
+    from cprsim.pages.answer import Answer
+
+
+@command
+def ledger(
+    *logs: Logs,
+    time_unit: TimeUnit | None = None,
+    node_hour: str | None = None,
+    seed: DrawsSeed = 0,
+) -> Answer:
+    """Book the hours of jobs from their logs.
+
+    Hours are useful work, saves, and failures by what they cost.
+    Values missing from the logs are drawn from those of other incidents; 95 % intervals show what
+    that leaves open, and what was inferred is counted.
+
+    Parameters
+    ----------
+    *logs : str or Path
+        Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them; or
+        tables of ``sacct``, whose answer is node-hours.
+    time_unit : str, optional
+        Unit of times that are numbers, in CSVs of attempts: ms, s, min, h, d.
+    node_hour : str, optional
+        Price of a node-hour, for a table of Slurm's jobs, e.g. ``2 USD``.
+    seed : int, default 0
+        Seed of the draws of values missing from the logs.
+
+    Returns
+    -------
+    Answer
+        ``frames["hours"]`` (part, hours [h] of all jobs), ``["jobs"]``, ``["incidents"]`` (the
+        costliest first). Of ``sacct``: ``["months"]``, ``["quarters"]``, ``["nodes"]`` (the worst
+        first), ``["states"]``.
+
+    Raises
+    ------
+    TraceError
+        A log can't be read: file, line, value.
+    """
+    if tables := tables_of([Path(log) for log in logs]):
+        watch.doing("reading the logs")
+        return answer_of_slurm(*read_attempts(tables), node_hour)
+    if node_hour is not None:
+        raise ParameterError("--node-hour: these logs do not say on how many nodes they ran")
+    events = read_named(logs, time_unit)
+    watch.doing("booking the hours")
+    return answer_of_ledger(ledgers(events, seed=seed), tuple(events.notes))
+
+
+def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:
+    """The events of the logs that a function was given, at least one."""
+    if not logs:
+        raise ParameterError("logs: name at least one")
+    watch.doing("reading the logs")
+    return read_logs([Path(log) for log in logs], time_unit)

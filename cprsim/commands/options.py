@@ -1,0 +1,319 @@
+"""Scenarios: loaded from a file, by name, from text or from a mapping, and changed by overrides."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from textwrap import fill, indent
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
+
+from annotated_types import Ge, Le
+
+from cprsim.commands import public
+from cprsim.errors import ParameterError, one_line
+
+if TYPE_CHECKING:
+    from cprsim.pages.answer import Answer
+    from cprsim.scenario.reading import LoadedScenario
+
+TEXT = Path("scenario.yaml")  # as errors call a scenario that is text
+MAPPING = Path("scenario")  # as they call one that is a mapping
+
+
+@dataclass(frozen=True, slots=True)
+class NamedScenario:
+    """A scenario as it was named, with the overrides so far."""
+
+    path: Path
+    text: str | None  # where it is no file
+    overrides: tuple[str, ...] = ()
+
+    def read(self, more: Sequence[str] = (), over: Sequence[str] = ()) -> LoadedScenario:
+        """The scenario with further overrides, and axes of a sweep.
+
+        Raises ScenarioError with all that is wrong.
+        """
+        from cprsim.scenario.reading import load_scenario
+
+        return load_scenario(
+            self.path, [*self.overrides, *more], over, text=self.text,
+            has_lines=self.path is not MAPPING,
+        )  # fmt: skip
+
+    def changed(self, overrides: Mapping[str, Any] | Sequence[str]) -> NamedScenario:
+        """With further overrides, which are not checked before it is read."""
+        return NamedScenario(self.path, self.text, (*self.overrides, *assignments(overrides)))
+
+
+class Scenario:
+    """A checked scenario. It is never changed: `changed` gives another one.
+
+    ``repr`` is short, ``print`` shows the scenario with all defaults filled in.
+    """
+
+    def __init__(self, source: NamedScenario) -> None:
+        self._source = source
+        self._loaded = source.read()
+
+    @property
+    def name(self) -> str:
+        """The scenario's own, else that of its file."""
+        return self._loaded.scenario.name
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the entries of `recovery`, in order."""
+        return tuple(entry.name for entry in self._loaded.scenario.recovery)
+
+    @property
+    def text(self) -> str:
+        """The scenario as YAML, overrides and defaults filled in."""
+        from cprsim.scenario.schema import dump_scenario
+
+        return dump_scenario(self._loaded.scenario)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The scenario as plain data, as it was written, overrides in."""
+        return json.loads(json.dumps(self._loaded.data))  # type: ignore[no-any-return]
+
+    @property
+    def curve(self) -> Answer | None:
+        """The staleness curve that prices its losses of accuracy; None: none applies.
+
+        Raises
+        ------
+        CurveError
+            The file that the scenario names can't be read.
+        """
+        from cprsim.commands.kinds import answer_of
+        from cprsim.scenario.curves import curve_path
+
+        path = curve_path(self._loaded)
+        return None if path is None else answer_of(path)
+
+    def changed(self, overrides: Mapping[str, Any] | Sequence[str]) -> Scenario:
+        """The scenario with other values, as `load` takes them."""
+        return load(self, overrides)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<cprsim.Scenario {one_line(self.name)}>"
+
+
+@public
+def load(
+    scenario: Scenario | Mapping[str, Any] | str | Path,
+    overrides: Mapping[str, Any] | Sequence[str] = (),
+) -> Scenario:
+    """Read and check a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario, mapping, str or Path
+        A file's path; the name of a scenario that comes with cprsim; YAML text, which has more than
+        one line; the same as a mapping; or a scenario, to change it.
+    overrides : mapping or sequence of str, optional
+        ``{"costs.save": "90 s"}``, or ``["costs.save=90 s"]`` as ``--set`` takes them. Text is read
+        as YAML; numbers, lists and mappings are taken as they are.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    ScenarioError
+        All that is wrong, each with file, line, key and what would be right.
+    """
+    return Scenario(source_of(scenario, overrides))
+
+
+def source_of(
+    scenario: Scenario | Mapping[str, Any] | str | Path,
+    overrides: Mapping[str, Any] | Sequence[str] = (),
+) -> NamedScenario:
+    """Where a scenario comes from; it is not read yet."""
+    if isinstance(scenario, Scenario):
+        source = scenario._source
+    elif isinstance(scenario, Mapping):
+        source = NamedScenario(MAPPING, _plain("scenario", scenario))
+    elif isinstance(scenario, str) and "\n" in scenario.strip():
+        source = NamedScenario(TEXT, scenario)
+    else:
+        from cprsim.files import file_or_shipped
+
+        source = NamedScenario(file_or_shipped(Path(scenario)), None)
+    return source.changed(overrides)
+
+
+def assignments(values: Mapping[str, Any] | Sequence[str]) -> list[str]:
+    """``KEY=VALUE`` texts, as ``--set`` takes them."""
+    if not isinstance(values, Mapping):
+        return list(values)
+    return [
+        f"{key}={value if isinstance(value, str) else _plain(key, value)}"
+        for key, value in values.items()
+    ]
+
+
+def shortcuts(section: str = "simulation", /, **values: Any) -> list[str]:
+    """Options that stand for a key of a section, as overrides; None says nothing."""
+    return [
+        f"--{name} {section}.{name}={value}" for name, value in values.items() if value is not None
+    ]
+
+
+def _plain(key: str, value: object) -> str:
+    """A value as JSON, which is YAML. Raises ParameterError for what has no such form."""
+    try:
+        return json.dumps(value, allow_nan=False, default=_number)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{one_line(key)}: can't stand in a scenario: {error}") from None
+
+
+def number_of(option: str, value: float | str, like: str = "0.0002 or 0.02%") -> float:
+    """A number, or per cent of one. Raises ParameterError."""
+    text = str(value).strip()
+    try:
+        return float(f"{text[:-1].strip()}e-2" if text.endswith("%") else text)
+    except ValueError:
+        wrong = f"{one_line(str(value))!r} is no number, such as {like}"
+        raise ParameterError(f"{option}: {wrong}") from None
+
+
+def _number(value: object) -> object:
+    """A number of numpy as one of Python; a path as text."""
+    if isinstance(value, Path):
+        return str(value)
+    item = getattr(value, "item", None)
+    if item is None:
+        raise TypeError(f"{one_line(repr(value))} is no number, text, list or mapping")
+    return item()
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """How the command line takes a parameter, where its name and type do not say so.
+
+    Parameters
+    ----------
+    option : its option, where that is not ``--name``
+    metavar : what stands for the value in the help
+    many : it may be repeated
+    default : the command's, where it differs from the function's
+    help : what it means, where the docstring refers to here
+    """
+
+    option: str = ""
+    metavar: str = ""
+    many: bool = False
+    default: Any = None
+    help: str = ""
+
+
+ScenarioLike = Annotated[
+    Scenario | Mapping[str, Any] | str | Path,
+    Shell(
+        metavar="SCENARIO",
+        help="The scenario file (YAML), or the name of one that `cprsim init --list` shows.",
+    ),
+]
+Overrides = Annotated[
+    Mapping[str, Any] | Sequence[str],
+    Shell(
+        "--set",
+        "KEY=VALUE",
+        many=True,
+        help="Change one value of the scenario, e.g. costs.save='90 s'; may be repeated.",
+    ),
+]
+Over = Annotated[Mapping[str, Any] | Sequence[str], Shell("--over", "KEY=VALUES", many=True)]
+Seed = Annotated[int | None, Shell(help="Seed of all random numbers; default: the scenario's.")]
+ResultsFolder = Annotated[
+    str | Path | None,
+    Shell("--out", "DIR", default="results", help="Folder of the results folders."),
+]
+FileName = Annotated[str | Path | None, Shell(metavar="FILE")]
+Workers = Annotated[
+    int | None, Ge(1), Le(1000),
+    Shell(metavar="N", help="Processes on this machine; default: one per core."),
+]  # fmt: skip
+Dask = Annotated[
+    str | None,
+    Shell(
+        metavar="tcp://HOST:PORT",
+        help="Scheduler of a dask cluster that does the work, instead of this machine.",
+    ),
+]
+AllowCode = Annotated[
+    bool,
+    Shell(help="Run the code of 'kernel.trainer', also from outside the working directory."),
+]
+Logs = Annotated[
+    str | Path,
+    Shell(
+        metavar="LOG",
+        help="Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders.",
+    ),
+]
+DrawsSeed = Annotated[int, Ge(0), Shell(help="Seed of the draws of values missing from the logs.")]
+Bootstrap = Annotated[
+    int, Ge(0), Le(100_000), Shell(help="Samples behind each p-value; 0 for none.")
+]
+TimeUnit = Literal["ns", "us", "ms", "s", "min", "h", "d"]
+StateNodes = Annotated[int, Ge(1), Le(100_000), Shell(help="Nodes that hold the state of the job.")]
+SavesEvery = Annotated[
+    str | None,
+    Shell(
+        metavar="TIME",
+        help="Work between the saves of the jobs, such as '30 min', where their logs don't tell.",
+    ),
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def with_fields_of(record: type, **helps: str) -> Callable[[Function], Function]:
+    """Give a function that takes ``**said`` the fields of a record as keywords, with their help.
+
+    Or with that of `helps`.
+    """
+    types = get_type_hints(record)
+    options = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
+            annotation=Annotated[types[field.name], Shell(**field.metadata["shell"])],
+        )
+        for field in fields(record)
+    ]  # fmt: skip
+    entries = [
+        f"    {field.name} : {str(field.type).removesuffix(' | None')}, optional\n"
+        + indent(fill(helps.get(field.name, field.metadata["help"]), 92), " " * 8)
+        for field in fields(record)
+    ]
+
+    def changed(function: Function) -> Function:
+        signature = inspect.signature(function)
+        first, *others = [
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind != parameter.VAR_KEYWORD
+        ]
+        extended = signature.replace(parameters=[first, *options, *others])
+        vars(function)["__signature__"] = extended
+        function.__annotations__ |= {option.name: option.annotation for option in options}
+        described = "\n" + "\n".join(
+            entries
+        )  # in place of the one entry that pages on the site show
+        entry = r"\n    \*\*\w+ :[^\n]*(?:\n {8}[^\n]*)+"
+        function.__doc__ = re.sub(entry, lambda _: described, function.__doc__ or "")
+        return function
+
+    return changed

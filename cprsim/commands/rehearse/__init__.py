@@ -1,0 +1,102 @@
+"""``rehearse``: a scenario on real processes, beside what is predicted of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge, Le
+
+from cprsim.commands import command
+from cprsim.commands.options import Overrides, ResultsFolder, ScenarioLike, Shell, source_of
+from cprsim.commands.rehearse.answer import answer_of_rehearse
+from cprsim.commands.run.answer import drawings_of_run
+from cprsim.errors import watch
+from cprsim.pages.save import drawing
+from cprsim.rehearsal import keeping, rehearsing
+from cprsim.rehearsal.setting import chosen_names, require_rehearsable, smoke_overrides
+from cprsim.results.folder import kept, require_writable, sole
+from cprsim.results.identity import identity_of
+from cprsim.results.run import load_result
+from cprsim.scenario.assemble import assemble
+from cprsim.training.proxy_model import proxy_model
+
+if TYPE_CHECKING:
+    from cprsim.pages.answer import Answer
+
+
+@command
+def rehearse(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    repeat: Annotated[int, Ge(1), Le(1000), Shell(metavar="N")] = 1,
+    strategies: Annotated[str | Sequence[str], Shell(metavar="NAME,...")] = "",
+    smoke: bool = False,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Run a scenario on real processes, beside its prediction.
+
+    Processes of this machine train the stand-in of the section 'kernel', save, are killed as the
+    scenario says and come back. The same command continues where it was interrupted.
+
+    Exit codes: 0 all within tolerance, 1 something is off, 2 the input is wrong, 3 the machine was
+    too busy to tell.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`.
+    repeat : int, default 1
+        Failure traces, each under every strategy.
+    strategies : str or sequence of str, optional
+        Strategies to run, with commas; default: all.
+    smoke : bool, default False
+        6 s of useful work, two failures, two strategies: a minute.
+    folder : str or Path, optional
+        Folder of the results folders and of finished runs. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["quantities"]``: a row per strategy and quantity, predicted and measured;
+        ``["attempts"]``: a row per run, with its machine's load and its replay. `exit_code` is
+        that of the command. ``rows`` are those of `run`.
+
+    Raises
+    ------
+    ParameterError
+        The scenario can't be rehearsed: what to change.
+    WorkerError
+        The machine is too busy for any run, or a process failed otherwise than as ordered.
+    """
+    source = source_of(scenario, overrides)
+    loaded = source.read()
+
+    if smoke:
+        loaded = source.read(smoke_overrides(loaded.scenario))
+    names = chosen_names(strategies, loaded.scenario, smoke)
+
+    experiment = assemble(loaded)
+    require_rehearsable(experiment)  # before the stand-in is made, which takes its time
+    started = identity_of(loaded)
+    digest = hashlib.sha256("\0".join([started.digest, *names]).encode()).hexdigest()
+    with TemporaryDirectory() if folder is None else nullcontext(folder) as root:
+        require_writable(Path(root))
+        journal = Path(root) / f".rehearsal-{started.folder_name}-{digest[:8]}"
+        watch.keeps(lambda: f"runs that were done are kept in {journal}")
+        with sole(journal):
+            rehearsal = rehearsing.rehearse(experiment, proxy_model(loaded), names, repeat, journal)
+
+    draw = drawing(folder, drawings_of_run)
+    if not any(attempt.is_valid for attempt in rehearsal.attempts):
+        return answer_of_rehearse(rehearsal)
+    stored = kept(
+        folder, loaded, load_result, lambda target: keeping.keep(target, rehearsal, draw),
+        identity=keeping.identity(rehearsal, loaded),
+    )  # fmt: skip
+    return answer_of_rehearse(rehearsal, stored.made, **stored.about())

@@ -1,0 +1,102 @@
+"""``report``: finished results again, on the terminal, as a page, as figures; and `read`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cprsim.commands import command, public
+from cprsim.commands.kinds import answer_of, combined
+from cprsim.commands.options import Shell
+from cprsim.errors import watch
+from cprsim.files import writes
+from cprsim.pages.save import save_figures
+from cprsim.pages.writing import write_page
+
+if TYPE_CHECKING:
+    from cprsim.pages.answer import Answer
+
+
+@command
+def report(
+    *results: Annotated[Any, Shell(metavar="RESULT")],
+    out: Annotated[str | Path | None, Shell(metavar="FILE", default="report.html")] = None,
+    title: str | None = None,
+    figures: Annotated[str | Path | None, Shell(metavar="DIR")] = None,
+    formats: Annotated[
+        Sequence[Literal["png", "svg", "pdf"]], Shell("--format", "png|svg|pdf", many=True)
+    ] = ("png", "svg"),
+) -> Answer:
+    """Show results again, side by side, as a page or figures.
+
+    A page has answer, tables, figures, scenario and provenance; in HTML it is one file that needs
+    no network. Several results are compared, each with the first: replications are paired where
+    both met the same failures, otherwise they count as independent samples (Welch). Inputs that
+    differ are listed.
+
+    Parameters
+    ----------
+    *results : str, Path or Answer
+        Results folders; files of staleness curves.
+    out : str or Path, optional
+        The page: Markdown where its name ends in .md, else HTML.
+    title : str, optional
+        Title of the page, in place of its own.
+    figures : str or Path, optional
+        Draw the figures of the results in this folder, instead of the page.
+    formats : sequence of str, default ("png", "svg")
+        Of the figures; may be repeated.
+
+    Returns
+    -------
+    Answer
+        Of several results: ``frames["differences"]`` from the first, ``["inputs"]`` that differ.
+
+    Raises
+    ------
+    ResultError
+        One is no finished result, or is damaged; a file can't be written.
+    ParameterError
+        Two runs have no strategy in common.
+    """
+    answers = [result if hasattr(result, "document") else read(result) for result in results]
+    answer = combined(answers)
+    if figures is not None:
+        watch.doing("drawing figures")
+        folder, drawn = Path(figures), list[Path]()
+        with writes(f"to {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            for source in answers:
+                named = {
+                    f"{source.holds.path.resolve().stem}-{name}": draw
+                    for name, draw in source.document.drawings.items()
+                }
+                drawn += save_figures(named, folder, formats or ("png", "svg"))
+        return answer.with_files(drawn)
+    if out is None:
+        return answer
+    watch.doing("making the page")
+    return answer.with_files(write_page(answer.document, Path(out), title))
+
+
+@public
+def read(result: str | Path) -> Answer:
+    """Read a finished result: a results folder, or a curve's file.
+
+    Parameters
+    ----------
+    result : str or Path
+        Of any kind that `report` shows, or the folder that holds it alone.
+
+    Returns
+    -------
+    Answer
+        As the function that made it returned it.
+
+    Raises
+    ------
+    ResultError
+        It is no finished result, or is damaged.
+    """
+    return answer_of(Path(result))

@@ -1,0 +1,95 @@
+"""``reproduce``: papers' results again, ours beside published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cprsim.commands import command
+from cprsim.commands.options import FileName, Shell, Workers
+from cprsim.commands.reproduce import study as studies
+from cprsim.commands.reproduce.answer import answer_of_list, answer_of_reproductions
+from cprsim.commands.reproduce.studies import STUDIES
+from cprsim.commands.reproduce.study import Reproduced, Work
+from cprsim.errors import ParameterError, choices, watch
+from cprsim.files import SHIPPED
+from cprsim.workers import Workers as Pool
+
+if TYPE_CHECKING:
+    from cprsim.pages.answer import Answer
+
+KEPT = Path("results/reproduction")
+
+
+@command
+def reproduce(
+    *names: Annotated[str, Shell(metavar="NAME", default=[])],
+    listed: Annotated[bool, Shell("--list")] = False,
+    effort: Literal["quick", "full", "large"] = "full",
+    clicks: FileName = None,
+    keep: bool = False,
+    workers: Workers = None,
+    folder: Annotated[str | Path, Shell("--out", "DIR")] = "results/reproduce",
+) -> Answer:
+    """Make results of papers again, ours beside published.
+
+    Finished results are found again; a run that was cut off continues where it was.
+
+    Parameters
+    ----------
+    *names : str
+        Results to make (see --list); default: all.
+    listed : bool, default False
+        List the results that there are.
+    effort : {"quick", "full", "large"}, default "full"
+        All within 5 minutes on 2 cores, within an hour, or more of everything.
+    clicks : str or Path, optional
+        A click log in Criteo's format, to train on instead of generated clicks.
+    keep : bool, default False
+        Also keep them in results/reproduction, from which the documents are made.
+    workers : int, optional
+        Processes on this machine; default: one per core.
+    folder : str or Path, default "results/reproduce"
+        Folder of the results folders and of finished parts.
+
+    Returns
+    -------
+    Answer
+        ``frames["claims"]``: a row per number of a paper, with ours and the verdict;
+        ``["charts"]``: what the figures show. Listed: ``["studies"]``.
+
+    Raises
+    ------
+    ParameterError
+        There is no such result, or options exclude each other.
+    """
+    for unknown in names:
+        if unknown not in STUDIES:
+            raise ParameterError(f"{unknown!r} is no result: {choices(unknown, STUDIES)}")
+    if keep and (effort != "full" or clicks):
+        raise ParameterError("--keep keeps full runs on generated clicks: no --effort, no --clicks")
+    if clicks is not None and not Path(clicks).is_file():
+        raise ParameterError(f"--clicks: {clicks} is no file")
+    if listed:
+        return answer_of_list(STUDIES.values())
+    out, log = Path(folder), None if clicks is None else Path(clicks)
+    chosen = [STUDIES[name] for name in names or STUDIES]
+    results: list[Reproduced] = []
+
+    def finished() -> str:
+        parts = f"the finished parts of {chosen[len(results)].name}"
+        return (
+            f"{len(results)} of {len(chosen)} results are finished and kept in {out}, and {parts}"
+        )
+
+    watch.keeps(finished)
+    for number, study in enumerate(chosen, 1):
+        watch.doing(f"{study.name}, {number} of {len(chosen)}")
+        of_clicks = log if study.trains else None
+        work = Work(study, effort, SHIPPED, out, Pool(workers), of_clicks)
+        results.append(studies.reproduce(work))
+        if keep:
+            studies.record(results[-1], KEPT)
+    if len(results) == 1:
+        return answer_of_reproductions(results, folder=results[0].path)
+    return answer_of_reproductions(results, files=[result.path for result in results])

@@ -1,0 +1,243 @@
+"""Reproduced results of papers: ours beside the paper's, judged; and the same in documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import ceil, nan
+from typing import Any
+
+import pandas as pd
+
+from cprsim.commands.reproduce.study import COLUMNS, Listing, Reproduced, Study
+from cprsim.commands.reproduce.verdicts import Claim, Finding
+from cprsim.job.records import NO_NUMBER
+from cprsim.pages.answer import Answer
+from cprsim.pages.chart import Chart, Panel
+from cprsim.pages.document import (
+    Block,
+    Document,
+    Picture,
+    Section,
+    Table,
+    Words,
+    row_columns,
+    word_columns,
+)
+from cprsim.pages.draw_chart import chart_figure
+from cprsim.pages.provenance import origin
+from cprsim.results.folder import read_manifest
+from cprsim.results.words import count, ends, significant, suited
+
+MARKS = (
+    "published: in the paper's abstract or poster; secondary: in a text that quotes it; derived: "
+    "by arithmetic from these; recalled: remembered, not checked"
+)
+MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
+FINDINGS = [finding for finding in Finding if finding is not Finding.NOTHING]
+
+
+def answer_of_list(studies: Iterable[Study]) -> Answer:
+    """The results that can be made again."""
+    rows = [[study.name, study.paper, study.known_as, study.shows] for study in studies]
+    sentence = (
+        f"There are {len(rows)} results to make again. Figures and tables of papers are named by "
+        "what they show; their numbers were not at hand."
+    )
+    columns = word_columns("name", "of the paper", "known as", "what it shows")
+    table = Table(f"Known as: how the paper's numbers are known. {MARKS}", columns, rows)
+    document = Document("Results of papers", "What can be made again?", [sentence], table=table)
+    frame = pd.DataFrame(rows, columns=["name", "paper", "known_as", "shows"])
+    return Answer("studies", "results of papers", lambda: document, {"studies": frame})
+
+
+def answer_of_reproductions(results: Sequence[Reproduced], **about: Any) -> Answer:
+    """One reproduced result, or several."""
+    several = len(results) > 1
+    claims = [_claim(result.name, row) for result in results for row in result.summary.rows]
+    return Answer(
+        "reproduction",
+        count(len(results), "result") if several else results[0].name,
+        lambda: (
+            replace(overview_of_reproductions(results), parts=[*map(_document, results)])
+            if several
+            else _document(results[0])
+        ),
+        frames={
+            "claims": pd.DataFrame(claims),
+            "charts": pd.DataFrame([point for result in results for point in _points(result)]),
+        },
+        values={"tables": {result.name: _tables(result) for result in results}},
+        **about,
+    )
+
+
+def _claim(name: str, row: Claim) -> dict[str, Any]:
+    return {
+        "result": name,
+        "quantity": row.quantity,
+        "paper": row.paper,
+        "provenance": row.mark,
+        "ours": row.ours,
+        "unit": row.unit,
+        "value": row.value,
+        "value_low": row.low,
+        "value_high": row.high,
+        "finding": str(row.verdict.finding),
+        "verdict": str(row.verdict),
+        "assumed": "; ".join(row.free),
+    }
+
+
+def _points(result: Reproduced) -> Iterator[dict[str, Any]]:
+    """What the figures of a result show."""
+    for chart in result.summary.charts:
+        for panel in chart.panels:
+            axes = {"result": result.name, "chart": chart.title, "panel": panel.title}
+            for label, x, y, low, high in _drawn(panel):
+                yield axes | {"series": label, "x": x, "y": y, "low": low, "high": high}
+            for band in panel.bands:
+                yield axes | {"series": band.label, "low": band.low, "high": band.high}
+
+
+def _drawn(panel: Panel) -> Iterator[tuple[Any, ...]]:
+    """Each point of a panel: label of its series, x, y and the ends of its interval."""
+    for series in panel.series:
+        none = (nan,) * len(series.y)
+        points = zip(series.x, series.y, series.low or none, series.high or none, strict=True)
+        for point in points:
+            yield series.label, *point
+
+
+def _tables(result: Reproduced) -> dict[str, list[dict[str, str]]]:
+    return {
+        listing.title: [dict(zip(listing.headings, row, strict=True)) for row in listing.rows]
+        for listing in result.summary.listings
+    }
+
+
+# ------------------------------------------------------------------------------ documents
+
+
+def _document(result: Reproduced) -> Document:
+    """Everything about one reproduced result. Raises ResultError for an unreadable file."""
+    summary = result.summary
+    assumed = [f"{row.quantity}: {'; '.join(row.free)}." for row in summary.rows if row.free]
+    inputs = sorted(path.name for path in result.path.glob("*.yaml"))
+    return Document(
+        title=summary.title,
+        question=summary.question,
+        answer=[_tally(summary.rows)],
+        table=_comparisons(summary.rows) if summary.rows else None,
+        remarks=[*_misses(summary.rows), *summary.notes],
+        sections=[
+            *(Section(chart.title, _chart_blocks(chart)) for chart in summary.charts),
+            Section("Tables", [*map(_table, summary.listings)]),
+            Section("Inputs that we assumed", [Words(assumed)]),
+            *origin(read_manifest(result.path), result.path, scenarios=inputs),
+        ],
+    )
+
+
+def _chart_blocks(chart: Chart) -> list[Block]:
+    """The figure, what its numbers are, and a table for each panel."""
+    panels = "; ".join(
+        f"{panel.title}: {panel.y_label} over {panel.x_label}" for panel in chart.panels
+    )
+    alternative = f"{chart.subtitle} {panels}. The numbers stand in the tables below."
+    picture = Picture(chart.title, alternative, lambda: chart_figure(chart), "figure")
+    return [picture, Words([chart.subtitle]), *map(_panel_table, chart.panels)]
+
+
+def _panel_table(panel: Panel) -> Table:
+    rows = [_point_cells(*point) for point in _drawn(panel)]
+    step = max(1, ceil(len(rows) / MOST_ROWS))
+    cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
+    bands = [
+        [band.label, "all along", NO_NUMBER, ends(band.low, band.high)]
+        if band.low < band.high
+        else [band.label, "all along", significant(band.low), NO_NUMBER]
+        for band in panel.bands
+    ]
+    headings = "series", panel.x_label or "case", panel.y_label or "value", "95 % interval"
+    return Table(
+        f"{panel.title or panel.y_label}{cut}", row_columns(*headings), [*rows[::step], *bands]
+    )
+
+
+def _point_cells(label: str, x: float | str, *of_y: float) -> list[str]:
+    value, low, high = suited(*of_y)
+    interval = NO_NUMBER if low == high else f"{low} to {high}"
+    return [label, x if isinstance(x, str) else significant(x), value, interval]
+
+
+def overview_of_reproductions(results: Sequence[Reproduced]) -> Document:
+    """All comparisons of several reproduced results in one table."""
+    rows = [row for result in results for row in result.summary.rows]
+    verdicts = Table(
+        f"Quantities that the paper has a number for, by result. {MARKS}.",
+        word_columns("result", *COLUMNS),
+        [[result.name, *_cells(row)] for result in results for row in _judged(result.summary.rows)],
+        grouped=True,
+    )
+    return Document(
+        title=f"A paper's results again: {count(len(results), 'result')}",
+        question="Which results of the paper come out again, and which do not?",
+        answer=[_tally(rows)],
+        table=Table(
+            "Comparisons by result and finding",
+            row_columns("result", *map(str, FINDINGS)),
+            [[result.name, *_counts(result)] for result in results],
+        ),
+        remarks=_misses(rows),
+        sections=[Section("All verdicts", [verdicts])],
+    )
+
+
+def _tally(rows: Sequence[Claim]) -> str:
+    """How many comparisons came to which verdict, limits included, the most frequent first."""
+    verdicts = Counter(str(row.verdict) for row in _judged(rows))
+    if not verdicts:
+        return "The paper has no number to compare with."
+    parts = "; ".join(f"{n} {verdict}" for verdict, n in verdicts.most_common())
+    return f"Of {count(verdicts.total(), 'comparison')} with the paper: {parts}."
+
+
+def _judged(rows: Sequence[Claim]) -> list[Claim]:
+    return [row for row in rows if row.verdict.finding is not Finding.NOTHING]
+
+
+def _misses(rows: Sequence[Claim]) -> list[str]:
+    missed = (Finding.NOT_CONSISTENT, Finding.NOT_REPRODUCED, Finding.OPEN)
+    return [
+        f"{row.quantity}: {row.paper} ({row.mark}) in the paper, {row.ours} here: {row.verdict}."
+        for row in rows
+        if row.verdict.finding in missed
+    ]
+
+
+def _counts(result: Reproduced) -> list[str]:
+    """How many comparisons came to each finding."""
+    findings = Counter(row.verdict.finding for row in result.summary.rows)
+    return [str(findings[finding] or "") for finding in FINDINGS]
+
+
+def _comparisons(rows: Sequence[Claim]) -> Table:
+    return Table(
+        f"Quantities, with 95 % intervals where ours has noise. {MARKS}.",
+        word_columns(*COLUMNS),
+        [[cell or NO_NUMBER for cell in _cells(row)] for row in rows],
+    )
+
+
+def _cells(row: Claim) -> tuple[str, ...]:
+    return (row.quantity, row.paper, row.mark, row.ours, str(row.verdict))
+
+
+def _table(listing: Listing) -> Table:
+    """A further table; a name that is empty is that of the row above."""
+    rows: list[list[str]] = []
+    for first, *cells in listing.rows:
+        rows.append([first or (rows[-1][0] if rows else NO_NUMBER), *cells])
+    return Table(listing.title, word_columns(*listing.headings), rows)

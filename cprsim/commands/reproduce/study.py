@@ -1,0 +1,302 @@
+"""A study: a function that makes a summary of a paper's claims; made again, or found.
+
+<out>/<name>-<digest>/   summary.json, comparisons.csv, figures, its inputs, manifest.json
+<out>/points/            finished parts of results that are being made, as those of sweeps
+results/reproduction/    in the repository: the folders of the last full run, by name
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pandas as pd
+
+from cprsim.commands.reproduce.verdicts import Claim, Ours, Target
+from cprsim.errors import ParameterError, watch
+from cprsim.files import digest_of
+from cprsim.pages.chart import Chart, Panel
+from cprsim.pages.draw_chart import chart_figure
+from cprsim.pages.save import save_figure
+from cprsim.results.folder import (
+    finished_or_make,
+    publishing,
+    read_manifest,
+    read_record,
+    write_csv,
+    write_manifest,
+    write_record,
+)
+from cprsim.results.identity import Identity, file_digest, source_digest
+from cprsim.results.store import PointStore, Task
+from cprsim.scenario.reading import LoadedScenario, load_scenario
+from cprsim.version import PACKAGE, __version__
+from cprsim.workers import HERE, Workers
+
+T = TypeVar("T")
+Name = TypeVar("Name", bound=Hashable)
+DATA = "CPRSIM_DATA"
+EFFORTS = ("quick", "full", "large")  # all results within 5 minutes on 2 cores, an hour, beyond
+CATALOGUE = Path(__file__).with_name("studies.yaml")
+SUMMARY, COMPARISONS = "summary.json", "comparisons.csv"
+COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A table beside the comparisons."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a study says: its question, its comparisons, and what they mean; stored as JSON."""
+
+    title: str
+    question: str
+    rows: tuple[Claim, ...]
+    listings: tuple[Listing, ...] = ()
+    notes: tuple[str, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    records: Mapping[str, Any] = field(default_factory=dict)  # further files (JSON), by name
+
+
+@dataclass(frozen=True)
+class Study:
+    """One result of a paper, as `studies.yaml` describes it."""
+
+    name: str  # as in ``cprsim reproduce NAME``
+    make: Callable[[Work], Summary]
+    shows: str  # in one line
+    title: str
+    question: str
+    notes: Sequence[str] = ()  # what the numbers mean; in braces what `make` gives
+    chart: str = ""  # title of the figure, if there is one
+    chart_shows: str = ""
+    claims: Mapping[str, Target] = field(default_factory=dict)  # of its quantities, by name
+    inputs: Sequence[str] = ()  # files that it reads in the folder of the scenarios
+    data: Mapping[str, str] = field(default_factory=dict)  # others, in the package or CPRSIM_DATA
+    cases: Mapping[str, Sequence[str]] = field(default_factory=dict)  # overrides of a scenario
+    trains: bool = False  # on the user's clicks where there are some
+    paper: str = ""  # the figure or table that it makes again, by what that shows
+
+    @classmethod
+    def described(
+        cls, name: str, file: str, claims: Mapping[str, Any], rests_on: Any = "", **texts: Any
+    ) -> Study:
+        """With the function of its name in a file of this folder, imported when it is called."""
+
+        def make(work: Work) -> Summary:
+            module = import_module(f"{__package__}.{file}")
+            summary: Summary = getattr(module, name.replace("-", "_"))(work)
+            return summary
+
+        rows = {key: {"rests_on": rests_on, **row} for key, row in claims.items()}
+        targets = {key: Target.of(key, **row) for key, row in rows.items()}
+        return cls(name, make, claims=targets, **texts)
+
+    @property
+    def known_as(self) -> str:
+        """The marks of the paper's numbers."""
+        marks = {target.mark for target in self.claims.values()}
+        return ", ".join(sorted(marks - {""}))
+
+    def data_files(self) -> dict[str, Path]:
+        """Its data by name; empty unless all are there."""
+        folders = (PACKAGE, Path(os.environ.get(DATA, "")))
+        paths = {
+            name: folder / file
+            for name, file in self.data.items()
+            for folder in folders
+            if (folder / file).is_file()
+        }
+        return paths if len(paths) == len(self.data) else {}
+
+    def summary(
+        self,
+        estimates: Mapping[str, Ours],
+        tables: Mapping[str, Iterable[Mapping[str, str]]],
+        *panels: Panel,
+        records: Mapping[str, Any] | None = None,
+        **words: Any,
+    ) -> Summary:
+        """Its quantities, judged; tables by title, a row's cells by heading; and its notes.
+
+        A name without a target has nothing to compare with; empty notes are left out.
+        """
+        claims = (
+            self.claims.get(name, Target(name)).claim(estimate)
+            for name, estimate in estimates.items()
+        )
+        listings = (
+            Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+            for title, rows in ((title, [*rows]) for title, rows in tables.items())
+        )
+        texts = (self.question, self.chart_shows, *self.notes)
+        question, shows, *notes = (text.format(**words) for text in texts)
+        filled = tuple(filter(None, notes))
+        charts = (Chart(self.chart, shows, panels),) if panels else ()
+        return Summary(
+            self.title, question, tuple(claims), tuple(listings), filled, charts, records or {}
+        )
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a study works with: its effort, its inputs, and a store of the parts that are finished.
+
+    A part is stored as soon as it is finished and found again by what decides it: the code, the
+    effort, its name and the study's inputs. An interrupted run continues where it was.
+    """
+
+    study: Study
+    effort: str  # of `EFFORTS`
+    scenarios: Path  # folder of the project's scenarios
+    out: Path  # of finished results and parts
+    workers: Workers = HERE
+    clicks: Path | None = None  # a log in Criteo's format, for studies that train
+
+    def clicks_overrides(self) -> list[str]:
+        """What makes a scenario train on the user's clicks; nothing without any.
+
+        Plain SGD, which suffices for generated clicks, learns a log of rare values too slowly.
+        """
+        if self.clicks is None:
+            return []
+        clicks = f"kernel.clicks={{file: {json.dumps(str(self.clicks.absolute()))}}}"
+        return [clicks, "kernel.optimizer=adagrad", "kernel.rate=0.02"]
+
+    def pick(self, quick: T, full: T, large: T) -> T:
+        """What fits the effort."""
+        return dict(zip(EFFORTS, (quick, full, large), strict=True))[self.effort]
+
+    def scenario(self, name: str, overrides: Sequence[str] = ()) -> LoadedScenario:
+        """One of its scenarios. Raises ScenarioError where it can't be read."""
+        return load_scenario(self.files()[name], list(overrides))
+
+    def files(self) -> dict[str, Path]:
+        """Its input files by name. Raises ParameterError where one is missing."""
+        files = {name: self.scenarios / name for name in self.study.inputs}
+        for path in files.values():
+            if not path.is_file():
+                raise ParameterError(f"'{self.study.name}' reads {path}, which is not there")
+        return (
+            files
+            | self.study.data_files()
+            | ({} if self.clicks is None else {"clicks": self.clicks})
+        )
+
+    def compute(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
+        """What the parts compute (JSON), by their names; those that are new run in parallel."""
+        named_parts = [
+            Part(str(name), self.digest(name), compute) for name, compute in parts.items()
+        ]
+        bodies, _ = PointStore(self.out).complete(named_parts, _computed, _tasks, self.workers)
+        return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
+
+    def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:
+        """The outcomes of one part for each of n seeds."""
+        seeds = range(first, first + n)
+        return [*self.compute({f"seed {seed}": partial(compute, seed) for seed in seeds}).values()]
+
+    def digest(self, part: Hashable) -> str:
+        """Of all that decides a part."""
+        inputs = sorted(map(file_digest, self.files().values()))
+        study = [self.study.name, self.study.cases]
+        return digest_of([*study, __version__, source_digest(), self.effort, inputs, str(part)])
+
+
+class Part(NamedTuple):
+    """Some work of a study, as the store of points has it."""
+
+    name: str
+    digest: str
+    compute: Callable[[], Any]
+
+
+def _tasks(parts: Sequence[Part]) -> list[Task]:
+    return [Task(part.name, [part.digest], part.compute) for part in parts]
+
+
+def _computed(compute: Callable[[], Any]) -> list[dict[str, Any]]:
+    return [{"found": compute()}]
+
+
+# --------------------------------------------------------------------------- results folders
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """A finished study: its folder and what it says."""
+
+    name: str
+    path: Path
+    summary: Summary
+
+    @property
+    def figures(self) -> tuple[Path, ...]:
+        """Its figures, in order."""
+        return tuple(sorted(self.path.glob("figure*.png")))
+
+
+def reproduce(work: Work) -> Reproduced:
+    """Find the finished folder of a study, or make it.
+
+    Raises ParameterError: an input is not there; ResultError: the folder can't be written; finished
+    parts are kept.
+    """
+    study, files = work.study, work.files()
+    digests = {name: file_digest(path) for name, path in files.items()}
+    texts = study.title, study.question, study.chart, study.chart_shows, repr(study.claims)
+    digests[CATALOGUE.name] = digest_of([*texts, *study.notes])
+    identity = Identity(study.name, work.effort, digests)
+    final = work.out / identity.folder_name
+
+    def make() -> Reproduced:
+        started, summary = datetime.now(UTC), study.make(work)
+        clicks = None if work.clicks is None else work.clicks.name
+        about = {"command": watch.command, "effort": work.effort, "clicks": clicks}
+        with publishing(final) as folder:
+            _write(folder, summary)
+            for path in files.values():
+                if path.is_relative_to(work.scenarios):  # ours; a user's log may be large
+                    shutil.copyfile(path, folder / path.name)
+            write_manifest(folder, identity, about, started)
+        return read_reproduced(final)
+
+    return finished_or_make(final, read_reproduced, make)[0]
+
+
+def _write(folder: Path, summary: Summary) -> None:
+
+    write_record(folder / SUMMARY, summary, indent=1)
+    rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
+    write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
+    for name, body in summary.records.items():
+        (folder / f"{name}.json").write_text(json.dumps(body, indent=1) + "\n", "utf-8")
+    for chart in summary.charts:  # there is one at most
+        save_figure(chart_figure(chart), folder / "figure", formats=("png",))
+
+
+def read_reproduced(folder: Path) -> Reproduced:
+    """A finished folder. Raises ResultError where it is unfinished or damaged."""
+    name = str(read_manifest(folder)["name"])
+    return Reproduced(name, folder, read_record(Summary, folder / SUMMARY, "a reproduced result"))
+
+
+def record(reproduced: Reproduced, destination: Path) -> None:
+    """Keep a finished folder in `destination` under its name, in place of the one before."""
+    shutil.rmtree(destination / reproduced.name, ignore_errors=True)
+    with publishing(destination / reproduced.name) as folder:
+        shutil.copytree(reproduced.path, folder, dirs_exist_ok=True)

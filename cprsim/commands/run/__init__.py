@@ -1,0 +1,163 @@
+"""``run``: what failures cost a job under several recovery strategies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cprsim.commands import command
+from cprsim.commands.options import (
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Shell,
+    number_of,
+    shortcuts,
+    source_of,
+)
+from cprsim.commands.run.answer import answer_of_run, drawings_of_run
+from cprsim.errors import ParameterError, one_line, watch
+from cprsim.pages.save import drawing
+from cprsim.results import pipeline
+from cprsim.results.folder import Kept, ResultTarget, kept
+from cprsim.results.limit import held_limits
+from cprsim.results.metrics import FINISHED, spreads, summarise
+from cprsim.results.run import SHARES, cheapest_of, load_result, price_of, worth_seeing, write_run
+from cprsim.results.unknown import decisive_assumption
+from cprsim.results.waiting import spares_of, waits_of
+from cprsim.scenario.assemble import assemble
+
+if TYPE_CHECKING:
+    from cprsim.pages.answer import Answer
+    from cprsim.results.run import Result
+
+TOO_MUCH = 4  # the exit code
+MOST_REPLAYED = 10**9  # no simulation has as many replications
+
+
+@command
+def run(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    seed: Seed = None,
+    replications: int | None = None,
+    replay: Annotated[int | str | None, Shell(metavar="N|median|p95|worst")] = None,
+    fail_above: Annotated[float | str | None, Shell(metavar="PERCENT")] = None,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Simulate a job under several recovery strategies.
+
+    It shows what failures cost under each.
+    The results go into a folder of their own; the same command finds it again.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`.
+    seed : int, optional
+        Seed of all random numbers; default: the scenario's.
+    replications : int, optional
+        Number of replications; default: the scenario's.
+    replay : int or str, optional
+        Run one replication alone: by number, or by its overhead among all.
+    fail_above : float or str, optional
+        End with exit code 4 where the least overhead is over it, such as 10%, or no job finishes.
+    folder : str or Path, optional
+        Folder of the results folders. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["strategies"]``: a row per strategy, with the quantities of docs/concepts.md.
+        ``rows["replications"]``, ``rows["events"]`` (of the replication that the timeline shows).
+
+    Raises
+    ------
+    CprsimError
+        What is wrong, with file, line, key and value where a scenario says it.
+    """
+    most = None if fail_above is None else _share("--fail-above", fail_above)
+    loaded = source_of(scenario, overrides).read(shortcuts(seed=seed, replications=replications))
+
+    experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
+
+    def simulated(target: ResultTarget) -> Result:
+        number = target.identity.replay
+        if number is None:
+            with watch.progress("simulating") as on_progress:
+                outcome = pipeline.simulate(experiment, on_progress=on_progress)
+        else:
+            outcome = pipeline.outcome_of_one(experiment, number)
+        choice, decisive = None, dict[str, Any]()
+        if number is None:
+            decisive["limits"] = held_limits(loaded, outcome)
+            summary = spreads(summarise(outcome))
+            choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
+        if choice is not None:
+            finish = {k: waits_of(of) for k, of in summary.items() if of[FINISHED].mean == 1}
+            decisive |= {
+                "assumption": decisive_assumption(loaded, choice.name),
+                "spares": spares_of(experiment, finish, [choice.name]),
+            }
+        return write_run(
+            target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
+            replication=number or 0, price=price_of(loaded), **decisive,
+        )  # fmt: skip
+
+    def stored_run(number: int | None) -> Kept[Result]:
+        return kept(folder, loaded, load_result, simulated, replay=number)
+
+    stored = stored_run(replay_number(replay, lambda: stored_run(None).made))
+    answer = answer_of_run(stored.made, **stored.about())
+    return answer if most is None else _judged(answer, most)
+
+
+def _share(option: str, value: float | str) -> float:
+    """A share of useful time. Raises ParameterError for what is none."""
+    share, is_percent = number_of(option, value, "10% or 0.1"), str(value).strip().endswith("%")
+    if not (0 <= share < 1 or (share >= 1 and is_percent)):
+        rule = "a number without % is a share of useful time, from 0 to below 1"
+        raise ParameterError(f"{option}: {value}: {rule}; write 10% or 0.1, and 100% for all")
+    return share
+
+
+def _judged(answer: Answer, most: float) -> Answer:
+    """The answer with the exit code that the least overhead deserves; stderr says why."""
+    chosen = answer.values["recommendation"]
+    overhead = inf if chosen is None else chosen["overhead"]["mean"]
+    if overhead <= most:
+        return answer
+    least = "no strategy finishes every job" if chosen is None else (
+        f"the least overhead, of {chosen['name']}, is {100 * overhead:.3g} %"
+    )  # fmt: skip
+    watch.warn(f"--fail-above: {least}, over {100 * most:.3g} %")
+    return replace(answer, exit_code=TOO_MUCH)
+
+
+def replay_number(replay: int | str | None, all_replications: Callable[[], Result]) -> int | None:
+    """The replication that ``--replay`` names; None where it was not given.
+
+    Raises ParameterError: it is neither a number nor a name, or no replication finished.
+    """
+    if replay is None:
+        return None
+
+    text = str(replay).lower()
+    if text in SHARES:
+        numbers = worth_seeing(all_replications())
+        if not numbers:
+            raise ParameterError(f"--replay {replay}: no replication finished; name one by number")
+        return numbers[text]
+    if re.fullmatch(r"[+-]?\d{1,20}", text, re.ASCII) is None:
+        message = f"{one_line(text)!r} is neither a number nor one of {', '.join(SHARES)}"
+        raise ParameterError(f"--replay: {message}")
+    number = int(text)
+    if not 0 <= number <= MOST_REPLAYED:
+        there_is_no = f"there is no {number}" if number < 0 else f"at most to {MOST_REPLAYED:,}"
+        raise ParameterError(f"--replay: replications are numbered from 0, {there_is_no}")
+    return number

@@ -1,0 +1,435 @@
+"""A run: what failures cost, how bad it gets, one replication along its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf, isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cprsim.commands.run.figures import overhead_figure, percentiles_figure
+from cprsim.commands.run.sentences import (
+    accuracy_sentences,
+    answer,
+    assumed_limits,
+    decisions,
+    knows_loss,
+    plain_full,
+    question,
+    savings,
+    verdicts,
+)
+from cprsim.commands.run.timeline import Lane, read_lane, timeline_figure
+from cprsim.job.intervals import n_saves_due
+from cprsim.job.losses import Metric
+from cprsim.job.policy import RESTART, Policy
+from cprsim.job.records import NO_NUMBER, Estimate
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import (
+    Block,
+    Column,
+    Document,
+    Picture,
+    Section,
+    Table,
+    Words,
+    number_columns,
+    row_columns,
+    word_columns,
+)
+from cprsim.pages.money import bills_frame, cheapest, money_section
+from cprsim.pages.provenance import origin
+from cprsim.pages.recommendation import recommendation, turns_on, waits_decide
+from cprsim.results.folder import stored_scenario
+from cprsim.results.metrics import BESIDE, FINISHED, more_than, percentiles
+from cprsim.results.money import Billed, bills_in, cheapest_of, prices_in
+from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
+from cprsim.results.run import Result, judged_by, worth_seeing
+from cprsim.results.waiting import WAITING, waits_of
+from cprsim.results.words import (
+    count,
+    every,
+    hours,
+    part_label,
+    percent,
+    percent_number,
+    portion,
+    saves,
+    significant,
+    suited,
+    ten_thousandths,
+    with_interval,
+    writes_parts_only,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+AS_RUN = "as it was run: overrides, seed and replications inside"
+SHOWN_PERCENT = (10, 50, 90, 95, 99)
+MOST_ROWS = 40  # failures shown: more are a table that nobody reads
+PLACED = frozenset({
+    "failures", "saves", "pls", "pls_net", *QUANTITIES.values(), BEYOND, "ettr", "ettr_paid",
+    "overhead_h", "overhead_node_h", "wall_h",
+})  # fmt: skip
+"""Metrics with a column of their own in a table, or in frames alone."""
+
+Spreads = Mapping[str, Estimate]
+
+
+def answer_of_run(result: Result, **about: Any) -> Answer:
+    """The answer that a results folder of a run holds."""
+    bills = bills_in(result)
+    money = {"bills": bills_frame(bills)} if bills else {}
+    return Answer(
+        "run",
+        result.name,
+        lambda: document_of_run(result),
+        frames={"strategies": strategies_frame(result), **money},
+        values={
+            "useful_h": result.useful_h,
+            "n_nodes": result.n_nodes,
+            "replay": result.replay,
+            "warnings": result.warnings,
+            "price": result.price,
+            "cheapest": cheapest_of(bills) if bills else None,
+            "curve": result.curve,
+            "log_notes": result.log_notes,
+            "worth_seeing": worth_seeing(result),
+            "recommendation": recommended(result),
+        },
+        rows={"replications": result.replications, "events": result.timeline},
+        **about,
+    )
+
+
+def recommended(result: Result) -> dict[str, Any] | None:
+    """The cheapest strategy beside plain full recovery, or the next one.
+
+    None where none finishes, or where they are no entries of a scenario: those of a rehearsal.
+    """
+    best = result.cheapest
+    entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
+    if best is None or best.name not in entries:
+        return None
+    more = more_than(best.name, result.replications, result.n_nodes)
+    plain = plain_full([policy for policy in result.policies if policy.name in more])
+    next_best = min(more, key=lambda name: more[name].mean, default=None)
+    beats = next_best if plain is None else plain.name
+    return recommendation(
+        entries[best.name],
+        result.spreads()[best.name]["overhead_fraction"],
+        beats=beats,
+        less=more[beats] if beats else None,
+        turns_on=result.assumption,
+    )
+
+
+def strategies_frame(result: Result) -> pd.DataFrame:
+    """A row per strategy: its policy, and each quantity with its interval."""
+    bills, spreads = bills_in(result), result.spreads()
+    return pd.DataFrame(
+        [
+            _row(policy, result, spreads[policy.name], bills.get(policy.name))
+            for policy in result.policies
+        ]
+    )
+
+
+def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) -> dict[str, Any]:
+    price, parts = result.price, result.parts
+    quantities = {
+        f"{name}_fraction" if name in parts else name: estimate
+        for name, estimate in spreads.items()
+    }
+    return {
+        "strategy": policy.name,
+        "interval_h": policy.interval_h,
+        "interval_rule": policy.interval_rule,
+        "on_failure": policy.on_failure,
+        "decision": policy.decision and policy.decision.chosen,
+        "extra_nodes": policy.tax.nodes,
+        "extra_memory_fraction": policy.tax.memory,
+        "replications": spreads[FINISHED].n,
+        **{k: v for name, of in quantities.items() for k, v in of.columns(name).items()},
+        **(spreads["overhead_node_h"].times(price.node_hour).columns("overhead_cost")
+           if price else {}),
+        **({} if bill is None or bill.energy_kwh is None
+           else {"energy_kwh_per_month": bill.energy_kwh, "carbon_kg_per_month": bill.carbon_kg}),
+    }  # fmt: skip
+
+
+def document_of_run(result: Result) -> Document:
+    """Everything about one run. Raises ResultError for an unreadable file."""
+    sentences, pictures = answer(result), pictures_of_run(result)
+    is_whole, bills = result.replay is None, bills_in(result)
+    prices = prices_in(result.path) if result.spares else None
+    return Document(
+        title=f"What failures cost: {result.name}",
+        question=question(result),
+        answer=[*sentences[:1], *waits_decide(result.spares, result.n_nodes, prices)],
+        table=costs_table(result),
+        remarks=[
+            *assumed_limits(result),
+            *verdicts(result),
+            *sentences[1:],
+            *([cheapest(bills)] if bills else []),
+            *(f"Log: {note}." for note in result.log_notes),
+            *decisions(result),
+            *(savings(result) if is_whole else []),
+            *accuracy_sentences(result),
+            *(_replications_to_replay(result) if is_whole else []),
+        ],
+        turns_on=turns_on(result.assumption),
+        sections=[
+            Section("Why", [*([pictures["overhead"]] if is_whole else []), parts_table(result)]),
+            Section("What it costs in all", money_section(result)),
+            Section("How bad a run can get", _badness(result, pictures) if is_whole else []),
+            Section("One course of the job", [pictures["timeline"], *_course(result)]),
+            *origin(result.manifest, result.path, AS_RUN),
+        ],
+    )
+
+
+def _replications_to_replay(result: Result) -> list[str]:
+    """Which replications are worth looking at one by one."""
+    numbers = worth_seeing(result)
+    if len(set(numbers.values())) < len(numbers):
+        return []
+    listed = ", ".join(f"{number} ({share})" for share, number in numbers.items())
+    return [f"Worth a look with --replay N, by the overhead of {judged_by(result)}: {listed}."]
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def costs_table(result: Result) -> Table:
+    """A row per strategy: overhead, failures, ETTR, PLS, cost; columns that say nothing go."""
+    policies, price = result.policies, result.price
+    names, limits = [policy.name for policy in policies], result.limits
+    spreads = [result.spreads()[name] for name in names]
+    limited = {(name, one.column) for name, held in limits.items() for one in held}
+
+    def means(name: str) -> list[float]:
+        return [of[name].mean for of in spreads]
+
+    columns = {
+        "overhead, %": [_overhead(of) for of in spreads],
+        "failures": [significant(mean) for mean in means("failures")],
+        "ETTR": [_fixed(mean) for mean in means("ettr")],
+    }
+    if any(paid < ettr for paid, ettr in zip(means("ettr_paid"), means("ettr"), strict=True)):
+        columns["ETTR paid"] = [_fixed(mean) for mean in means("ettr_paid")]
+    waits = [waits_of(of) for of in spreads]
+    if any(each.is_shown for each in waits):
+        columns[WAITING] = [
+            NO_NUMBER if isnan(each.overhead.mean) else percent_number(each.waiting)
+            for each in waits
+        ]
+    if any(policy.tax.nodes for policy in policies):
+        columns["extra nodes"] = [significant(policy.tax.nodes) for policy in policies]
+    if any(policy.tax.memory for policy in policies):
+        columns["memory, + % of state"] = [percent_number(policy.tax.memory) for policy in policies]
+    if any(policy.leaves_stale for policy in policies):
+        columns["PLS"] = [
+            portion(mean) if policy.leaves_stale else NO_NUMBER
+            for policy, mean in zip(policies, means("pls"), strict=True)
+        ]
+        for loss in ("auc_loss", *further_losses(result.replications)):
+            if knows_loss(result, loss):
+                columns[loss_heading(loss)] = [
+                    ten_thousandths(
+                        of[loss].mean, 0.0 if (name, loss) in limited else of[loss].half_width
+                    )
+                    for name, of in zip(names, spreads, strict=True)
+                ]
+    if limits:
+        bounds = dict.fromkeys(one.bound_words for held in limits.values() for one in held)
+        columns[" or ".join(bounds)] = [
+            "; ".join(one.cell for one in limits.get(name, ())) or NO_NUMBER for name in names
+        ]
+    columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in spreads]
+    for name in BESIDE:
+        if name not in PLACED and all(name in of for of in spreads):
+            columns[name.replace("_", " ")] = [significant(mean) for mean in means(name)]
+    if price is not None:
+        costs = (of["overhead_node_h"].times(price.node_hour) for of in spreads)
+        columns[f"cost, {price.currency or 'money'}"] = [_mean(cost) for cost in costs]
+    intervals = [_every(policy, result.useful_h) for policy in policies]
+    return Table(
+        _caption(result),
+        [*word_columns("strategy", "saves every"), *map(Column, columns)],
+        [*zip(names, intervals, *columns.values(), strict=True)],
+    )
+
+
+def _caption(result: Result) -> str:
+    n = max(of[FINISHED].n for of in result.spreads().values())
+    averaged = (
+        f"this is replication {result.replay} alone"
+        if result.replay is not None
+        else f"means of {count(n, 'replication')}, ± half of the 95 % interval"
+    )
+    return (
+        f"{result.name}: {hours(result.useful_h)} of useful work on "
+        f"{count(result.n_nodes, 'node')}; {averaged}. Overhead is (wall - useful) / useful time."
+    )
+
+
+def parts_table(result: Result) -> Table:
+    """A row per strategy: the parts of overhead that cost anything, in % of useful time."""
+    spreads = result.spreads()
+    parts = [part for part in result.parts if any(of[part].mean > 0 for of in spreads.values())]
+    return Table(
+        caption="The overhead in hours, and what it consists of, in % of useful time",
+        columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
+        rows=[
+            [name, _mean(of["overhead_h"]), *(_share(of[part]) for part in parts)]
+            for name, of in spreads.items()
+        ],
+    )
+
+
+def _every(policy: Policy, useful_h: float) -> str:
+    if policy.interval_h == inf:
+        never = policy.on_failure == RESTART
+        return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
+    if n_saves_due(policy.interval_h, useful_h):
+        return f"{every(policy)}, {policy.interval_rule}"
+    saved = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else "no saves"
+    return f"{saved} ({hours(policy.interval_h)}, {policy.interval_rule})"
+
+
+def _overhead(of: Spreads) -> str:
+    overhead = of["overhead_fraction"]
+    if isnan(overhead.mean):
+        return f"{percent(of[FINISHED].mean)} done"
+    return with_interval(100 * overhead.mean, 100 * overhead.half_width)
+
+
+def _share(estimate: Estimate) -> str:
+    if 100 * estimate.half_width < 0.005:  # narrower than the digits that are shown
+        return percent_number(estimate.mean)
+    return with_interval(100 * estimate.mean, 100 * estimate.half_width)
+
+
+def _mean(estimate: Estimate) -> str:
+    return with_interval(estimate.mean, estimate.half_width)
+
+
+def loss_heading(quantity: str) -> str:
+    """Of the loss in one metric, in ten-thousandths."""
+    metric = Metric.of_quantity(quantity)
+    assert metric is not None, quantity
+    return f"{metric.label} loss, ×10⁻⁴"
+
+
+def _fixed(value: float) -> str:
+    return NO_NUMBER if isnan(value) else f"{value:.3f}"
+
+
+# ------------------------------------------------------------------------------ sections
+
+
+def pictures_of_run(result: Result) -> dict[str, Picture]:
+    """Its figures by name; one replication alone has no means and no percentiles."""
+    pictures = []
+    if result.replay is None:
+        pictures.append(Picture(
+            "Overhead by strategy and cause",
+            "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
+            "with the 95 % interval of the total. The table below has the numbers.",
+            lambda: overhead_figure(result),
+            "overhead",
+        ))  # fmt: skip
+    by_strategy = dict(overhead_percentiles(result)) if result.replay is None else {}
+    if by_strategy:
+        pictures.append(Picture(
+            "Overhead over the percentile of the runs",
+            "A line per strategy: overhead in percent of useful time over the percentile of the "
+            "runs, with bands of the 95 % intervals. The table below has the numbers.",
+            lambda: percentiles_figure(by_strategy, run_name=result.name),
+            "percentiles",
+        ))  # fmt: skip
+    pictures.append(Picture(
+        f"Replication {result.timeline_replication} along its wall time, a lane per strategy",
+        "A lane per strategy over wall time: useful work, saves, failures, recoveries and work "
+        "done again; below, the first failure from close up. The table below has the numbers.",
+        lambda: timeline_figure(result),
+        "timeline",
+    ))  # fmt: skip
+    return {picture.name: picture for picture in pictures}
+
+
+def drawings_of_run(result: Result) -> dict[str, Callable[[], Figure]]:
+    """What draws the figures of its folder."""
+    return {name: picture.draw for name, picture in pictures_of_run(result).items()}
+
+
+def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]:
+    by_strategy = dict(overhead_percentiles(result))
+    if not by_strategy:
+        return [Words(["No strategy finished every replication: there is nothing to rank."])]
+    n = max(of[FINISHED].n for of in result.spreads().values())
+    table = Table(
+        caption=(
+            f"Overhead in % of useful time by percentile of {count(n, 'run')}, with its 95 % "
+            f"interval; {NO_NUMBER} where the runs are too few to bound it."
+        ),
+        columns=row_columns("strategy", *(f"P{percent_of}" for percent_of in SHOWN_PERCENT)),
+        rows=[
+            [name, *(_percentile(frame, percent_of) for percent_of in SHOWN_PERCENT)]
+            for name, frame in by_strategy.items()
+        ],
+    )
+    return [pictures["percentiles"], table]
+
+
+def _course(result: Result) -> list[Block]:
+    """A row per strategy and failure of the replication of the timeline."""
+    events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
+    lanes = {policy.name: read_lane(events[policy.name]) for policy in result.policies}
+    rows = [row for name, lane in lanes.items() for row in _failures(name, lane)]
+    if not rows:
+        return []
+    left = len(rows) - MOST_ROWS
+    more = f"; {left:,} more are in timeline.parquet" if left > 0 else ""
+    columns = [
+        *row_columns("strategy", "failure", "struck at, h"),
+        *word_columns("who went back"),
+        *number_columns("to the state of, h", "first new work after"),
+    ]
+    caption = f"What each failure did: hours of wall time since the start of the job{more}"
+    return [Table(caption, columns, rows[:MOST_ROWS])]
+
+
+def _failures(name: str, lane: Lane) -> Iterator[list[str]]:
+    back = {setback.at_h: setback for setback in lane.setbacks}
+    fresh = [span.start_h for span in lane.spans if span.activity == "useful"]
+    for number, at_h in enumerate(lane.failed_at_h, start=1):
+        setback = back.get(at_h)
+        again_h = next((start_h for start_h in fresh if start_h > at_h), None)
+        yield [
+            name,
+            str(number),
+            f"{at_h:.2f}",
+            "nobody" if setback is None else "failed shards" if setback.shards_only else "all",
+            NO_NUMBER if setback is None else f"{setback.back_to_h:.2f}",
+            NO_NUMBER if again_h is None else hours(again_h - at_h),
+        ]
+
+
+def overhead_percentiles(result: Result) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Percentiles of the overhead by strategy, of those that finished every replication."""
+    for name, rows in result.replications.groupby("strategy", sort=False, observed=True):
+        if rows["finished"].all():
+            overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
+            yield str(name), percentiles(overhead.to_numpy(np.float64))
+
+
+def _percentile(of: pd.DataFrame, percent_of: int) -> str:
+    ends = (float(100 * of[name][percent_of]) for name in ("value", "low", "high"))
+    mean, low, high = suited(*ends)
+    return mean if low == high else f"{mean} ({low} to {high})"

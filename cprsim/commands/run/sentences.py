@@ -1,0 +1,297 @@
+"""What a run says in sentences: the answer, what to be careful with, what strategies save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf, isnan
+
+from cprsim.job.intervals import n_saves_due
+from cprsim.job.losses import WHOLE, Metric, strategy_key
+from cprsim.job.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
+from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
+from cprsim.pages.recommendation import back_to_start
+from cprsim.results.folder import stored_scenario
+from cprsim.results.metrics import FINISHED, differences, records_of
+from cprsim.results.run import Result
+from cprsim.results.words import (
+    count,
+    ends,
+    hours,
+    percent,
+    priced_by,
+    saves,
+    significant,
+    with_ends,
+    writes_parts_only,
+)
+from cprsim.scenario.curves import fit_curves
+from cprsim.simulation.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
+
+LIMITS = (
+    f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
+    f"{HARDLY_TIMES:g} times the hours of the work done by then, {HOPELESS_AFTER:,} failures in a "
+    "row without any, or at a horizon with none left"
+)
+"""When a replication is given up (docs/model.md, section 9)."""
+
+ROUNDING = 1e-9  # of useful time: two drivers differ by less where a strategy costs the same
+WHAT_FAILURES_DO = {
+    RESTART: "start again from nothing",
+    ROLL_BACK: "all go back to the last save",
+    RELOAD: "only the failed servers go back, the others go on",
+    BY_RULES: "a recovery system",
+}
+HOW_TO = (
+    "What stale shards cost in accuracy is not known: no staleness curve belongs to this scenario. "
+    "`cprsim measure` makes one, `accuracy.curve` names one."
+)
+
+
+def question(result: Result) -> str:
+    """What was asked."""
+    job = f"{hours(result.useful_h)} of useful work on {count(result.n_nodes, 'node')}"
+    return (
+        f"What do failures cost a job of {job}, and which way of recovering from them costs least?"
+    )
+
+
+def answer(result: Result) -> list[str]:
+    """The answer first, then what has to be known with it."""
+    spreads = result.spreads()
+    best = result.cheapest
+    if best is None:
+        return ["No strategy reliably gets this job done."]
+    finishing = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean == 1]
+    plain = plain_full(finishing)
+    choice = f"{best.name} ({WHAT_FAILURES_DO[best.on_failure]}; {_saving(best, result.useful_h)})"
+    cost = _cost(spreads[best.name])
+    overhead = {policy: spreads[policy.name]["overhead_fraction"].mean for policy in finishing}
+    of = " of those that save" if overhead[best] > min(overhead.values()) else ""
+    sentence = f"Use {choice}: it costs least{of}, {cost}."
+    if len(result.policies) == 1:
+        sentence = f"With {choice}, failures and saves cost {cost}."
+    if plain is not None and plain is not best:
+        saving = _saving(plain, result.useful_h)
+        sentence = (
+            f"Under full recovery ({plain.name}, {saving}), failures and saves cost "
+            f"{_cost(spreads[plain.name])}. {sentence}"
+        )
+    return [sentence, *_ties(result, best, finishing), *_staleness(result, best, plain)]
+
+
+def plain_full(policies: Sequence[Policy]) -> Policy | None:
+    """The first policy that is full recovery and nothing else."""
+    return next((policy for policy in policies if policy.is_plain_full), None)
+
+
+def _cost(spreads: dict[str, Estimate]) -> str:
+    cost_h, node_h = spreads["overhead_h"].mean, spreads["overhead_node_h"].mean
+    return (
+        f"{spread_in_percent(spreads['overhead_fraction'])} of useful time, {hours(cost_h)} or "
+        f"{significant(node_h)} node-hours per job"
+    )
+
+
+def spread_in_percent(spread: Estimate) -> str:
+    """``8.71 % (8.37 to 9.05 %, 95 % interval)``; without an interval where there is none."""
+    return NO_NUMBER if isnan(spread.mean) else with_ends(*spread.times(100).triple, "%")
+
+
+def _saving(policy: Policy, useful_h: float) -> str:
+    every = saves(policy, useful_h)
+    return "never saving" if "no saves" in every else f"saving {every}"
+
+
+def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str]:
+    """Strategies whose overhead these replications can't tell from the best one's."""
+    if len(finishing) < 2:
+        return
+    table = differences(result.replications, result.n_nodes, best.name)
+    rows = records_of(table[table["quantity"] == "overhead_fraction"])
+    names = {policy.name for policy in finishing}
+    tied = [
+        str(r["strategy"])
+        for r in rows
+        if r["strategy"] in names and not (r["low"] > 0 or r["high"] < 0)
+    ]
+    if tied:
+        yield (
+            f"These replications do not tell {best.name} from {', '.join(tied)}: the 95 % interval "
+            "of the difference has 0 in it, or there is none."
+        )
+
+
+def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[str]:
+    """What partial recovery costs besides hours."""
+    if best.on_failure != RELOAD:
+        return
+    spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())
+    lost, pls = spreads["auc_loss"], with_ends(*spreads["pls"].triple)
+    loses = f"On average a portion of {pls} of the samples is lost (PLS)."
+    accuracy = " What that does to accuracy is not in these hours."
+    if limits:
+        loses = " ".join(held.sentence for held in limits)
+    if any(held.column != "pls" for held in limits):
+        accuracy = ""
+    elif not isnan(lost.mean):
+        accuracy = f" By the staleness curve it loses {with_ends(*lost.triple)} of AUC."
+    instead = "" if plain is None else f" Where no stale row is acceptable, stay with {plain.name}."
+    yield f"{best.name} trades accuracy for time. {loses}{accuracy}{instead}"
+
+
+# ------------------------------------------------------------------------------ remarks
+
+
+def assumed_limits(result: Result) -> Iterator[str]:
+    """Which limits nobody has accepted yet, and what they cost in accuracy, as far as is known."""
+    entries = stored_scenario(result.path).get("recovery", ())
+    guessed = {entry["name"]: entry["target_pls"] for entry in entries if entry.get("assumed")}
+    for policy in result.policies:
+        if policy.name in guessed and policy.leaves_stale:
+            yield (
+                f"The limit of {policy.name} is assumed, nobody gave it: a portion of "
+                f"{guessed[policy.name]:g} of the samples lost (PLS). {_its_price(policy, result)} "
+                "Write the `target_pls` that you accept, without `assumed`."
+            )
+
+
+def _its_price(policy: Policy, result: Result) -> str:
+    """What a strategy loses: by the curve that applies, or else by the shipped ones."""
+    loss = result.spreads()[policy.name]["auc_loss"]
+    if not isnan(loss.mean):
+        return f"It costs {with_ends(*loss.triple)} of AUC."
+    rows = result.replications[result.replications["strategy"] == policy.name]
+    responses = (curve.of(strategy_key(policy) or WHOLE, Metric.AUC) for curve in fit_curves())
+    losses = [
+        float(response.predict(rows["pls_net"].to_numpy())[0].mean())
+        for response in responses
+        if response
+    ]
+    return (
+        f"By the shipped curves, the nearest there are, it costs {min(losses):.2g} to "
+        f"{max(losses):.2g} of AUC; they were measured on small models, not on yours."
+    )
+
+
+def decisions(result: Result) -> Iterator[str]:
+    """Why each strategy that decides between partial and full recovery chose what it did."""
+    for policy in result.policies:
+        if (decision := policy.decision) is None:
+            continue
+        at_full = replace(policy, interval_h=decision.full_interval_h, sub_saves=None)
+        full = (
+            f"full recovery costs {percent(decision.full_overhead_fraction)} of useful time, "
+            f"{_saving(at_full, result.useful_h)}"
+        )
+        if decision.partial_overhead_fraction == inf:
+            why = f"as no stale shard is allowed. By the first-order formulas, {full}."
+            yield f"{policy.name} falls back to full recovery, {why}"
+            continue
+        at_partial = replace(policy, interval_h=decision.partial_interval_h)
+        partial = (
+            f"partial recovery costs {percent(decision.partial_overhead_fraction)} of useful time, "
+            f"{_saving(at_partial, result.useful_h)}, at an expected PLS of "
+            f"{decision.expected_pls:.3g}"
+        )
+        chose = "chose partial" if decision.chosen == "partial" else "falls back to full"
+        yield f"{policy.name} {chose} recovery. By the first-order formulas, {partial}; {full}."
+
+
+def verdicts(result: Result) -> Iterator[str]:
+    """What the numbers alone would not tell: warnings, jobs that do not finish, no saves."""
+    yield from (f"Warning: {warning}" for warning in result.warnings)
+    spreads = result.spreads()
+    for policy in result.policies:
+        name = policy.name
+        finished, overhead = spreads[name][FINISHED], spreads[name]["overhead_fraction"]
+        if finished.mean == 0:
+            yield (
+                f"{name} never finishes: of {count(finished.n, 'replication')} none was done after "
+                f"{LIMITS}; failures come faster than it recovers."
+            )
+        elif finished.mean < 1:
+            yield (
+                f"{name} often does not finish: {percent(finished.mean)} of "
+                f"{count(finished.n, 'replication')} were done; the others were stopped after "
+                f"{LIMITS} (95 % interval of the share "
+                f"{ends(100 * finished.low, 100 * finished.high)} %); means of the others would "
+                "mislead."
+            )
+        elif policy.interval_h < inf and not n_saves_due(policy.interval_h, result.useful_h):
+            lost = result.replications.loc[result.replications["strategy"] == name, "pls"]
+            bare = (lost > 0).any() and not writes_parts_only(policy, result.useful_h)
+            start = f" {back_to_start((lost > 0).mean())}" if bare else ""
+            yield _no_whole_save(policy, result.useful_h) + start
+        pls, decision, precision = spreads[name]["pls"], policy.decision, result.precision_fraction
+        if decision and policy.on_failure == RELOAD and pls.low > 1.25 * decision.expected_pls:
+            yield (
+                f"{name} loses more than its formula expects: PLS {pls.mean:.3g} where "
+                f"{decision.expected_pls:.3g} was expected."
+            )
+        if precision is not None and overhead.half_width > 1.01 * precision * overhead.mean:
+            yield (
+                f"{name}: the overhead is known to {percent(overhead.half_width / overhead.mean)} "
+                f"of its mean, not to the {percent(precision)} asked for: "
+                f"{count(overhead.n, 'replication')} were the most allowed."
+            )
+
+
+def _no_whole_save(policy: Policy, useful_h: float) -> str:
+    """What to say of an interval that is at least the job: there may be sub-saves all the same."""
+    how_long = "longer than" if policy.interval_h > useful_h else "as long as"
+    why = f"its interval of {hours(policy.interval_h)} is {how_long} the job"
+    if not writes_parts_only(policy, useful_h):
+        return f"{policy.name} never saves: {why}."
+    return f"{policy.name} ends no whole checkpoint: {why}. It saves {saves(policy, useful_h)}."
+
+
+def savings(result: Result) -> Iterator[str]:
+    """What each strategy saves against plain full recovery, paired by replication."""
+    plain = plain_full(result.policies)
+    if plain is None:
+        return
+    against = result.spreads()[plain.name]["overhead_fraction"].mean
+    table = differences(result.replications, result.n_nodes, plain.name)
+    table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < -ROUNDING)]
+    for row in records_of(table):
+        points = ""
+        if not isnan(row["high"]):
+            less = ends(-100 * row["high"], -100 * row["low"])
+            points = f" ({less} percentage points, 95 % interval)"
+        share = percent(-row["mean"] / against)
+        yield f"{row['strategy']} removes {share} of {plain.name}'s overhead{points}."
+
+
+# ------------------------------------------------------------------------------ accuracy
+
+
+def accuracy_sentences(result: Result) -> list[str]:
+    """Which curve priced the losses, what it does not know, and where it was stretched.
+
+    Empty where no strategy ever keeps a stale shard.
+    """
+    stale = [policy for policy in result.policies if strategy_key(policy) is not None]
+    used = result.curve
+    if not stale or used is None:
+        return [HOW_TO] if any(policy.leaves_stale for policy in stale) else []
+    sentences = priced_by(
+        used.name, used.origin, used.notes, used.unpriced, is_shown=knows_loss(result)
+    )
+    for policy in stale:
+        spreads = result.spreads()[policy.name]
+        if spreads[FINISHED].mean == 1 and spreads["beyond_measured"].mean > 0:
+            sentences.append(
+                f"{policy.name}: {percent(spreads['beyond_measured'].mean)} of its jobs lose more "
+                "than was measured; their loss is extrapolated."
+            )
+    return sentences
+
+
+def knows_loss(result: Result, quantity: str = "auc_loss") -> bool:
+    """Whether there is a mean loss, by default of AUC, of any strategy that loses some."""
+    spreads = result.spreads()
+    return any(
+        strategy_key(policy) is not None and not isnan(spreads[policy.name][quantity].mean)
+        for policy in result.policies
+    )

@@ -1,0 +1,131 @@
+"""``select``: which strategy, at which interval, within the accuracy that may be lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from os.path import relpath
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cprsim.commands import command
+from cprsim.commands.options import (
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Shell,
+    number_of,
+    shortcuts,
+    source_of,
+)
+from cprsim.commands.select.answer import answer_of_select, document_of_select
+from cprsim.commands.select.choice import load_selection, write_selection
+from cprsim.commands.select.selecting import answered, question_of
+from cprsim.pages.save import drawing
+from cprsim.results.folder import kept
+
+if TYPE_CHECKING:
+    from cprsim.commands.select.choice import Selection
+    from cprsim.pages.answer import Answer
+    from cprsim.results.folder import ResultTarget
+
+Number = Annotated[float | str | None, Shell(metavar="NUMBER|PERCENT")]
+
+
+@command
+def select(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    max_auc_loss: Number = None,
+    max_log_loss: Number = None,
+    target_pls: Number = None,
+    max_loss: Annotated[
+        Mapping[str, float | str] | Sequence[str], Shell(metavar="METRIC=LOSS", many=True)
+    ] = (),
+    confidence: float | None = None,
+    risk: Annotated[float | str | None, Shell(metavar="mean|SHARE")] = None,
+    curve: Annotated[Any, Shell(metavar="FILE|NAME")] = None,
+    seed: Seed = None,
+    replications: int | None = None,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Choose strategy and interval within a limit of lost accuracy.
+
+    Every candidate is simulated with the scenario's failures, and the upper confidence bound of its
+    loss, by the staleness curve, is compared with the limit. Full recovery is compared at its own
+    best interval, and recommended where nothing surely costs less. Recovery systems of the scenario
+    are compared, too; where nothing compared loses samples, no limit is needed.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`.
+    max_auc_loss : float or str, optional
+        AUC that may be lost: 0.0002 or 0.02%. One limit takes the place of the scenario's.
+    max_log_loss : float or str, optional
+        By what the log-loss may rise.
+    target_pls : float or str, optional
+        Portion of samples that may be lost, as in CPR: 0.05 or 5%.
+    max_loss : mapping or sequence of str, optional
+        What may be lost in another metric of the curve, such as ne=0.0005.
+    confidence : float, optional
+        The limit holds at this upper bound; default: the scenario's, or 0.95.
+    risk : float or str, optional
+        What keeps the limit: the mean over jobs, or this share of single jobs.
+    curve : str, Path or Answer, optional
+        The staleness curve: a file (.json, .csv), or the name of a shipped one.
+    seed : int, optional
+        Seed of all random numbers; default: the scenario's.
+    replications : int, optional
+        Replications of each candidate; default: as many as tell candidates apart.
+    folder : str or Path, optional
+        Folder of the results folders. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["strategies"]``: each strategy at its best, which is recommended, its entry in a
+        scenario. ``frames["candidates"]``: all others that were simulated.
+        ``values["recommended"]``, ``values["recovery"]`` (the section of a scenario).
+
+    Raises
+    ------
+    CprsimError
+        What is wrong, or what a selection lacks.
+    """
+    source = source_of(scenario, overrides)
+    if curve is not None:
+        curve = str(getattr(curve, "folder", None) or curve)
+        if curve.lower().endswith((".json", ".csv")):
+            curve = relpath(curve, source.path.parent)
+    overridden = shortcuts(seed=seed)
+    overridden += shortcuts("accuracy", confidence=confidence, risk=risk, curve=curve)
+    limits = {"max_auc_loss": max_auc_loss, "max_log_loss": max_log_loss, "target_pls": target_pls,
+              "max_loss": max_loss or None}  # fmt: skip
+    if any(limit is not None for limit in limits.values()):  # one takes the place of all others
+        for key, limit in limits.items():
+            option = f"--{key.replace('_', '-')}"
+            overridden.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
+
+    loaded, bench = question_of(source.changed(overridden).read, replications)
+
+    draw = drawing(folder, lambda made: document_of_select(made).drawings)
+
+    def selected(target: ResultTarget) -> Selection:
+        return write_selection(target, answered(loaded, bench), draw)
+
+    stored = kept(folder, loaded, load_selection, selected, kind="select")
+    return answer_of_select(stored.made, **stored.about())
+
+
+def _numbers(option: str, value: Any) -> Any:
+    """A limit, or those of some metrics: 0.0002, 0.02%; ne=0.0005, also as a mapping."""
+    if isinstance(value, Mapping):
+        return {name: _numbers(option, limit) for name, limit in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        pairs = [text.partition("=") for text in value]
+        return {name.strip(): _numbers(option, most) for name, _, most in pairs}
+    if not isinstance(value, str):
+        return value
+    return number_of(option, value, "ne=0.0005" if option == "--max-loss" else "0.0002 or 0.02%")

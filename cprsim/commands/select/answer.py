@@ -1,0 +1,319 @@
+"""A selection: what to run, within which limit, and the assumptions of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from cprsim.commands.select.choice import Candidate, Selection, candidate_rows
+from cprsim.commands.select.figures import selection_figure
+from cprsim.commands.select.option import RELOADING
+from cprsim.job.records import NO_NUMBER, Estimate
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import (
+    Column,
+    Document,
+    ListingBlock,
+    Picture,
+    Section,
+    Table,
+    word_columns,
+)
+from cprsim.pages.money import bills_frame, cheapest, money_table
+from cprsim.pages.provenance import origin
+from cprsim.pages.recommendation import (
+    back_to_start,
+    break_even_sentences,
+    entry_from,
+    recommendation,
+    turns_on,
+    waits_decide,
+)
+from cprsim.results.money import Bills, cheapest_of, prices_in
+from cprsim.results.waiting import WAITING
+from cprsim.results.words import (
+    ends,
+    hours,
+    percent,
+    percent_number,
+    portion,
+    significant,
+    with_ends,
+    with_interval,
+)
+
+BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
+HARDLY_MORE = 0.005  # percentage points: two overheads that are shown as one
+OVER = " (over the limit)"  # marks a bound
+VALUES = (
+    "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "notes",
+    "stand_in",
+)  # fmt: skip
+
+
+def answer_of_select(selection: Selection, **about: Any) -> Answer:
+    """The answer that a results folder of a selection holds."""
+    bills = selection.bills(prices_in(selection.path))
+    rows = candidate_rows(selection)
+    at_best = rows["part"].isin(["full", "best"])
+    strategies = rows[at_best].drop(columns="part").reset_index(drop=True)
+    strategies.insert(1, "recommended", strategies["strategy"] == selection.chosen.strategy)
+    strategies["entry"] = strategies["strategy"].map(selection.entries)
+    frames = {
+        "strategies": strategies,
+        "candidates": rows[~at_best].reset_index(drop=True),
+    }
+    if bills:
+        frames["bills"] = bills_frame(bills)
+    if any(bill.energy_kwh is not None for bill in bills.values()):
+        for quantity in ("energy_kwh", "carbon_kg"):
+            of = {name: getattr(bill, quantity) for name, bill in bills.items()}
+            strategies[f"{quantity}_per_month"] = strategies["strategy"].map(of)
+    if selection.break_evens:
+        frames["unknown"] = pd.DataFrame(selection.break_evens)
+    return Answer(
+        "selection",
+        selection.name,
+        lambda: document_of_select(selection),
+        frames=frames,
+        values={
+            "recommended": selection.chosen.strategy,
+            "recovery": recovery_of(selection),
+            "recommendation": _recommended(selection),
+            **{name: getattr(selection, name) for name in VALUES},
+            "limit": selection.limit if selection.limited else None,
+            "none_within_limit": [name for name, best in selection.best.items() if best is None],
+            "cheapest": cheapest_of(bills) if bills else None,
+        },
+        **about,
+    )
+
+
+def _recommended(selection: Selection) -> dict[str, Any] | None:
+    """The choice beside full recovery, or full recovery beside the next; None: none finishes."""
+    chosen, full = selection.chosen, selection.full
+    if chosen.finished_fraction < 1:
+        return None
+    beats, less = full, chosen.benefit
+    if selection.fell_back and (others := [c for c in selection.best.values() if c is not None]):
+        beats = min(others, key=lambda other: other.overhead.mean)
+        less = Estimate(-beats.benefit.mean, -beats.benefit.high, -beats.benefit.low)
+    return recommendation(
+        entry_from(chosen.entry), chosen.overhead, beats=beats.strategy, less=less,
+        turns_on=selection.assumption,
+    )  # fmt: skip
+
+
+def recovery_of(selection: Selection) -> str:
+    """The section `recovery` of a scenario that runs every strategy as selected."""
+    lines = [
+        f"  - {text}{'  # recommended' if strategy == selection.chosen.strategy else ''}"
+        for strategy, text in selection.entries.items()
+    ]
+    return "\n".join(["recovery:", *lines])
+
+
+def document_of_select(selection: Selection) -> Document:
+    """Everything about one selection. Raises ResultError for an unreadable file."""
+    bills = selection.bills(prices_in(selection.path))
+    over = selection.limit.words if selection.limited else "the number of saves"
+    picture = Picture(
+        f"Overhead over {over}",
+        "A point per strategy and interval, the choice marked. The table has the best of each.",
+        lambda: selection_figure(selection, selection.name),
+        "pareto",
+    )
+    entry = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
+    prices = prices_in(selection.path) if selection.spares else None
+    first, *more = _decision(selection)
+    return Document(
+        title=f"What to run: {selection.name}",
+        question=(
+            f"How should a job of {hours(selection.useful_h)} of useful work recover from "
+            "failures, and how often save?"
+        ),
+        answer=[first, *waits_decide(selection.spares, selection.n_nodes, prices), *more],
+        table=_table(selection, selection.name),
+        remarks=[*_remarks(selection, bills)],
+        turns_on=turns_on(selection.assumption),
+        sections=[
+            Section("How to run it", [ListingBlock("For the scenario", entry)]),
+            Section("All candidates", [picture, *([money_table(bills)] if bills else [])]),
+            *origin(selection.manifest, selection.path),
+        ],
+    )
+
+
+def _table(selection: Selection, name: str) -> Table:
+    """Full recovery at its best, the strategies, the paper's formula; equal ones in one row."""
+    quantity, of_pls = selection.limit.words, selection.limit.metric is None
+    headings = ["overhead, %", "less than full recovery, % points"]
+    if selection.limited:
+        unit = "" if of_pls else ", ×10⁻⁴"
+        bound = f"{selection.limit.bound_words}{unit}"
+        headings += [*["PLS"] * (not of_pls), f"{quantity}{unit}", bound]
+    waits = any(each.waits.is_shown for each in selection.finishing.values())
+    headings[1:1] = [WAITING] * waits
+    candidates = {"full": selection.full, **selection.best}
+    for formula in selection.formula:
+        candidates[f"{formula.strategy}, {formula.rule} formula"] = formula
+    names: dict[tuple[str, ...], list[str]] = {}
+    for strategy, candidate in candidates.items():
+        cells = ["none keeps the limit"]
+        if candidate is not None:
+            cells = _cells(selection, candidate, waits=waits)
+        cells = [*cells, *[NO_NUMBER] * len(headings)][: len(headings) + 1]
+        label = f"{strategy} (recommended)" if candidate is selection.chosen else strategy
+        names.setdefault(tuple(cells), []).append(label)
+    return Table(
+        f"{name}: {selection.n_replications:,} replications, each strategy at its best; ± half of "
+        f"the 95 % interval. {_limit(selection)}",
+        [*word_columns("strategy", "saves every"), *map(Column, headings)],
+        [[", ".join(alike), *cells] for cells, alike in names.items()],
+    )
+
+
+def _limit(selection: Selection) -> str:
+    limit, of = selection.limit, "expected "
+    if not selection.limited:
+        return "Nothing that is compared loses samples, so that no limit is needed."
+    if limit.risk is not None:
+        of = f"for {100 * limit.risk:g} % of the jobs, "
+    return f"Limit: {of}{limit.words} at most {limit.most:g} at its {limit.bound_words}."
+
+
+def _cells(selection: Selection, candidate: Candidate, *, waits: bool) -> list[str]:
+    every = "never saves" if candidate.n_saves == 0 else hours(candidate.policy.interval_h)
+    every += f" ({candidate.option})" if candidate.option else ""
+    if candidate.finished_fraction < 1:
+        return [every, f"{percent(candidate.finished_fraction)} done"]
+    costs = [every, _times(100, candidate.overhead)]
+    costs += [percent_number(candidate.waiting)] * waits
+    if candidate is selection.full:
+        return costs
+    loss = [portion(candidate.loss.mean), portion(candidate.held)]
+    if selection.limit.metric is not None:
+        in_units = [significant(1e4 * value) for value in (candidate.loss.mean, candidate.held)]
+        loss = [portion(candidate.pls.mean), *in_units]
+    if selection.limited and not candidate.keeps:
+        loss[-1] += OVER
+    return [*costs, _times(100, candidate.benefit), *loss]
+
+
+def _times(scale: float, estimate: Estimate) -> str:
+    return with_interval(scale * estimate.mean, scale * estimate.half_width)
+
+
+# ------------------------------------------------------------------------------ sentences
+
+
+def _decision(selection: Selection) -> list[str]:
+    """What is recommended and why, and its entry in a scenario."""
+    chosen, full = selection.chosen, selection.full
+    if selection.fell_back and full.finished_fraction < 1:
+        return [
+            f"Recommended: nothing. Under full recovery {percent(full.finished_fraction)} of the "
+            "jobs finish, and no strategy within the limit does better."
+        ]
+    costs = f"{percent(chosen.overhead.mean)} of useful time"
+    entry = f"In the scenario: recovery: [{selection.entries[chosen.strategy]}]"
+    if selection.fell_back:
+        run = f"Recommended: full recovery, {full.saving}, at {costs}."
+        return [f"{run} {_why_full(selection)}", entry]
+    less = with_ends(*chosen.benefit.times(100).triple)
+    against = f"{less} percentage points less than full recovery at its best, {full.saving}"
+    if full.finished_fraction < 1:
+        against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
+    loses = "It loses no samples."
+    if chosen.policy.leaves_stale:
+        loses = selection.limit.held(chosen.loss.mean, chosen.held).sentence
+    run = f"Recommended: {chosen.strategy}, {chosen.saving}, at {costs}"
+    return [f"{run}: {against}. {loses}", entry]
+
+
+def _why_full(selection: Selection) -> str:
+    finishing = [
+        candidate
+        for candidate in selection.best.values()
+        if candidate and candidate.finished_fraction == 1
+    ]
+    if not selection.best:
+        return "Nothing else is compared: list recovery systems under 'recovery' in the scenario."
+    if not finishing:
+        condition = "keeps the limit" if selection.limited else "lets all jobs finish"
+        return f"Nothing else that is compared {condition}."
+    nearest = max(finishing, key=lambda candidate: candidate.benefit.mean)
+    nearest_words = f"The cheapest of the others, {nearest.strategy}, {nearest.saving},"
+    costs = percent(nearest.overhead.mean)
+    if nearest.benefit.high < 0:
+        return f"{nearest_words} costs more: {costs}."
+    if nearest.pays:
+        return f"{nearest_words} takes {costs}, and costs accuracy that nothing here prices."
+    less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)
+    return (
+        f"{nearest_words} does not surely cost less: by {less} percentage points (95 % interval)."
+    )
+
+
+def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
+    """Warnings and what could reverse the decision, then its assumptions."""
+    chosen = selection.chosen
+    yield from _why_not(selection)
+    yield from (f"Warning: {note}" for note in selection.notes)
+    for candidate in selection.best.values():
+        if candidate and candidate.beyond_fraction > BEYOND_FRACTION:
+            beyond = percent(candidate.beyond_fraction)
+            yield (
+                f"Warning: at {candidate.strategy}'s interval {beyond} of the jobs "
+                "lose more than the curve was measured for; their loss is extrapolated."
+            )
+        if candidate and candidate.n_saves == 0 and candidate.policy.leaves_stale:
+            yield f"{candidate.strategy} never saves. {back_to_start(candidate.struck_fraction)}"
+        elif candidate and candidate.n_saves == 0 and candidate.option:
+            yield (
+                f"Warning: for {candidate.strategy} never saving is cheapest: the failures that "
+                f"its saves protect against hardly occurred in {selection.n_replications:,} "
+                "simulated jobs."
+            )
+    if selection.stand_in:
+        yield (
+            "The curve is a stand-in, measured on a small model and not on yours: cprsim measure "
+            "makes one of your model."
+        )
+    if bills:
+        yield cheapest(bills, chosen.strategy)
+    if unsure := break_even_sentences(selection.break_evens):
+        yield f"At these intervals, by cost in all: {' '.join(unsure)}"
+    if selection.curve is not None and selection.limited:
+        yield f"Staleness curve: {selection.curve}."
+
+
+def _why_not(selection: Selection) -> Iterator[str]:
+    """Why each of the paper's strategies that could be run is not the one that is recommended."""
+    chosen, why = selection.chosen, dict[str, list[str]]()
+    for name, candidate in selection.best.items():
+        if name != chosen.strategy and name in RELOADING:
+            why.setdefault(_why_not_this(selection, name, candidate), []).append(name)
+    unknown = f"the curve does not say what it loses in {selection.limit.words}, as it saves"
+    why |= {unknown: list(selection.left_out)} if selection.left_out else {}
+    clauses = [f"{', '.join(names)}: {reason}" for reason, names in why.items()]
+    if clauses:
+        yield f"Why not another? {'. '.join(clauses)}."
+
+
+def _why_not_this(selection: Selection, name: str, candidate: Candidate | None) -> str:
+    chosen = selection.chosen
+    if candidate is None:
+        return "no interval keeps the limit"
+    if name in selection.alike:
+        return f"not surely better than {chosen.strategy}, which is simpler"
+    if candidate.finished_fraction < 1:
+        return f"only {percent(candidate.finished_fraction)} of the jobs finish"
+    more = 100 * (candidate.overhead.mean - chosen.overhead.mean)
+    if abs(more) < HARDLY_MORE:
+        return "as much overhead"
+    if more <= 0:
+        return f"{significant(-more)} points cheaper, which these jobs do not make sure"
+    return f"{significant(more)} points more overhead"

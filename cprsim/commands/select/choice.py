@@ -1,0 +1,212 @@
+"""What a selection says: candidates, what was chosen among them, and why; and its results folder.
+
+The records are what `selection.json` holds (`cprsim.files`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cprsim.files import NOT_STORED, OMITTED, Number
+from cprsim.job.losses import Metric, strategy_key
+from cprsim.job.policy import Policy
+from cprsim.job.records import Estimate
+from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
+from cprsim.results.folder import (
+    ResultTarget,
+    new_folder,
+    read_manifest,
+    read_record,
+    write_csv,
+    write_record,
+)
+from cprsim.results.limit import Limit
+from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
+from cprsim.results.waiting import Waits
+from cprsim.results.words import hours
+
+SELECTION = "selection.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One strategy at one interval, as simulated; intervals of means are 95 % and two-sided."""
+
+    strategy: str
+    policy: Policy
+    rule: str = ""  # of the paper's formula, where the interval is its
+    option: str = ""  # of a recovery system, that its interval is; none where it has no interval
+    entry: str  # of `recovery` in a scenario that runs it
+    n_saves: int = field(metadata={"alias": "saves"})  # whole ones that are due; 0: never
+    finished_fraction: float
+    overhead: Estimate  # (wall - useful) / useful
+    waiting: float  # its waits for spares, as a share of useful time
+    pls: Estimate
+    loss: Estimate  # expected, in the quantity that is limited; also with the curve's uncertainty
+    benefit: Estimate  # overhead of full recovery at its best less this one's, paired
+    held: Number  # the upper bound that is held to the limit
+    keeps: bool
+    beyond_fraction: float  # of the replications: lose more than was ever measured
+    struck_fraction: float  # of the replications: lose any samples
+
+    @property
+    def is_system(self) -> bool:
+        """Whether it is a recovery system of the scenario."""
+        return not self.policy.is_strategy
+
+    @property
+    def waits(self) -> Waits:
+        return Waits(self.overhead, self.waiting)
+
+    @property
+    def pays(self) -> bool:
+        """Whether it surely costs less than full recovery at its best."""
+        return self.benefit.low > 0
+
+    @property
+    def saving(self) -> str:
+        """How often it saves, in words; of a recovery system, what its option says."""
+        if self.is_system and not self.option:
+            return "as the scenario has it"
+        if self.n_saves == 0:
+            as_option = f"never saving ({self.option} as long as the job)"
+            return as_option if self.option else "never saving"
+        every = hours(self.policy.interval_h)
+        return f"{self.option} {every}" if self.option else f"saving every {every}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The decision and what it rests on."""
+
+    useful_h: float
+    n_replications: int = field(metadata={"alias": "replications"})
+    limit: Limit
+    curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
+    recommended: str  # strategy; full recovery where nothing surely costs less
+    full: Candidate  # at its own best interval
+    best: dict[str, Candidate | None]  # by strategy; None: no interval worth trying keeps the limit
+    formula: tuple[Candidate, ...]  # the paper's interval, both forms, under partial recovery
+    notes: tuple[str, ...] = ()  # of the curve: what to be careful with
+    left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
+    # strategies that can't be told from the recommended one, which is the simplest of them
+    alike: tuple[str, ...] = ()
+    stand_in: bool = False  # whether the curve is a shipped one, of another model than the job's
+    accuracy: str = ""  # the section of a scenario that asks the same
+    limited: bool = True  # whether anything compared loses samples, so that the limit counts
+    front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
+    break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
+    # the assumed input that moves the choice most
+    assumption: Assumption | None = field(default=None, metadata=OMITTED)
+    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    n_nodes: int = 0  # of the job
+    path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder
+    manifest: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_STORED)
+
+    @property
+    def name(self) -> str:
+        """Of the scenario."""
+        return str(self.manifest["name"]).removesuffix("-select")
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether full recovery is recommended."""
+        return self.recommended == self.full.strategy
+
+    @property
+    def chosen(self) -> Candidate:
+        """The candidate that is recommended."""
+        return self.at_best[self.recommended]
+
+    @property
+    def at_best(self) -> dict[str, Candidate]:
+        """Full recovery at its best, and all that keep the limit at theirs, by name."""
+        best = {name: candidate for name, candidate in self.best.items() if candidate is not None}
+        return {self.full.strategy: self.full, **best}
+
+    @property
+    def entries(self) -> dict[str, str]:
+        """What a scenario says under `recovery` to run each as selected, by name."""
+        return {name: candidate.entry for name, candidate in self.at_best.items()}
+
+    @property
+    def finishing(self) -> dict[str, Candidate]:
+        """Those under which all jobs finish."""
+        at_best = self.at_best.items()
+        return {name: best for name, best in at_best if best.finished_fraction == 1}
+
+    def bills(self, prices: JobPrices | None) -> Bills:
+        """The bill of each under which all jobs finish; none without prices."""
+        finishing = self.finishing.items()
+        used = {name: (candidate.policy, self._use(candidate)) for name, candidate in finishing}
+        return bills_of(prices, used)
+
+    def _use(self, candidate: Candidate) -> JobUse:
+        overhead = {OVERHEAD: candidate.overhead.mean * self.useful_h}
+        is_auc = self.limit.quantity == Metric.AUC and isfinite(candidate.loss.mean)
+        lossless = 0.0 if strategy_key(candidate.policy) is None else None
+        loss = candidate.loss.mean if is_auc and candidate.policy.leaves_stale else lossless
+        return JobUse(self.useful_h, overhead, candidate.n_saves, loss)
+
+
+# --------------------------------------------------------------------------- its results folder
+
+
+def write_selection(
+    target: ResultTarget, selection: Selection, draw: Callable[[Selection], object]
+) -> Selection:
+    """Write a selection into its folder, whole or not at all; as read back from there."""
+    with new_folder(target) as folder:
+        write_record(folder / SELECTION, selection)
+        write_csv(candidate_rows(selection), folder / "candidates.csv")
+        draw(replace(selection, path=folder, manifest={"name": target.identity.name}))
+    return load_selection(target.folder)
+
+
+def load_selection(folder: Path) -> Selection:
+    """Read a finished selection. Raises ResultError where it is unfinished or damaged."""
+    about = {"path": folder, "manifest": read_manifest(folder)}
+    return read_record(Selection, folder / SELECTION, "a selection", **about)
+
+
+def candidate_rows(selection: Selection) -> pd.DataFrame:
+    """One row per candidate.
+
+    Columns: part (full, best, formula RULE or front), strategy, option (of a recovery system, that
+    its interval is; else empty), interval_h (infinite: never saves), n_saves, on_failure,
+    finished_fraction, overhead_fraction, pls, loss, benefit_fraction (overhead less than that of
+    full recovery, paired) with their 95 % intervals, upper_bound (held to the limit), keeps,
+    beyond_fraction.
+    """
+    parts = [
+        ("full", selection.full),
+        *(("best", candidate) for candidate in selection.best.values() if candidate is not None),
+        *((f"formula {candidate.rule}", candidate) for candidate in selection.formula),
+        *(("front", candidate) for front in selection.front.values() for candidate in front),
+    ]
+    rows = [
+        {
+            "part": part,
+            "strategy": candidate.strategy,
+            "option": candidate.option,
+            "interval_h": candidate.policy.interval_h,
+            "n_saves": candidate.n_saves,
+            "on_failure": candidate.policy.on_failure,
+            "finished_fraction": candidate.finished_fraction,
+            **candidate.overhead.columns("overhead_fraction"),
+            **candidate.pls.columns("pls"),
+            **candidate.loss.columns("loss"),
+            **candidate.benefit.columns("benefit_fraction"),
+            "upper_bound": candidate.held,
+            "keeps": candidate.keeps,
+            "beyond_fraction": candidate.beyond_fraction,
+        }
+        for part, candidate in parts
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,87 @@
+"""The decision: each option's best interval within the limit, against full recovery at its best.
+
+The paper compares first-order formulas; here every candidate is simulated with the failures of the
+scenario, whatever their distribution, and the limit is held at an upper confidence bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cprsim.accuracy.expected import Prediction
+from cprsim.commands.select.option import FULL
+from cprsim.commands.select.pricing import Bench, Priced
+from cprsim.commands.select.search import WORTH_TRYING, best, cheapest_of
+from cprsim.job.losses import WHOLE
+from cprsim.results.limit import Limit
+
+HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is less simple
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The core of a selection, on the replications themselves."""
+
+    full: Priced
+    best: Mapping[str, Priced | None]
+    chosen: Priced
+
+    @property
+    def within_limit(self) -> dict[str, Priced]:
+        """The options that keep the limit, by name."""
+        return {name: priced for name, priced in self.best.items() if priced is not None}
+
+
+def decide(
+    bench: Bench, most_times: float = WORTH_TRYING, step: Callable[[], None] = lambda: None
+) -> Decided:
+    """Full recovery at its best, every option within the limit, and which of them to take.
+
+    The cheapest option that surely costs less than full recovery is taken (the 95 % interval of
+    the paired difference lies above 0); between options that cannot be told apart, the one that
+    comes first. Where none does, it is full recovery.
+    """
+    full, best_of = cheapest_of(bench, FULL), {}
+    for name in bench.options:
+        if name != FULL:
+            best_of[name] = best(bench, name, full, most_times)
+        step()
+    chosen = full
+    for priced in best_of.values():
+        if priced is not None and is_priced(priced, bench.limit) and priced.surely_cheaper(chosen):
+            chosen = priced
+    return Decided(full, best_of, chosen)
+
+
+def is_priced(priced: Priced, limit: Limit) -> bool:
+    """Whether all that a candidate loses of accuracy is in what is held to the limit."""
+    return priced.policy.loses_as is None or bool(limit.metric and priced.lost.loss.any())
+
+
+def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
+    """The decision for the simplest of those that can't be told from the one that was taken.
+
+    Those are strategies that cost hardly more, and whose loss at the interval of the one that was
+    taken the curve does not tell from its own (the 95 % interval of the difference has 0 in it;
+    errors of two strategies count as independent).
+    """
+    chosen, within_limit = decided.chosen, decided.within_limit
+    if chosen.policy.sub_saves is None:
+        return decided, ()
+    hardly = HARDLY_LESS * decided.full.more_than(chosen).mean
+    if WHOLE in within_limit:  # what costs more than it is neither simple nor cheap
+        hardly = min(hardly, max(within_limit[WHOLE].more_than(chosen).mean, 0.0))
+    alike = []
+    for name, priced in within_limit.items():
+        if not bench.options[name].is_strategy:
+            continue
+        lost, lost_by_chosen = bench.price(name, [chosen.policy.interval_h])[0].lost, chosen.lost
+        errors = np.hypot(lost.standard_error, lost_by_chosen.standard_error)
+        degrees = min(lost.degrees, lost_by_chosen.degrees)
+        more = Prediction(lost.loss - lost_by_chosen.loss, errors, lost.beyond, degrees)
+        if more.mean().interval()[0] <= 0 and not priced.more_than(chosen).mean > hardly:
+            alike.append(name)
+    return replace(decided, chosen=within_limit[alike[0]]), tuple(alike)

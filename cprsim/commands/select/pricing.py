@@ -1,0 +1,283 @@
+"""Candidates priced by simulation: what an option costs and loses at one interval.
+
+All candidates meet the same failures (replication i is the same history for everybody), so that
+their differences are known far better than they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import floor, inf, isclose, log10
+
+import numpy as np
+
+from cprsim.accuracy.expected import Prediction, nothing_lost
+from cprsim.commands.select.option import FULL, PricedEntry, options_of, strategy
+from cprsim.errors import ParameterError
+from cprsim.job.intervals import n_saves_due
+from cprsim.job.losses import lost_portion
+from cprsim.job.policy import Capture, Policy, WhenBusy
+from cprsim.job.records import Estimate, Floats
+from cprsim.results import pipeline
+from cprsim.results.limit import Limit, pls_alone
+from cprsim.results.pipeline import StrategyOutcome
+from cprsim.scenario.assemble import Experiment
+
+AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
+NEVER = inf
+SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes only longer ones
+ROUND = 0.002  # of an interval: by how much it may be rounded up
+FAILURES = 20_000  # that a candidate should meet, over all replications
+FEWEST, MOST = 200, 4000  # replications of a candidate
+FEWEST_REPLICATIONS = 100  # that a user may ask for
+FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Priced:
+    """A candidate on every replication; all arrays (n_replications,)."""
+
+    strategy: str
+    policy: Policy
+    n_saves: int  # whole ones that are due
+    n_writes: int  # saves and sub-saves that are due: what a candidate pays for
+    finished_fraction: float
+    overhead: Floats  # (wall - useful) / useful, of what is done up to a horizon
+    pls: Floats
+    lost: Prediction  # in the quantity that is limited
+    waiting: float = 0.0  # its waits for spares, mean share of what is done
+
+    @property
+    def finished(self) -> bool:
+        """Whether all replications did: else its means would mislead."""
+        return self.finished_fraction == 1.0
+
+    @property
+    def mean_overhead(self) -> float:
+        return float(self.overhead.mean()) if self.finished else inf
+
+    def keeps(self, limit: Limit) -> bool:
+        """Whether its loss keeps the limit at its upper bound."""
+        return self.finished and limit.bound(self.lost) <= limit.most
+
+    def more_than(self, other: Priced) -> Estimate:
+        """Its overhead less another's, paired, with its 95 % interval; NaN if unfinished."""
+        if not (self.finished and other.finished):
+            return Estimate(np.nan, np.nan, np.nan, len(other.overhead))
+        n = min(len(self.overhead), len(other.overhead))  # one may have been given up early
+        return Estimate.of_mean(self.overhead[:n] - other.overhead[:n])
+
+    def surely_cheaper(self, other: Priced) -> bool:
+        """Whether it costs less than another, beyond noise; finishing counts first."""
+        if not self.finished:
+            return False
+        return not other.finished or other.more_than(self).low > 0
+
+
+@dataclass(slots=True)
+class Bench:
+    """Prices candidates of one experiment, each once, and compares them with one limit."""
+
+    experiment: Experiment  # whose policies do not matter; its curve prices what is lost
+    options: Mapping[str, PricedEntry]  # by name
+    limit: Limit
+    left_out: tuple[str, ...] = ()  # options whose loss the curve does not know
+    _simulated: dict[tuple[str, float], Priced] = field(init=False, default_factory=dict)
+    _failures: pipeline.FailureBlocks = field(init=False)
+    # a policy takes milliseconds to plan, and is asked for at each simulation
+    _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
+    _kinds: dict[str, object] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._failures = pipeline.FailureBlocks([self.experiment])
+
+    @property
+    def losing(self) -> list[str]:
+        """The options that lose samples."""
+        return [name for name, option in self.options.items() if option.loses(self.experiment)]
+
+    def price(self, name: str, intervals_h: Iterable[float]) -> list[Priced]:
+        """The candidates of one option at some intervals [h], in order."""
+        wanted_h = list(intervals_h)
+        new = [*dict.fromkeys(h for h in wanted_h if (name, h) not in self._simulated)]
+        for at in range(0, len(new), AT_ONCE):
+            self._simulate(name, new[at : at + AT_ONCE])
+        return [self._simulated[name, interval_h] for interval_h in wanted_h]
+
+    def with_writes(self, name: str, n_writes: Iterable[int]) -> list[Priced]:
+        """The candidates of one option with so many writes each."""
+        useful_h, part = self.experiment.useful_h, self.options[name].part
+        return self.price(name, [interval_with(n, useful_h, part) for n in n_writes])
+
+    def policy(self, name: str, interval_h: float) -> Policy:
+        """An option at an interval, as the simulation takes it."""
+        return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
+
+    def kind(self, name: str) -> object:
+        """Equal for options that differ by nothing that a simulation sees, at any interval."""
+        if name not in self._kinds:
+            intervals_h = self.experiment.useful_h, 0.01 * self.experiment.useful_h
+            self._kinds[name] = [self.policy(name, at_h).as_simulated for at_h in intervals_h]
+        return self._kinds[name]
+
+    def _simulate(self, name: str, intervals_h: list[float]) -> None:
+        policies = [self.policy(name, interval_h) for interval_h in intervals_h]
+        numbered = tuple(replace(policy, name=str(n)) for n, policy in enumerate(policies))
+        experiment = replace(self.experiment, policies=numbered)
+        simulated = pipeline.simulate(experiment, failures=self._failures).strategies
+        for twin in (other for other in self.options if self.kind(other) == self.kind(name)):
+            for interval_h, outcome in zip(intervals_h, simulated, strict=True):
+                policy = self.policy(twin, interval_h)
+                self._simulated[twin, interval_h] = self._priced(twin, policy, outcome)
+
+    def saves(self, name: str) -> tuple[float, float]:
+        """The shortest interval that an option takes, and the mean stall of a write [h, h].
+
+        Below it saves would wait for each other, and the job for them. 0 and 0 where that can't be
+        told: where no capture has the interval as it is given.
+        """
+        if name not in self._saves:
+            useful_h, is_strategy = self.experiment.useful_h, self.options[name].is_strategy
+            capture = self._capture(name, useful_h if is_strategy else SHORT * useful_h)
+            stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
+            shortest_h = 0.0 if capture is None or is_strategy else _shortest_h(capture)
+            self._saves[name] = shortest_h, stall_h
+        return self._saves[name]
+
+    def own_interval_h(self, name: str) -> float | None:
+        """The interval of an option as its entry has it [h]; None: it can't be told."""
+        capture = self._capture(name, None)
+        return None if capture is None else capture.every_h
+
+    def _capture(self, name: str, interval_h: float | None) -> Capture | None:
+        """What an option saves at the interval that is chosen, at one interval."""
+        option, longest_h = self.options[name], self.experiment.useful_h
+        for place, capture in enumerate(option.policy_at(self.experiment, longest_h).captures):
+            if capture.every_h is not None and isclose(capture.every_h, option.part * longest_h):
+                captures = option.policy_at(self.experiment, interval_h).captures
+                return captures[place] if place < len(captures) else None
+        return None
+
+    def _priced(self, name: str, policy: Policy, outcome: StrategyOutcome) -> Priced:
+        costs, losses, useful_h = outcome.costs, outcome.losses, self.experiment.useful_h
+        finished, done_h = costs.finished, np.full(len(costs.finished), useful_h)
+        if self.experiment.scenario.job.horizon_h is not None:
+            done_h = np.where(finished, costs.useful_h, useful_h)
+        part = 1.0 if policy.sub_saves is None else policy.sub_saves.fraction
+        pls = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
+        return Priced(
+            strategy=name,
+            policy=policy,
+            n_saves=n_saves_due(policy.interval_h, useful_h),
+            n_writes=n_saves_due(part * policy.interval_h, useful_h),
+            finished_fraction=float(finished.mean()),
+            overhead=costs.wall_h / done_h - 1.0,
+            waiting=float((costs.hours_of("wait") / done_h).mean()),
+            pls=pls,
+            lost=self._lost(policy, outcome, pls),
+        )
+
+    def _lost(self, policy: Policy, outcome: StrategyOutcome, pls: Floats) -> Prediction:
+        """What each replication loses in the quantity that is limited."""
+        metric, curve = self.limit.metric, self.experiment.curve
+        if metric is None:
+            return pls_alone(pls)
+        lost = None
+        if curve is not None:
+            lost = curve.predict(
+                policy, metric, outcome.losses, outcome.costs, self.experiment.useful_h
+            )
+        if lost is None:
+            assert not policy.leaves_stale, "only options that the curve knows are compared"
+            return nothing_lost(outcome.costs.n_replications)
+        return lost
+
+
+def _shortest_h(capture: Capture) -> float:
+    """The shortest interval that it takes, at which its saves do not wait for each other [h]."""
+    costs = (capture.stall, capture.background) if capture.when_busy is WhenBusy.WAIT else ()
+    busy_h = sum(cost.mean_h for cost in costs if cost is not None)
+    return max(capture.every_h or 0.0, busy_h / capture.in_flight)
+
+
+def bench_of(
+    experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry] | None = None
+) -> Bench:
+    """Where candidates are priced, in the quantity that is limited. Raises as `select` does."""
+    n = experiment.simulation.replications
+    if n is None or n < FEWEST_REPLICATIONS:
+        raise ParameterError(
+            f"{n or 'a precision in place of'} replications: a selection needs a number of "
+            f"them, {FEWEST_REPLICATIONS} at least, to tell a mean from noise"
+        )
+    compared = options_of(experiment) if options is None else options
+    priceable = {FULL: strategy(FULL), **_priceable(experiment, limit, compared)}
+    return Bench(
+        experiment,
+        priceable,
+        limit,
+        left_out=tuple(name for name in compared if name not in priceable),
+    )
+
+
+def _priceable(
+    experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry]
+) -> dict[str, PricedEntry]:
+    """The options whose loss can be told; those that lose nothing are among them."""
+    metric, curve = limit.metric, experiment.curve
+    losing = {name for name, option in options.items() if option.loses(experiment)}
+    if metric is None or not losing:
+        return dict(options)
+    if curve is None:
+        raise ParameterError(f"a limit of {limit.quantity.value} needs a staleness curve")
+    if unfit := curve.why_unfit(metric):
+        raise ParameterError(
+            f"curve {curve.name} is not fit for use, so that nothing is recommended by it: "
+            f"{'; '.join(unfit)}"
+        )
+    priceable = {
+        name: option
+        for name, option in options.items()
+        if name not in losing
+        or curve.of_policy(option.policy_at(experiment, experiment.useful_h), metric) is not None
+    }
+    if not priceable:
+        raise ParameterError(
+            f"curve {curve.name} knows none of {', '.join(options)} in {metric.value}, as they "
+            f"save; it knows losses of {', '.join(curve.metrics)}"
+        )
+    return priceable
+
+
+def affordable(experiment: Experiment, *, tail: bool) -> int:
+    """How many replications tell candidates apart at a price worth paying."""
+    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
+    n_failures = experiment.useful_h / expected.mtbf_h
+    fewest = FEWEST_OF_A_TAIL if tail else FEWEST
+    return max(fewest, min(MOST, int(FAILURES / max(n_failures, 1.0))))
+
+
+def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
+    """The interval between whole saves that gives a number of writes [h]; infinite for none.
+
+    It is rounded up, in the unit in which people say it, to few digits that keep the number of
+    writes: what is shown can be typed, and gives the same writes.
+    """
+    if n_writes == 0:
+        return NEVER
+    exact_h = useful_h / (n_writes + 1) / part
+    per_hour = 1.0 if exact_h >= 1 else 60.0 if exact_h >= 1 / 60 else 3600.0
+    for digits in range(3, 12):
+        interval_h = _rounded_up(exact_h * per_hour, digits) / per_hour
+        near = exact_h < interval_h <= exact_h * (1 + ROUND)
+        if near and n_saves_due(part * interval_h, useful_h) == n_writes:
+            return interval_h
+    return exact_h * (1 + 1e-7)
+
+
+def _rounded_up(value: float, digits: int) -> float:
+    """The next number with so many significant digits that lies above."""
+    decimals = digits - 1 - floor(log10(value))
+    above = floor(value * 10.0**decimals * (1 + 1e-12)) + 1
+    return float(round(above / 10.0**decimals, max(decimals, 0)))

@@ -1,0 +1,207 @@
+"""The best interval of full recovery, of recovery systems, and of what has to keep a limit.
+
+A candidate is a number of writes, whole saves and sub-saves alike: all intervals that have it cost
+the same, and the one is taken where the n + 1 pieces into which n writes cut the job are equal.
+Fewer writes cost less and lose more: the best candidate within a limit is the one with the fewest
+writes that keeps it. Of what loses nothing, it is the cheapest.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from math import ceil, copysign, exp, inf, isfinite, log
+
+from cprsim.commands.select.pricing import Bench, Priced
+from cprsim.job.intervals import WORTH_NO_SAVES, n_saves_due, young_h
+from cprsim.results.limit import Limit
+
+FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
+MOST_WRITES = 100_000  # that are ever tried
+WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # of a number of writes: those to compare with it
+CLOSE_BY = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # the same, once the best is near
+FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
+WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
+DAY_H = 24.0
+CLOSE = 1.15  # times the fewest such saves: as near as they are come to
+NEAR = 100  # of the writes of a name, one: as near as makes no difference
+FEWER = 2  # writes less than seem to be needed, to be tried at least
+WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
+
+
+def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> Priced | None:
+    """An option at the cheapest interval that keeps the limit; None where none does.
+
+    It saves, unless that costs `WORTH_NO_SAVES` more: what hardly ever happens is not simulated.
+    """
+    found = _best(bench, name, full, most_times)
+    if found is None or found.n_writes > 0 or bench.options[name].interval is None:
+        return found
+    n_days = max(1, int(bench.experiment.useful_h / DAY_H))
+    saving = [*_at_own_interval(bench, name), *bench.with_writes(name, [1, n_days])]
+    most = found.mean_overhead + WORTH_NO_SAVES
+    good = [
+        priced
+        for priced in saving
+        if priced.n_writes > 0
+        and priced.mean_overhead < most
+        and (not priced.policy.leaves_stale or priced.keeps(bench.limit))
+    ]
+    as_good = [one for one in good if one.mean_overhead <= WORTH_A_SAVE * found.mean_overhead]
+    if as_good:
+        return max(as_good, key=lambda priced: priced.n_writes)
+    return _cheapest(good) if good else found
+
+
+def _best(bench: Bench, name: str, full: Priced, most_times: float) -> Priced | None:
+    option = bench.options[name]
+    if not option.reloads:
+        cheapest = cheapest_of(bench, name)
+        if not cheapest.policy.leaves_stale or cheapest.keeps(bench.limit):
+            return cheapest
+        if option.interval is None:
+            return None
+    return best_within(bench, name, most_writes(bench, name, full, most_times))
+
+
+def cheapest_of(bench: Bench, name: str) -> Priced:
+    """An option at its cheapest interval, whatever it loses; as it is where it has none."""
+    option = bench.options[name]
+    if option.interval is None:
+        return bench.price(name, [option.policy_at(bench.experiment).interval_h])[0]
+    experiment, most = bench.experiment, most_taken(bench, name)
+    if write_h := bench.saves(name)[1]:
+        expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
+        by_young = round(experiment.useful_h / young_h(write_h, expected.mtbf_h))
+        return _least(bench, name, min(by_young, most), most)
+    if option.is_strategy:
+        return bench.with_writes(name, [FREE_WRITES])[0]
+    numbers = {min(FREE_WRITES, most)}
+    if experiment.scenario.silent is None:  # else the densest saves reach back the least
+        numbers.add(most)
+    start = _cheapest(bench.with_writes(name, numbers))
+    return _fewest_that_help(bench, name, _least(bench, name, start.n_writes, most))
+
+
+def _least(bench: Bench, name: str, n_writes: int, most: int) -> Priced:
+    """The candidate of the least overhead, with at most so many writes, near some number.
+
+    In steps of factors, as saving costs in proportion to n and rework to 1 / n: wide ones until
+    the best lies between others, then close to it.
+    """
+
+    def around(n: int, factors: tuple[float, ...]) -> list[Priced]:
+        numbers = {min(round((n + 1) * factor) - 1, most) for factor in factors}
+        return bench.with_writes(name, sorted({max(number, 0) for number in numbers}))
+
+    while True:
+        candidates = around(n_writes, WIDE)
+        best = _cheapest(candidates)
+        best = best if best.finished else candidates[-1]
+        if best.n_writes == n_writes or best not in (candidates[0], candidates[-1]):
+            return _cheapest(around(best.n_writes, CLOSE_BY))
+        n_writes = best.n_writes
+
+
+def _fewest_that_help(bench: Bench, name: str, enough: Priced) -> Priced:
+    """Where saves cost nothing: the fewest that cost as little as the best number of them."""
+    enough_overhead = WORTH_A_SAVE * enough.mean_overhead
+    too_few = -1  # not known yet
+    while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
+        fewer = int(FREE_STEP * enough.n_writes)
+        between = round(exp((log(too_few + 2) + log(enough.n_writes + 1)) / 2)) - 1
+        middle = fewer if too_few < 0 else between
+        priced = bench.with_writes(name, [middle])[0]
+        if priced.mean_overhead <= enough_overhead:
+            enough = priced
+        else:
+            too_few = middle
+    return enough
+
+
+def _at_own_interval(bench: Bench, name: str) -> list[Priced]:
+    """An option at the interval of its entry, or of its rule; none where that can't be told."""
+    own_h = None if bench.options[name].is_strategy else bench.own_interval_h(name)
+    if own_h is None:
+        return []
+    n_pieces = ceil(bench.experiment.useful_h / own_h)
+    return [*bench.price(name, [own_h]), *bench.with_writes(name, [n_pieces - 1])]
+
+
+def most_taken(bench: Bench, name: str) -> int:
+    """The most saves that a recovery system takes: its interval has a shortest one."""
+    shortest_h = bench.saves(name)[0]
+    if shortest_h == 0:
+        return MOST_WRITES
+    return min(max(n_saves_due(shortest_h, bench.experiment.useful_h) - 1, 0), MOST_WRITES)
+
+
+def _cheapest(candidates: list[Priced]) -> Priced:
+    return min(candidates, key=lambda priced: priced.mean_overhead)
+
+
+# --------------------------------------------------------------------------- within a limit
+
+
+def most_writes(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> int:
+    """Writes of an option that alone would cost so many times what full recovery does."""
+    write_h, n_most = bench.saves(name)[1], most_taken(bench, name)
+    if write_h == 0:
+        return min(FREE_WRITES, n_most)
+    budget_h = most_times * min(full.mean_overhead, 10.0) * bench.experiment.useful_h
+    least = ceil(10 / bench.options[name].part)
+    return min(max(ceil(budget_h / write_h), least), n_most)
+
+
+def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
+    """The candidate with the fewest writes that keeps the limit; None where none does."""
+    limit, n_fewest = bench.limit, bench.options[name].n_fewest
+    if bench.saves(name)[1] == 0:
+        last = bench.with_writes(name, [n_most])[0]
+        return last if last.keeps(limit) else None
+    first = bench.with_writes(name, [n_fewest])[0]
+    if first.keeps(limit):
+        return first
+    if limit.most == 0:
+        return None
+    too_few, enough = first, None
+    for number in count(1):
+        if enough is not None and enough.n_writes - too_few.n_writes <= near(enough):
+            break
+        n = _next(too_few, enough, limit, n_most, halve=number % 5 == 0)
+        step = bench.with_writes(name, [n])[0]
+        if step.keeps(limit):
+            enough = step
+        elif n >= n_most:
+            return None
+        else:
+            too_few = step
+    assert enough is not None
+    # a little fewer, where those between had missed by little
+    around = max(FEWER, round(1 / bench.options[name].part)) * near(enough)
+    lowest = max(enough.n_writes - around, n_fewest)
+    fewer = bench.with_writes(name, range(lowest, enough.n_writes, near(enough)))
+    return next((priced for priced in fewer if priced.keeps(limit)), enough)
+
+
+def near(priced: Priced) -> int:
+    """So many writes more or less make no difference worth a simulation."""
+    return max(1, priced.n_writes // NEAR)
+
+
+def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, halve: bool) -> int:
+    """The number of writes to try next: where a power of n + 1 would come to the limit."""
+    x, y = log(too_few.n_writes + 1), _log_ratio(too_few, limit)
+    if enough is None:
+        led = exp(min(x + y, log(n_most + 1))) if isfinite(y) else 2.0 * (too_few.n_writes + 1)
+        return int(min(max(ceil(led) - 1, too_few.n_writes + 1), n_most))
+    x_enough, y_enough = log(enough.n_writes + 1), _log_ratio(enough, limit)
+    straight = isfinite(y) and isfinite(y_enough) and y > y_enough and not halve
+    share = y / (y - y_enough) if straight else 0.5
+    led = ceil(exp(x + share * (x_enough - x)) - 1e-9) - 1
+    return min(max(led, too_few.n_writes + 1), enough.n_writes - 1)
+
+
+def _log_ratio(priced: Priced, limit: Limit) -> float:
+    """Logarithm of what is held to the limit, over the limit; infinite where that is none."""
+    bound = limit.bound(priced.lost) if priced.finished else inf
+    return log(bound / limit.most) if 0 < bound < inf else copysign(inf, bound)

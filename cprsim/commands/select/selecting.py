@@ -1,0 +1,259 @@
+"""A selection: what a scenario asks, and all that is shown of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from math import isclose
+
+import numpy as np
+from scipy import optimize
+
+from cprsim.accuracy.response import Response
+from cprsim.commands.select.choice import Candidate, Selection
+from cprsim.commands.select.deciding import Decided, decide, simplest
+from cprsim.commands.select.option import FULL, options_of
+from cprsim.commands.select.pricing import Bench, Priced, affordable, bench_of
+from cprsim.commands.select.search import most_writes
+from cprsim.errors import ParameterError, watch
+from cprsim.job.losses import WHOLE
+from cprsim.job.records import Estimate
+from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
+from cprsim.results.decisive import SpareNeed
+from cprsim.results.limit import HOW, NO_LIMIT, limit_of, wrong
+from cprsim.results.money import cheapest_of, prices_of
+from cprsim.results.unknown import break_evens_of, decisive_assumption
+from cprsim.results.waiting import spares_of
+from cprsim.results.words import hours
+from cprsim.scenario.assemble import assemble
+from cprsim.scenario.curves import is_stand_in
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.yaml_text import dump_plain
+
+Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
+N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
+N_LEVEL = 8  # the same of what loses nothing: its overhead is shown over the interval
+FRONT_TIMES = 6  # its best number of saves, and one in so many of it: how far that goes
+FRONT_UP_TO = 1.3  # times full recovery's overhead, what writes may cost there
+
+
+def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, Bench]:
+    """The scenario, and where its candidates are priced. Raises CprsimError for what is wrong."""
+    loaded = load([])
+    for number, entry in enumerate(loaded.scenario.recovery):
+        if entry.costs is not None and entry.strategy in STRATEGIES:
+            message = (
+                f"a selection prices `{entry.strategy}` at the section `costs`: put these there; "
+                "recovery systems may have their own"
+            )
+            raise wrong(loaded, f"recovery.{number}.costs", message)
+    experiment = assemble(loaded)  # says where an entry stands that can't run the job
+    try:
+        options = options_of(experiment)
+    except ParameterError as error:
+        raise wrong(loaded, "recovery", str(error)) from None
+    limited = any(option.loses(experiment) for option in options.values())
+    limit = limit_of(loaded, priced=limited)
+    if limited and limit is None:
+        message = f"there is no limit; say what may be lost with one of {HOW}"
+        raise wrong(loaded, "accuracy", message)
+    limit, n = limit or NO_LIMIT, replications
+    if n is None:
+        n = affordable(experiment, tail=limit.risk is not None)
+    loaded = load([f"--replications simulation.replications={n}"])
+    return loaded, bench_of(experiment.simulated(replications=n), limit, options)
+
+
+def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
+    """The selection, with what would make another candidate the cheapest."""
+    with watch.progress("selecting") as on_progress:
+        selection = select(bench, on_progress)
+    bills = selection.bills(prices_of(loaded.scenario))
+    best = cheapest_of(bills) if bills else selection.chosen.strategy
+    costs = {name: candidate.overhead.mean for name, candidate in selection.finishing.items()}
+    if bills:
+        costs = {name: float(bill.month.total_cents) for name, bill in bills.items()}
+    accuracy = ""
+    if selection.limited and loaded.scenario.accuracy is not None:
+        plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
+        accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
+    assumption = decisive_assumption(loaded, selection.chosen.strategy, selection.entries)
+    stand_in = bench.limit.metric is not None and is_stand_in(loaded)
+    return replace(
+        selection,
+        accuracy=accuracy,
+        break_evens=break_evens_of(loaded, selection.entries, costs, best),
+        stand_in=stand_in,
+        assumption=assumption,
+        spares=_spares(bench, selection),
+        n_nodes=bench.experiment.cluster.n_nodes,
+    )
+
+
+def _spares(bench: Bench, selection: Selection) -> tuple[SpareNeed, ...]:
+    """How many spares would change the answer."""
+    able = {
+        name: candidate
+        for name, candidate in selection.finishing.items()
+        if not bench.options[name].not_counted
+    }
+    policies = tuple(candidate.policy for candidate in able.values())
+    waits = {name: candidate.waits for name, candidate in able.items()}
+    picks = [name for name in able if name == selection.recommended]
+    return spares_of(replace(bench.experiment, policies=policies), waits, picks)
+
+
+def select(
+    bench: Bench,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    explain: bool = True,
+) -> Selection:
+    """Choose the interval of each option, and the option, by the curve of the experiment."""
+    experiment, limit, curve = bench.experiment, bench.limit, bench.experiment.curve
+    n_steps, steps = (1 + explain) * len(bench.options), count(1)
+
+    def step() -> None:
+        on_progress(min(next(steps), n_steps), n_steps)
+
+    decided, alike = simplest(bench, decide(bench, step=step))
+    full, chosen = decided.full, decided.chosen
+
+    def as_candidate(priced: Priced, rule: str = "") -> Candidate:
+        return candidate_of(priced, bench, full, rule)
+
+    limited = bool(bench.losing)
+    fronts = _front(bench, decided, limited, step) if explain else []
+    return Selection(
+        useful_h=experiment.useful_h,
+        n_replications=len(full.overhead),
+        limit=limit,
+        curve=None if curve is None else f"{curve.name} ({curve.origin})",
+        recommended=chosen.strategy,
+        alike=alike,
+        full=as_candidate(full),
+        best={
+            name: None if priced is None else as_candidate(priced)
+            for name, priced in decided.best.items()
+        },
+        formula=tuple(as_candidate(priced, rule) for rule, priced in _formula(bench)),
+        front={name: tuple(map(as_candidate, priced)) for name, priced in fronts},
+        notes=(*(() if curve is None or not limited else curve.notes), *_notes(bench, decided)),
+        left_out=bench.left_out,
+        limited=limited,
+    )
+
+
+def _notes(bench: Bench, decided: Decided) -> Iterator[str]:
+    """What the overheads do not show, in sentences."""
+    horizon_h = bench.experiment.scenario.job.horizon_h
+    if horizon_h is not None:
+        yield (
+            f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
+            "work that is done by then."
+        )
+    for name, option in bench.options.items():
+        if option.not_counted:
+            yield (
+                f"{name}: {option.not_counted}; that is in no number here, and it is not "
+                "recommended, whatever its hours."
+            )
+    for name, priced in decided.within_limit.items():
+        if priced.policy.tax.nodes > 0:
+            extra = f"{priced.policy.tax.nodes:g}"
+            yield f"{name} takes nodes on top of the job's, {extra}, whose hours are not counted."
+
+
+def candidate_of(priced: Priced, bench: Bench, full: Priced, rule: str = "") -> Candidate:
+    """A priced candidate as the numbers that are shown."""
+    option, policy = bench.options[priced.strategy], priced.policy
+    n, nothing = len(priced.overhead), np.nan
+    unknown = Estimate(nothing, nothing, nothing, n)
+    expected = priced.lost.mean()
+    if option.is_strategy:
+        policy = replace(policy, interval_rule=rule or "selected")
+    return Candidate(
+        strategy=priced.strategy,
+        policy=policy,
+        n_saves=priced.n_saves,
+        finished_fraction=priced.finished_fraction,
+        overhead=Estimate.of_mean(priced.overhead) if priced.finished else unknown,
+        waiting=priced.waiting,
+        pls=Estimate.of_mean(priced.pls) if priced.finished else unknown,
+        loss=Estimate(expected.mean, *expected.interval(), n) if priced.finished else unknown,
+        held=bench.limit.bound(priced.lost) if priced.finished else nothing,
+        keeps=priced.keeps(bench.limit),
+        benefit=full.more_than(priced),
+        beyond_fraction=priced.lost.beyond_fraction,
+        struck_fraction=float((priced.pls > 0).mean()),
+        rule=rule,
+        option="" if option.is_strategy else option.interval or "",
+        entry=option.entry_at(policy.interval_h, bench.experiment.useful_h),
+    )
+
+
+# --------------------------------------------------------------------------- the paper's formula
+
+
+def _formula(bench: Bench) -> list[tuple[str, Priced]]:
+    """Partial recovery at the interval of the paper's formula, both forms; see `target_pls`."""
+    if WHOLE not in bench.options:
+        return []
+    experiment, limit = bench.experiment, bench.limit
+    metric, curve = limit.metric, experiment.curve
+    response = curve.of(WHOLE, metric) if curve is not None and metric is not None else None
+    target = limit.most if response is None else target_pls(response, limit.most)
+    job = experiment.facts
+    if not target > 0 or job.n_shards_together == 0:
+        return []
+    by_rule_h = {
+        rule: cpr_interval_h(job, min(target, 1.0), undivided=rule != "cpr")
+        for rule in ("cpr-undivided", "cpr")
+    }
+    if isclose(job.n_shards_together, 1.0):
+        del by_rule_h["cpr-undivided"]  # both forms are one
+    return [
+        (rule, bench.price(WHOLE, [interval_h])[0])
+        for rule, interval_h in by_rule_h.items()
+        if interval_h > 0
+    ]
+
+
+def target_pls(response: Response, loss: float) -> float:
+    """The PLS at which a response comes to a loss; 1 where none below does."""
+
+    def excess(pls: float) -> float:
+        predicted, _ = response.predict(np.array([pls]))
+        return float(predicted[0]) - loss
+
+    if loss <= max(response.intercept, 0.0):
+        return 0.0
+    return float(optimize.brentq(excess, 0.0, 1.0)) if excess(1.0) > 0 else 1.0
+
+
+# --------------------------------------------------------------------------- the front
+
+
+def _front(
+    bench: Bench, decided: Decided, limited: bool, step: Callable[[], None]
+) -> list[tuple[str, list[Priced]]]:
+    """Candidates of each strategy from few writes to many, up to where they no longer pay."""
+    fronts = []
+    for name, option in bench.options.items():
+        step()
+        if (limited and name == FULL) or option.interval is None:
+            continue
+        chosen = decided.full if name == FULL else decided.best[name]
+        level = chosen is not None and not chosen.policy.leaves_stale
+        lowest, n = option.n_fewest, N_LEVEL if level else N_FRONT
+        most = most_writes(bench, name, decided.full, FRONT_UP_TO)
+        if level and chosen is not None:  # far from its best it may take long to simulate
+            lowest = chosen.n_writes // FRONT_TIMES
+            most = min(most, max(FRONT_TIMES * chosen.n_writes, decided.full.n_writes))
+        grid = np.geomspace(lowest + 1, max(most, lowest + 2), n) - 1
+        numbers = {lowest, *np.round(grid).astype(int).tolist()}
+        if chosen is not None:
+            numbers.add(chosen.n_writes)
+        fronts.append((name, bench.with_writes(name, sorted(n for n in numbers if n >= lowest))))
+    return fronts

@@ -1,0 +1,122 @@
+"""``sweep``: a scenario at every combination of some values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cprsim.commands import command
+from cprsim.commands.options import (
+    Dask,
+    Over,
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Shell,
+    Workers,
+    assignments,
+    shortcuts,
+    source_of,
+)
+from cprsim.commands.sweep.answer import answer_of_sweep
+from cprsim.commands.sweep.figures import sweep_figures
+from cprsim.commands.sweep.folder import load_sweep, sweep_result, write_sweep
+from cprsim.commands.sweep.points import points_of, require_sweep, run_points
+from cprsim.errors import ParameterError, watch
+from cprsim.pages.save import drawing
+from cprsim.results.folder import kept
+from cprsim.results.store import PointStore
+from cprsim.results.words import count
+from cprsim.workers import Workers as Pool
+
+if TYPE_CHECKING:
+    from cprsim.commands.sweep.folder import SweepResult
+    from cprsim.pages.answer import Answer
+    from cprsim.results.folder import ResultTarget
+
+
+@command
+def sweep(
+    scenario: ScenarioLike,
+    over: Over = (),
+    overrides: Overrides = (),
+    *,
+    mode: Literal["grid", "one-at-a-time"] | None = None,
+    seed: Seed = None,
+    replications: int | None = None,
+    precision: Annotated[str | float | None, Shell(metavar="SHARE")] = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Simulate a scenario at every combination of some values.
+
+    Points with the same failure settings are simulated on the same failures. Finished points are
+    stored: the same command continues where it was stopped, a longer axis computes its new points.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`.
+    over : mapping or sequence of str, optional
+        Values of one key, e.g. costs.save='30 s:10 min:log12', cluster.emb_ps=4:64:lin5 or
+        failures.mtbf='14 h,28 h'; may be repeated. Default: the scenario's section 'sweep'.
+    mode : {"grid", "one-at-a-time"}, optional
+        Every combination, or each axis alone; default: the scenario's, or grid.
+    seed : int, optional
+        Seed of all random numbers; default: the scenario's.
+    replications : int, optional
+        Replications of each point; default: the scenario's.
+    precision : str or float, optional
+        Simulate until the half-width of the 95 % interval of every mean overhead is this share
+        of it: 0.5%, or 0.005.
+    workers : int, optional
+        Processes on this machine; default: one per core.
+    dask : str, optional
+        Scheduler of a dask cluster that does the work.
+    folder : str or Path, optional
+        Folder of the results folders and of finished points. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["points"]``: a row per point and strategy, with the quantities of docs/concepts.md;
+        ``["strategies"]``: the lowest and the highest overhead of each. ``rows["quantities"]``: a
+        row per point, strategy and quantity, with its difference from the reference.
+
+    Raises
+    ------
+    CprsimError
+        What is wrong with the scenario, an axis or any of the points.
+
+    Examples
+    --------
+    >>> swept = cprsim.sweep("quickstart", {"failures.mtbf": ["14 h", "28 h"]})
+    >>> swept.frames["points"][["failures.mtbf_h", "strategy", "overhead_fraction"]]
+    """
+    if replications is not None and precision is not None:
+        raise ParameterError("--replications and --precision: give one of them")
+    if isinstance(precision, float):
+        precision = f"{100 * precision:.12g} %"
+    changes = shortcuts(seed=seed, replications=replications, precision=precision)
+    changes += shortcuts("sweep", mode=mode)
+    loaded = source_of(scenario, overrides).read(changes, assignments(over))
+
+    require_sweep(loaded)
+
+    pool = Pool(workers, "dask" if dask else "local", dask)
+
+    def simulated(target: ResultTarget) -> SweepResult:
+        store, points = PointStore(target.root), points_of(loaded)
+        watch.keeps(lambda: store.finished(points))
+        with watch.progress("points") as on_progress:
+            bodies, _ = run_points(points, store, pool, on_progress)
+        if store.damaged:
+            names = ", ".join(map(str, store.damaged))
+            watch.warn(f"{count(len(store.damaged), 'damaged point')} computed anew: {names}")
+        result = sweep_result(loaded, points, bodies)
+        about = target.with_about(points=len(points))
+        return write_sweep(about, result, drawing(folder, sweep_figures))
+
+    stored = kept(folder, loaded, load_sweep, simulated, kind="sweep", sole_writer=True)
+    return answer_of_sweep(stored.made, **stored.about())

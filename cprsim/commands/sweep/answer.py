@@ -1,0 +1,294 @@
+"""A sweep: every point, and where each strategy is at its best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from cprsim.commands.run.answer import loss_heading
+from cprsim.commands.sweep.figures import axis_words, sweep_figures, value_text
+from cprsim.commands.sweep.folder import COST_MONTH, VARIED, SweepResult
+from cprsim.job.records import NO_NUMBER, Estimate
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import (
+    Column,
+    Document,
+    Picture,
+    Section,
+    Table,
+    row_columns,
+    word_columns,
+)
+from cprsim.pages.provenance import origin
+from cprsim.results.folder import read_manifest
+from cprsim.results.metrics import OVERHEAD, parts_among, records_of
+from cprsim.results.words import count, hours, with_interval
+from cprsim.scenario.prices import ACCURACY, shown
+
+MOST_SHOWN = 30  # rows of points on a terminal; of more points the extremes
+MOST_ROWS = 200  # of a table on a page
+MONTH = "a month of 730.5 h of useful work"
+CAPTIONS = {
+    "curves": "Overhead along the sweep",
+    "map": "Which strategy is the cheapest",
+    "tornado": "Overhead from lowest to highest along each input",
+    "money": "What a month costs along the sweep",
+}
+
+Row = Mapping[str, Any]
+Touches = Mapping[str, set[str]]
+"""By strategy, the columns of the axes that change anything of it."""
+
+
+def answer_of_sweep(result: SweepResult, **about: Any) -> Answer:
+    """The answer that a results folder of a sweep holds."""
+    points, best = points_frame(result), result.cheapest
+    columns = [axis.column for axis in result.axes]
+    return Answer(
+        "sweep",
+        result.name,
+        lambda: _document(result, points),
+        frames={"points": points, "strategies": strategies_frame(points)},
+        values={
+            "mode": result.mode,
+            "axes": columns,
+            "n_points": result.n_points,
+            "reference": result.reference,
+            "useful_h": result.useful_h,
+            "currency": result.currency,
+            "cheapest": best
+            and {name: best[name] for name in ("strategy", *columns)} | {COST_MONTH: best["mean"]},
+            "accuracy": result.accuracy,
+            "warnings": result.warnings,
+        },
+        rows={"quantities": result.table},
+        **about,
+    )
+
+
+# ------------------------------------------------------------------------------ frames
+
+
+def points_frame(result: SweepResult) -> pd.DataFrame:
+    """A row per point and strategy: the axes, and each quantity with its interval."""
+    where = [*(axis.column for axis in result.axes), VARIED]
+    numbers = result.table.groupby([*where, "strategy"], sort=False, dropna=False).ngroup()
+    table = result.table.set_axis(numbers, axis="index")
+    overhead = table[table["quantity"] == OVERHEAD].rename(columns={"n": "replications"})
+    about = ["strategy", "save_interval_h", "interval_rule", "replications"]
+    frames = [overhead[[*where, *about]]]
+    quantities = [str(quantity) for quantity in table["quantity"].unique()]
+    parts = parts_among(quantity for quantity in quantities if not quantity.startswith("cost_"))
+    for quantity in quantities:
+        name = f"{quantity}_fraction" if quantity in parts else quantity.replace(" ", "_")
+        ends = ["mean", "low", "high"][: 1 if " " in quantity else 3]  # parts of costs have none
+        rows = table.loc[table["quantity"] == quantity, ends]
+        frames.append(rows.set_axis(_ends(name)[: len(ends)], axis="columns"))
+    differences = overhead[_ends("difference")]
+    frames.append(differences.set_axis(_ends("difference_fraction"), axis="columns"))
+    points: pd.DataFrame = pd.concat(frames, axis="columns")
+    by = OVERHEAD if result.currency is None else COST_MONTH
+    best = points[points[by].notna()].groupby(where, sort=False, dropna=False)[by].idxmin()
+    return points.assign(cheapest=points.index.isin(best))
+
+
+def _ends(name: str) -> list[str]:
+    return [name, f"{name}_low", f"{name}_high"]
+
+
+def strategies_frame(points: pd.DataFrame) -> pd.DataFrame:
+    """A row per strategy: at how many points it costs less, and more, than the reference (95 %)."""
+    rows = [
+        {
+            "strategy": name,
+            "n_points": mine["difference_fraction"].notna().sum(),
+            "n_less": (mine["difference_fraction_high"] < 0).sum(),
+            "n_more": (mine["difference_fraction_low"] > 0).sum(),
+            "lowest_overhead_fraction": mine[OVERHEAD].min(),
+            "highest_overhead_fraction": mine[OVERHEAD].max(),
+        }
+        for name, mine in points.groupby("strategy", sort=False)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _extremes(points: pd.DataFrame) -> dict[str, tuple[Row, Row]]:
+    """The points at which the overhead of each strategy is lowest, and highest."""
+    finished = points[points[OVERHEAD].notna()].groupby("strategy", sort=False)[OVERHEAD]
+    ends = [records_of(points.loc[at]) for at in (finished.idxmin(), finished.idxmax())]
+    return {low["strategy"]: (low, high) for low, high in zip(*ends, strict=True)}
+
+
+# ------------------------------------------------------------------------------ the document
+
+
+def _document(result: SweepResult, points: pd.DataFrame) -> Document:
+    touches = _touches(result)
+    axes = ", ".join(map(axis_words, result.axes))
+    tables = _points_tables(result, points, touches)
+    is_small = len(tables[0].rows) <= MOST_SHOWN
+    return Document(
+        title=f"What becomes of the overhead: {result.name}",
+        question=(
+            f"How does the overhead of a job of {hours(result.useful_h)} of useful work change "
+            f"with {axes}, over {count(result.n_points, 'point')}?"
+        ),
+        answer=_answer(result, points, touches),
+        table=tables[0] if is_small else _extremes_table(result, points, touches),
+        remarks=[
+            *(f"Warning: {warning}" for warning in result.warnings),
+            *_against(result, points),
+            *result.accuracy,
+        ],
+        sections=[
+            Section(
+                "The sweep in pictures",
+                [
+                    Picture(CAPTIONS[name], f"{CAPTIONS[name]}: {axes}.", draw, name)
+                    for name, draw in sweep_figures(result).items()
+                ],
+            ),
+            Section("All points", tables[is_small:]),
+            *origin(read_manifest(result.path), result.path, "with the values"),
+        ],
+    )
+
+
+def _touches(result: SweepResult) -> Touches:
+    touched: dict[str, set[str]] = {name: set() for name in result.strategies}
+    for axis in result.axes:
+        rows = result.table[result.table[axis.column].notna() | (result.table[VARIED] == "")]
+        others = [another.column for another in result.axes if another is not axis]
+        means = rows.groupby(["strategy", "quantity", *others], dropna=False)["mean"]
+        for name, most in means.nunique(dropna=False).groupby("strategy").max().items():
+            touched[str(name)] |= {axis.column} if most > 1 else set()
+    return touched
+
+
+def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list[str]:
+    """Who is the cheapest at how many points; then in all, or where each is at its best."""
+    counts = points.loc[points["cheapest"], "strategy"].value_counts()
+    if counts.empty:
+        return ["At no point does every replication of any strategy finish."]
+    least = "Least overhead" if result.currency is None else "Cheapest"
+    parts = (f"{name} at {n:,} of {count(result.n_points, 'point')}" for name, n in counts.items())
+    shares = [f"{least}: {'; '.join(parts)}."] if len(result.strategies) > 1 else []
+    best = result.cheapest
+    if best is not None:
+        at = _at(best, result, touches[best["strategy"]])
+        amount = shown(100 * float(best["mean"]), result.currency or "")
+        counted = "" if len(result.of(f"{COST_MONTH} {ACCURACY}")) else ", accuracy not counted"
+        in_all = f"Cheapest in all{counted}: {best['strategy']}{at}, {amount} for {MONTH}."
+        return [*shares, in_all]
+    lowest_of_each = [
+        f"{name} {_cell(lowest, OVERHEAD)} %{_at(lowest, result, touches[name])}"
+        for name, (lowest, _) in _extremes(points).items()
+    ]
+    return [*shares, f"Lowest overhead of each: {'; '.join(lowest_of_each)}."]
+
+
+def _against(result: SweepResult, points: pd.DataFrame) -> list[str]:
+    """Who costs less than the reference with 95 % confidence, and at how many points."""
+    counts = [
+        f"{row['strategy']} at {row['n_less']:,} of {row['n_points']:,} points"
+        + (f", more at {row['n_more']:,}" if row["n_more"] else "")
+        for row in records_of(strategies_frame(points))
+        if row["strategy"] != result.reference
+    ]
+    less = f"Less overhead than {result.reference}, with 95 % confidence"
+    return [f"{less}: {'; '.join(counts)}."] if counts else []
+
+
+def _at(row: Row, result: SweepResult, columns: set[str]) -> str:
+    """The values of some axes at a point: ``at mtbf 14 h, interval 38.7 h``."""
+    values = [
+        f"{name} {value_text(row[axis.column], axis)}"
+        for axis, name in zip(result.axes, _short_names(result), strict=True)
+        if axis.column in columns and axis.key in row[VARIED].split()
+    ]
+    return f" at {', '.join(values)}" if values else ""
+
+
+def _short_names(result: SweepResult) -> list[str]:
+    """The last part of each axis' key, or the whole key where two would be the same."""
+    last = [axis.key.rpartition(".")[2] for axis in result.axes]
+    pairs = zip(result.axes, last, strict=True)
+    return [name if last.count(name) == 1 else axis.key for axis, name in pairs]
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def _caption(result: SweepResult) -> str:
+    low, high = result.table["n"].min(), result.table["n"].max()
+    replications = f"{high:,}" if low == high else f"{low:,} to {high:,}"
+    return (
+        f"{result.name}: {hours(result.useful_h)} of useful work, "
+        f"{count(result.n_points, 'point')}, {replications} replications each. Overhead in % of "
+        f"useful time, ± half of the 95 % interval."
+        f"{'' if result.mode == 'grid' else ' Own: as the scenario says.'}"
+    )
+
+
+def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list[Table]:
+    """Overhead, cost of a month and losses: a row per point, a column per strategy.
+
+    A strategy that an axis does not touch has one row for all of its values.
+    """
+    is_grid = result.mode == "grid"
+    values = {axis.column: list(points[axis.column].dropna().unique()) for axis in result.axes}
+    untouched = len(points), "any" if is_grid else "own"
+    rows: dict[tuple[tuple[int, str], ...], dict[str, Row]] = {}
+    for row in records_of(points):
+        place = tuple(
+            (values[axis.column].index(row[axis.column]), value_text(row[axis.column], axis))
+            if axis.column in touches[row["strategy"]] and axis.key in row[VARIED].split()
+            else untouched
+            for axis in result.axes
+        )
+        rows.setdefault(place, {}).setdefault(row["strategy"], row)
+    captions = {OVERHEAD: _caption(result)}
+    captions |= {} if result.currency is None else {COST_MONTH: f"{result.currency} for {MONTH}"}
+    captions |= {loss: loss_heading(loss) for loss in result.losses}
+    left = f" The first {MOST_ROWS} of {len(rows):,} rows; all are in sweep.csv."
+    return [
+        Table(
+            caption + (left if len(rows) > MOST_ROWS else ""),
+            [*word_columns(*_short_names(result)), *map(Column, result.strategies)],
+            [
+                [
+                    *(text for _, text in place),
+                    *(_cell(of[who], name) if who in of else "" for who in result.strategies),
+                ]
+                for place, of in sorted(rows.items(), key=lambda item: item[0])[:MOST_ROWS]
+            ],
+            grouped=is_grid and len(result.axes) > 1,
+        )
+        for name, caption in captions.items()
+    ]
+
+
+def _cell(row: Row, quantity: str) -> str:
+    scale = {OVERHEAD: 100.0, COST_MONTH: 1.0}.get(quantity, 1e4)  # losses in ten-thousandths
+    estimate = Estimate(*(row[end] for end in _ends(quantity))).times(scale)
+    return with_interval(estimate.mean, estimate.half_width)
+
+
+def _extremes_table(result: SweepResult, points: pd.DataFrame, touches: Touches) -> Table:
+    """A row per strategy: its lowest and its highest overhead, and where they are."""
+    rows = {name: [name, NO_NUMBER, "not all finish at any point"] for name in result.strategies}
+    for name, extremes in _extremes(points).items():
+        at = [(_cell(row, OVERHEAD), _at(row, result, touches[name])[4:]) for row in extremes]
+        rows[name] = [name, *at[0], *at[1]] if touches[name] else [name, at[0][0], "any point"]
+    return Table(
+        _caption(result),
+        [
+            *row_columns("strategy", "lowest, %"),
+            *word_columns("at"),
+            Column("highest, %"),
+            *word_columns("at"),
+        ],
+        [[*row, "", ""][:5] for row in rows.values()],
+    )

@@ -1,0 +1,297 @@
+"""Figures of a sweep, chosen by its shape.
+
+- One axis: overhead along it; over a save interval with its minimum, Young's, Daly's and CPR's
+  choice.
+- Two axes or more: a panel per strategy, with a curve for each value of the second axis; where
+  both are numbers, also a map of which strategy is the cheapest.
+- One at a time: a bar per axis from the lowest to the highest overhead along it.
+
+Each is drawn again for what a month costs, where the sweep has prices. Axes beyond the second have
+their middle value, which the caption names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from cprsim.commands.sweep.folder import COST_MONTH, AxisColumn, SweepResult
+from cprsim.files.units import HOURS_OF, unit_factor
+from cprsim.job.records import Floats
+from cprsim.pages.axes import (
+    INK,
+    OVERHEAD_LABEL,
+    line_of_many,
+    log_scale,
+    panels,
+    style,
+    title_figure,
+    words_of_key,
+)
+from cprsim.pages.chart import Band, Chart, Panel, Series, floats, merged
+from cprsim.pages.draw_chart import chart_figure
+from cprsim.pages.save import Draw
+from cprsim.results.metrics import OVERHEAD
+from cprsim.results.words import count, hours
+
+RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
+MOST_PANELS, MOST_CURVES = 6, 12
+LOG_ROOM = 1.6  # factor by which a logarithmic axis extends below and above the values
+TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
+MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
+
+
+class Height(NamedTuple):
+    """What a figure shows upwards: a quantity of the table, times `scale`."""
+
+    quantity: str
+    scale: float
+    label: str
+    title: str
+    from_zero: bool = True
+
+
+def sweep_figures(result: SweepResult) -> dict[str, Draw]:
+    """The figures that suit the sweep, by name."""
+    is_grid = result.mode == "grid"
+    overhead = Height(OVERHEAD, 100.0, OVERHEAD_LABEL, "Overhead")
+    heights = {"curves" if is_grid else "tornado": overhead}
+    if result.cheapest is not None:
+        label = f"{result.currency or 'cost'} for 730.5 h of useful work"
+        heights["money"] = Height(COST_MONTH, 1.0, label, "Cost of a month", from_zero=False)
+    # a save interval first; then numbers, then words
+    axes = sorted(result.axes, key=lambda axis: (not axis.is_interval, not axis.numeric))
+    figures: dict[str, Draw] = {}
+    for name, height in heights.items():
+        chart = curves(result, height, *axes[:2]) if is_grid else tornado(result, height)
+        figures[name] = partial(chart_figure, chart)
+    numeric = [axis for axis in axes if axis.numeric]
+    if is_grid and len(numeric) > 1 and len(result.strategies) > 1:
+        figures["map"] = partial(_map, result, *numeric[:2])
+    return figures
+
+
+def curves(
+    result: SweepResult, height: Height, along: AxisColumn, second: AxisColumn | None = None
+) -> Chart:
+    """Every strategy along one axis; with a second one a panel each, and a curve per value."""
+    rows, caption = rows_on(result, [along, *([] if second is None else [second])], height.quantity)
+    by_strategy = {name: rows[rows["strategy"] == name] for name in result.strategies}
+    about = [caption]
+    if second is None:
+        bands, outside = _rules(along, rows) if along.is_interval else ([], [])
+        panels = [_panel("", along, rows, by_strategy, height, bands)]
+        about += outside
+    else:
+        values = list(dict.fromkeys(rows[second.column]))
+        places = np.linspace(0, len(values) - 1, min(MOST_CURVES, len(values))).round()
+        chosen = [values[int(place)] for place in places]
+        vary = [name for name, mine in by_strategy.items() if mine["mean"].nunique() > 1]
+        panelled = (vary or list(by_strategy))[:MOST_PANELS]
+        panels = []
+        for name in panelled:
+            mine = by_strategy[name]
+            lines = {value_text(v, second): mine[mine[second.column] == v] for v in chosen}
+            panels.append(_panel(name, along, rows, lines, height))
+        left = [name for name in by_strategy if name not in panelled]
+        left += [f"{axis_words(second)} {value_text(v, second)}" for v in values if v not in chosen]
+        about = [f"a curve for each {axis_words(second)}", caption]
+        about += [f"not shown: {', '.join(left)}"] if left else []
+    title = f"{height.title} over {axis_words(along)}: {result.name}"
+    return Chart(title, "; ".join(about), tuple(panels))
+
+
+def tornado(result: SweepResult, height: Height) -> Chart:
+    """A panel per strategy: a bar per axis from lowest to highest, the longest on top."""
+    rows, caption = rows_on(result, (), height.quantity)
+    panels = []
+    for name in result.strategies[:4]:
+        mine = rows[(rows["strategy"] == name) & rows["mean"].notna()]
+        swings = []
+        for axis in result.axes:
+            means = mine[mine["varied"] == axis.key].set_index(axis.column)["mean"] * height.scale
+            if len(means):
+                ends = (value_text(means.idxmin(), axis), value_text(means.idxmax(), axis))
+                at = " to ".join(ends) if means.nunique() > 1 else "no effect"
+                swings.append((f"{axis_words(axis)}: {at}", means.min(), means.max()))
+        swings.sort(key=lambda one: (one[1] - one[2], one[0]))
+        names, low, high = zip(*swings, strict=True) if swings else ((), (), ())
+        base = rows[(rows["strategy"] == name) & (rows["varied"] == "")]["mean"]
+        y = (height.scale * float(base.iloc[0]),) * len(names)
+        bars = Series("the scenario's own values", names, y, floats(low), floats(high), "range")
+        panels.append(Panel(name, "", height.label, (bars,)))
+    title = f"{height.title}, from lowest to highest along each input: {result.name}"
+    return Chart(title, f"{caption}; line: the scenario's own values", tuple(panels))
+
+
+def _panel(
+    title: str,
+    along: AxisColumn,
+    rows: pd.DataFrame,
+    lines: dict[str, pd.DataFrame],
+    height: Height,
+    bands: Sequence[Band] = (),
+) -> Panel:
+    """Lines with their intervals; points at which jobs do not finish leave a gap."""
+    series = [_series(label, along, line, height) for label, line in lines.items()]
+    series = series if title else list(merged(series))  # strategies that cost the same
+    if along.is_interval:
+        series.append(_lowest(lines.values(), along, height, flat=bool(title)))
+        series += [_young(lines.values(), along, height)] if title else []
+    means, highs = (height.scale * rows[name].dropna().to_numpy() for name in ("mean", "high"))
+    wide = height.from_zero and is_wide(means)
+    y_range = None
+    if height.from_zero and len(means):  # a long interval leaves the axis: the values count
+        top = max(1e-9, 1.08 * means.max(), min(1.02 * highs.max(initial=0), 2 * means.max()))
+        y_range = (means.min() / LOG_ROOM, LOG_ROOM * means.max()) if wide else (0.0, top)
+        y_range = y_range if means.min() >= 0 else None
+    return Panel(
+        title, axis_label(along), height.label, tuple(series), tuple(bands),
+        x_log=along.numeric and (along.logarithmic or is_wide(rows[along.column].to_numpy())),
+        y_log=wide, y_from_zero=height.from_zero, y_range=y_range,
+    )  # fmt: skip
+
+
+def _series(label: str, along: AxisColumn, line: pd.DataFrame, height: Height) -> Series:
+    x = floats(line[along.column]) if along.numeric else tuple(map(str, line[along.column]))
+    mean, low, high = (floats(height.scale * line[name]) for name in ("mean", "low", "high"))
+    return Series(label, x, mean, low, high, kind="line" if along.numeric else "points")
+
+
+def _lowest(
+    lines: Iterable[pd.DataFrame], along: AxisColumn, height: Height, *, flat: bool
+) -> Series:
+    """The minimum of each line; of a line without any other value where `flat`."""
+    varying = [line for line in lines if line["mean"].nunique() > (0 if flat else 1)]
+    best = [line.iloc[int(np.nanargmin(line["mean"].to_numpy()))] for line in varying]
+    x = floats(row[along.column] for row in best)
+    return Series("lowest", x, floats(height.scale * row["mean"] for row in best), kind="paper")
+
+
+def _young(lines: Iterable[pd.DataFrame], along: AxisColumn, height: Height) -> Series:
+    """Young's choice on each curve, between the points that were simulated."""
+    points = []
+    for line in lines:
+        finished = line[line["mean"].notna()]
+        x = finished[along.column].to_numpy(np.float64)
+        chosen = _on(along, line["young_h"].iloc[0])
+        if len(x) > 1 and x.min() <= chosen <= x.max():
+            mean = height.scale * finished["mean"].to_numpy(np.float64)
+            points.append((chosen, np.interp(np.log(chosen), np.log(x), mean)))
+    return Series("Young", floats(x for x, _ in points), floats(y for _, y in points), kind="paper")
+
+
+def _on(along: AxisColumn, value_h: float) -> float:
+    return float(value_h) * float(unit_factor("h", along.unit))
+
+
+def _rules(along: AxisColumn, rows: pd.DataFrame) -> tuple[list[Band], list[str]]:
+    """Intervals that the formulas choose along the axis, and beyond it in words; each once."""
+    inside, outside = [], []
+    low, high = rows[along.column].min(), rows[along.column].max()
+    for rule, name in RULES.items():
+        for x in sorted({round(_on(along, h), 9) for h in rows[rule].dropna()}):
+            label = f"{name}: {x:.3g} {along.unit}"
+            if low <= x <= high:
+                inside.append(Band(label, x, x, "x"))
+            else:
+                outside.append(f"{label}, outside")
+    return inside, outside
+
+
+# ------------------------------------------------------------------------------ the map
+
+
+def _map(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figure:
+    """Which strategy is the cheapest, over two axes.
+
+    Where two strategies are cheapest somewhere, a line joins the points where both cost the same.
+    """
+    rows, caption = rows_on(result, [across, up])
+    table = rows.pivot_table("mean", [up.column, across.column], "strategy", dropna=False)
+    means = table[[name for name in result.strategies if table[name].notna().any()]]
+    finishing = means.dropna(how="all")  # at other points no strategy finishes every job
+    best = finishing.idxmin(axis=1).reindex(means.index).unstack()
+    winners = [name for name in means if (best == name).any(axis=None)]
+    place = best.replace({name: number for number, name in enumerate(winners)})
+    x, y, z = (np.asarray(of, np.float64) for of in (place.columns, place.index, place))
+    looks = [line_of_many(number, len(winners)) for number in range(len(winners))]
+    with style():
+        figure, (axes,) = panels(1, beside_in=1.6)
+        axes.pcolormesh(
+            x, y, z, cmap=ListedColormap([look.colour for look in looks]), alpha=0.6,
+            vmin=-0.5, vmax=len(winners) - 0.5, shading="nearest", rasterized=z.size > MOST_VECTORS,
+        )  # fmt: skip
+        handles: list[Artist] = [
+            Patch(facecolor=look.colour, alpha=0.6, label=f"{name} is the cheapest")
+            for name, look in zip(winners, looks, strict=True)
+        ]
+        if len(winners) == 2 and min(z.shape) > 1:
+            gap = (means[winners[0]] - means[winners[1]]).unstack()
+            axes.contour(x, y, gap.to_numpy(np.float64), [0.0], colors=INK, linewidths=2.2)
+            handles.append(Line2D([], [], color=INK, lw=2.2, label="break-even"))
+        for direction, axis, values in (("x", across, x), ("y", up, y)):
+            if axis.logarithmic or is_wide(values):
+                log_scale(axes, direction)
+        if min(z.shape) > 1:
+            axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+        axes.set(xlabel=axis_label(across), ylabel=axis_label(up))
+        figure.legend(handles=handles, loc="outside lower left", ncols=3)
+        title_figure(figure, f"The cheapest: {result.name}", caption)
+    return figure
+
+
+# ------------------------------------------------------------------------------ axes
+
+
+def rows_on(
+    result: SweepResult, axes_shown: Sequence[AxisColumn], quantity: str = OVERHEAD
+) -> tuple[pd.DataFrame, str]:
+    """Rows of a quantity with the other axes at their middle value, and the figure's caption."""
+    rows, n = result.of(quantity), result.table["n"]
+    low, high = int(n.min()), int(n.max())
+    replications = (
+        count(high, "replication") if low == high else f"{low:,} to {count(high, 'replication')}"
+    )
+    words = [f"means of {replications} at each point"]
+    for axis in result.axes:
+        if axis not in axes_shown and result.mode == "grid":
+            values = list(dict.fromkeys(rows[axis.column]))
+            middle = values[len(values) // 2]
+            rows = rows[rows[axis.column] == middle]
+            words.append(f"{axis_words(axis)} = {value_text(middle, axis)}")
+    return rows, "; ".join(words)
+
+
+def value_text(value: Any, axis: AxisColumn) -> str:
+    """A value on an axis with the unit that suits it: ``94 s``, ``38.7 h``, ``gamma``."""
+    if not axis.numeric:
+        return str(value)
+    if value and axis.unit in HOURS_OF and not 1 <= abs(value) < 1000:
+        return hours(value * float(HOURS_OF[axis.unit]))
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{text} {axis.unit}".rstrip()
+
+
+def is_wide(values: Floats) -> bool:
+    """Whether values suit a logarithmic axis."""
+    return bool(len(values) and values.min() > 0 and values.max() / values.min() > TOO_WIDE)
+
+
+def axis_words(axis: AxisColumn) -> str:
+    """``cost of a save`` for ``costs.save``."""
+    return words_of_key(axis.key)
+
+
+def axis_label(axis: AxisColumn) -> str:
+    """The axis in words, with its unit in brackets."""
+    return f"{axis_words(axis)} [{axis.unit}]" if axis.unit else axis_words(axis)

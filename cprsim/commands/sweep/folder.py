@@ -1,0 +1,291 @@
+"""A finished sweep: its table, a row per point, strategy and quantity; and its folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isnan, nan
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from cprsim.commands.sweep.points import Point, require_sweep
+from cprsim.files import NOT_STORED
+from cprsim.job.intervals import daly_h, young_h
+from cprsim.job.losses import strategy_key
+from cprsim.job.policy import BY_RULES, RELOAD, Policy
+from cprsim.job.records import Estimate
+from cprsim.recovery.paper import cpr_interval_h
+from cprsim.results.folder import (
+    ResultTarget,
+    new_folder,
+    read_manifest,
+    read_record,
+    read_table,
+    readable,
+    write_csv,
+    write_parquet,
+    write_record,
+)
+from cprsim.results.metrics import OVERHEAD, records_of
+from cprsim.results.money import AUC_LOSS, JobPrices, at_overhead, prices_of, use_of
+from cprsim.results.rows import further_losses, why_unpriced
+from cprsim.results.run import warnings_of
+from cprsim.results.store import Body
+from cprsim.results.words import count, priced_by
+from cprsim.scenario.assemble import Experiment
+from cprsim.scenario.job import Values
+from cprsim.scenario.prices import ACCURACY
+from cprsim.scenario.reading import LoadedScenario
+
+TABLE, ABOUT = "sweep.parquet", "sweep.json"
+VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the scenario as it is
+COST_JOB, COST_MONTH = "cost_job", "cost_month"  # quantities; ``cost_month save``: of a part
+NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high")
+
+
+@dataclass(frozen=True, slots=True)
+class AxisColumn:
+    """An axis as the table has it."""
+
+    key: str
+    column: str
+    unit: str
+    numeric: bool
+    logarithmic: bool
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether it is how often strategies save, as a time."""
+        is_one = self.key.startswith("recovery.") and self.key.endswith(".interval")
+        return is_one and self.numeric and self.unit != ""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """A finished sweep; `sweep.json` holds what is no table. `table` is that of `sweep_rows`."""
+
+    path: Path = field(metadata=NOT_STORED)
+    name: str
+    mode: str
+    axes: tuple[AxisColumn, ...]
+    reference: str
+    useful_h: float
+    table: pd.DataFrame = field(metadata=NOT_STORED)
+    accuracy: tuple[str, ...] = ()  # which staleness curve prices losses, in sentences
+    warnings: tuple[str, ...] = ()
+    currency: str | None = None  # of what it costs; None: nothing has a price
+    __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
+
+    def of(self, quantity: str) -> pd.DataFrame:
+        """The rows of one quantity."""
+        return self.table[self.table["quantity"] == quantity]
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the strategies in the scenario's order."""
+        return tuple(self.table["strategy"].unique())
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Losses in AUC and further metrics, known of any strategy whose shards go stale."""
+        rows = self.table[self.table["on_failure"].isin([RELOAD, BY_RULES])]
+        priced = set(rows.loc[rows["mean"].notna(), "quantity"])
+        return tuple(loss for loss in (AUC_LOSS, *further_losses(priced)) if loss in priced)
+
+    @property
+    def cheapest(self) -> dict[str, Any] | None:
+        """The row of the least cost a month over all points; None where nothing has a price."""
+        rows, losses = self.of(COST_MONTH), self.of(f"{COST_MONTH} {ACCURACY}")
+        rows = rows[rows["mean"].notna()]
+        is_priced = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
+        rows = rows[is_priced] if is_priced.any() else rows
+        return records_of(rows.loc[[rows["mean"].idxmin()]])[0] if len(rows) else None
+
+    @property
+    def n_points(self) -> int:
+        """Points of the sweep."""
+        return len(self.of(OVERHEAD)) // len(self.strategies)
+
+
+def sweep_result(
+    loaded: LoadedScenario, points: Sequence[Point], bodies: Sequence[Body]
+) -> SweepResult:
+    """A finished sweep, which has no folder yet."""
+    sweep, experiments = require_sweep(loaded), [point.experiment for point in points]
+    prices = [prices_of(experiment.scenario) for experiment in experiments]
+    rows = sweep_rows(sweep.over, points, bodies, prices)
+    return SweepResult(
+        path=Path(),
+        name=loaded.scenario.name,
+        mode=sweep.mode,
+        axes=tuple(
+            AxisColumn(key, of.column(key), of.unit, of.numbers is not None, of.logarithmic)
+            for key, of in sweep.over.items()
+        ),
+        reference=points[0].reference,
+        useful_h=experiments[0].useful_h,
+        table=pd.DataFrame(rows),
+        accuracy=tuple(_accuracy(experiments)),
+        warnings=tuple(_warnings(experiments)),
+        currency=next(
+            (experiment.currency for experiment in prices if experiment is not None), None
+        ),
+    )
+
+
+def write_sweep(
+    target: ResultTarget, result: SweepResult, draw: Callable[[SweepResult], object]
+) -> SweepResult:
+    """Write a finished sweep into its folder, whole or not at all."""
+    with new_folder(target) as folder:
+        write_record(folder / ABOUT, result)
+        write_parquet(result.table, folder / TABLE)
+        write_csv(result.table, folder / "sweep.csv")
+        draw(_read(folder))
+    return load_sweep(target.folder)
+
+
+def load_sweep(path: Path | str) -> SweepResult:
+    """Read the folder of a finished sweep."""
+    folder = Path(path)
+    read_manifest(folder)
+    return _read(folder)
+
+
+def _read(folder: Path) -> SweepResult:
+    with readable(folder, "a sweep"):
+        table = read_table(folder / TABLE)
+    return read_record(SweepResult, folder / ABOUT, "a sweep", path=folder, table=table)
+
+
+# ------------------------------------------------------------------------------ what is said of it
+
+
+def _warnings(experiments: Sequence[Experiment]) -> list[str]:
+    """Of `warnings_of`: the first of each strategy, and at how many points it is warned of."""
+    first: dict[str, str] = {}
+    n_points: Counter[str] = Counter()
+    for experiment in experiments:
+        for warning in warnings_of(experiment):
+            strategy = warning.partition(":")[0]
+            first.setdefault(strategy, warning)
+            n_points[strategy] += 1
+    n = len(experiments)
+    return [f"At {n_points[name]:,} of {count(n, 'point')}: {text}" for name, text in first.items()]
+
+
+def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
+    """Which curve prices losses, and which strategies it does not price at some point, and why."""
+    curve = experiments[0].curve
+    if curve is None:
+        return []
+    stale = [
+        p for experiment in experiments for p in experiment.policies if strategy_key(p) is not None
+    ]
+    unpriced = {p.name: why for p in stale if (why := why_unpriced(curve, p))}
+    any_priced = any(not why_unpriced(curve, p) for p in stale)
+    return priced_by(curve.name, curve.origin, curve.notes, unpriced, is_shown=any_priced)
+
+
+# ------------------------------------------------------------------------------ the table
+
+
+def sweep_rows(
+    axes: Mapping[str, Values],
+    points: Sequence[Point],
+    bodies: Sequence[Body],
+    prices: Sequence[JobPrices | None],
+) -> Iterator[dict[str, Any]]:
+    """The tidy table of a sweep, in the order of its points."""
+    costs = [
+        [
+            _costs_of(point.experiment, policy, body[policy.name]["quantities"], at)
+            for policy in point.experiment.policies
+        ]
+        for point, body, at in zip(points, bodies, prices, strict=True)
+    ]
+    names = dict.fromkeys(name for some in costs for cost in some for name in cost)
+    for point, body, some in zip(points, bodies, costs, strict=True):
+        place, job = _place(axes, point), point.experiment
+        for policy, cost in zip(job.policies, some, strict=True):
+            head = {
+                **place,
+                "strategy": policy.name,
+                "on_failure": policy.on_failure,
+                "save_interval_h": policy.interval_h,
+                "interval_rule": policy.interval_rule,
+                **_rules(job, policy),
+            }
+            shared = {"n": body[policy.name]["n"], "reference": point.reference}
+            for name, numbers in body[policy.name]["quantities"].items():
+                columns = dict(zip(NUMBERS, map(_number, numbers), strict=True))
+                yield {**head, "quantity": name, **shared, **columns}
+            for name in names:
+                columns = dict.fromkeys(NUMBERS, nan) | _cost(cost, name).by_name
+                yield {**head, "quantity": name, **shared, **columns}
+
+
+def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
+    """Where a point is: its value on each axis; empty where the scenario's own holds."""
+    located = list(zip(axes.items(), point.coordinates, strict=True))
+    varied = [key for (key, _), i in located if i is not None]
+    listed = {of.column(key): None if i is None else of.listed[i] for (key, of), i in located}
+    return {**listed, VARIED: " ".join(varied)}
+
+
+def _rules(job: Experiment, policy: Policy) -> Mapping[str, float]:
+    """What Young's, Daly's and CPR's formulas would choose at this point [h]."""
+    entry = next(entry for entry in job.scenario.recovery if entry.name == policy.name)
+    costs = job.at_costs_of(entry).costs
+    facts, chosen = replace(job.facts, costs=costs), nan
+    save_h = costs.mean_h(costs.save_stall, job.cluster.n_emb_ps)
+    if entry.target_pls and facts.n_shards_together:
+        chosen = cpr_interval_h(facts, entry.target_pls)
+    return {
+        "young_h": young_h(save_h, facts.mtbf_h) or nan,
+        "daly_h": daly_h(save_h, facts.mtbf_h) or nan,
+        "cpr_h": chosen,
+    }
+
+
+def _costs_of(
+    job: Experiment, policy: Policy, quantities: Mapping[str, Any], prices: JobPrices | None
+) -> dict[str, Estimate]:
+    """What a job and a month cost at a point, in all and by part, in the prices' currency.
+
+    Amounts are to the cent, and parts add up to their total. The intervals of the totals are those
+    of the overhead. Empty where nothing has a price, or not all jobs finish.
+    """
+    summary = {
+        name: Estimate(_number(mean), _number(low), _number(high))
+        for name, (mean, low, high, *_) in quantities.items()
+    }
+    use = use_of(job.useful_h, summary)
+    if prices is None or use is None:
+        return {}
+    billed, overhead, estimates = prices.billed(policy, use), summary[OVERHEAD], {}
+    ends = [
+        None if isnan(end) else prices.billed(policy, at_overhead(use, end))
+        for end in (overhead.low, overhead.high)
+    ]
+    for name, of in ((COST_JOB, "job"), (COST_MONTH, "month")):
+        total, low, high = (
+            nan if bill is None else getattr(bill, of).total_cents / 100 for bill in (billed, *ends)
+        )
+        estimates[name] = Estimate(total, low, high)
+        for part, cents in getattr(billed, of).cents.items():
+            estimates[f"{name} {part}"] = Estimate(cents / 100)
+    return estimates
+
+
+def _cost(costs: Mapping[str, Estimate], name: str) -> Estimate:
+    """One of the costs; a part that a strategy lacks costs nothing, but a loss is not known."""
+    is_known = costs and not name.endswith(f" {ACCURACY}")
+    return costs.get(name, Estimate(0.0 if is_known else nan))
+
+
+def _number(value: float | None) -> float:
+    return nan if value is None else float(value)

@@ -1,0 +1,177 @@
+"""``systems``: which recovery systems there are, and which of them costs a job least."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from cprsim.commands import command
+from cprsim.commands.options import (
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Shell,
+    shortcuts,
+    source_of,
+)
+from cprsim.commands.select.pricing import affordable
+from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
+from cprsim.commands.systems.comparison import (
+    ABOUT,
+    Comparison,
+    assumptions,
+    facts_of_system,
+    load_comparison,
+)
+from cprsim.commands.systems.lineup import LeftOut, at_their_best, entrants_of
+from cprsim.commands.systems.listing import (
+    answer_of_explanation,
+    answer_of_listing,
+    made_up_job,
+    scenario_job,
+)
+from cprsim.commands.systems.missing import split_save
+from cprsim.commands.systems.retention import none_clean_of
+from cprsim.errors import ParameterError, watch
+from cprsim.pages.save import save_figures
+from cprsim.results import pipeline
+from cprsim.results.folder import kept, write_record
+from cprsim.results.limit import limit_of
+from cprsim.results.run import write_run
+from cprsim.results.unknown import break_evens_of, contending, decisive_assumption
+from cprsim.results.waiting import spares_of
+from cprsim.scenario.assemble import assemble
+
+if TYPE_CHECKING:
+    from cprsim.commands.systems.comparison import Comparison
+    from cprsim.pages.answer import Answer
+    from cprsim.results.folder import ResultTarget
+    from cprsim.results.run import Result
+
+
+@command
+def systems(
+    scenario: ScenarioLike | None = None,
+    overrides: Overrides = (),
+    *,
+    explain: Annotated[str | None, Shell(metavar="NAME")] = None,
+    listed: Annotated[bool, Shell("--list")] = False,
+    only: Annotated[Sequence[str], Shell(metavar="NAME", many=True)] = (),
+    available: bool = False,
+    fixed: bool = False,
+    seed: Seed = None,
+    replications: int | None = None,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Compare the recovery systems that a job can run, or list all.
+
+    Without a scenario all are listed. With one, those that its job can run are simulated on the
+    same failures, each at its best interval, and compared with the cheapest that keeps accuracy.
+    Systems take the options that the scenario gives, else their defaults.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`. None: systems are listed and explained for a made-up job.
+    explain : str, optional
+        Explain one system: copies, saves, rules, options, assumptions.
+    listed : bool, default False
+        List the systems for the scenario's job, without a simulation.
+    only : sequence of str, optional
+        Compare this system alone, and others so named; may be repeated.
+    available : bool, default False
+        Compare those that a job can run today.
+    fixed : bool, default False
+        Keep each system at the scenario's interval, or at its default.
+    seed : int, optional
+        Seed of all random numbers; default: the scenario's.
+    replications : int, optional
+        Replications of each system; default: as many as distinguish intervals.
+    folder : str or Path, optional
+        Folder of the results folders. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["systems"]``: a row per system. Of a comparison, the cheapest first, with its
+        difference to the best and the quantities of docs/concepts.md; ``frames["after"]``: what a
+        failure takes. ``frames["options"]`` of a list.
+
+    Raises
+    ------
+    CprsimError
+        What is wrong with the scenario; a system that there is not, or that can't run the job.
+    """
+    if scenario is None and (overrides or only):
+        raise ParameterError("--set and --only are about a job: name a scenario")
+    source = None if scenario is None else source_of(scenario, overrides)
+    if source is None or listed or explain is not None:
+        job = made_up_job() if source is None else scenario_job(source.read())
+        return answer_of_listing(job) if explain is None else answer_of_explanation(explain, job)
+
+    loaded = source.read(shortcuts(seed=seed, replications=replications))
+    limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)
+    if replications is None:
+        tail = limit is not None and limit.risk is not None
+        enough = affordable(experiment, tail=tail)
+        loaded = source.read(shortcuts(seed=seed, replications=enough))
+        experiment = assemble(loaded, with_policies=False)
+    entrants, left_out = entrants_of(
+        loaded, experiment, limit, only=only, available=available, fixed=fixed
+    )
+
+    chosen = hashlib.sha256(" ".join(sorted(only)).encode()).hexdigest()[:6]
+    kind = "systems", f"of-{chosen}" * bool(only), "available" * available, "fixed" * fixed
+
+    def compared(target: ResultTarget) -> Comparison:
+        at_best, dropped = entrants, dict[str, LeftOut]()
+        if not fixed:
+            with watch.progress("best interval of systems") as on_progress:
+                at_best, dropped = at_their_best(entrants, experiment, limit, on_progress)
+        run = replace(experiment, policies=tuple(entrant.policy for entrant in at_best))
+        with watch.progress("simulating") as on_progress:
+            outcome = pipeline.simulate(run, on_progress=on_progress)
+
+        def finish(result: Result) -> None:
+            facts = {entrant.name: facts_of_system(entrant, run) for entrant in at_best}
+            comparison = Comparison(
+                name=loaded.scenario.name,
+                fixed=fixed,
+                limit=None
+                if limit is None
+                else {"quantity": limit.quantity.value, "most": limit.most},
+                facts=facts,
+                left_out={**left_out, **dropped},
+                assumed=(*assumptions(loaded.scenario), *split_save(experiment)),
+                result=result,
+                today=next((entrant.name for entrant in at_best if entrant.is_today), ""),
+            )
+            costs, best = comparison.costs_that_count()
+            if best is not None:
+                entries = {name: known.text for name, known in facts.items()}
+                comparison = replace(
+                    comparison,
+                    break_evens=break_evens_of(loaded, entries, costs, best),
+                    assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
+                )
+            watch.doing("simulating numbers of spares")
+            waits = {system.name: system.waits for system in comparison.able}
+            picks = [system.name for system in comparison.picks]
+            comparison = replace(comparison, spares=spares_of(run, waits, picks))
+            if comparison.cheapest is not None and loaded.scenario.silent is not None:
+                none_clean = none_clean_of(run, comparison.cheapest.policy)
+                comparison = replace(comparison, none_clean=none_clean)
+            write_record(result.path / ABOUT, comparison)
+            if folder is not None:
+                watch.doing("drawing figures")
+                save_figures(document_of_systems(comparison).drawings, result.path)
+
+        return load_comparison(
+            write_run(target, loaded, run, outcome, finish, replication=None).path
+        )
+
+    stored = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
+    return answer_of_systems(stored.made, **stored.about())

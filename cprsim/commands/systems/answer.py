@@ -1,0 +1,445 @@
+"""A comparison of recovery systems: what each costs and takes, which is cheapest, how to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+import pandas as pd
+
+from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
+from cprsim.commands.systems.after import Fate, LossKind
+from cprsim.commands.systems.comparison import (
+    BEST,
+    ELIGIBLE,
+    PRICED,
+    TIED,
+    WITHIN,
+    Comparison,
+    Standing,
+    in_percent,
+    verdict_of,
+)
+from cprsim.commands.systems.figures import systems_figure
+from cprsim.commands.systems.lineup import FOUND, NO_SERVERS, PAPER
+from cprsim.commands.systems.missing import missing_sentence
+from cprsim.commands.systems.retention import n_contents
+from cprsim.files.units import SIZE
+from cprsim.job.policy import Medium, Policy
+from cprsim.job.records import NO_NUMBER, Estimate
+from cprsim.pages.answer import Answer
+from cprsim.pages.document import (
+    Column,
+    Document,
+    ListingBlock,
+    Picture,
+    Section,
+    Table,
+    word_columns,
+)
+from cprsim.pages.money import WORK, bills_frame, cheapest, money_section
+from cprsim.pages.provenance import origin
+from cprsim.pages.recommendation import (
+    back_to_start,
+    break_even_sentences,
+    entry_from,
+    recommendation,
+    turns_on,
+    waits_decide,
+)
+from cprsim.recovery.paper import NEVER
+from cprsim.results.metrics import FINISHED
+from cprsim.results.money import Bills, bills_in, cheapest_of, prices_in
+from cprsim.results.waiting import WAITING
+from cprsim.results.words import (
+    count,
+    hours,
+    percent,
+    percent_number,
+    ten_thousandths,
+    with_interval,
+)
+from cprsim.scenario.prices import shown
+
+WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
+MOST_NAMES = 5  # of systems, in a sentence
+MUCH_STORAGE = 0.5  # of its bandwidth
+FAR_LESS = 0.1  # of useful time: by so much less a system is named whose accuracy is not priced
+LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
+NONE = Estimate(float("nan"))
+Cells = Mapping[str, Callable[[Standing], str]]  # of a row, by the heading of the column
+
+
+def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
+    """The answer that a results folder of a comparison holds."""
+    result, runs = comparison.result, comparison.cheapest_that_runs
+    bills, standings = bills_in(result), comparison.standings
+    systems = [
+        {"system": system.name, "strategy": system.facts.strategy, "verdict": system.verdict,
+         "accuracy": system.accuracy, **(system.more or NONE).columns("more_than_best"),
+         **(system.than_today or NONE).columns("more_than_today"), "runs_as": system.facts.runs_as,
+         "entry": system.facts.text, "interval": system.facts.how,
+         "unknown": ", ".join(system.facts.unknown), "not_counted": system.facts.not_counted,
+         "storage_bytes_per_h": system.facts.storage_bytes_per_h,
+         "peers_bytes_per_h": system.facts.peers_bytes_per_h}
+        for system in standings
+    ]  # fmt: skip
+    after = [
+        {"system": system.name, "failure": failure, "takes": fate.kind.name.lower(),
+         "up_to_h": fate.up_to_h, "from": fate.tier}
+        for system in standings
+        for failure, fate in system.facts.fates.items()
+    ]  # fmt: skip
+    of_run = strategies_frame(result).rename(columns={"strategy": "system"})
+    return Answer(
+        "comparison of systems",
+        comparison.name,
+        lambda: document_of_systems(comparison),
+        frames={
+            "systems": pd.DataFrame(systems).merge(of_run, on="system", how="left"),
+            "after": pd.DataFrame(after),
+            **({"bills": bills_frame(bills)} if bills else {}),
+            **({"unknown": pd.DataFrame(unknown)} if (unknown := comparison.break_evens) else {}),
+        },
+        values={
+            "useful_h": result.useful_h,
+            "n_nodes": result.n_nodes,
+            "fixed": comparison.fixed,
+            "limit": comparison.limit,
+            "best": comparison.best,
+            "best_that_runs": runs and runs.name,
+            "today": comparison.today or None,
+            "not_distinguished": comparison.tied,
+            "cheapest": cheapest_of(bills) if bills else None,
+            "left_out": {name: why.words for name, why in comparison.left_out.items()},
+            "assumed": comparison.assumed,
+            "warnings": result.warnings,
+            "recovery": _entries_text(standings),
+            "recommendation": _recommended(comparison),
+        },
+        rows={"replications": result.replications},
+        **about,
+    )
+
+
+def document_of_systems(comparison: Comparison) -> Document:
+    """Everything about one comparison. Raises ResultError for an unreadable file."""
+    standings, result = comparison.standings, comparison.result
+    picture = Picture(
+        caption="Overhead by system and cause",
+        alternative=(
+            "A bar per system, the cheapest on top: mean overhead in percent of useful time, by "
+            "cause, with the 95 % interval of the total. The tables have the numbers."
+        ),
+        draw=lambda: systems_figure(comparison),
+        name="systems",
+    )
+    places = [system.name for system in standings]
+    costs = replace(costs_table(result), caption="The quantities of a run")
+    of_run = [
+        replace(table, rows=sorted(table.rows, key=lambda row: places.index(str(row[0]))))
+        for table in (parts_table(result), costs)
+    ]
+    left_out = [(name, why.words) for name, why in comparison.left_out.items()]
+    needed = Table("What each needs", word_columns("system", "why"), left_out)
+    return Document(
+        title=f"Which recovery system: {comparison.name}",
+        question=(
+            f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
+            f"{result.n_nodes} nodes least, {comparison.intervals}?"
+        ),
+        answer=[*_answer(comparison)],
+        table=_costs(standings, bills_in(result)),
+        remarks=[remark for remark in _remarks(comparison) if remark],
+        turns_on=turns_on(comparison.assumption),
+        sections=[
+            Section("Why", [picture, *of_run, _survived(standings)]),
+            Section("What it costs in all", money_section(result)),
+            Section("What can't run it", [needed] if left_out else []),
+            Section(
+                "How to run them", [ListingBlock("For the scenario", _entries_text(standings))]
+            ),
+            *origin(result.manifest, result.path),
+        ],
+    )
+
+
+def _recommended(comparison: Comparison) -> dict[str, Any] | None:
+    """The cheapest system beside how the job runs now, or the next one; None: there is none."""
+    best, now = comparison.cheapest, comparison.today
+    if best is None:
+        return None
+    others = [system for system in comparison.able if system.more]
+    today = [system for system in comparison.standings if system.name == now and system.more]
+    beaten = next(iter([*today, *others]), None)
+    return recommendation(
+        entry_from(best.facts.text), best.overhead,
+        beats=beaten.name if beaten else None, less=beaten.more if beaten else None,
+        turns_on=comparison.assumption,
+    )  # fmt: skip
+
+
+def _entries_text(standings: Sequence[Standing]) -> str:
+    """The section `recovery` of a scenario that runs every system as compared."""
+    return "\n".join(["recovery:", *(f"  - {system.facts.text}" for system in standings)])
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def _table(caption: str, standings: Sequence[Standing], cells: Cells) -> Table:
+    """A row per system, or several with the same cells."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for system in standings:
+        rows.setdefault(tuple(cell(system) for cell in cells.values()), []).append(system.label)
+    columns = [Column(heading, heading not in WORDS) for heading in ("system", *cells)]
+    return Table(caption, columns, [(", ".join(names), *row) for row, names in rows.items()])
+
+
+def _costs(standings: Sequence[Standing], bills: Bills) -> Table:
+    def accuracy_lost(system: Standing) -> str:
+        return ten_thousandths(
+            system.summary["auc_loss"].mean, system.summary["auc_loss"].half_width
+        )
+
+    def month(system: Standing) -> str:
+        return (
+            shown(bills[system.name].month.total_cents, "") if system.name in bills else NO_NUMBER
+        )
+
+    cells: dict[str, Callable[[Standing], str]] = {
+        "saves every": attrgetter("every"),
+        "overhead, %": attrgetter("percent"),
+        "more than the best": _difference,
+    }
+    if any(each.accuracy in (WITHIN, PRICED) for each in standings):
+        cells["AUC lost, ×10⁻⁴"] = accuracy_lost
+    if bills:
+        cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = month
+    if any(each.finishes and each.waits.is_shown for each in standings):
+        cells[WAITING] = lambda each: (
+            percent_number(each.waits.waiting) if each.finishes else NO_NUMBER
+        )
+    cells["runs as"] = lambda each: each.facts.runs_as or NO_NUMBER
+    n = count(standings[0].summary[FINISHED].n, "replication")
+    caption = (
+        f"What each costs: means of {n} on the "
+        "same failures, in % of useful time, ± half of the 95 % interval (of paired differences to "
+        "the best)"
+    )
+    return _table(caption, standings, cells)
+
+
+def _difference(system: Standing) -> str:
+    """What it costs more than the best, or that they are not distinguished."""
+    if system.facts.unknown or system.more is None:
+        return BEST if system.verdict == BEST else NO_NUMBER
+    if system.more.low == system.more.high == 0:
+        return BEST  # the same in each job
+    return system.verdict if system.verdict == TIED else in_percent(system.more)
+
+
+def _survived(standings: Sequence[Standing]) -> Table:
+    """What each failure takes; kinds in which all systems lose the same are one column."""
+
+    def lost(system: Standing, kind: str) -> str:
+        fate = system.facts.fates[kind]
+        return LOST.get(fate.kind) or hours(fate.up_to_h)
+
+    kinds_of: dict[tuple[Fate, ...], list[str]] = {}
+    for kind in standings[0].facts.fates:
+        fates = tuple(each.facts.fates[kind] for each in standings)
+        kinds_of.setdefault(fates, []).append(kind)
+    cells = {", ".join(kinds): partial(lost, kind=kinds[0]) for kinds in kinds_of.values()}
+    return _table("Progress lost at most by a failure of each kind", standings, cells)
+
+
+# ------------------------------------------------------------------------------ sentences
+
+
+def _answer(comparison: Comparison) -> Iterator[str]:
+    """Which system costs least, which that runs today, and what they save against today."""
+    n_systems = len(comparison.facts) + len(comparison.left_out)
+    if lacking := missing_sentence(comparison.left_out, n_systems):
+        yield lacking
+    picks = comparison.picks
+    if not picks:
+        yield "No system that keeps the job's accuracy lets all jobs finish."
+        return
+    sentences = [*_near_optimal(comparison)]
+    for label, system in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
+        if label != "Cheapest" and system.name == comparison.today:
+            sentences.append(f"What runs today costs no less than now, {system.percent} %.")
+            continue
+        runs_as = system.facts.runs_as and f" (runs as {system.facts.runs_as})"
+        paper = "" if runs_as else ", a paper only: nothing that is maintained runs it"
+        sentences.append(
+            f"{label}: {system.name}{runs_as}, {system.percent} % of useful time{paper}."
+        )
+    yield " ".join(sentences)
+    prices = prices_in(comparison.path) if comparison.spares else None
+    yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
+    yield from filter(None, (_unpriced(comparison), _resources(picks)))
+    now = next((system for system in comparison.standings if system.name == comparison.today), None)
+    if now is None:
+        return
+    saving = "never saving" if now.every == NEVER else f"every {now.every}"
+    how = f"today ({now.facts.strategy}, {saving}: {now.percent} %)"
+    if now.verdict == BEST:
+        yield f"Nothing costs less than {how}."
+        return
+    saved = [words for system in picks if (words := _saved(system, now, comparison))]
+    if saved:
+        yield f"Against {how}: {'; '.join(saved)}."
+
+
+def _unpriced(comparison: Comparison) -> str:
+    """What runs today and costs far less, but for a loss of accuracy that nothing prices."""
+    runs, unpriced = comparison.cheapest_that_runs, comparison.unpriced_that_runs
+    if unpriced is None or (
+        runs is not None and runs.overhead.mean < unpriced.overhead.mean + FAR_LESS
+    ):
+        return ""
+    return (
+        f"{unpriced.name} (runs as {unpriced.facts.runs_as}) costs {unpriced.percent} %, but "
+        f"{_why_not_the_best(unpriced)}."
+    )
+
+
+def _resources(picks: Sequence[Standing]) -> str:
+    """What the picks take of memory and of the storage's bandwidth, where that is much."""
+    takes = []
+    for system in picks:
+        memory_bytes, share = system.facts.memory_bytes, system.facts.storage_share
+        if memory_bytes:
+            memory = SIZE.format(float(f"{memory_bytes:.3g}"))
+            takes.append(f"{system.name} {memory} of memory on each node for copies")
+        if share is not None and share > MUCH_STORAGE:
+            takes.append(f"{system.name} {percent(share)} of the storage's bandwidth")
+    return f"Takes: {', '.join(takes)}." if takes else ""
+
+
+def _near_optimal(comparison: Comparison) -> Iterator[str]:
+    """Those within a point of the cheapest, and what they share."""
+    near = comparison.near_optimal
+    if len(near) > 1:
+        shared = set.intersection(*(traits_of(system.policy) for system in near))
+        words = f", and all {' and '.join(sorted(shared))}" if shared else ""
+        names = _few([system.name for system in near])
+        yield f"{len(near)} systems lie within 1 point of the cheapest{words}: {names}."
+
+
+def traits_of(policy: Policy) -> set[str]:
+    """What kind of recovery system it is, in words that follow `all`."""
+    media = {tier.medium for tier in policy.tiers if tier.name in policy.written}
+    stalls = any(capture.stall is not None and capture.stall.mean_h for capture in policy.captures)
+    traits = {
+        "copy to memory or disks of the nodes": bool(media - {Medium.REMOTE}),
+        "save without a stall": not stalls and bool(policy.captures),
+        "continue with fewer nodes": policy.elastic is not None,
+    }
+    return {words for words, holds in traits.items() if holds}
+
+
+def _saved(system: Standing, now: Standing, comparison: Comparison) -> str:
+    """What a system saves against how the job runs now; nothing where either does not finish."""
+    if system.than_today is None:
+        return ""
+    if verdict_of(system.than_today) == TIED:
+        return f"{system.name} is not distinguished from it"
+    less, bills = system.than_today.times(-comparison.result.useful_h), bills_in(comparison.result)
+    words = f"{system.name} saves {with_interval(less.mean, abs(less.half_width))} h a job"
+    if system.name in bills and now.name in bills:
+        then, month = bills[now.name].month, bills[system.name].month
+        cents = then.total_cents - month.total_cents
+        words += f" and {shown(cents, month.currency)} per {WORK}"
+    return words
+
+
+def _remarks(comparison: Comparison) -> Iterator[str]:
+    """What could reverse the answer, how to run it, what is lost of accuracy, what is assumed."""
+    standings, best, today = comparison.standings, comparison.best, comparison.today
+    yield from (f"Warning: {warning}" for warning in comparison.result.warnings)
+    tied = [name for name in comparison.tied if name != today]
+    lower = [
+        f"{system.name} {system.percent} % ({', '.join(system.facts.unknown)})"
+        for system in standings
+        if system.facts.unknown and system.more and system.more.mean < 0
+    ]
+    doubts = [
+        f"Not distinguished from {best}: {_few(tied)} (the 95 % interval of the paired difference "
+        "contains 0)." * bool(tied),
+        f"May cost less, no source has a figure: {_few(lower)}. Give it in the 'options' of the "
+        "entry." * bool(lower),
+    ]
+    yield " ".join(filter(None, doubts))
+
+    bills = comparison.bills_that_count(bills_in(comparison.result))
+    if bills and cheapest_of(bills) != today:  # the answer has today
+        bills = {name: bill for name, bill in bills.items() if name != today}
+    unsure = break_even_sentences(comparison.break_evens)
+    yield " ".join([*([cheapest(bills, best)] if bills else []), *unsure])
+
+    if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:
+        yield f"To run it, put into 'recovery': {' or '.join(entries)}."
+    yield _kept(comparison)
+    lossy = [system for system in standings if system.accuracy not in ELIGIBLE]
+    for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
+        yield f"{', '.join(system.label for system in some)}: {why}; not taken as the cheapest."
+    general = (PAPER, NO_SERVERS)
+    lacking = [name for name, why in comparison.left_out.items() if why.words not in general]
+    assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []
+    if lacking:
+        assumed.append(
+            f"Not compared: {_few(lacking)}. This job can't run them, or the scenario lacks an "
+            "input of theirs: 'What can't run it' (-v) says which."
+        )
+    yield " ".join(assumed)
+
+    bare = [
+        system.name for system in standings if system.facts.how == FOUND and system.every == NEVER
+    ]
+    if bare:
+        n = count(standings[0].summary[FINISHED].n, "simulated job")
+        yield (
+            f"For {', '.join(bare)}, never saving is cheapest: the failures that their saves "
+            f"protect against hardly occurred in {n}. Such a failure takes all of the job."
+        )
+    yield " ".join(_stale_from_the_start(comparison))
+
+
+def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
+    """What a bad case loses under strategies that never save."""
+    rows = comparison.result.replications
+    for system in comparison.standings:
+        if system.every == NEVER and system.policy.leaves_stale:
+            struck = (rows.loc[rows["strategy"] == system.name, "pls"] > 0).mean()
+            yield f"{system.name} never saves. {back_to_start(struck)}"
+
+
+def _kept(comparison: Comparison) -> str:
+    """How often the contents that the cheapest keeps are all bad, with silent errors."""
+    system, none_clean = comparison.cheapest, comparison.none_clean
+    if system is None or none_clean is None:
+        return ""
+    kept = count(n_contents(system.policy), "content")
+    return (
+        f"{system.name} keeps {kept} ('costs.save.kept'): {percent(none_clean)} of silent errors "
+        "are noticed with no clean content left (derived)."
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _why_not_the_best(system: Standing) -> str:
+    """Of a system that loses accuracy."""
+    if system.accuracy == PRICED:
+        return "loses AUC that no limit (section 'accuracy') allows"
+    return system.facts.not_counted or "what stale shards cost in accuracy is not priced"

@@ -1,0 +1,358 @@
+"""A comparison of systems: a run of all of them, and what else is known of each.
+
+Its results folder is that of the run, so that what reads runs reads comparisons too;
+`systems.json` has what no run knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any
+
+from cprsim.commands.systems.after import Fate, content_every_h, fates
+from cprsim.commands.systems.lineup import (
+    FOUND,
+    Entrant,
+    LeftOut,
+    memory_of_copies,
+)
+from cprsim.files import NOT_STORED, OMITTED
+from cprsim.job.policy import Outside, Policy, Ring
+from cprsim.job.records import Estimate
+from cprsim.recovery.paper import NEVER
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
+from cprsim.results.folder import read_record
+from cprsim.results.metrics import FINISHED, more_than
+from cprsim.results.money import Bills, bills_in, cheapest_of
+from cprsim.results.run import Result, load_result
+from cprsim.results.waiting import Waits, waits_of
+from cprsim.results.words import every, percent, with_interval
+from cprsim.scenario.assemble import Experiment
+from cprsim.scenario.prices import ACCURACY
+from cprsim.scenario.schema import Scenario
+
+ABOUT = "systems.json"
+NEAR_OPTIMAL = 0.01  # of useful time more than the cheapest: other reasons may decide
+OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
+BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
+MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
+KEPT, WITHIN, PRICED, UNPRICED = "kept", "within the limit", "priced", "not priced"  # accuracy
+ELIGIBLE = (KEPT, WITHIN)  # to be the best
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFacts:
+    """What is known of one system besides its run.
+
+    Bytes are per hour of progress, as if each save moved the whole state; None: its size is not
+    known.
+    """
+
+    strategy: str
+    how: str  # its interval came about: see `Entrant`
+    text: str = field(metadata={"alias": "entry"})  # its entry of `recovery`
+    not_counted: str  # what it loses that no number shows; empty: nothing
+    unknown: tuple[str, ...]  # its options that no source has a figure for
+    runs_as: str  # what a job can run today; empty: a paper only
+    fates: Mapping[str, Fate] = field(metadata={"alias": "after"})
+    storage_bytes_per_h: float | None  # of all nodes together
+    peers_bytes_per_h: float | None  # that one node sends to others
+    only_on: str = ""  # the platform outside of which `runs_as` does not run
+    memory_bytes: float | None = None  # that copies take on a node
+    storage_share: float | None = None  # of the storage's bandwidth, by the bytes above
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One system of a comparison; differences are paired by replication."""
+
+    policy: Policy
+    facts: SystemFacts
+    summary: Mapping[str, Estimate]  # by quantity
+    accuracy: str
+    is_best: bool = False
+    more: Estimate | None = None  # overhead less that of the best; None: it is the best, or none is
+    than_today: Estimate | None = None  # the same against how the job runs now
+
+    @property
+    def name(self) -> str:
+        return self.policy.name
+
+    @property
+    def verdict(self) -> str:
+        if not self.finishes:
+            return UNFINISHED
+        return BEST if self.is_best else verdict_of(self.more)
+
+    @property
+    def may_be_best(self) -> bool:
+        """Whether all jobs finish, accuracy is kept, or the limit, and all costs are known."""
+        return self.finishes and self.accuracy in ELIGIBLE and not self.facts.unknown
+
+    @property
+    def runs_anywhere(self) -> bool:
+        """Whether maintained software runs it, wherever the job is."""
+        return bool(self.facts.runs_as) and not self.facts.only_on
+
+    @property
+    def overhead(self) -> Estimate:
+        return self.summary[OVERHEAD]
+
+    @property
+    def waits(self) -> Waits:
+        return waits_of(self.summary)
+
+    @property
+    def finishes(self) -> bool:
+        """Whether all replications do."""
+        return isfinite(self.overhead.mean)
+
+    @property
+    def label(self) -> str:
+        """Its name, with a star behind that of what loses accuracy that nothing prices."""
+        return self.name + (" *" if self.accuracy == UNPRICED else "")
+
+    @property
+    def every(self) -> str:
+        """How often it saves; `NEVER` where the interval is as long as the job."""
+        useful_h = inf
+        if self.finishes:
+            useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
+        return NEVER if self.policy.interval_h >= useful_h * (1 - 1e-9) else every(self.policy)
+
+    @property
+    def percent(self) -> str:
+        """The overhead in percent; where not all finish, how many do."""
+        if not self.finishes:
+            return f"{percent(self.summary[FINISHED].mean)} done"
+        of_all = in_percent(self.overhead)
+        return f"at least {of_all.split(' ±')[0]}" if self.facts.unknown else of_all
+
+
+def in_percent(fraction: Estimate) -> str:
+    """A share with its interval, without the sign."""
+    return with_interval(100 * fraction.mean, 100 * fraction.half_width)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison of systems; `systems.json` holds what the run does not."""
+
+    name: str  # of the scenario
+    fixed: bool
+    limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
+    facts: Mapping[str, SystemFacts] = field(metadata={"alias": "systems"})  # by system's name
+    left_out: Mapping[str, LeftOut]  # why, by name
+    assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
+    result: Result = field(metadata=NOT_STORED)
+    today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
+    break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
+    # the assumed input that moves the choice most
+    assumption: Assumption | None = field(default=None, metadata=OMITTED)
+    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    # share of silent errors that are in all contents of the cheapest as they are noticed; derived
+    none_clean: float | None = None
+
+    @property
+    def intervals(self) -> str:
+        """How the intervals came about, in words."""
+        if self.fixed:
+            return "each at the scenario's interval or its default"
+        return "each at its best interval" + f", {self.today} at its own" * bool(self.today)
+
+    @property
+    def path(self) -> Path:
+        """The results folder, which is that of the run."""
+        return self.result.path
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """All systems, the cheapest first; those that do not finish last."""
+        return _standings(self)
+
+    @property
+    def able(self) -> list[Standing]:
+        """Those that may be the best, the cheapest first."""
+        return [system for system in self.standings if system.may_be_best]
+
+    @property
+    def cheapest(self) -> Standing | None:
+        """The cheapest that keeps accuracy or the limit, with all costs known.
+
+        What a system loses that nothing prices can't be weighed against hours.
+        """
+        return next((system for system in self.standings if system.verdict == BEST), None)
+
+    @property
+    def cheapest_that_runs(self) -> Standing | None:
+        """The cheapest of those that may be the best and that a job can run today."""
+        return next((system for system in self.able if system.runs_anywhere), None)
+
+    @property
+    def unpriced_that_runs(self) -> Standing | None:
+        """The cheapest that runs today but for a loss of accuracy that nothing prices."""
+        unpriced = (
+            system
+            for system in self.standings
+            if system.accuracy == UNPRICED and system.finishes and not system.facts.unknown
+        )
+        return next((system for system in unpriced if system.runs_anywhere), None)
+
+    @property
+    def picks(self) -> list[Standing]:
+        """The best, and the cheapest that runs today where that is another."""
+        best, runs = self.cheapest, self.cheapest_that_runs
+        return [system for system in (best, None if runs is best else runs) if system is not None]
+
+    @property
+    def near_optimal(self) -> list[Standing]:
+        """Those that may be the best and cost at most a point more than it."""
+        return [one for one in self.able if one.more is None or one.more.mean <= NEAR_OPTIMAL]
+
+    @property
+    def best(self) -> str | None:
+        """The name of the cheapest."""
+        return None if self.cheapest is None else self.cheapest.name
+
+    @property
+    def tied(self) -> list[str]:
+        """Systems that can't be told from the best, of those that may be it."""
+        return [system.name for system in self.able if system.verdict == TIED]
+
+    def bills_that_count(self, bills: Bills) -> Bills:
+        """The bills of the systems that keep accuracy, or whose loss of it has a price."""
+        by_name = {system.name: system for system in self.standings}
+        return {
+            name: bill
+            for name, bill in bills.items()
+            if (system := by_name[name]).may_be_best
+            or (
+                system.accuracy == PRICED
+                and ACCURACY in bill.job.cents
+                and not system.facts.unknown
+            )
+        }
+
+    def costs_that_count(self) -> tuple[dict[str, float], str | None]:
+        """Of those that may be the best: what a month costs, else the overhead; the cheapest."""
+        if not (bills := bills_in(self.result)):
+            return {system.name: system.overhead.mean for system in self.able}, self.best
+        counted = self.bills_that_count(bills)
+        costs = {name: float(bill.month.total_cents) for name, bill in counted.items()}
+        return costs, cheapest_of(counted) if counted else None
+
+
+def load_comparison(folder: Path | str) -> Comparison:
+    """Read a finished comparison. Raises ResultError where it is none, or is damaged."""
+    result = load_result(folder)
+    return read_record(Comparison, result.path / ABOUT, "a comparison of systems", result=result)
+
+
+def assumptions(scenario: Scenario) -> Iterator[str]:
+    """What the comparison assumes of the job where the scenario does not say."""
+    cluster = scenario.cluster
+    if cluster.workers and cluster.replicas == 1:
+        yield "Each part of the state lies on one worker (`cluster.replicas: 1`)."
+    elif cluster.workers:
+        nodes = cluster.workers // cluster.replicas
+        yield f"{cluster.replicas} replicas of the state, each on {nodes} workers."
+    failures = scenario.failures
+    n_together = getattr(failures, "n_together", None) or getattr(failures, "together", 1)
+    if not scenario.scopes and n_together == 1 and failures.kind != "trace":
+        yield "Each failure takes one node (no `scopes`): no failure strikes all copies at once."
+    if cluster.spares is None:
+        yield "A spare node is always free (no `cluster.spares`)."
+
+
+def facts_of_system(entrant: Entrant, experiment: Experiment) -> SystemFacts:
+    """What is known of one system in a job."""
+    system, section = SYSTEMS[entrant.entry.strategy], experiment.scenario.cluster
+    policy, cluster, useful_h = entrant.policy, experiment.cluster, experiment.useful_h
+    state_bytes, storage, peers = section.shard_bytes, 0.0, 0.0
+    for capture in policy.captures:
+        per_h = (state_bytes or 0.0) / content_every_h(policy, capture, useful_h)
+        tier = policy.tier(capture.tier)
+        place = tier.placement
+        if isinstance(place, Outside):
+            storage += per_h * len(cluster.slots(tier.role))
+        else:  # copies on all others of its group, or as parity on `tolerates` of them
+            peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
+    return SystemFacts(
+        strategy=entrant.entry.strategy,
+        how=entrant.how,
+        text=entrant.text(useful_h),
+        not_counted=system.not_counted,
+        unknown=system.unknown(entrant.entry.options or {}),
+        runs_as=system.said_to_run_as,
+        only_on=system.only_on,
+        memory_bytes=memory_of_copies(policy, experiment),
+        storage_share=None
+        if state_bytes is None or experiment.costs.storage is None
+        else storage / experiment.costs.storage.bandwidth_bytes_per_h,
+        fates=fates(policy, cluster, experiment.scopes, section.rack, useful_h),
+        storage_bytes_per_h=None if state_bytes is None else storage,
+        peers_bytes_per_h=None if state_bytes is None else peers,
+    )
+
+
+# --------------------------------------------------------------------------- who is cheapest
+
+
+def _standings(comparison: Comparison) -> list[Standing]:
+    result, summary = comparison.result, comparison.result.spreads()
+    standings = []
+    for policy in result.policies:
+        facts, of_policy = comparison.facts[policy.name], summary[policy.name]
+        accuracy = _accuracy(policy, facts, of_policy, comparison.limit)
+        standings.append(Standing(policy, facts, of_policy, accuracy))
+    standings.sort(key=_place)
+    able = [system for system in standings if system.may_be_best]
+    # of those that cost the same, one that a job can run today
+    able.sort(key=lambda system: (_place(system), not system.runs_anywhere))
+    best = able[0].name if able else ""
+    more, than_today = (
+        more_than(name, result.replications, result.n_nodes) if name in summary else {}
+        for name in (best, comparison.today)
+    )
+    return [
+        replace(
+            system,
+            is_best=system.name == best,
+            more=more.get(system.name),
+            than_today=than_today.get(system.name),
+        )
+        for system in standings
+    ]
+
+
+def _place(system: Standing) -> tuple[float, float]:
+    mean = round(system.overhead.mean, DECIMALS)
+    return (mean, 0.0) if system.finishes else (inf, -system.summary[FINISHED].mean)
+
+
+def _accuracy(
+    policy: Policy,
+    facts: SystemFacts,
+    summary: Mapping[str, Estimate],
+    limit: Mapping[str, Any] | None,
+) -> str:
+    """Whether it loses some; and if so, within the limit, at a price, or nothing says how much."""
+    if not (policy.leaves_stale or facts.not_counted):
+        return KEPT
+    if limit is not None and facts.how == FOUND and not facts.not_counted:
+        return WITHIN
+    return PRICED if isfinite(summary["auc_loss"].mean) else UNPRICED
+
+
+def verdict_of(more: Estimate | None) -> str:
+    """What an interval of a difference to the best says."""
+    if more is None:
+        return NO_BEST
+    if more.low > 0:
+        return MORE
+    return LESS if more.high < 0 else TIED

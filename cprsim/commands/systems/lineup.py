@@ -1,0 +1,234 @@
+"""Who can run a job, what the scenario lists and every other system, each at its best interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from cprsim.commands.select.deciding import decide
+from cprsim.commands.select.option import FULL, RELOADING, PricedEntry
+from cprsim.commands.select.pricing import bench_of
+from cprsim.commands.systems.retention import MOST_CONTENTS, enough_contents, with_contents
+from cprsim.errors import MissingKeyError, ParameterError, choices
+from cprsim.files.units import SIZE
+from cprsim.job.policy import Policy
+from cprsim.recovery.paper import NEVER, STRATEGIES
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.limit import NO_LIMIT, Limit
+from cprsim.scenario.assemble import Experiment, policies_of, policy_of
+from cprsim.scenario.failures import EMB_PS
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
+from cprsim.scenario.schema import dump_entry
+
+FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
+WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
+NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
+PAPER = "a paper only: nothing that is maintained runs it (`--available`)"
+TODAY = "today"  # the name of how the job runs now
+NONE_KEEPS = "no interval that is worth its saves keeps the limit"
+NOT_KNOWN = "the staleness curve does not say what it loses"
+NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Why a system is not compared."""
+
+    words: str
+    key: str = ""  # of the scenario, that is missing
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A strategy or a system that can run the job.
+
+    Parameters
+    ----------
+    policy : what it does, at its interval
+    how : whether its interval was found here, is the scenario's, or its default
+    is_today : whether it is how the job runs now
+    """
+
+    entry: RecoverySection
+    policy: Policy
+    how: str
+    is_today: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    def text(self, useful_h: float) -> str:
+        """The entry of `recovery` that runs it as it is compared."""
+        if self.how != FOUND:
+            return dump_entry(self.entry)
+        return PricedEntry(self.entry).entry_at(self.policy.interval_h, useful_h)
+
+
+def entrants_of(
+    loaded: LoadedScenario,
+    experiment: Experiment,
+    limit: Limit | None = None,
+    *,
+    only: Sequence[str] = (),
+    available: bool = False,
+    fixed: bool = False,
+) -> tuple[list[Entrant], dict[str, LeftOut]]:
+    """All that can run a job, or the `only` ones of them, and why others can't, by name.
+
+    Unless intervals are fixed, how the job runs now (`today`, else the first entry) is compared as
+    it is, and at its best interval. `available`: without what a job can't run today.
+    """
+
+    def entrant_of(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
+        return Entrant(entry, policy_of(entry, experiment), how, is_today)
+
+    policies_of(loaded, experiment)  # says where an entry stands that can't run the job
+    listed = list(loaded.scenario.recovery)
+    first = next((entry for entry in listed if entry.name == TODAY), listed[0])
+    entrants = [entrant_of(entry, LISTED, is_today=fixed and entry is first) for entry in listed]
+    if not fixed:
+        now = entrant_of(first.model_copy(update={"name": TODAY}), LISTED, is_today=True)
+        entrants = [now, *(entrant for entrant in entrants if entrant.name != TODAY)]
+        if first.name == TODAY and all(entrant.name != first.strategy for entrant in entrants):
+            at_best = first.model_copy(update={"name": first.strategy})
+            entrants.insert(1, entrant_of(at_best, LISTED))
+    names, left_out = {entrant.name for entrant in entrants}, dict[str, LeftOut]()
+    has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
+    others = SYSTEMS.keys() - {entry.strategy for entry in listed}
+    for name in sorted(others, key=lambda name: (_rank(name), name)):
+        searched = name in RELOADING and has_servers and limit is not None and not fixed
+        fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
+        try:
+            _require_able(name, names, has_servers=has_servers, searched=searched)
+            entrant = entrant_of(RecoverySection.model_validate(fields), DEFAULT)
+            _require_memory(entrant.policy, experiment)
+            entrants.append(entrant)
+        except ParameterError as error:
+            words = str(error).removeprefix(name).lstrip(": ")
+            left_out[name] = LeftOut(words, MissingKeyError.key_of(error))
+    if only:
+        _require_known(only, {entrant.name for entrant in entrants}, left_out)
+        left_out = {}
+        asked_for = {*only, TODAY} if first.name in only else set(only)
+        entrants = [entrant for entrant in entrants if entrant.name in asked_for]
+    if available:
+        runs = [
+            entrant
+            for entrant in entrants
+            if entrant.is_today or SYSTEMS[entrant.entry.strategy].runs_as
+        ]
+        left_out |= {entrant.name: LeftOut(PAPER) for entrant in entrants if entrant not in runs}
+        left_out |= {name: LeftOut(PAPER) for name in left_out if not SYSTEMS[name].runs_as}
+        entrants = runs
+    return sorted(entrants, key=lambda entrant: _rank(entrant.entry.strategy)), left_out
+
+
+def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bool) -> None:
+    """Raise ParameterError for a strategy that, without options, can't run the job."""
+    if name in names:
+        raise ParameterError("another entry of the scenario has its name")
+    if name not in STRATEGIES or name in WITHOUT_SHARDS:
+        return
+    if not has_servers:
+        raise ParameterError(NO_SERVERS)
+    if not searched and SYSTEMS[name].default("interval") in NEEDS_TARGET:
+        raise ParameterError(NO_TARGET)
+
+
+def _require_memory(policy: Policy, experiment: Experiment) -> None:
+    """Raise ParameterError for copies that take more memory than a node has for them."""
+    needed, most = memory_of_copies(policy, experiment), experiment.scenario.cluster.memory_bytes
+    if needed is not None and most is not None and needed > most:
+        raise ParameterError(
+            f"its copies take {SIZE.format(needed)} of a node's memory, more than "
+            f"`cluster.memory`, {SIZE.format(most)}"
+        )
+
+
+def memory_of_copies(policy: Policy, experiment: Experiment) -> float | None:
+    """Memory that copies take on the node that holds most; None: its state is not known [B]."""
+    largest_bytes = experiment.scenario.cluster.largest_bytes
+    return None if largest_bytes is None else policy.tax.memory * largest_bytes
+
+
+def _require_known(
+    only: Sequence[str], comparable: set[str], left_out: Mapping[str, LeftOut]
+) -> None:
+    for name in only:
+        if name in left_out:
+            raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name].words}")
+        if name not in comparable:
+            names = [*sorted(comparable), *sorted(left_out)]
+            raise ParameterError(f"--only: there is no `{name}`; {choices(name, names)}")
+
+
+def _rank(name: str) -> int:
+    """The paper's strategies first, then the systems alike."""
+    return (*STRATEGIES, name).index(name)
+
+
+# --------------------------------------------------------------------------- each at its best
+
+
+def at_their_best(
+    entrants: Sequence[Entrant],
+    experiment: Experiment,
+    limit: Limit | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[list[Entrant], dict[str, LeftOut]]:
+    """All that can run the job, each at its best, and why others are left out after all.
+
+    Without a limit on what accuracy may be lost, what leaves shards stale would never save: it
+    keeps the interval that its entry says. So does CPR, whose interval is its formula's.
+    """
+    options = {
+        entrant.name: PricedEntry(entrant.entry)
+        for entrant in entrants
+        if _is_searched(entrant, limit)
+    }
+    named_full = options.get(FULL)
+    if named_full is not None and named_full.entry.strategy != FULL:
+        raise ParameterError("a recovery system has the name `full`: give it another `name`")
+    has_silent = experiment.scenario.silent is not None
+    if has_silent:  # the interval as if all contents were kept, then the fewest that cost as little
+        options = {
+            name: with_contents(option, MOST_CONTENTS, experiment)
+            for name, option in options.items()
+        }
+    bench = bench_of(experiment, limit or NO_LIMIT, options)
+    steps = count(1)
+    decided = decide(bench, step=lambda: on_progress(next(steps), len(bench.options)))
+    best = {FULL: decided.full, **decided.best}
+    at_best, left_out = list[Entrant](), dict[str, LeftOut]()
+    for entrant in entrants:
+        if entrant.name not in options:
+            at_best.append(entrant)
+        elif (priced := best.get(entrant.name)) is not None:
+            option = options[entrant.name]
+            if option.interval is not None:
+                interval_h = priced.policy.interval_h
+                if has_silent:
+                    n = enough_contents(
+                        option.policy_at(experiment, interval_h), experiment, priced.mean_overhead
+                    )
+                    option = with_contents(option, n, experiment)
+                policy = option.policy_at(experiment, interval_h)
+                entrant = replace(entrant, entry=option.entry, policy=policy, how=FOUND)
+            at_best.append(entrant)
+        else:
+            left_out[entrant.name] = LeftOut(NONE_KEEPS if entrant.name in best else NOT_KNOWN)
+    return at_best, left_out
+
+
+def _is_searched(entrant: Entrant, limit: Limit | None) -> bool:
+    """Whether the selector looks for an interval."""
+    if entrant.is_today:
+        return False
+    if entrant.entry.strategy == FULL:
+        return True
+    if entrant.entry.strategy not in STRATEGIES:
+        return limit is not None or not entrant.policy.leaves_stale
+    return entrant.entry.strategy in RELOADING and limit is not None and entrant.entry.costs is None

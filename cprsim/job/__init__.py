@@ -1,0 +1,1 @@
+"""The nouns: cluster, costs, clocks, durations, policies of recovery, event logs, losses."""

@@ -1,0 +1,252 @@
+"""What the columns of a table mean: which one ends outages, which others could change the count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from shlex import quote
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import ParameterError, TraceError, one_line
+from cprsim.job.records import Ints
+from cprsim.logs.files import trace_error
+from cprsim.logs.reading import header_line, named_columns
+from cprsim.logs.spec import COLUMNS, NODE_COLUMNS, LogSpec
+from cprsim.logs.states import BEGIN, END, NEITHER
+from cprsim.logs.times import read_lengths, read_times
+
+UNKNOWN = -2  # a word of which is not known what it says
+
+UNIT = re.compile(
+    r"(?:^|[ _(\[])(ns|us|ms|s|sec|seconds|min|minutes|h|hours|d|days)[)\]]?$", re.IGNORECASE
+)
+UNIT_OF = {"sec": "s", "seconds": "s", "minutes": "min", "hours": "h", "days": "d"}
+LENGTH = re.compile(
+    r"(?:.*\.|outage[ _])?(?:duration|down[ _]?time|repair[ _]?time|elapsed)(?:[ _(\[].*)?"
+)
+DOWN = {
+    "down", "notready", "nodenotready", "fail", "failed", "failing", "failure", "offline",
+    "unreachable", "dead", "firing", "problem", "unhealthy", "unavailable", "notresponding",
+    "noresponse", "crashed", "lost", "drain", "drained", "draining", "drng",
+}  # fmt: skip
+UP = {
+    "up", "ready", "nodeready", "online", "reachable", "alive", "ok", "healthy", "available",
+    "recovery", "idle", "alloc", "allocated", "mix", "mixed", "comp", "completing", "resv",
+    "reserved", "running", "pass", "passed",
+}  # fmt: skip
+PLANNED = {
+    "", "maint", "maintenance", "planned", "scheduled", "poweredoff", "powereddown", "poweroff",
+    "powerdown", "poweringdown", "poweringup", "powerup",
+}  # fmt: skip
+OVER = {"resolved", "repaired", "recovered", "cleared"}  # of a node, or an outage
+OF_JOBS = {"completed", "failed", "cancelled", "timeout", "outofmemory", "preempted"}
+FLAGS = {
+    "1": True, "true": True, "yes": True, "y": True, "t": True, "on": True, "x": True,
+    "0": False, "false": False, "no": False, "n": False, "f": False, "off": False, "": False,
+}  # fmt: skip
+OF_STATE = re.compile("state|status|health|condition")
+OF_SACCT = "`sacct -a -X --duplicates -S 2024-01-01 -P -o JobID,State,Start,End,NodeList`"
+MOST_STATES = 30
+NEARLY_ALL = 0.9
+MOST_SHOWN = 6
+
+
+def unit_of(name: str) -> str | None:
+    """The unit that a column's name ends with: downtime_s, Duration (h)."""
+    match = UNIT.search(name)
+    return UNIT_OF.get(match[1].lower(), match[1].lower()) if match else None
+
+
+# ------------------------------------------------------------------------------------------- words
+
+
+def plain(cell: object) -> str:
+    """A word without capitals, blanks, signs and the decimals of a whole number."""
+    text = "" if pd.isna(cell) else str(cell).casefold().strip()  # type: ignore[call-overload]
+    return re.sub(r"[\W_]", "", text.removesuffix(".0"))
+
+
+def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> int:
+    """What a cell says of its node: `BEGIN`, `END`, `NEITHER` or `UNKNOWN`.
+
+    0 and 1, no and yes, by the name of their column. If `down` is given, all other words are up.
+    """
+    word = plain(cell)
+    if down and word:
+        is_planned = word in PLANNED and word not in down
+        return BEGIN if word in down else NEITHER if is_planned else END
+    name = re.sub(r"^(?:is|node|host|server|instance)", "", plain(column)) or plain(column)
+    if word and word in FLAGS and name in DOWN | UP:
+        return BEGIN if FLAGS[word] == (name in DOWN) else END
+    parts = [plain(part) for part in str(cell).split("+")] if word else [""]  # IDLE+DRAIN
+    for words, says in ((DOWN, BEGIN), (PLANNED, NEITHER), (UP | OVER, END)):
+        if all(part in DOWN | PLANNED | UP | OVER for part in parts) and words.intersection(parts):
+            return says
+    return UNKNOWN
+
+
+def meanings(column: pd.Series[str], spec: LogSpec) -> dict[str, int]:
+    """What each distinct cell says."""
+    down = frozenset(map(plain, spec.down_words))
+    return {cell: meaning(cell, str(column.name), down) for cell in column.fillna("").unique()}
+
+
+def words_in(column: pd.Series[str]) -> str:
+    """Distinct cells and how often each occurs."""
+    n = column.fillna("empty").value_counts()
+    more = f" and {len(n) - MOST_SHOWN} more" if len(n) > MOST_SHOWN else ""
+    return ", ".join(f"{one_line(word)} {n[word]}" for word in n.index[:MOST_SHOWN]) + more
+
+
+def states(column: pd.Series[str], says: Mapping[str, int], path: PathLike[str]) -> Ints:
+    """What each cell says of its node, (n_rows,); raises TraceError for unknown words."""
+    state = np.asarray(column.fillna("").map(says), dtype=np.int64)
+    if (is_unknown := state == UNKNOWN).any():
+        name = str(column.name)
+        message = (
+            "it is not known whether these words say that a node is down: "
+            f"{words_in(column[is_unknown])}. --down WORDS names those of the column that do "
+            f"(a,b), all others then say that it is up; --ignore {name}=WORDS leaves rows out"
+        )
+        raise trace_error(path, None, message, name)
+    return state
+
+
+# ------------------------------------------------------------------------- which columns are read
+
+
+def columns_of(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> dict[str, str]:
+    """The columns of a table by our names: those declared, those of our names, or recognised."""
+    declared = {ours: of for ours, of in spec.names.items() if ours not in NODE_COLUMNS}
+    state = declared.pop("state", None)  # which may be the column of causes too
+    found = {ours: declared.get(ours, ours) for ours in (*COLUMNS, "duration")}
+    named_columns(table, declared, path, tuple(found), {"end", "cause", "duration"})
+    named_columns(table, {}, path, () if state is None else (state,), ())
+    found = {ours: name for ours, name in found.items() if name in table}
+    free = [str(name) for name in table if name not in {*found.values()} - {found.get("cause")}]
+    lengths = [name for name in free if LENGTH.fullmatch(name.lower())]
+    if "duration" not in found and len(lengths) == 1:
+        found["duration"] = lengths[0]
+    but = OVER if found.keys() & {"end", "duration"} else set()
+    of_state = [name for name in free if name not in lengths and _is_state(table[name], spec, but)]
+    if state is not None or len(of_state) == 1:
+        found["state"] = of_state[0] if state is None else state
+    if spec.down_words and "state" not in found:
+        message = f"no column has {spec.down!r} alone: --column state=NAME says which it is"
+        raise ParameterError(f"--down: {message}")
+    if {"state", "duration"} <= found.keys() and "end" not in found:
+        one, other = (quote(found[ours]) for ours in ("state", "duration"))
+        message = "both say when an outage ends: --ignore leaves one out"
+        raise trace_error(path, header_line(table), message, f"{one}, {other}")
+    return found
+
+
+def _is_state(column: pd.Series[str], spec: LogSpec, but: set[str]) -> bool:
+    """Whether every word of a column is known, and some say down, others up, `but` these."""
+    if column.nunique() > MOST_STATES:
+        return False
+    says = {plain(cell): says for cell, says in meanings(column, spec).items()}
+    if spec.down_words:
+        return set(map(plain, spec.down_words)) <= says.keys()
+    known = {says[word] for word in says.keys() - but}
+    return {BEGIN, END} <= known and UNKNOWN not in known
+
+
+def require_no_jobs(table: pd.DataFrame, path: PathLike[str]) -> None:
+    """Raise TraceError for a table of jobs: how long they ran is no length of an outage."""
+    for name in table:
+        words = {plain(word) for word in table[name].unique()[:MOST_STATES]}
+        if "nodefail" in words or len(words & OF_JOBS) > 1:
+            message = (
+                f"each row is a job ({words_in(table[name])}), whose end may be a failure, but "
+                f"whose length is no outage's: write them with {OF_SACCT}, or write a table with "
+                "node and start, the ends of the jobs that a node took down"
+            )
+            raise trace_error(path, header_line(table), message, str(name))
+
+
+def not_read(
+    table: pd.DataFrame, rows: pd.DataFrame, read: set[str], spec: LogSpec, path: PathLike[str]
+) -> list[str]:
+    """The columns that are not read; raises TraceError for one that could change the count.
+
+    `rows` are what was read of the table's rows: node, start and end [h].
+    """
+    unread = [str(name) for name in table if name not in read]
+    unread = [name for name in unread if not re.fullmatch(r"Unnamed: \d+|", name)]
+    found = {name: why for name in unread if (why := _could_count(table[name], rows, spec))}
+    if found:
+        listed = "; ".join(f"{one_line(name)!r} ({why})" for name, why in found.items())
+        ignore = " ".join(f"--ignore {quote(name)}" for name in found)
+        message = (
+            f"not read, but could change the count: {listed}. {ignore} leaves out what does not "
+            "matter, --ignore NAME=WORDS rows with these words"
+        )
+        raise trace_error(path, header_line(table), message, "columns")
+    return [one_line(name) for name in unread]
+
+
+def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> str:
+    """What reads a column that could change the number or the length of outages; else nothing.
+
+    It can't if it is the same in all rows, or of each node, or if it is another text in nearly
+    each row, or a number that counts them; nor if it says no more than the column of states, or has
+    three or more words beside ends that say nothing of a state.
+    """
+    name, text = quote(str(column.name)), column.fillna("").astype(str).str.strip()
+    is_up = meaning(text.iloc[0], name) == END and plain(text.iloc[0]) not in OVER
+    if text.nunique() == 1:
+        return f"{words_in(column)}: --column state={name}" if is_up else ""
+    filled = text[text != ""]
+    if _is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
+        return f"instants: --column end={name}, or installed={name} or exit={name} --nodes dates"
+    of_each = text.groupby(rows["node"].to_numpy(), observed=True).nunique()
+    is_flag = set(map(plain, text.unique()[:MOST_STATES])) <= FLAGS.keys()
+    if len(of_each) < len(rows) and (of_each == 1).all() and not is_flag:
+        return ""
+    if "state" in rows and (rows["state"].groupby(text.to_numpy()).nunique() == 1).all():
+        return ""
+    is_number = _is_read(read_lengths, filled, "h", Path())  # or a length of time
+    counts_rows = text.str.isdigit().all() and text.astype(float).diff().iloc[1:].gt(0).all()
+    if counts_rows if is_number else filled.nunique() >= NEARLY_ALL * len(filled):
+        return ""
+    are_causes = not is_number and rows["end"].notna().any() and not OF_STATE.search(name.lower())
+    says = meanings(filled, spec) if are_causes else {}
+    if len(says) > 2 and set(says.values()) == {UNKNOWN}:
+        return ""
+    node = quote(f"node={column.name}+{spec.names.get('node', 'node')}")
+    ours = f"state={name}, cause={name}, {f'duration={name}, ' if is_number else ''}{node}"
+    return f"{words_in(column)}: --column {ours}"
+
+
+def _is_read(read: Callable[..., object], cells: pd.Series[str], *options: object) -> bool:
+    """Whether all cells are such times."""
+    with suppress(TraceError):
+        read(cells.iloc[:3], *options)
+        read(cells, *options)
+        return True
+    return False
+
+
+def how_read(columns: Mapping[str, str], said: Mapping[str, int]) -> str:
+    """What each row is, in a sentence."""
+    column = {ours: repr(one_line(name)) for ours, name in columns.items()}
+    until = f" to {column['end']}" if "end" in columns else ""
+    if "duration" in columns and not until:
+        until = f", lasting {column['duration']}"
+    if "state" in columns:
+        of = {
+            way: [one_line(word) for word in sorted(said) if said[word] == says]
+            for says, way in ((BEGIN, "down"), (END, "up"), (NEITHER, "left out"))
+        }
+        words = "; ".join(f"{way}: {', '.join(of[way])}" for way in of if of[way])
+        what = f"a state of {column['node']} from {column['start']}{until or ' on'}"
+        return f"each row: {what}, by {column['state']} ({words})"
+    if until:
+        return f"each row: an outage of {column['node']} from {column['start']}{until}"
+    return f"each row: a failure of {column['node']} at {column['start']}, without an end"

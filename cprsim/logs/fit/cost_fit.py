@@ -1,0 +1,392 @@
+"""What saves and loads cost, from a log of them: fixed, or the best of some distributions.
+
+A log writes times to some resolution. A fixed time explains what it wrote, and is taken, if all
+durations lie on two neighbouring marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, inf, nan, sqrt
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special, stats
+
+from cprsim.errors import ParameterError, one_line
+from cprsim.files.units import SIZE
+from cprsim.job.distributions import MOST_SQUARED_CV
+from cprsim.job.records import HIGH, Z_95, Estimate, Floats
+from cprsim.logs.columns import LENGTH
+from cprsim.logs.columns import unit_of as unit_in_name
+from cprsim.logs.files import head_of
+from cprsim.logs.fit.families import FAMILIES
+from cprsim.logs.fit.fragments import Fragment, count, duration, interval, unit_of
+from cprsim.logs.fit.goodness import Ranking, Subject, rank
+from cprsim.logs.fit.lifetimes import lifetimes_of
+from cprsim.logs.fit.likelihood import Fit
+from cprsim.logs.formats.jsonl import json_pieces
+from cprsim.logs.reading import csv_pieces, named_columns, no_row_where
+from cprsim.logs.times import HOURS, read_lengths, read_times, require_decimals
+
+KINDS = ("save", "load", "detect", "reschedule")
+FEWEST = 3  # durations, below which nothing can be said of their spread
+FEW = 20  # below which it is said how wide the intervals are
+SMALLEST_SHAPE = 0.1  # that a scenario takes
+COARSE = 0.1  # resolution over mean, above which it is said
+ROUNDING = 1e-3  # of the resolution, that floats may add to a difference
+LIKE_EXPONENTIAL = 0.5  # standard deviation over mean, which is 1 for exponential times
+P_DRIFT = 0.01  # below it a trend or a step is told of: the share of false alarms
+FEWEST_IN_ORDER = 10  # durations, below which no trend is looked for
+DRIFTS = 1.1  # ratio of the last tenth to the first, or the reverse, from which it matters
+SLOWEST = 1e6 * 3600  # bytes/h, 1 MB/s: what is slower is no number of bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """Bytes over hours of what names its bytes."""
+
+    n: int
+    rate: Estimate  # bytes/h; the interval is symmetric in the logarithm, NaN for one alone
+    mean_bytes: float
+
+    @property
+    def gbit_s(self) -> Estimate:
+        """The rate in the unit of a scenario."""
+        return self.rate.times(8 / 3600e9)
+
+    def in_words(self, kind: str) -> str:
+        """What it is, and of how much."""
+        rate, low, high = (f"{number:.4g}" for number in self.gbit_s.triple)
+        sure = f"95 %: {low} to {high}" if self.rate.has_interval else "no interval: one alone"
+        return (
+            f"{count(self.n, kind)} with bytes, {self.mean_bytes / 1e9:.4g} GB on average: "
+            f"{rate} Gbit/s ({sure})"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostFit(Subject):
+    """The duration of one kind, fixed or a distribution."""
+
+    resolution_h: float
+    fixed: Estimate | None  # where one time explains the log, or nothing else can be said
+    bandwidth: Bandwidth | None
+    n_overlapping: int = 0  # that began before an earlier one had ended
+    drift_h: tuple[float, ...] = ()  # means of the first and the last tenth, if they moved
+
+    @property
+    def best(self) -> Fit | None:
+        """The best family that a scenario takes; None where a fixed time is better."""
+        return None if self.fixed is not None else next(iter(_simulable(self.ranking)), None)
+
+    @property
+    def family(self) -> str:
+        return "fixed" if self.best is None else self.best.family
+
+    @property
+    def mean(self) -> Estimate:
+        mean = self.fixed if self.best is None else self.mean_of(self.best)
+        assert mean is not None
+        return mean
+
+    def mean_of(self, fit: Fit) -> Estimate:
+        """The mean of a fit; as for a normal mean, Student's t widens the interval of a few."""
+        mean, n = fit.mean, fit.n_observed
+        wider = float(special.stdtrit(n - 1, HIGH)) / Z_95 * sqrt(n / (n - 1))
+        low, high = (mean.mean * (end / mean.mean) ** wider for end in (mean.low, mean.high))
+        return Estimate(mean.mean, low, high, n)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        row, bandwidth = super().row | {"resolution_h": self.resolution_h}, self.bandwidth
+        if bandwidth is not None:
+            row |= {"n_with_bytes": bandwidth.n, **bandwidth.rate.columns("bytes_per_h")}
+            row["mean_bytes"] = bandwidth.mean_bytes
+        return row | dict(zip(("drift_first_h", "drift_last_h"), self.drift_h, strict=False))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of this fit."""
+        kind, n, n_zero = self.name, self.lifetimes.n, self.lifetimes.n_zero
+        mean, step, low, high = (
+            f"{3600 * hours:.3g}" for hours in
+            (self.mean.mean, self.resolution_h, self.mean.low, self.mean.high)
+        )  # fmt: skip
+        best = self.ranking.best if self.ranking else None
+        passed_over = self.best is not None and self.best is not best
+        first, last = (3600 * hours for hours in self.drift_h or (nan, nan))
+        notes = {
+            f"the {kind}s {'grew' if last > first else 'fell'} from {first:.4g} s (first tenth of "
+            f"them) to {last:.4g} s (last tenth): for a job that follows take {last:.4g} s, not "
+            f"the mean of {mean} s": len(self.drift_h) > 0,
+            f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
+            f"varies; {FEWEST} are the fewest to fit, {FEW} to trust": n < FEWEST,
+            f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
+            "(95 %), and the intervals of other parameters are too narrow with so few":
+                n < FEW and self.best is not None,
+            f"no family could be fitted to the {kind}s, which vary by "
+            f"{100 * _cv(self.lifetimes.duration_h):.3g} %: their mean is taken":
+                n >= FEWEST and self.best is None and self.ranking is not None,
+            f"{best.family if best else ''} describes the {kind}s best, but spreads further "
+            f"than can be simulated: {self.family} is taken": passed_over,
+            f"{count(n_zero, kind)} of no time at all left out": n_zero > 0,
+            f"the log writes the times of its {kind}s in steps of {step} s, which is coarse for a "
+            f"mean of {mean} s": self.resolution_h > COARSE * self.mean.mean,
+            f"{self.n_overlapping} of the {kind}s began before another had ended: one row should "
+            f"be one {kind} of the whole job, from the first server's start to the last one's end":
+                self.n_overlapping > 0,
+        }  # fmt: skip
+        return tuple(note for note, holds in notes.items() if holds)
+
+
+def fit_costs(
+    transfers: pd.DataFrame, *, n_bootstrap: int = 199, seed: int = 0
+) -> tuple[CostFit, ...]:
+    """Fit the durations of each kind; raises ParameterError where there is nothing to fit.
+
+    Parameters
+    ----------
+    transfers : columns kind (of `KINDS`), duration_h, n_bytes (NaN for none), start_h (on the log's
+        clock) and resolution_h (the step in which the row writes its times)
+    """
+    if transfers.empty:
+        raise ParameterError("no row of the log has an end: there is nothing to fit")
+    of_kind = dict(iter(transfers.groupby("kind")))
+    return tuple(_fit(k, of_kind[k], n_bootstrap, seed) for k in KINDS if k in of_kind)
+
+
+def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
+    start_h, all_h = mine["start_h"].to_numpy(), mine["duration_h"].to_numpy()
+    durations = lifetimes_of(all_h)
+    if durations.n == 0:
+        raise ParameterError(f"every {kind} of the log takes no time at all")
+    resolution_h = float(mine["resolution_h"].min())
+    fixed, ranking = _one_time(durations.duration_h, resolution_h), None
+    if durations.n >= FEWEST and fixed is None:
+        ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
+    simulable = _simulable(ranking)
+    # the exponential alone is left, for times that hardly vary: then their mean says more
+    left = ranking is not None and len(ranking.failed) and ranking.best.family == "exponential"
+    if not simulable or (left and _cv(durations.duration_h) < LIKE_EXPONENTIAL):
+        fixed = fixed or _undecided(durations.duration_h)
+    order = np.argsort(start_h, kind="stable")
+    end_h = np.maximum.accumulate((start_h + all_h)[order])
+    return CostFit(
+        name=kind, lifetimes=durations, ranking=ranking, resolution_h=resolution_h, fixed=fixed,
+        bandwidth=bandwidth_of(mine["n_bytes"].to_numpy(), all_h),
+        n_overlapping=int((start_h[order][1:] < end_h[:-1] - 1e-9).sum()),
+        drift_h=_drift_h(all_h[order][all_h[order] > 0], resolution_h),
+    )  # fmt: skip
+
+
+def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
+    """Means of the first and the last tenth in order of time; none where no trend is seen."""
+    if len(duration_h) < FEWEST_IN_ORDER:
+        return ()
+    first_h, *_, last_h = (float(tenth_h.mean()) for tenth_h in np.array_split(duration_h, 10))
+    low_h, high_h = sorted((first_h, last_h))
+    if high_h < low_h * DRIFTS or high_h - low_h <= resolution_h:
+        return ()
+    is_seen = stats.kendalltau(np.arange(len(duration_h)), duration_h).pvalue < P_DRIFT
+    return (first_h, last_h) if is_seen else ()
+
+
+def _simulable(ranking: Ranking | None) -> list[Fit]:
+    """The families that a scenario takes, the best first."""
+    judged = ranking.judged if ranking else ()
+    shapes = [fit.by_name["shape"].mean if "shape" in fit.by_name else inf for fit in judged]
+    return [
+        fit
+        for fit, shape in zip(judged, shapes, strict=True)
+        if shape >= SMALLEST_SHAPE and fit.distribution.squared_cv <= MOST_SQUARED_CV
+    ]
+
+
+def _one_time(duration_h: Floats, resolution_h: float) -> Estimate | None:
+    """The one time that explains all durations, if there is one.
+
+    A time that begins anywhere between two marks of the log spans one of two neighbouring marks.
+    """
+    low_h, high_h = float(duration_h.min()), float(duration_h.max())
+    if high_h - low_h > (1 + ROUNDING) * resolution_h:
+        return None
+    if len(duration_h) < FEWEST:
+        return _undecided(duration_h)
+    bounds = max(high_h - resolution_h, 0.0), low_h + resolution_h
+    return Estimate(float(duration_h.mean()), *bounds, len(duration_h))
+
+
+def _undecided(duration_h: Floats) -> Estimate:
+    """The mean as a fixed time, for want of anything better."""
+    mean_h, n = float(duration_h.mean()), len(duration_h)
+    if n < FEWEST:
+        return Estimate(mean_h, n=n)
+    half_h = Z_95 * float(duration_h.std(ddof=1)) / sqrt(n)
+    return Estimate(mean_h, max(mean_h - half_h, 0.0), mean_h + half_h, n)
+
+
+def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
+    """Bytes per hour over all rows that name their bytes and take some time (ratio estimator)."""
+    usable = ~np.isnan(n_bytes) & (duration_h > 0)
+    n_bytes, duration_h = n_bytes[usable], duration_h[usable]
+    n = len(n_bytes)
+    if n == 0:
+        return None
+    rate = float(n_bytes.sum() / duration_h.sum())
+    factor = nan
+    if n > 1:
+        residual = n_bytes - rate * duration_h
+        error = sqrt(float((residual**2).sum()) / (n - 1) / n) / float(duration_h.mean())
+        factor = exp(Z_95 * error / rate)
+    return Bandwidth(n, Estimate(rate, rate / factor, rate * factor, n), float(n_bytes.mean()))
+
+
+def _cv(values: Floats) -> float:
+    return float(values.std(ddof=1) / values.mean()) if len(values) > 1 else nan
+
+
+# --------------------------------------------------------------------- the section of a scenario
+
+
+def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
+    """The section `costs`, with `storage` as an alternative where the log names bytes."""
+    section: dict[str, Any] = {}
+    remarks, bandwidths = {}, []
+    for fit in fits:
+        mean, (per_hour, unit) = fit.mean, unit_of(fit.mean.mean)
+        cost: Any = f"{mean.mean * per_hour:.6g} {unit}"
+        cost = cost if fit.best is None else duration(fit.best, cost)
+        section[fit.name] = {"stall": cost} if fit.name == "save" else cost
+        remark = [f"{count(fit.lifetimes.n, fit.name)}, {fit.family}", "no interval: too few"]
+        if mean.has_interval:
+            in_unit = mean.times(per_hour)
+            bounds = f"between {in_unit.low:.4g} and {in_unit.high:.4g}"
+            remark[1] = f"{bounds if fit.best is None else f'mean {interval(in_unit)}'} {unit}"
+        if fit.best is not None and (spread := fit.best.spread) is not None:
+            remark.append(f"{spread.name} {interval(spread)}")
+        remark += [
+            f"of the last tenth {last_h * per_hour:.4g} {unit}" for last_h in fit.drift_h[1:]
+        ]
+        remarks[fit.name] = "; ".join(remark)
+        if fit.bandwidth is not None and fit.name in ("save", "load"):
+            bandwidths.append((fit.name, fit.bandwidth))
+    below = [f"{kind}: not in the log, say it" for kind in ("save", "load") if kind not in section]
+    for kind in ("detect", "reschedule"):
+        if kind not in section:
+            section[kind], remarks[kind] = "0 s", "not in the log: put yours here"
+    if bandwidths:
+        kind, first = bandwidths[0]
+        below += [
+            f"or from the bytes: `{kind}: transfer`, {first.mean_bytes / 1e9:.6g} GB over `emb_ps` "
+            "as `shard_size`, and",
+            f"storage: {{bandwidth: {first.gbit_s.mean:.6g} Gbit/s}}",
+            *(bandwidth.in_words(name) for name, bandwidth in bandwidths),
+        ]
+    return Fragment({"costs": section}, [f"fitted to {origin}"], remarks, below)
+
+
+# ---------------------------------------------------------------------------- the reader of the log
+
+COLUMNS = ("kind", "start", "end", "duration", "bytes")
+FINEST_H = 1e-6 / 3600  # hours since 1970 are no finer as floats
+_TIME_OF_DAY = r"[T ](?P<h>\d\d)(?P<min>:?\d\d)?(?P<s>:?\d\d)?(?:[.,](?P<fraction>\d+))?"
+_NUMBER = r"\.(?P<fraction>\d+)(?![\deE])"
+
+
+def read_transfers(
+    path: PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Saves and loads (also detections and reschedulings) from a table or JSON with each of them.
+
+    Returns what `fit_costs` takes, and what was left out.
+
+    Raises TraceError with file and line, for anything that can't be read.
+    """
+    columns = columns or {}
+    pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
+    table = pd.concat(pieces(path))
+    n_filled, end = table.count(), columns.get("end", "end")
+    lengths = [name for name in map(str, table) if LENGTH.fullmatch(name.lower())]
+    if lengths and n_filled.get(end, 0) < n_filled[lengths[0]]:
+        columns = {"duration": lengths[0], **columns}
+    key, other = ("duration", "end") if "duration" in columns else ("end", "duration")
+    rows = named_columns(table.drop_duplicates(), columns, path, COLUMNS, {"bytes", other})
+    kind = rows["kind"].fillna("").str.strip().str.lower()
+    unknown = ~kind.isin(KINDS).to_numpy(dtype=bool)
+    no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(KINDS))
+    start = read_times(rows["start"], time_unit, path)
+    if key == "end":
+        took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours
+        resolution_h = np.minimum(*(_resolution_h(rows[c], start.unit) for c in ("start", "end")))
+    else:
+        unit = unit_in_name(columns["duration"]) or time_unit
+        took_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
+        resolution_h = _resolution_h(rows["duration"], unit or "s")
+    no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
+    zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
+    no_row_where(took_h < 0, rows, path, key, "{value} lies before the start" + zone)
+    ended = ~np.isnan(took_h)
+    read = pd.DataFrame({
+        "kind": kind, "duration_h": took_h, "n_bytes": _bytes(rows, took_h, path),
+        "start_h": start.hours, "resolution_h": resolution_h,
+    })  # fmt: skip
+    unread = [str(name) for name in table if name not in {columns.get(n, n) for n in COLUMNS}]
+    return read[ended], _notes_on_rows(len(table) - len(rows), kind[~ended], unread)
+
+
+def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
+    """Bytes of each row, NaN where it names none."""
+    if "bytes" not in rows:
+        return np.full(len(rows), np.nan)
+    text = rows["bytes"].fillna("").str.strip()
+    bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool)
+    numbers = text.mask(bare, text + " B").map(_size).to_numpy(np.float64)
+    bad = (text != "").to_numpy() & ~(np.isfinite(numbers) & (numbers > 0))
+    right = (
+        "is no number of bytes above 0, such as 53687091200 or 50 GB (no sign between thousands)"
+    )
+    no_row_where(bad, rows, path, "bytes", "{value} " + right)
+    require_decimals(text.str.replace(r"\s*[A-Za-z]+$", "", regex=True), path)
+    if numbers[bare].sum() < SLOWEST * np.nansum(took_h[bare]):
+        right = "bytes, at less than 1 MB/s? Write the unit: 42 GB, 9 kB, or 42 B"
+        no_row_where(bare, rows, path, "bytes", "{value} " + right)
+    return numbers
+
+
+def _size(cell: str) -> float:
+    try:
+        return SIZE.parse(cell)
+    except ParameterError:
+        return nan
+
+
+def _resolution_h(cells: pd.Series[str], unit: str | None) -> Floats:
+    """The step in which each cell is written [h]; cells without a unit are time stamps."""
+    found = cells.str.extract(_TIME_OF_DAY if unit is None else _NUMBER)
+    step_h = np.full(len(cells), HOURS[unit or "d"])
+    for part in ("h", "min", "s"):
+        if part in found:
+            step_h[found[part].notna()] = HOURS[part]
+    n_decimals = found["fraction"].str.len().fillna(0).to_numpy(np.float64)
+    return np.asarray(np.maximum(step_h * 10**-n_decimals, FINEST_H), dtype=np.float64)
+
+
+def _notes_on_rows(n_twice: int, endless: pd.Series[str], unread: Sequence[str]) -> tuple[str, ...]:
+    """What was left out, and what was not read."""
+    notes = [f"{count(n_twice, 'row')} said twice, counted once"] if n_twice else []
+    if unread:
+        names = ", ".join(map(one_line, unread[:6]))
+        notes.append(f"column(s) not read: {names}; does one say which rows count?")
+    notes += [
+        f"{count(n, str(name))} without an end left out: if failures struck them, long ones are "
+        "missing more often and the cost comes out too low"
+        for name, n in endless.value_counts(sort=False).items()
+    ]
+    return tuple(notes)

@@ -1,0 +1,155 @@
+"""What a log observed, from where that is known, and what no single distribution can say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cprsim.failures.outages import ROUNDING_H, Outages
+from cprsim.job.distributions import p_strikes
+from cprsim.job.records import Bools, Floats, Ints
+from cprsim.logs.fit.lifetimes import FirstUptime
+
+
+class Fact(NamedTuple):
+    """One thing that the observation rests on, and from where it is known."""
+
+    value: int | str
+    source: (
+        str  # given with an option, read from the file, or inferred from what it happens to hold
+    )
+    how: str  # which option, or by what reasoning
+
+    def __str__(self) -> str:
+        return f"{self.value} ({self.source}: {self.how})"
+
+
+Observation = dict[str, Fact]
+"""Which nodes were watched (`n_nodes`), when (`begins`, `ends`), and of what `ages` they were."""
+
+AGES = {
+    FirstUptime.NEW: "nodes count as new when the log begins",
+    FirstUptime.UNKNOWN: "unknown when the log begins: first up-times are left out",
+}
+LIVING = {
+    FirstUptime.NEW: "nodes count as new when they were installed",
+    FirstUptime.UNKNOWN: "unknown when they entered: first up-times are left out",
+}
+INFERRED = {
+    "n_nodes": "those that the file names; nodes that never failed are missing, see --nodes",
+    "ages": "the log does not know them, see --age",
+}
+
+
+def observation(
+    outages: Outages, first: FirstUptime, said_facts: Mapping[str, tuple[str, str]] | None = None
+) -> Observation:
+    """The observation of a log; `said_facts` is what a user said besides."""
+    origins = {**outages.facts, **(said_facts or {})}
+    values: dict[str, int | str] = {
+        "n_nodes": outages.n_nodes,
+        "begins": outages.origin,
+        "ends": instant(outages, outages.window_h),
+        "ages": (AGES if outages.lives is None else LIVING)[first],
+    }
+    return {
+        name: Fact(value, *origins.get(name, ("inferred", INFERRED.get(name, "see --period"))))
+        for name, value in values.items()
+    }
+
+
+def instant(outages: Outages, at_h: float) -> str:
+    """An instant of the log [h], written as its begin is."""
+    try:
+        begins = datetime.fromisoformat(outages.origin)
+    except ValueError:  # hours of its own zero
+        return f"{float(outages.origin.removesuffix(' h')) + at_h:g} h"
+    return (begins + timedelta(hours=at_h)).replace(microsecond=0).isoformat()
+
+
+def node_hours(outages: Outages) -> float:
+    """Hours that all nodes were there together [h], down ones included."""
+    if outages.lives is None:
+        return outages.n_nodes * outages.window_h
+    return float((outages.lives[2] - outages.lives[1]).sum())
+
+
+# ------------------------------------------------- failures that come together, nodes that differ
+
+WEEK_H = 168.0
+WORST_FRACTION = 0.1  # of the nodes, whose share of the failures measures concentration
+
+
+@dataclass(frozen=True, slots=True)
+class Togetherness:
+    """Failures of several nodes at the same instant."""
+
+    sizes: Ints  # (n_groups,) nodes of each group, ones included, in order of time
+
+    @property
+    def share_of_zero_gaps(self) -> float:
+        """Of the gaps between successive node failures."""
+        n_failures = int(self.sizes.sum())
+        return (n_failures - len(self.sizes)) / max(n_failures - 1, 1)
+
+    @property
+    def larger(self) -> Ints:
+        """Sizes of those groups that have more than one node."""
+        return self.sizes[self.sizes > 1]
+
+    def share_of_job(self, n_job: int, n_nodes: int) -> float:
+        """Share of a cluster's failures that strike a job on `n_job` random ones of its nodes."""
+        if n_job == n_nodes:
+            return 1.0
+        sizes, counts = np.unique(self.sizes, return_counts=True)
+        struck = [p_strikes(min(int(size), n_nodes), n_job, n_nodes) for size in sizes]
+        return float(sum(p * n for p, n in zip(struck, counts, strict=True)) / counts.sum())
+
+
+def togetherness(outages: Outages) -> Togetherness:
+    """Group sizes: how many (chosen) outages begin at each instant of the window."""
+    return Togetherness(group_sizes(begins_instant(outages.failed_at_h)))
+
+
+def job_rate_per_h(outages: Outages, n_job: int) -> float:
+    """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
+    groups = togetherness(outages)
+    watched_h = node_hours(outages) / outages.n_nodes
+    return len(groups.sizes) * groups.share_of_job(n_job, outages.n_nodes) / watched_h
+
+
+def begins_instant(at_h: Floats) -> Bools:
+    """Which of some instants in order differ from the one before, by more than rounding, (n,)."""
+    return np.append(np.ones(min(len(at_h), 1), dtype=bool), np.diff(at_h) > ROUNDING_H)
+
+
+def group_sizes(begins: Bools) -> Ints:
+    """How many belong together, (n_groups,), of (n,) that say where each group begins."""
+    return np.diff(np.flatnonzero(begins), append=len(begins))
+
+
+def weekly_counts(at_h: Floats, window_h: float) -> Ints:
+    """Failures in each whole week of the window, (n_weeks,)."""
+    n_weeks = int(window_h // WEEK_H)
+    week = (at_h // WEEK_H).astype(np.int64)
+    return np.bincount(week[week < n_weeks], minlength=n_weeks)
+
+
+def dispersion(counts: Ints) -> float:
+    """Variance over mean: 1 for Poisson, larger where failures come in bursts."""
+    if len(counts) < 2 or counts.sum() == 0:
+        return float("nan")
+    return float(counts.var(ddof=1) / counts.mean())
+
+
+def concentration(node: ArrayLike, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
+    """Share of the failures that the worst nodes hold; NaN where there are none."""
+    counts = np.sort(np.bincount(np.asarray(node, dtype=np.int64), minlength=n_nodes))[::-1]
+    if not counts.any():
+        return float("nan")
+    return float(counts[: int(np.ceil(fraction * n_nodes))].sum() / counts.sum())

@@ -1,0 +1,143 @@
+"""Prometheus' answer to a range query of ``up``: samples of 0 and 1 for each node (run: 2.42)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import one_line
+from cprsim.failures.outages import Counted
+from cprsim.logs.files import trace_error
+from cprsim.logs.formats.jsonl import items
+from cprsim.logs.log import BETWEEN_LOOKS, Log, LogFormat
+from cprsim.logs.spec import LogSpec
+from cprsim.logs.states import BEGIN, END, in_order, outages_of_states, watch
+from cprsim.logs.times import EARLIEST_S, LATEST_S, Times
+
+LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
+PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+CONDITION = "kube_node_status_condition"
+READY = f'{CONDITION}{{condition="Ready",status="true"}}'
+MOST_UNSEEN = 0.1  # share of the time
+NO_NUMBER = "sample(s) that are no number left out"
+GOOD = re.compile(f"(?:.*[_:])?up|{CONDITION}|probe_success")  # 1 is good
+ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
+
+
+def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
+    """Outages from the samples of ``up``, or of `READY`: from the first 0 to the next 1.
+
+    Of another metric, ``--down`` names the values that are bad.
+
+    Every host of a series is a node, watched from its first sample to its last. What is shorter
+    than the query's step is not seen, and of holes in the samples nothing is known.
+    """
+    counted = Counted()
+    if wrong := [word for word in spec.down_words if not NUMBER.fullmatch(word)]:
+        raise trace_error(log, None, f"{wrong[0]!r} is no value of a metric", "down")
+    series = [
+        _samples(entry, f"data.result[{number}]", log, spec.down_words)
+        for _, answer in items(log)
+        for number, entry in enumerate(_result(answer, log))
+    ]
+    samples = pd.concat(series) if series else pd.DataFrame()
+    if samples.empty:
+        message = "the query's answer has no series with a sample"
+        raise trace_error(log, None, message, "data.result")
+    n_read, samples = len(samples), samples.dropna(subset="up")
+    counted["dropped", NO_NUMBER] = n_read - len(samples)
+    state = np.where(samples["up"] == 0, BEGIN, END)
+    samples = samples.assign(state=state, end=np.nan, cause="").drop(columns="up")
+    n_all, samples = len(samples), samples.drop_duplicates(["node", "start", "state"])
+    if len(odd := samples[samples.duplicated(["node", "start"])]):
+        when = pd.Timestamp(odd["start"].iloc[0], unit="h").round("s").isoformat()
+        message = (
+            f"series of {one_line(odd['node'].iloc[0])} contradict each other at {when}Z (and at "
+            f'{len(odd) - 1} more samples): query one for each node, such as up{{job="node"}}'
+        )
+        raise trace_error(log, None, message, "data.result")
+    note = "sample(s) of further series of a host (other ports or jobs), which agree"
+    counted["merged", note] = n_all - len(samples)
+    looks = watch(samples, are_looks=True)
+    apart_h = in_order(samples).groupby("node")["start"].diff().dropna().to_numpy()
+    holes_h = apart_h[apart_h > BETWEEN_LOOKS * looks["step_h"]] - looks["step_h"]
+    share = float(holes_h.sum() / apart_h.sum()) if len(holes_h) else 0.0
+    if share > MOST_UNSEEN and spec.period is None:
+        message = (
+            f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
+            "the nodes there; --period FROM..TO names a time in which there are none"
+        )
+        raise trace_error(log, None, message, "data.result")
+    counted["assumed", "hole(s) in the samples: nothing is known of the node there"] = len(holes_h)
+    rows = outages_of_states(samples, counted)
+    if rows.empty:
+        raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")
+    step_s = round(looks["step_h"] * 3600) if len(apart_h) else 0
+    counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
+    rows = rows.set_axis([-1] * len(rows))
+    times = Times(np.zeros(0), zone=UTC)
+    return Log(rows, counted, points=False, times=times, n_read=n_read, **looks)
+
+
+def _result(answer: Any, log: PathLike[str]) -> list[Any]:
+    """The series of an answer."""
+    match answer:
+        case {"status": "success", "data": {"resultType": "matrix", "result": list(result)}}:
+            return result
+        case {"error": error}:
+            message = f"is no successful answer of Prometheus: {one_line(str(error))}"
+        case _:
+            message = "is no range query's (resultType matrix): ask /api/v1/query_range"
+    raise trace_error(log, 1, message, "data.resultType")
+
+
+def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) -> pd.DataFrame:
+    """The samples of one series: node, start [h], up (1, 0, or NaN for no number)."""
+    match entry:
+        case {"metric": dict(labels), "values": list(values)}:
+            pass
+        case _:
+            raise trace_error(log, None, "is no series with `metric` and `values`", where)
+    metric = str(labels.get("__name__", CONDITION if "condition" in labels else ""))
+    state = labels.get("condition", "Ready"), labels.get("status", "true")
+    if not (down or (GOOD.fullmatch(metric) and state == ("Ready", "true"))):
+        of = f"`{one_line(metric)}`" if metric else "a metric without a name"
+        message = f"it is not known which values of {of} are bad: {ASK}; or query `up` or {READY}"
+        raise trace_error(log, None, message, f"{where}.metric")
+    label = next((str(labels[key]) for key in LABELS if key in labels), None)
+    if label is None:
+        message = f"the series names no node; known labels are {', '.join(LABELS)}"
+        raise trace_error(log, None, message, f"{where}.metric")
+    for number, sample in enumerate(values):
+        match sample:
+            case [int() | float() as at_s, str() as value] if EARLIEST_S <= at_s <= LATEST_S and (
+                value in ("0", "1", "NaN") or (down and NUMBER.fullmatch(value))
+            ):
+                continue
+        message = f'`{one_line(str(sample))}` is no sample of `up` such as [1714570200, "1"]'
+        raise trace_error(log, None, message, f"{where}.values[{number}]")
+    node = PORT.sub(r"\1", label) if PORT.fullmatch(label) else label
+    samples = pd.DataFrame(values, columns=["start", "up"])
+    up = samples["up"].astype(float)
+    if down:
+        up = (~up.isin([float(word) for word in down])).astype(float).where(up.notna())
+    return samples.assign(node=node, start=samples["start"] / 3600, up=up)
+
+
+FORMAT = LogFormat(
+    options=frozenset({"--period", "--repair", "--down"}),
+    looks_like=lambda head: (
+        "the answer of Prometheus to a query"
+        if re.match(r'\{.*"status".*"(?:resultType|error)"', head, re.DOTALL)
+        else ""
+    ),
+    read=read_prometheus,
+    order=31,
+)

@@ -1,0 +1,141 @@
+"""Tables with a row per attempt of a job, as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cprsim.job.records import Floats
+from cprsim.logs.jobs.causes import FINISHED, word_of
+from cprsim.logs.reading import (
+    csv_pieces,
+    named_columns,
+    no_row_where,
+    separator_of,
+)  # fmt: skip
+from cprsim.logs.times import read_times
+
+NEEDED = {"start", "end", "last_step"}
+TEXTS = ("job", "node", "cause")
+STEPS = ("first_step", "resumed_step", "last_step", "last_saved_step")
+OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TEXTS}
+NS_PER_H = 3600 * 10**9
+LAST_H = 2**62 / NS_PER_H
+NOTE = (
+    "a table of attempts says nothing of saves, loads and detection: what they took within an "
+    "attempt counts as work (unless the column step_seconds says what a step takes), and what lies "
+    "between attempts as rescheduling"
+)
+
+
+def is_header(line: str) -> bool:
+    """Whether a table of attempts begins with it."""
+    return {cell.strip() for cell in line.split(separator_of(line))} >= NEEDED
+
+
+def attempt_events(
+    path: Path, time_unit: str | None, notes: dict[str, None]
+) -> Iterator[dict[str, Any]]:
+    """The events that a table of attempts amounts to. Raises TraceError, with file and line."""
+    read = _attempts(path, time_unit, notes)
+    for job, mine in read.groupby("job", sort=False):
+        tells = mine[["first_step", "last_saved_step", "step_seconds"]].notna().to_numpy().any()
+        saved, n = nan if tells else 0.0, len(mine)
+        rows: Any = mine.itertuples()
+        for attempt, row in enumerate(rows):
+            about = {"attempt": attempt, **({"job": job} if job else {})}
+            first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
+            began = row.first_step if isfinite(row.first_step) else saved
+            at = {"step": began} if isfinite(began) else {}
+            if at:
+                yield {**first, **at, "event": "rollback"}
+            pace = {"step_seconds": row.step_seconds} if isfinite(row.step_seconds) else {}
+            yield {**first, "event": "job.start", **pace}
+            if not pace:
+                yield {**first, **at, "event": "train.resume"}
+            if isfinite(row.end_h):
+                yield from _end(about, row, is_last=attempt == n - 1)
+            saved = row.last_saved_step
+
+
+def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str, Any]]:
+    instant = {"time_unix_nano": round(row.end_h * NS_PER_H), **about}
+    at = {**instant, **({"step": row.last_step} if isfinite(row.last_step) else {})}
+    finished = is_last and word_of(row.cause) in FINISHED
+    if "step" in at:
+        yield {**at, "event": "progress"}
+    if not finished:
+        yield {**at, "event": "failure", "node": row.node or None, "cause": row.cause or None}
+        yield {**instant, "event": "failure.detected"}
+        if is_last and isfinite(row.last_saved_step):
+            yield {**instant, "event": "rollback", "step": row.last_saved_step}
+    if is_last:
+        outcome = "finished" if finished else "failed"
+        yield {**(at if finished else instant), "event": "job.end", "outcome": outcome}
+
+
+def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.DataFrame:
+    """Attempts in order of time, checked."""
+    table = pd.concat(csv_pieces(path))
+    columns = (*TEXTS, "start", "end", *STEPS, "step_seconds")
+    rows = named_columns(table.drop_duplicates(), {}, path, columns, OPTIONAL)
+    notes[NOTE] = None
+    if others := [str(name) for name in table if str(name).strip() not in columns]:
+        notes[f"column(s) of {path.name} that were not read: {', '.join(others)}"] = None
+    if n_twice := len(table) - len(rows):
+        notes[f"{n_twice} row(s) of {path.name} said twice, counted once"] = None
+    start = read_times(rows["start"], time_unit, path)
+    end = read_times(rows["end"], time_unit, path, start)
+    no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
+    for name, times in (("start", start), ("end", end)):
+        far = np.abs(times.hours) > LAST_H
+        no_row_where(far, rows, path, name, "{value} lies hundreds of years off")
+    open_ = np.isnan(end.hours) & np.isfinite(_steps(rows, "last_step", path))
+    message = "the row has no end: write the instant of its last_step"
+    no_row_where(open_, rows, path, "end", message)
+    no_row_where(end.hours < start.hours, rows, path, "end", "{value} lies before the start")
+    read = pd.DataFrame(
+        {"start_h": start.hours, "end_h": end.hours}
+        | {name: _steps(rows, name, path) for name in STEPS}
+        | {"step_seconds": _steps(rows, "step_seconds", path, above=0.0)}
+        | {name: _texts(rows, name) for name in TEXTS},
+        index=rows.index,
+    )
+    read["first_step"] = read["first_step"].fillna(read["resumed_step"])
+    for name in ("first_step", "resumed_step", "last_saved_step"):
+        bad = (read[name] > read["last_step"]).to_numpy()
+        no_row_where(bad, rows, path, name, "{value} lies beyond the row's last_step")
+    read = read.assign(place=np.arange(len(read))).sort_values("start_h", kind="stable")
+    ended_h = read.groupby("job")["end_h"].transform(lambda ends: ends.cummax().shift())
+    message = "{value} lies before the end of another attempt of the job that began before"
+    in_order = rows.iloc[read["place"]]
+    no_row_where((read["start_h"] < ended_h).to_numpy(), in_order, path, "start", message)
+    saved = read.groupby("job")["last_saved_step"].shift()
+    back = (read["first_step"].isna() & (read["last_step"] < saved)).to_numpy()
+    message = "{value} lies before the last_saved_step of the attempt before: give first_step"
+    no_row_where(back, in_order, path, "last_step", message)
+    order = {job: place for place, job in enumerate(dict.fromkeys(_texts(rows, "job")))}
+    return read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
+
+
+def _steps(rows: pd.DataFrame, name: str, path: Path, above: float = -1e-300) -> Floats:
+    """A column of numbers, NaN where it is empty or absent."""
+    if name not in rows:
+        return np.full(len(rows), np.nan)
+    text = rows[name].fillna("").str.strip()
+    numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
+    bad = (text != "").to_numpy(dtype=bool) & ~(np.isfinite(numbers) & (numbers > above))
+    right = "above 0" if above == 0 else "from 0 on"
+    no_row_where(bad, rows, path, name, "{value} is no number " + right)
+    return numbers
+
+
+def _texts(rows: pd.DataFrame, name: str) -> list[str]:
+    if name not in rows:
+        return [""] * len(rows)
+    return [str(text).strip() for text in rows[name].fillna("")]

@@ -1,0 +1,412 @@
+"""Where the hours of a job went: the same parts as in simulation, with intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from math import inf, isfinite, isnan, nan
+
+import numpy as np
+
+from cprsim.failures.sources import stream
+from cprsim.job.records import PARTS, Estimate, Floats
+from cprsim.logs.jobs.course import BACK, JobCourse, LoggedAttempt, LoggedSave, course_of
+from cprsim.logs.jobs.filling import Filled, Filling, Usual, usual_of
+from cprsim.logs.jobs.reading import Events
+from cprsim.logs.jobs.stretches import (
+    P_UNSEEN,
+    TOO_FAST,
+    JobPace,
+    account_of,
+    at_end,
+    pace_of,
+    points_of,
+    stalls_s,
+    unseen_save_s,
+)
+
+N_DRAWS = 400
+PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
+MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
+S_PER_H = 3600.0
+SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
+LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
+INFERRED = {
+    "instants": "instants of incidents that the log does not give",
+    "deaths": "failures without their instant",
+    "unseen_failures": "failures that nothing but a step back or a rollback shows",
+    "unseen_saves": "saves that nothing but a delay shows",
+    "half_saves": "saves without their start or end",
+    "begins": "steps at which attempts began, by the last save, the pace, or unknown",
+    "leaps": "attempts that begin beyond every step that the log shows",
+    "paces": "job whose step_seconds contradicts its steps: their own time was taken",
+    "ends": "job without an end: cut at its last event",
+}
+EVEN = 0.5  # the chance that a save without its end committed
+FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """One incident and what it cost."""
+
+    job: str
+    at_h: float  # of the job's wall time
+    hours: Estimate
+    parts_h: dict[str, float]  # what it stood still for, and the work done again after it
+    node: str
+    cause: str
+    n_failures: int
+    step: float  # at which it struck
+    n_made: float  # steps since the work began that it ended
+    since_h: float  # how long ago that was; infinite where something was saved since
+    failed_h: Floats  # (n_draws,)
+    stages: tuple[tuple[str, Floats], ...]  # in order, and the hours that each took, (n_draws,)
+
+
+@dataclass(frozen=True, slots=True)
+class JobLedger:
+    """One job's hours."""
+
+    job: str
+    begins_ns: int
+    finished: bool
+    ended: bool
+    wall_h: float
+    useful_h: Estimate
+    parts: dict[str, Estimate]  # of `LEDGER_PARTS`
+    n_failures: int
+    n_saves: int
+    n_steps: float  # the furthest that the job came
+    step_s: float
+    save_every: float  # steps between saves: infinite if it never saved, NaN if that is not told
+    save_stalls_h: Floats  # of saves whose start and end the log gives
+    incidents: tuple[Charged, ...]
+    took_h: dict[str, Floats]  # stages of the incidents, NaN where the log does not say
+    useful_at_h: tuple[tuple[float, float], ...]  # begin, end: of the likeliest course
+    inferred: dict[str, int]
+    planned: dict[str, int]  # ends of attempts that are no failures, by their causes
+    draws: dict[str, Floats]  # hours of `useful` and of each part, (n_draws,)
+
+    @property
+    def ettr(self) -> Estimate:
+        """Useful hours over wall hours."""
+        if self.wall_h <= 0:
+            return Estimate(nan)
+        return Estimate.of_draws(self.draws["useful"] / self.wall_h)
+
+
+def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[JobLedger, ...]:
+    """The ledger of each job of the logs."""
+    courses = [course_of(*tables) for tables in events.by_job()]
+    usual_of_all = usual_of([attempt for course in courses for attempt in course.attempts])
+    booked = []
+    for number, course in enumerate(courses):
+        usual_of_job = usual_of(course.attempts)
+        usual = usual_of_job if len(usual_of_job.took_s) >= FEW_INCIDENTS else usual_of_all
+        booking = _Booking(course, usual, n_draws, stream(seed, number, "ledger"))
+        booked.append(booking.ledger(usual_of_job))
+    return tuple(booked)
+
+
+def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
+    """Useful hours and those of the parts, over jobs; what one log leaves open is independent."""
+    return {
+        name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
+        for name in ("useful", *LEDGER_PARTS)
+    }
+
+
+def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
+    """By the rule that the saves follow, else their median; by where the job went back to."""
+    steps = (np.diff(np.unique(run.saved_steps)) for run in course.runs)
+    apart = np.concatenate([np.empty(0), *steps])
+    if isfinite(every_steps) or len(apart):
+        return every_steps if isfinite(every_steps) else float(np.median(apart))
+    return inf if all(run.said_step <= 0 for run in course.runs[1:]) else nan
+
+
+def check_told(course: JobCourse, pace: JobPace) -> None:
+    """Raise ParameterError where no interval would hold what a log leaves out."""
+    if len(course.attempts) > 1 and not pace.is_known:
+        way_out = "write `step` in progress and save.start, or step_seconds in job.start"
+        raise course.contradiction(0.0, "work begins whose steps tell no pace", way_out)
+    lost = any(isnan(run.begin_s) for run in course.runs)
+    told = any(isfinite(attempt.failed_s) for attempt in course.attempts[1:])
+    for run, after in pairwise(course.attempts):
+        silent = isnan(run.begin_s) and isnan(after.failed_s) and not len(run.points.at_s)
+        unnoticed = any(name == "detect" and isnan(at_s) for name, at_s in after.stages)
+        ended = after.n_starts > 1 or (unnoticed and not after.works)
+        silent |= ended and isnan(after.to_step) and (lost or (told and unnoticed))
+        if silent:
+            message = "an attempt ends of which no event tells whether it worked"
+            raise course.contradiction(after.first_s, message, "write train.resume and failure")
+    for run in course.runs:  # where the steps' own time is the pace, saves are part of it
+        first = run.saves[0] if run.saves else LoggedSave()
+        if not pace.is_said or isfinite(run.begin_s) or isfinite(first.start_s):
+            continue
+        if len(run.points.at_s) and run.points.at_s[0] == first.stalled_until_s:
+            message = f"step {first.step:g} is saved, and when work or the save began is missing"
+            way_out = "write save.start, or train.resume"
+            raise course.contradiction(first.stalled_until_s, message, way_out)
+
+
+class _Booking:
+    """Completes the course of one job, attempt after attempt, and books its hours."""
+
+    def __init__(
+        self, course: JobCourse, usual: Usual, n_draws: int, rng: np.random.Generator
+    ) -> None:
+        self._course, self._n = course, n_draws
+        for run in course.runs:
+            run.points = points_of(run, course)
+        self._pace = pace = pace_of(course)
+        check_told(course, pace)
+        self._filling = Filling(usual, n_draws, pace.silences_s, rng)
+        self._shared, self._even = rng.random(n_draws), rng.random(n_draws)
+        self._normal = rng.standard_normal(n_draws)
+        self._after = dict(pairwise(course.attempts))
+        self._filled: dict[LoggedAttempt, Filled] = {}
+        self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
+        self._frontier = np.zeros(n_draws)
+        self._begins: dict[LoggedAttempt, Floats] = {}  # steps
+        self._ends: dict[LoggedAttempt, Floats] = {}
+        self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
+        self._planned = Counter[str]()
+        self._charged: list[tuple[LoggedAttempt, Filled, dict[str, Floats]]] = []
+        self._inferred = dict.fromkeys(INFERRED, 0)
+
+    def ledger(self, usual: Usual) -> JobLedger:
+        """Book all, in order of time."""
+        course, pace = self._course, self._pace
+        for attempt in course.attempts:
+            filled = self._fill(attempt)
+            if attempt.before is not None:
+                self._see_begin(attempt, self._ends[attempt.before])
+            lost_h = self._book_run(attempt, filled.resumed_s) if attempt.works else 0.0
+            self._book(attempt, filled, lost_h)
+        useful_at_h = self._close()
+        self._inferred["ends"] += not course.ended
+        self._inferred["paces"] += course.contradicts_pace
+        return JobLedger(
+            job=course.job,
+            begins_ns=course.begins_ns,
+            finished=course.finished,
+            ended=course.ended,
+            wall_h=course.wall_s / S_PER_H,
+            useful_h=Estimate.of_draws(self._draws["useful"]),
+            parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS},
+            n_failures=sum(attempt.n_failures for attempt in course.attempts),
+            n_saves=course.n_saves,
+            n_steps=float(self._frontier.mean()) if pace.is_known else nan,
+            step_s=pace.step_s,
+            save_every=_steps_between_saves(course, pace.every_steps),
+            save_stalls_h=stalls_s(course) / S_PER_H,
+            incidents=tuple(self._charge(*charged) for charged in self._charged),
+            took_h=dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True)),
+            useful_at_h=useful_at_h,
+            inferred=self._inferred,
+            planned=dict(self._planned),
+            draws=self._draws,
+        )
+
+    # ------------------------------------------------------------------ instants
+
+    def _fill(self, attempt: LoggedAttempt) -> Filled:
+        """All instants of an attempt until it works, drawn once."""
+        if attempt not in self._filled:
+            self._filled[attempt] = self._filling.fill(attempt, partial(self._begin, attempt))
+        return self._filled[attempt]
+
+    def _begin(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
+        """When the work of an attempt began, by when the one before ended; and at which step."""
+        points, course = attempt.points, self._course
+        step = self._begins[attempt] = self._begin_step(attempt, self._reached(attempt, failed_s))
+        begin_s = attempt.begin_s if attempt.works else course.wall_s
+        if isfinite(begin_s):
+            return np.full(self._n, begin_s)
+        low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
+        low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
+        if len(points.at_s) == 0:  # of its work the log tells a last sign at most
+            last_s = attempt.last_s if isfinite(attempt.last_s) else self._ends_s(attempt)
+            return np.asarray(low_s + self._even * np.maximum(last_s - low_s, 0.0))
+        step_s = self._pace.step_s if self._pace.is_known else 0.0
+        made_s = np.maximum(points.step[0] - step, 0.0) * step_s
+        until_s = points.at_s[0] - unseen_save_s(self._pace, np.full(self._n, points.at_s[0]))
+        return np.asarray(np.clip(until_s - made_s, low_s, points.at_s[0]))
+
+    def _ends_s(self, run: LoggedAttempt) -> Floats:
+        """When a run ended."""
+        if (after := self._after.get(run)) is not None:
+            return self._fill(after).failed_s
+        return np.full(self._n, run.end_s if isfinite(run.end_s) else self._course.wall_s)
+
+    # ------------------------------------------------------------------ steps
+
+    def _reached(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
+        """Steps in the state as the run before an attempt ended."""
+        run = attempt.before
+        if run is None:
+            return np.zeros(self._n)
+        if len(run.points.at_s) == 0:
+            is_known = isfinite(run.begin_s)
+            began_s = run.begin_s if is_known else np.fmax(run.first_s, 0.0)
+            made = self._pace.steps_in(np.maximum(failed_s - began_s, 0.0))
+            at_step = self._begins[run] + made * (1.0 if is_known else 1.0 - self._even)
+            return np.full(self._n, run.final_step) if isfinite(run.final_step) else at_step
+        return at_end(run, self._pace, failed_s)[1]
+
+    def _begin_step(self, attempt: LoggedAttempt, end_step: Floats) -> Floats:
+        """Steps in the state as a run began: as the log says, of the last save, or by the pace.
+
+        The first attempt of a job begins at step 0 if the pace allows that. Another whose begin no
+        event tells may be from an older save than the last.
+        """
+        points, before, none = attempt.points, attempt.before, np.zeros(self._n)
+        if isfinite(attempt.said_step):
+            return none + attempt.said_step
+        is_told = len(points.step) > 0
+        first, steps = float(points.step[0]) if is_told else inf, self._most_untold(attempt)
+        is_sure = isfinite(attempt.begin_s) and isfinite(steps)
+        made = steps * np.maximum(1.0 + PACE_SPREAD * self._normal, 0.0) if steps else none
+        by_pace = np.maximum(first - made, 0.0) if is_told else none
+        if before is None:
+            if not (is_told and (TOO_FAST * made < first).all()):
+                return none
+            return np.asarray(by_pace + self._even * (first - by_pace) * (not is_sure))
+        most = np.minimum(end_step, first)
+        saved = self._last_save(before, most)
+        off = np.abs(first - saved - steps) if is_sure else none
+        if (saved <= first).all() and (off <= 1.0 + steps / 10).all():
+            oldest = saved
+            if not is_told:
+                oldest = np.minimum(self._begins[before], saved)
+            elif isnan(attempt.begin_s):
+                oldest = by_pace
+            is_older = (self._even > 1 - P_UNSEEN) & (oldest < saved)
+            return np.where(is_older, oldest + self._shared * (saved - oldest), saved)
+        if is_told and (first - TOO_FAST * made).min() > end_step.max() + 1.0:
+            message = f"work goes on at step {first:g}, beyond every step before"
+            raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
+        begun = self._begins[before]  # beyond that, an older save was taken than the one before
+        least = np.clip(by_pace, np.where(begun <= most, begun, 0.0), most)
+        return np.asarray(least + self._shared * (most - least) * (not is_sure))
+
+    def _most_untold(self, attempt: LoggedAttempt) -> float:
+        """Steps that an attempt can have made before the first that the log tells."""
+        points = attempt.points
+        if not (len(points.step) and self._pace.is_known):
+            return inf
+        instants_s = (attempt.begin_s, attempt.first_s, attempt.alive_s, points.at_s[0])
+        began_s = next(at_s for at_s in instants_s if isfinite(at_s))
+        return float(points.at_s[0] - began_s) / self._pace.step_s
+
+    def _last_save(self, run: LoggedAttempt, most: Floats) -> Floats:
+        """Steps of the last save of a run, at most so many; NaN where no event tells of saves.
+
+        One whose end is missing committed or not; one may be missing as a whole.
+        """
+        if not self._pace.tells_saves:
+            return np.full(self._n, nan)
+        open_ = [save.step for save in run.saves if save.open and isfinite(save.step)]
+        known = [save.step for save in run.saves if save.committed and isfinite(save.step)]
+        saved = np.maximum(self._begins[run], max(known + open_[:-1], default=0.0))
+        for step in open_[-1:]:
+            saved = np.where((self._shared < EVEN) & (saved < step) & (step <= most), step, saved)
+        is_unseen = (self._even < P_UNSEEN * self._pace.loses_saves) & (saved < most)
+        return np.where(is_unseen, saved + self._shared * (most - saved), saved)
+
+    def _see_begin(self, attempt: LoggedAttempt, end_step: Floats) -> None:
+        """Count what is inferred of a begin. A preemption that lost steps is a failure.
+
+        Raises ParameterError where the log does not tell whether it did.
+        """
+        step, cause, is_said = self._begins[attempt], attempt.cause, isfinite(attempt.said_step)
+        self._inferred["begins"] += not is_said and (attempt.works or bool(np.ptp(step) > BACK))
+        self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
+        if attempt.n_failures or not cause:
+            return
+        lost = end_step - step
+        if "preempt" not in cause.casefold() or lost.max() <= BACK:
+            self._planned[cause] += 1
+            return
+        knows = self._pace.tells_saves and not self._pace.loses_saves
+        if lost.min() <= BACK or not (knows or is_said):
+            message = "a preemption lost steps, or none: no event tells"
+            raise self._course.contradiction(attempt.failed_s, message, SAY_STEPS)
+        attempt.n_failures = 1
+
+    # ------------------------------------------------------------------ accounts
+
+    def _book_run(self, run: LoggedAttempt, begin_s: Floats) -> Floats:
+        """Book the hours of a run; those of work that was done before."""
+        begin_step, frontier = self._begins[run], self._frontier
+        account = account_of(run, self._pace, begin_s, begin_step, self._ends_s(run), frontier)
+        self._inferred["unseen_saves"] += account.n_unseen
+        self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
+        self._ends[run], self._frontier = account.end_step, np.maximum(frontier, account.end_step)
+        at_h = float(begin_s.mean()) / S_PER_H
+        for part, took_s in (
+            ("lost", account.lost_s), ("save", account.save_s), ("degraded", account.degraded_s),
+        ):  # fmt: skip
+            self._draws[part] += took_s / S_PER_H
+            at_h += float(took_s.mean()) / S_PER_H
+        made_h = (account.work_s - account.lost_s) / S_PER_H
+        self._made.append((np.maximum(frontier, begin_step), account.end_step, made_h, at_h))
+        return account.lost_s / S_PER_H
+
+    def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats | float) -> None:
+        """What stood before a run, and the work of the run that was done again for it."""
+        hours: dict[str, Floats] = {"lost": lost_h + np.zeros(self._n)}
+        for name, took_s in filled.stages:
+            self._draws[name] += took_s / S_PER_H
+            hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
+        self._inferred["instants"] += filled.n_inferred
+        self._inferred["unseen_failures"] += not attempt.is_shown
+        if attempt.is_start:
+            return
+        self._inferred["deaths"] += isnan(attempt.failed_s)
+        self._charged.append((attempt, filled, hours))
+
+    def _charge(self, attempt: LoggedAttempt, filled: Filled, hours: dict[str, Floats]) -> Charged:
+        run = attempt.before
+        assert run is not None
+        end_step, failed_h = float(self._ends[run].mean()), filled.failed_s / S_PER_H
+        since_h = float((failed_h - self._filled[run].resumed_s / S_PER_H).mean())
+        return Charged(
+            self._course.job,
+            float(failed_h.mean()),
+            Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
+            {name: float(part_h.mean()) for name, part_h in hours.items() if part_h.any()},
+            attempt.node,
+            attempt.cause,
+            attempt.n_failures,
+            end_step,
+            end_step - float(self._begins[run].mean()),
+            inf if any(save.committed for save in run.saves) else since_h,
+            failed_h,
+            tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
+        )
+
+    def _close(self) -> tuple[tuple[float, float], ...]:
+        """Book as useful what is in the state at the end, as lost what is not; when it was made."""
+        last, gone_h, useful_at_h = self._course.attempts[-1], np.zeros(self._n), []
+        end_step = self._ends[last] if last.works else self._begins[last]
+        for first, until, made_h, at_h in self._made:
+            n_made = np.maximum(until - first, BACK)
+            kept_h = made_h * np.clip((end_step - first + BACK) / n_made, 0.0, 1.0)
+            gone_h += made_h - kept_h
+            self._draws["useful"] += kept_h
+            useful_at_h.append((at_h, at_h + float(kept_h.mean())))
+        self._draws["lost"] += gone_h
+        if self._charged:
+            hours = self._charged[-1][2]
+            hours["lost"] = hours["lost"] + gone_h
+        course = self._course
+        off_h = np.abs(sum(self._draws.values()) - course.wall_s / S_PER_H).max()
+        if off_h > MOST_OFF * (1 + course.wall_s):
+            raise RuntimeError(f"the ledger of {self._course.job!r} does not close: {off_h} h")
+        return tuple(useful_at_h)

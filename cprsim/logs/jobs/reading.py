@@ -1,0 +1,274 @@
+"""Logs of jobs as events: JSON lines of docs/events.md, output of torchrun, tables of attempts."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import IO, Any
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import ArrowInvalid, compute
+from pyarrow import json as arrow_json
+
+from cprsim.errors import one_line
+from cprsim.events import EVENTS, FIELDS
+from cprsim.logs.files import opened, trace_error
+from cprsim.logs.jobs import google, slurm_jobs
+from cprsim.logs.jobs.attempts import attempt_events, is_header
+from cprsim.logs.jobs.torchrun import HINTS, torch_events
+
+HEAD_BYTES = 1 << 18
+PIECE_BYTES = 1 << 24
+ROWS_AT_ONCE = 1 << 16
+SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
+NS_PER_S = 1e9
+NOT_READ = ("revert", "save.wait")  # of partial recovery: refused, as the field `part`
+TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
+SCHEMA = pa.schema(
+    {
+        "time_unix_nano": pa.int64(),
+        "event": pa.string(),
+        "job": pa.string(),
+        "attempt": pa.int64(),
+        "last_seen_unix_nano": pa.int64(),
+        **dict.fromkeys(("step", "step_seconds"), pa.float64()),
+        **dict.fromkeys(TEXTS, pa.string()),
+    }
+)
+MISSING: dict[str, Any] = {
+    "attempt": -1, "last_seen_unix_nano": 0, "step": float("nan"), "step_seconds": float("nan"),
+    **dict.fromkeys(TEXTS, ""),
+}  # fmt: skip
+INSTANT = (0, 2**62, "an instant in ns since 1970")
+UNITS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
+DATED_NS = (1_262_304_000 * 10**9, 4_102_444_800 * 10**9)  # the years 2010 to 2100
+BOUNDS = {  # least, most, and what would be right
+    "time_unix_nano": INSTANT,
+    "last_seen_unix_nano": INSTANT,
+    "attempt": (-1, 10**9, "the number of an attempt, from 0 on"),
+    "step": (0, 1e15, "a number of steps from 0 on"),
+    "step_seconds": (1e-9, 1e9, "a time above 0 s"),
+}
+NUMBER_AS_NAME = re.compile(rb'("(?:node|save_id)"\s*:\s*)(-?\d+)(?=\s*[,}])')
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events of many jobs; numbers that an event does not say are as in `MISSING`."""
+
+    jobs: tuple[str, ...]  # in the order of their first events
+    steps: pd.DataFrame  # `progress` that says no more than a step: job, time_ns, step, attempt
+    others: pd.DataFrame  # all other events, with all fields that are read
+    notes: tuple[str, ...] = ()
+
+    def by_job(self) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+        """Job after job: its name, and its rows in order of time; those of one instant as read."""
+        steps, others = (
+            dict(iter(rows.sort_values("time_ns", kind="stable").groupby("job", observed=True)))
+            for rows in (self.steps, self.others)
+        )
+        for job in self.jobs:
+            yield job, steps.get(job, self.steps[:0]), others.get(job, self.others[:0])
+
+
+def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
+    """The events of all files, and of all files in folders.
+
+    `time_unit` is that of times in tables of attempts. Raises TraceError for what is no log.
+    """
+    steps, other_tables = list[pa.Table](), list[pa.Table]()
+    jobs, notes = dict[str, None](), dict[str, None]()
+    unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
+    for file, job in _job_names([file for path in paths for file in _files(path)]).items():
+        n_events = 0
+        for table in _tables(file, damaged, notes, time_unit):
+            is_known = compute.is_in(table["event"], pa.array((*EVENTS, *NOT_READ)))
+            unknown.update(map(str, table.filter(compute.invert(is_known))["event"].to_pylist()))
+            table = _with_job(table.filter(is_known), job)
+            jobs |= dict.fromkeys(compute.unique(table["job"]).to_pylist())
+            n_events += len(table)
+            is_step = compute.and_(
+                compute.equal(table["event"], "progress"), compute.equal(table["part"], "")
+            )
+            is_step = compute.and_(is_step, compute.is_finite(table["step"]))
+            steps.append(table.select(["job", "time_ns", "step", "attempt"]).filter(is_step))
+            other_tables.append(table.filter(compute.invert(is_step)))
+        if not n_events:
+            raise trace_error(file, None, "holds no event that can be read (docs/events.md)")
+    if damaged:
+        places = ", ".join(damaged[:SHOWN]) + ", ..." * (len(damaged) > SHOWN)
+        notes[f"{len(damaged)} line(s) that are no event left out: {places}"] = None
+    for name, n in sorted(unknown.items())[:SHOWN]:
+        notes[f"{n} event(s) '{one_line(name)}' left out: no event of docs/events.md"] = None
+    of_steps, of_others = (
+        pa.concat_tables(tables).unify_dictionaries().to_pandas()
+        for tables in (steps, other_tables)
+    )
+    return Events(tuple(jobs), of_steps, of_others, tuple(notes))
+
+
+def _with_job(table: pa.Table, default_job: str) -> pa.Table:
+    """The columns that are used, nothing of them null. A log that names no job is one job."""
+    columns = {"time_ns": table["time_unix_nano"], "event": table["event"]}
+    columns |= {name: compute.fill_null(table[name], none) for name, none in MISSING.items()}
+    columns["job"] = compute.fill_null(table["job"], default_job).dictionary_encode()
+    return pa.table(columns)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    inside = sorted(file for file in path.iterdir() if file.is_file() and file.name[0] != ".")
+    if not inside:
+        raise trace_error(path, None, "the folder holds no file")
+    return inside
+
+
+def _job_names(files: list[Path]) -> dict[Path, str]:
+    """Each file once, and the job of a log that names none: as much of its path as differs."""
+    names = {file: file.stem for file in {file.absolute(): file for file in files}.values()}
+    for n_parts in count(1):
+        n_called = Counter(names.values())
+        alike = [file for file, name in names.items() if n_called[name] > 1]
+        if not alike:
+            break
+        names |= {file: "/".join(file.absolute().parts[-n_parts:]) for file in alike}
+    return names
+
+
+def _tables(
+    path: Path, damaged: list[str], notes: dict[str, None], time_unit: str | None
+) -> Iterator[pa.Table]:
+    """The events of one file, whatever wrote it; which reader it is for shows in its first lines.
+
+    Raises TraceError for what is no log.
+    """
+    with opened(path) as file:
+        head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+    lines = head.splitlines()
+    if any(hint in head for hint in HINTS):
+        yield from _of_rows(torch_events(path, damaged))
+    elif is_header(lines[0] if lines else ""):
+        yield from _of_rows(attempt_events(path, time_unit, notes))
+    elif any(map(fields_of, lines)):
+        with opened(path) as file:
+            yield from _of_json_lines(file, path, damaged)
+    elif google.HINT.search(head):
+        yield from _of_rows(google.resiliency_events(path, damaged))
+    elif re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE):
+        raise trace_error(path, None, slurm_jobs.NO_EVENTS)
+    else:
+        raise trace_error(
+            path,
+            None,
+            "is no log that can be read: no events of docs/events.md, no output of torchrun, and "
+            "no CSV of attempts with the columns start, end and last_step",
+        )
+
+
+def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
+    rows = []
+    for event in events:
+        rows.append(event)
+        if len(rows) == ROWS_AT_ONCE:
+            yield pa.Table.from_pylist(rows, SCHEMA)
+            rows = []
+    yield pa.Table.from_pylist(rows, SCHEMA)
+
+
+# ------------------------------------------------------------------------------------- JSON lines
+
+
+def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[pa.Table]:
+    """Events in pieces: all lines at once, or where one holds none, line by line."""
+    first = 1
+    while piece := file.read(PIECE_BYTES) + file.readline(PIECE_BYTES):
+        table = _at_once(piece)
+        if table is None:
+            table = _at_once(NUMBER_AS_NAME.sub(rb'\1"\2"', piece))
+        if table is None:
+            rows = _line_by_line(piece.split(b"\n"), path, first, damaged)
+            table = pa.Table.from_pylist(rows, SCHEMA)
+        for at in table["time_unix_nano"][:1].to_pylist():
+            _check_unit(at, path, first)
+        yield table
+        first += piece.count(b"\n")
+
+
+def _check_unit(at: int, path: Path, line: int) -> None:
+    """Raise TraceError where an instant is of 1970, and of our days in another unit."""
+    for n_ns, unit in UNITS.items():
+        if DATED_NS[0] <= at * n_ns <= DATED_NS[1]:
+            message = (
+                f"{at} ns lies in 1970: it looks like {unit}; write ns, {n_ns:,} times as many"
+            )
+            raise trace_error(path, line, message, "time_unix_nano")
+
+
+def _at_once(piece: bytes) -> pa.Table | None:
+    """Columns of all lines; None where one of them is no event, or has a value out of bounds."""
+    options = arrow_json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="ignore")
+    try:
+        piece.decode()  # pyarrow takes any bytes for text
+        table = arrow_json.read_json(io.BytesIO(piece), parse_options=options)
+    except (ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
+        return None
+    if table["time_unix_nano"].null_count or table["event"].null_count:
+        return None
+    for name, (least, most, _) in BOUNDS.items():
+        ends = compute.min_max(table[name]).as_py()
+        if ends["min"] is not None and not least <= ends["min"] <= ends["max"] <= most:
+            return None
+    return table
+
+
+def _line_by_line(
+    lines: Sequence[bytes], path: Path, first: int, damaged: list[str]
+) -> list[dict[str, Any]]:
+    """The events of some lines. Raises TraceError for a value that none can have.
+
+    Also where most lines are events but for a value of another type; else these are damaged.
+    """
+    events, misfits = list[dict[str, Any]](), list[tuple[int, str, Any]]()
+    for number, line in enumerate(lines, first):
+        fields = fields_of(line)
+        misfit = [
+            (number, name, value)
+            for name, value in fields.items()
+            if isinstance(value, bool) or not isinstance(value, FIELDS.get(name, str))
+        ]
+        if line.strip() and (misfit or not fields):
+            damaged.append(f"{path.name}:{number}")
+        misfits += misfit[:1]
+        if misfit or not fields:
+            continue
+        for name, (least, most, right) in BOUNDS.items():
+            if name in fields and not least <= fields[name] <= most:
+                message = f"{fields[name]!r} is not {right}"
+                raise trace_error(path, number, message, name)
+        events.append({k: str(value) if k in TEXTS else value for k, value in fields.items()})
+    if len(misfits) > len(events):
+        number, name, value = misfits[0]
+        right = "a text" if FIELDS.get(name, str) is str else "a number, without quotes"
+        message = f"{value!r} is not {right}; so in {len(misfits)} events"
+        raise trace_error(path, number, message, name)
+    return events
+
+
+def fields_of(line: bytes | str) -> dict[str, Any]:
+    """What a line says that is an event, of the fields that are read; nothing where it is none."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(said, dict):
+        return {}
+    fields = {name: said[name] for name in SCHEMA.names if said.get(name) is not None}
+    return fields if "event" in fields and "time_unix_nano" in fields else {}

@@ -1,0 +1,270 @@
+"""A stretch of work: which of its hours were saves, and which steps were done again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, isnan, nan
+from typing import NamedTuple
+
+import numpy as np
+
+from cprsim.job.records import Bools, Floats
+from cprsim.logs.jobs.course import JobCourse, LoggedAttempt, LoggedSave, Points
+
+CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
+SMALL = 0.2  # of a usual save: less delay is no save
+ROUNDING = 1e-6  # s, and of a save's number
+MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
+TOO_FAST, TOO_SLOW = 1.2, 3.0  # times faster or slower than a step is said to be: it is another
+MAD = 1.4826
+P_UNSEEN = 0.1  # that the last save before an end left no event, where a log loses such events
+
+
+@dataclass(frozen=True, slots=True)
+class JobPace:
+    """How long things take in a job: seconds."""
+
+    step_s: float
+    spread_s: float  # of the time between two points, beyond that of the steps
+    save_s: float  # stall of a usual save; NaN where there is none
+    every_steps: float  # between saves; infinite where there is no rule
+    is_said: bool  # the log itself says what a step takes
+    tells_saves: bool  # with their steps
+    loses_saves: bool  # or their starts or ends
+    silences_s: Floats  # between signs of work: how long a log may be without one
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything tells what a step takes."""
+        return isfinite(self.step_s) and self.step_s > 0
+
+    def steps_in(self, work_s: Floats) -> Floats:
+        """Steps made in so much work; none where the pace is not known."""
+        return np.asarray(work_s / self.step_s if self.is_known else 0.0 * work_s)
+
+
+def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
+    """All that the log says of one run."""
+    at_s, step = course.reached
+    begin = int(np.searchsorted(at_s, run.marks[0][0], "right") if run.marks else len(at_s))
+    end = int(np.searchsorted(at_s, run.last_s))  # the one before may have ended at its first mark
+    end = max(begin, end + (end < len(at_s) and at_s[end] == run.last_s))
+    points = [*run.marks, (run.end_s, run.end_step)]
+    for save in run.saves:
+        points += [(save.start_s, save.step), (save.stalled_until_s, save.step)]
+    extra = np.array(points, dtype=np.float64)
+    latest_s = run.end_s if isfinite(run.end_s) else inf
+    extra = extra[np.isfinite(extra).all(axis=1) & (extra[:, 0] <= latest_s)]
+    all_s = np.concatenate([at_s[begin:end], extra[:, 0]])
+    all_step = np.concatenate([step[begin:end], extra[:, 1]])
+    order = np.lexsort((all_step, all_s))
+    all_s, all_step = all_s[order], np.maximum.accumulate(all_step[order])
+    new = np.append(True, (np.diff(all_s) > 0) | (np.diff(all_step) > 0))[: len(all_s)]
+    all_s, all_step = all_s[new], all_step[new]
+    stalled, open_ = _stalls(all_s, run.saves)
+    return Points(all_s, all_step, stalled, open_)
+
+
+def _stalls(at_s: Floats, saves: Sequence[LoggedSave]) -> tuple[Bools, Bools]:
+    n = max(len(at_s) - 1, 0)
+    stalled, open_ = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    for save in saves:
+        begin, until = save.start_s, save.stalled_until_s
+        if isfinite(begin) and isfinite(until):
+            first, last = np.searchsorted(at_s, [begin, until])
+            stalled[first:last] = True
+        elif isfinite(begin):
+            place = int(np.searchsorted(at_s, begin))
+            open_[place : place + 1] = True
+        elif isfinite(until):
+            place = int(np.searchsorted(at_s, until)) - 1
+            open_[max(place, 0) : place + 1] = True
+    return stalled, open_
+
+
+def pace_of(course: JobCourse) -> JobPace:
+    """What a step and a save take, by the whole log of a job."""
+    points = [run.points for run in course.runs]
+    every_nth = max(1, sum(len(stretch.at_s) for stretch in points) // MOST_PACES)
+    working = [~stretch.stalled & ~stretch.open_ for stretch in points]
+    plain = [
+        is_work & (np.diff(stretch.step) > 0)
+        for stretch, is_work in zip(points, working, strict=True)
+    ]
+    if not any(chosen.any() for chosen in plain):  # half-told saves between all points
+        plain = [~stretch.stalled & (np.diff(stretch.step) > 0) for stretch in points]
+
+    def of_all(column: str, rows: Sequence[Bools]) -> Floats:
+        """From one point to the next."""
+        pieces = [
+            np.diff(getattr(stretch, column))[chosen][::every_nth]
+            for stretch, chosen in zip(points, rows, strict=True)
+        ]
+        return np.concatenate([np.empty(0), *pieces])
+
+    took_s, steps = of_all("at_s", plain), of_all("step", plain)
+    seen_s = nan  # of a step: half of all steps were faster
+    if len(steps):
+        rate = took_s / steps
+        seen_s = float(np.quantile(rate, 0.5, weights=steps, method="inverted_cdf"))
+    off = seen_s / course.step_s  # NaN where either is not known
+    course.contradicts_pace = off < 1 / TOO_FAST or off > TOO_SLOW
+    is_said = isfinite(course.step_s) and (isnan(seen_s) or not course.contradicts_pace)
+    step_s = course.step_s if is_said else seen_s
+    off_s = took_s - step_s * steps
+    spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
+    saves = [save for run in course.runs for save in run.saves]
+    lacks_an_end = [
+        save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
+        for run in course.runs
+        for save in run.saves
+    ]
+    known_s, idle = stalls_s(course), [~stretch.stalled for stretch in points]
+    delays_s = of_all("at_s", idle) - step_s * of_all("step", idle)
+    delays_s = delays_s[delays_s > max(CLEAR * spread_s, ROUNDING)]
+    usual_s = known_s if len(known_s) else delays_s
+    tells_saves = any(isfinite(save.step) for save in saves)
+    tells_all = tells_saves and not any(lacks_an_end) and isfinite(step_s)
+    return JobPace(
+        step_s,
+        spread_s,
+        float(np.median(usual_s)) if len(usual_s) else nan,
+        _every(saves),
+        is_said,
+        tells_saves,
+        len(delays_s) > 0 or any(lacks_an_end),
+        of_all("step", idle) * step_s if tells_all else of_all("at_s", idle),
+    )
+
+
+def stalls_s(course: JobCourse) -> Floats:
+    """Seconds that saves stalled the job, in order of time, of those that the log says all of."""
+    stalls = [save.stall_s for run in course.runs for save in run.saves if save.committed]
+    stall_s = np.array(stalls, dtype=np.float64)
+    return np.asarray(stall_s[np.isfinite(stall_s)])
+
+
+def _every(saves: Sequence[LoggedSave]) -> float:
+    """Steps between saves, where the saves lie on whole multiples of it."""
+    at = np.unique([save.step for save in saves if isfinite(save.step) and save.step > 0])
+    if len(at) < 2:
+        return inf
+    every = float(np.median(np.diff(at)))
+    number = at / every
+    on_grid = np.abs(number - np.round(number)) < 0.01
+    return every if on_grid.mean() > 0.8 else inf
+
+
+class Account(NamedTuple):
+    """Where the seconds of one run went; (n_draws,) each."""
+
+    end_step: Floats
+    save_s: Floats
+    degraded_s: Floats
+    work_s: Floats  # whatever is not save and not degraded
+    lost_s: Floats  # of the work: steps that had been done before
+    n_unseen: int = 0  # saves that nothing but a delay shows
+
+
+def account_of(
+    run: LoggedAttempt, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
+    frontier: Floats,
+) -> Account:  # fmt: skip
+    """Split a run by when it began and ended, where, and how far the job had been: (n_draws,)."""
+    none, points = np.zeros(len(begin_s)), run.points
+    if len(points.at_s) == 0:  # all of it is work, at the usual pace
+        took_s = np.maximum(end_s - begin_s, 0.0)
+        again_s = (frontier - begin_step) * pace.step_s if pace.is_known else none
+        made = pace.steps_in(took_s)
+        end_step = none + run.end_step if isfinite(run.end_step) else begin_step + made
+        return Account(end_step, none, none, took_s, np.clip(again_s, 0.0, took_s))
+    stall_s, slow_s, n_unseen = _delays(points, pace)
+    work_s = np.diff(points.at_s) - stall_s - slow_s
+    first_s, first_step = points.at_s[0], points.step[0]
+    last_s, last_step = points.at_s[-1], points.step[-1]
+    before_s = np.maximum(first_s - begin_s, 0.0)
+    early_s = unseen_save_s(pace, before_s) * isnan(run.begin_s)
+    before_s = before_s - early_s
+    held_s, end_step = at_end(run, pace, end_s)
+    after_s = np.maximum(end_s - last_s, 0.0) - held_s
+    n_made = np.maximum(end_step - last_step, 0.0)
+    done_s = np.concatenate([[0.0], np.cumsum(work_s)])
+    total_s = before_s + done_s[-1] + after_s
+    reached = np.clip(frontier, None, first_step)
+    gap = np.maximum(first_step - begin_step, 1e-12)
+    in_first = before_s * np.clip((reached - begin_step) / gap, 0.0, 1.0)
+    in_middle = np.interp(frontier, points.step, done_s, left=0.0)
+    in_last = np.clip((frontier - last_step) / np.maximum(n_made, 1e-12), 0.0, 1.0) * after_s
+    lost_s = np.where(frontier > begin_step + ROUNDING, in_first + in_middle + in_last, 0.0)
+    return Account(
+        end_step, stall_s.sum() + early_s + held_s, slow_s.sum() + none, total_s,
+        np.minimum(lost_s, total_s), n_unseen,
+    )  # fmt: skip
+
+
+def at_end(run: LoggedAttempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Floats]:
+    """How long a save stalled a run before it ended, and the steps that were in the state then."""
+    tail_s = np.maximum(end_s - run.points.at_s[-1], 0.0)
+    held_s = _held_by_save_s(run, tail_s, pace)
+    if isfinite(run.end_step):
+        return held_s, np.full(len(end_s), run.end_step)
+    return held_s, run.points.step[-1] + pace.steps_in(tail_s - held_s)
+
+
+def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats:
+    """How long a save stalled a run that ended so long after its last point: (n_draws,).
+
+    A save without an end took as long as usual, or the run ended in it. Where saves leave no event
+    at all, one may have begun.
+    """
+    last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
+    under_way = [save for save in run.saves if save.start_s >= last_s - ROUNDING]
+    is_told = np.ptp(tail_s) == 0.0  # else the run may have ended anywhere in a save
+    if under_way and isfinite(under_way[-1].stalled_until_s):
+        return np.zeros(len(tail_s))
+    may_save = under_way or pace.loses_saves or not pace.tells_saves  # although no event tells
+    if may_save and isfinite(run.end_step) and pace.is_known:
+        return np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
+    if not under_way:
+        return unseen_save_s(pace, tail_s, is_death_told=is_told)
+    if isfinite(pace.save_s):
+        longest_s = pace.save_s * (1.0 if is_told else np.linspace(0.0, 1.0, len(tail_s)))
+        return np.where(tail_s > pace.save_s, longest_s, tail_s)
+    return tail_s * np.linspace(0.0, 1.0, len(tail_s))
+
+
+def unseen_save_s(pace: JobPace, most_s: Floats, *, is_death_told: bool = True) -> Floats:
+    """How long a save took of which no event tells, if there was one, at most: (n_draws,).
+
+    None where the log tells of all saves. One that did not tell a death may have lost what came
+    just before.
+    """
+    if pace.tells_saves and not pace.loses_saves and is_death_told:
+        return 0.0 * most_s
+    longest_s = pace.save_s if isfinite(pace.save_s) else 0.0 if is_death_told else inf
+    share = np.linspace(1.0 - 1.0 / P_UNSEEN, 1.0, len(most_s))
+    return np.minimum(most_s, longest_s) * np.maximum(share, 0.0)
+
+
+def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:
+    """Seconds between points that were saves, those that were slow work, and saves unseen."""
+    took_s, steps = np.diff(points.at_s), np.diff(points.step)
+    stall_s = np.where(points.stalled, took_s, 0.0)
+    slow_s = np.zeros(len(took_s))
+    if not isfinite(pace.step_s):
+        return stall_s, slow_s, 0
+    excess_s = np.where(points.stalled, 0.0, took_s - pace.step_s * steps)
+    usual_s = pace.save_s if isfinite(pace.save_s) else 0.0
+    clear = excess_s > max(CLEAR * pace.spread_s, SMALL * usual_s, ROUNDING)
+    due = np.zeros(len(took_s), dtype=bool)
+    if isfinite(pace.every_steps):
+        at = points.step / pace.every_steps
+        due = np.floor(at[1:] + ROUNDING) >= np.ceil(at[:-1] - ROUNDING)
+    opens = points.open_ & ~points.stalled
+    unseen = clear & due & ~opens
+    is_save = opens | unseen
+    stall_s = stall_s + np.where(is_save, np.clip(excess_s, 0.0, took_s), 0.0)
+    if pace.is_said:
+        slow_s = np.where(~is_save & (excess_s > ROUNDING), np.minimum(excess_s, took_s), 0.0)
+    return stall_s, slow_s, int(unseen.sum())

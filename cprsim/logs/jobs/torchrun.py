@@ -1,0 +1,118 @@
+"""Output of torchrun, and of PyTorch's checkpoints in it, as events."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cprsim.logs.files import opened, trace_error
+
+STAMP = re.compile(
+    r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:[zZ]|[+-]\d\d:?\d\d)?)[ \t:]+(.*)$"
+)
+AGENT_EVENT = re.compile(r'\{"name": "torchelastic\.worker\.status\.([A-Z_]+)"')
+CHECKPOINT = re.compile(r"\{'checkpoint_id': .*'func_name': '(save|async_save|load)'.*\}")
+CLOSING = re.compile(r"Sending process \d+ closing signal|failed \(exitcode: (-?\d+)\)")
+STEP = re.compile(r"(\d+)/?$")
+NS_PER_MS = 1e6
+LONGEST_LINE = 1 << 20  # characters; a longer line counts as several
+HINTS = ("torchelastic.worker.status", "'func_name': '")
+NO_EVENT = (  # what comes of text that is none; the last three of `ast.literal_eval`
+    ValueError, TypeError, LookupError, AttributeError, OverflowError,
+    SyntaxError, MemoryError, RecursionError,
+)  # fmt: skip
+CHECKPOINT_EVENTS = {
+    "load": {"start": "load.start", "end": "train.resume"},
+    "save": {"start": "save.start", "end": "save.commit"},
+    "async_save": {"start": "save.start", "end": "save.resume"},
+}
+
+
+def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
+    """The events of a job that torchrun ran, under the names of docs/events.md.
+
+    Lines with an event that can't be read are left out, their places in `damaged`. Raises
+    TraceError where an event of torchrun stands in a line without a time stamp.
+    """
+    attempt, before, died = -1, 0, False  # `before`: attempts of the launches that have ended
+    ended = False
+    for number, line in _lines(path):
+        stamped = STAMP.match(line)
+        stamp, message = stamped.groups() if stamped else ("", line)
+        saved, closing = CHECKPOINT.search(message), CLOSING.search(message)
+        begins = list(AGENT_EVENT.finditer(message))
+        if not (saved or closing or begins):
+            continue
+        if not (saved or stamp):
+            raise trace_error(
+                path,
+                number,
+                "an event of torchrun without a time stamp before it, as "
+                "`torchrun ... 2>&1 | ts '%Y-%m-%dT%H:%M:%.S'` puts there",
+            )
+        try:
+            if saved:
+                yield from _of_checkpoint(saved[0], saved[1])
+                continue
+            at_ns = pd.Timestamp(stamp.replace(",", ".")).as_unit("ns").value  # UTC, unless said
+            agents = [(begin[1], *_of_agent(message, begin.start())) for begin in begins]
+        except NO_EVENT:
+            damaged.append(f"{path.name}:{number}")
+            continue
+        if closing and not died:
+            died = True
+            yield {"time_unix_nano": at_ns, "event": "failure.detected", "attempt": max(attempt, 0)}
+        for status, source, restarts, took_ns in agents:
+            if status == "START" and (ended or before + restarts < attempt):
+                before = attempt + 1  # another launch, which counts from 0 again
+            if status == "START" and before + restarts > attempt:
+                attempt, died, ended = before + restarts, False, False
+                yield {"time_unix_nano": at_ns, "event": "job.start", "attempt": attempt}
+            elif status == "RENDEZVOUS" and died:
+                now = {"event": "reschedule.start", "attempt": max(attempt, 0)}
+                yield {"time_unix_nano": at_ns - took_ns, **now}
+            elif status in ("SUCCEEDED", "FAILED") and source == "AGENT":
+                outcome = "finished" if status == "SUCCEEDED" else "failed"
+                ended, now = True, {"event": "job.end", "attempt": max(attempt, 0)}
+                yield {"time_unix_nano": at_ns, **now, "outcome": outcome}
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Number and text of the lines that may hold an event, one after the other."""
+    words, number = (*HINTS, "closing signal", "exitcode"), 1
+    with opened(path, None) as bare, io.BufferedReader(bare) as file:
+        text = io.TextIOWrapper(file, "utf-8", errors="replace")
+        while line := text.readline(LONGEST_LINE):
+            if any(word in line for word in words):
+                yield number, line.rstrip("\n")
+            number += line.endswith("\n")
+
+
+def _of_agent(line: str, begins: int) -> tuple[str, int, int]:
+    """An event of the launcher: its source, restarts until then, and nanoseconds that it took."""
+    event, _ = json.JSONDecoder().raw_decode(line, begins)
+    about = event["metadata"]
+    took_ns = round(float(about.get("duration_ms") or 0) * NS_PER_MS)
+    return str(event["source"]), int(about.get("agent_restarts") or 0), took_ns
+
+
+def _of_checkpoint(text: str, function: str) -> Iterator[dict[str, Any]]:
+    """A save or load as the first rank logs it."""
+    fields = ast.literal_eval(text)
+    name = CHECKPOINT_EVENTS[function].get(fields.get("event"))
+    if str(fields.get("global_rank", "0")) != "0" or name is None:
+        return
+    step = STEP.search(str(fields.get("checkpoint_id") or ""))
+    yield {
+        "time_unix_nano": int(fields["time"]),
+        "event": name,
+        "step": int(step[1]) if step else None,
+        "save_id": None if function == "load" else str(fields.get("uuid")),
+    }

@@ -1,0 +1,138 @@
+"""Names of nodes: lists in every notation, and one name for each node of several spellings."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from os import PathLike
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import ParameterError, one_line
+from cprsim.failures.outages import Counted
+from cprsim.logs.slurm import expanded, node_lists
+from cprsim.logs.spec import NOTHING
+
+LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
+SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]"  # what a list of nodes has
+UNUSUAL = r"\s|^\d+(?:[-–+:/]|\.\.)\d"  # in a name
+BRACKETS = re.compile(r"\[[^\[\]]*\]?")
+SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
+SAME_H = 5 / 60  # two sources report one outage within this
+MOST_SHOWN = 3
+
+
+# ------------------------------------------------------------------------------------------- lists
+
+
+def one_node_each(
+    table: pd.DataFrame, column: str, path: PathLike[str], counted: Counted
+) -> pd.DataFrame:
+    """The rows whose cell in `column` names a node, those that name several once for each."""
+    names = table[column].dropna().drop_duplicates()  # few, where rows are many
+    plain = names.str.strip()
+    is_none = plain.str.lower().isin(NOTHING - {""})
+    none = table[column].isin(names[is_none])
+    counted["dropped", LEFT_OUT] += int(none.sum())
+    has_sign = plain.str.contains(SEVERAL)
+    known = set(plain[~has_sign].map(_bare))
+    odd, table = names[has_sign & ~is_none], table[~none]
+    nodes = node_lists(odd.str.strip(), path, lambda text: nodes_in(text, known))
+    lists = {name: of for name, of in zip(odd, nodes, strict=True) if of != [name.strip()]}
+    if not lists:
+        return table
+    cells = table[column].astype(object)
+    several = cells.isin(list(lists))
+    counted["assumed", "row(s) that name several nodes, an outage of each"] += int(several.sum())
+    return table.assign(**{column: cells.where(~several, cells.map(lists))}).explode(column)
+
+
+def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
+    """The nodes that a cell names: ``n[1-3,7]``, ``a;b``, ``n1 n2``, ``['a', 'b']``, ``n{1..3}``.
+
+    Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. Raises
+    ParameterError for bare numbers (4+3), and others with blanks that hold a `known` node.
+    """
+    if not text.replace("\n", ",").isprintable():  # a name, whatever it is; no list
+        return [text]
+    plain = text.strip().rstrip(",;").strip()
+    if re.fullmatch(r"\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)", plain):  # of Python, JSON, PostgreSQL
+        plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")
+    plain = plain.replace("{", "[").replace("}", "]")
+    plain = BRACKETS.sub(lambda found: re.sub(r"\.\.|:", "-", found[0].replace(" ", "")), plain)
+    names: list[str] = []
+    for part in re.split(r"\s*(?:[,;|&\n]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain):
+        pieces = re.split(r"\s*[\s+/:]\s*", part)
+        alike = {re.sub(r"\d+", "#", piece) for piece in pieces}
+        if "[" in part or "]" in part:
+            names += [name for piece in re.split(r"[\s+]+", part) for name in expanded(piece)]
+        elif span := SPAN.fullmatch(part):
+            names += expanded(f"{span[1]}[{span[2]}-{span[3]}]")
+        elif len(alike) == 1 and re.search(r"[^\W\d_].*#|#.*[^\W\d_]", alike.pop()):
+            names += pieces
+        elif re.search(UNUSUAL, part):
+            is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+", part)  # 4+3
+            if is_sum or any(_bare(piece) in known for piece in re.split(r"[\s+/:.–-]+", part)):
+                raise ParameterError(f"'{one_line(text)}' is no node, nor a list such as n1,n2")
+            return [text.strip()]  # "Rack 5, left"
+        else:
+            names.append(part)
+    return names if len(names) > 1 or "[" in text else [text.strip()]
+
+
+# ------------------------------------------------------------------------------- several spellings
+
+
+def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict[str, str]:
+    """The name to use, by each of the other spellings of a node: GPU3, gpu3.site:9100, 3.0.
+
+    `rows` are outages, or states from an instant on: node, start, end [h], perhaps state. Spellings
+    that are down at one time, but neither begin nor end it together, are different nodes. Raises
+    ParameterError for spellings that are in different states at one instant.
+    """
+    n_rows = {str(name): int(n) for name, n in rows["node"].value_counts().items()}
+    groups = defaultdict[str, list[str]](list)
+    for name in sorted({*n_rows, *more}, key=lambda one: (-n_rows.get(one, 0), len(one), one)):
+        groups[_bare(name)].append(name)
+    hosts = Counter(key.partition(".")[0] for key in groups)
+    for key in list(groups):  # n1.site is n1, where that is there, and no other n1.*
+        host, dot, _ = key.partition(".")
+        if dot and host in groups and hosts[host] == 2 and re.search("[a-z]", host):
+            groups[host] += groups.pop(key)
+    several = {forms[0]: forms for forms in groups.values() if len(forms) > 1}
+    first = {form: name for name, forms in several.items() for form in forms}
+    rows = rows[rows["node"].isin(list(first))]
+    name_of_row = rows["node"].astype(object).map(first).to_numpy()
+    apart = [str(name) for name, of in rows.groupby(name_of_row) if _are_different(of)]
+    for words, names in (
+        ("as one", several.keys() - set(apart)), ("as different nodes, as outages overlap", apart)
+    ):  # fmt: skip
+        shown = ", ".join(
+            one_line(" = ".join(several[name])) for name in sorted(names)[:MOST_SHOWN]
+        )
+        counted["assumed", f"node(s) of several spellings taken {words}: {shown}"] += len(names)
+    return {form: name for form, name in first.items() if form != name and name not in apart}
+
+
+def _bare(name: str) -> str:
+    """A name without capitals, port and the decimals of a whole number."""
+    low = re.sub(r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$", "", name.strip().casefold())
+    return low.removesuffix(".0") if re.fullmatch(r"\d+\.0", low) else low
+
+
+def _are_different(rows: pd.DataFrame) -> bool:
+    """Whether some outages of two spellings overlap without being the same one."""
+    if "state" in rows:
+        if (rows.groupby("start")["state"].nunique() > 1).any():
+            names = ", ".join(map(one_line, rows["node"].astype(object).unique()))
+            message = "are in different states at one instant: give them names that differ in more"
+            raise ParameterError(f"{names} {message} than capitals, domain or port")
+        return False
+    rows = rows.sort_values("start", kind="stable")
+    start_h, end_h = rows["start"].to_numpy(), rows["end"].fillna(rows["start"]).to_numpy()
+    name = rows["node"].to_numpy()
+    other = name[1:] != name[:-1]
+    same = (np.diff(start_h) <= SAME_H) | (np.abs(np.diff(end_h)) <= SAME_H)
+    return bool((other & ~same & (start_h[1:] < end_h[:-1])).any())

@@ -1,0 +1,191 @@
+"""Tables as text, checked cell by cell: every complaint with its file and line."""
+
+from __future__ import annotations
+
+import csv
+import re
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from os import PathLike
+from shlex import quote
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import TraceError, one_line
+from cprsim.job.records import Bools
+from cprsim.logs.files import HEAD_BYTES, numbered_lines, opened, trace_error
+
+FIRST_ROW = 2  # line of a CSV's first row, below the header
+ROWS_AT_ONCE = 100_000
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def read_csv(path: PathLike[str]) -> pd.DataFrame:
+    """All cells as text, empty ones missing; a row's index is its line less `FIRST_ROW`."""
+    return pd.concat(list(csv_pieces(path, ",")))
+
+
+def separator_of(line: str) -> str:
+    """What separates the cells of a header: the most frequent of comma, semicolon, tab and bar."""
+    return max(SEPARATORS, key=line.count)
+
+
+def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd.DataFrame]:
+    """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
+    above, header = _header(path)
+    separator = separator or separator_of(header)
+    names = Counter(cell.strip() for cell in _cells(header, separator, path, above + 1))
+    if twice := [name for name, n in names.items() if name and n > 1]:
+        message = "two columns have this name: rename one of them"
+        raise trace_error(path, above + 1, message, twice[0])
+    rows = pd.DataFrame()
+    with opened(path) as file:
+        for _ in range(above):
+            file.readline()
+        for piece in _parsed(file, path, separator):
+            piece.index += above
+            not_blank = _not_blank(piece.rename(columns=lambda name: str(name).strip(" #")))
+            rows = rows if not_blank.empty else not_blank
+            yield not_blank
+    if rows.empty:
+        raise trace_error(path, None, "holds no row below the header")
+    if rows.iloc[-1:, -1].isna().any():
+        _require_whole(path, separator, sum(names.values()))
+
+
+def _header(path: PathLike[str]) -> tuple[int, str]:
+    """How many lines stand above the header, the first that is no comment, and the header."""
+    with opened(path) as file:
+        lines = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()
+    header = next((k for k, line in enumerate(lines) if line.strip(" #,;") and line[0] != "#"), 0)
+    has_comment = any(line.startswith("#") for line in lines[:header])
+    return header if has_comment else 0, lines[header] if lines else ""
+
+
+def _require_whole(path: PathLike[str], separator: str, n_columns: int) -> None:
+    """Raise TraceError where a file ends within a row: with no end of line, and cells too few."""
+    last, number = b"", 0
+    with opened(path) as file:
+        for number, last in enumerate(file, 1):  # noqa: B007 - the last one counts
+            pass
+    text = last.decode("utf-8", errors="replace")
+    n_cells = len(_cells(text, separator, path, number))
+    if text.strip() and not text.endswith(("\n", "\r")) and n_cells < n_columns:
+        message = f"the file ends within this row: {n_cells} cells, the header has {n_columns}"
+        raise trace_error(path, number, message)
+
+
+def _cells(text: str, separator: str, path: PathLike[str], line: int) -> list[str]:
+    """The cells of one line. Raises TraceError where it is no row."""
+    try:
+        return next(csv.reader([text], delimiter=separator), [])
+    except csv.Error as error:  # of a cell of more than 131,072 characters
+        raise trace_error(path, line, f"can't be read as a CSV: {error}") from None
+
+
+def _not_blank(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that hold more than blanks in their first cell."""
+    rows = table.dropna(how="all")
+    is_single = rows.iloc[:, 1:].isna().all(axis=1)
+    return rows[~is_single | (rows.iloc[:, 0].str.strip() != "")] if is_single.any() else rows
+
+
+def _parsed(file: IO[bytes], path: PathLike[str], separator: str) -> Iterator[pd.DataFrame]:
+    """Pieces of a CSV as pandas parses them; its complaints with file and line."""
+    try:
+        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+            yield from pd.read_csv(
+                file, sep=separator, dtype=str, skip_blank_lines=False, index_col=False,
+                encoding="utf-8-sig", keep_default_na=False, na_values=[""], on_bad_lines="error",
+                chunksize=ROWS_AT_ONCE,
+            )  # fmt: skip
+    except pd.errors.ParserWarning:
+        message = "rows have more cells than this header: is it a title? Leave out what is above"
+        raise trace_error(path, 1, f"{message} the header") from None
+    except pd.errors.EmptyDataError:
+        raise trace_error(path, None, "is empty") from None
+    except pd.errors.ParserError as error:
+        raise _no_csv(path, error) from None
+    except UnicodeDecodeError as error:
+        for _ in numbered_lines(path):  # says which line it is
+            pass
+        raise trace_error(path, None, f"can't be read: {error}") from None
+
+
+def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
+    line = re.search(r"line (\d+)", str(error))
+    row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
+    number = int(line[1]) if line else int(row[1]) + 1 if row else None
+    reason = str(error).strip().splitlines()[-1].removeprefix("Error tokenizing data. C error: ")
+    return trace_error(path, number, f"can't be read as a CSV: {reason}")
+
+
+# ----------------------------------------------------------------------------------------- columns
+
+MOST_SHOWN = 12  # of a header
+A_NAME = re.compile(r"[^\W\d]+(?:[ .-][^\W\d]+)*")
+LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*\d\d:\d\d")
+
+
+def named_columns(
+    table: pd.DataFrame,
+    columns: Mapping[str, str],
+    path: PathLike[str],
+    names: tuple[str, ...],
+    optional: Collection[str],
+) -> pd.DataFrame:
+    """The columns that are there, under our names."""
+    if unknown := sorted(set(columns) - set(names)):
+        message = f"there is no such column; known are {', '.join(names)}"
+        raise trace_error(path, None, message, f"columns.{unknown[0]}")
+    renamed: dict[str, str] = {}
+    for name in names:
+        header = columns.get(name, name)
+        if header in renamed:
+            message = f"the column {header!r} stands for {renamed[header]!r} already: say which one"
+            message += f" is {name!r}, for example {name}=..."
+            raise trace_error(path, header_line(table), message, name)
+        if header in table:
+            renamed[header] = name
+        elif name not in optional or name in columns:
+            hint = _hint(name, [str(column) for column in table.columns])
+            message = f"there is no column {header!r} among the {len(table.columns)} of the header"
+            raise trace_error(path, header_line(table), message + hint, name)
+    return table[list(renamed)].rename(columns=renamed)
+
+
+def header_line(table: pd.DataFrame) -> int:
+    """The line of the header above a table's first rows."""
+    return max(int(table.index[0]) + FIRST_ROW - 1, 1) if len(table) else 1
+
+
+def _hint(name: str, header: list[str]) -> str:
+    """What there is, and what to write; nothing is told of what may be no header at all."""
+    if any(LIKE_A_TIME.match(cell) for cell in header):
+        return "; is the first line no header? Put one above it, such as node,start,end"
+    if len(header) == 1 and separator_of(header[0]) in header[0]:
+        return "; separate columns by commas"
+    one = ", or --node NAME that all rows are of one" if name == "node" else ""
+    are_names = len(header) > 1 and all(A_NAME.fullmatch(cell) for cell in header)
+    listed = ", ".join(quote(cell) for cell in header[:MOST_SHOWN])
+    there = f" ({listed})" if are_names else ""
+    return f"{there}; --column {quote(name)}=NAME says which it is{one}"
+
+
+def no_row_where(
+    bad: Bools, rows: pd.DataFrame | pd.Series[str], path: PathLike[str], key: str, complaint: str
+) -> None:
+    """Raise TraceError at the first row that is bad."""
+    if not bad.any():
+        return
+    first = int(np.flatnonzero(bad)[0])
+    cells = rows[key] if isinstance(rows, pd.DataFrame) else rows
+    cell = cells.iloc[first]
+    value: Any = "" if pd.isna(cell) else cell
+    more = f" (and {int(bad.sum()) - 1} more such rows)" if bad.sum() > 1 else ""
+    line = int(rows.index[first]) + FIRST_ROW
+    message = complaint.replace("{value}", f"'{one_line(str(value))}'") + more
+    raise trace_error(path, line if line > 0 else None, message, key)

@@ -1,0 +1,240 @@
+"""Tables with a row per outage, or per change of a node's state, whoever wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from os import PathLike
+from shlex import quote
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import one_line
+from cprsim.failures.outages import Counted, Note, n_rows, notes_of
+from cprsim.job.records import Floats
+from cprsim.logs.columns import (
+    columns_of,
+    how_read,
+    meanings,
+    not_read,
+    plain,
+    require_no_jobs,
+    states,
+    unit_of,
+)
+from cprsim.logs.files import trace_error
+from cprsim.logs.log import Log
+from cprsim.logs.names import one_node_each, spellings
+from cprsim.logs.node_file import dates_of, node_columns
+from cprsim.logs.reading import no_row_where
+from cprsim.logs.spec import NODE_COLUMNS, NOTHING, LogSpec
+from cprsim.logs.states import (
+    BEGIN,
+    END,
+    NEITHER,
+    NO_STATE,
+    outages_of_states,
+    watch,
+)
+from cprsim.logs.times import Times, read_lengths, read_times, resolution_h
+
+NO_END = NOTHING - {""} | {
+    "ongoing", "open", "still down", "not yet", "present", "active", "pending", "offen",
+}  # fmt: skip
+ZERO_H = 24.0  # since 1970: what programs write that have no end
+MOST_SHOWN = 6
+SAME_H = 1 / 60
+NEVER_H = 70_380_768.0  # the year 9999: the same
+MOVED = "local time(s) that summer time skips or repeats, taken as the earliest they can be"
+
+
+def read_table(
+    path: PathLike[str], spec: LogSpec, pieces: Callable[[PathLike[str]], Iterator[pd.DataFrame]]
+) -> Log:
+    """Outages from a table: node, start, end (or duration, or state), cause.
+
+    A time stamp from the year 9999 on is no end. An outage of which
+    no end is known lasts to the next failure of its node at most.
+    """
+    table = _Table(path, spec)
+    return table.log([table.rows_of(piece) for piece in pieces(path)])
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table that is read piece after piece, and what the pieces before have shown."""
+
+    path: PathLike[str]
+    spec: LogSpec
+    counted: Counted = field(default_factory=Counted)
+    columns: dict[str, str] = field(default_factory=dict)  # its names, by ours
+    times: Times | None = None  # how instants are written
+    known_to_h: float = np.inf  # what instants are known to
+    said: dict[str, int] = field(default_factory=dict)  # by word of the column of states
+    unread: list[str] = field(default_factory=list)
+    dates: list[pd.DataFrame] = field(default_factory=list)  # of nodes, as texts
+
+    def rows_of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a piece: node, start, end [h], cause, and perhaps state."""
+        spec, path = self.spec, self.path
+        table = self._with_node(self._without_ignored(table))
+        if not self.columns:
+            require_no_jobs(table, path)
+            self.columns = columns_of(table, spec, path)
+        if spec.has_dates:
+            self.dates.append(node_columns(table, spec, path))
+        table = one_node_each(table, self.columns["node"], path, self.counted)
+        if table.empty:
+            return pd.DataFrame()
+        node, start = self._cells(table, "node").str.strip(), self._cells(table, "start")
+        no_row_where(
+            (node.fillna("") == "").to_numpy(), node, path, "node", "the row names no node"
+        )
+        times = self._instants(start)
+        no_row_where(np.isnan(times.hours), node, path, "start", "the outage has no start")
+        if times.dated:
+            self.known_to_h = min(self.known_to_h, resolution_h(start, spec.date_format))
+        self.times = self.times or times._replace(hours=times.hours[:0])
+        rows = pd.DataFrame({
+            "node": pd.Categorical(node),
+            "start": times.hours,
+            "end": self._ends_h(table, times.hours),
+            "cause": pd.Categorical(self._cells(table, "cause").fillna("")),
+        }, index=table.index)  # fmt: skip
+        if "state" in self.columns:
+            of_state = self._cells(table, "state").rename(self.columns["state"])
+            self.said |= meanings(of_state, spec)
+            rows = rows.assign(state=states(of_state, self.said, path))
+            self.counted["dropped", NO_STATE] += int(of_state.isna().sum())
+        read = {*self.columns.values()}
+        read |= {spec.names.get(one, one) for one in NODE_COLUMNS if spec.has_dates}
+        self.unread = not_read(table, rows, read, spec, path)
+        return rows
+
+    def log(self, pieces: list[pd.DataFrame]) -> Log:
+        """The log of all rows."""
+        path, spec, times = self.path, self.spec, self.times
+        pieces = [rows for rows in pieces if len(rows)]
+        if times is None:
+            raise trace_error(path, None, "holds no row with a node")
+        if self.said and (wrong := {*map(plain, spec.down_words)} - {*map(plain, self.said)}):
+            there = ", ".join(self.said)
+            message = f"no row has {', '.join(sorted(wrong))!r}; there are: {there}"
+            raise trace_error(path, None, message, "down")
+        rows, known_to_h = _joined(pieces), self.known_to_h if times.dated else 0.0
+        n_read = len(rows) + n_rows(notes_of(self.counted)) - self.counted["dropped", NO_STATE]
+        looks = dict[str, Any]()
+        if "state" in rows:
+            self._require_changes(rows)
+            if same := spellings(rows[rows["state"] != NEITHER], (), self.counted):
+                names = rows["node"].astype(object).replace(same)
+                rows = rows.assign(node=pd.Categorical(names))
+            looks = watch(rows, known_to_h)
+            rows = outages_of_states(rows, self.counted)
+        if self.dates and len((dates := pd.concat(self.dates).drop_duplicates()).columns) > 1:
+            twice = "{value} has other dates in another row"
+            looks["dates"] = dates_of(dates, path, times, spec, twice)
+        return Log(
+            rows, self.counted, points=not self.columns.keys() & {"end", "duration", "state"},
+            times=times, notes=self._notes(times), n_read=n_read, resolution_h=known_to_h, **looks,
+        )  # fmt: skip
+
+    def _notes(self, times: Times) -> tuple[Note, ...]:
+        """How times and rows are read, and which columns are not."""
+        notes = [Note("read_as", None, how_read(self.columns, self.said))]
+        if times.unit and self.spec.time_unit is None:
+            words = f"times taken as {times.unit} since 1970, as no unit was given"
+            notes.insert(0, Note("inferred", None, words))
+        if unread := self.unread:
+            more = f" and {len(unread) - MOST_SHOWN} more" if len(unread) > MOST_SHOWN else ""
+            listed = ", ".join(unread[:MOST_SHOWN])
+            words = f"column(s) not read as node, start, end or cause: {listed}{more}"
+            notes.append(Note("dropped", None, words))
+        return tuple(notes)
+
+    def _cells(self, table: pd.DataFrame, ours: str) -> pd.Series[str]:
+        """A column under our name; empty where there is none."""
+        name = self.columns.get(ours)
+        cells = table[name] if name in table else pd.Series(None, table.index, dtype=object)
+        return cells.rename(ours)
+
+    def _without_ignored(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table without the columns, and the rows with the words, that ``--ignore`` names."""
+        for text in self.spec.ignored:
+            name, sign, words = (text, "", "") if text in table else text.partition("=")
+            if name not in table:
+                raise trace_error(self.path, 1, f"there is no column {one_line(name)!r}", "ignore")
+            if not sign:
+                table = table.drop(columns=name)
+                continue
+            out = table[name].map(plain).isin([plain(word) for word in words.split(",")])
+            note = f"row(s) left out by --ignore {one_line(text)}"
+            self.counted["no_failure", note] += int(out.sum())
+            table = table[~out]
+        return table
+
+    def _with_node(self, table: pd.DataFrame) -> pd.DataFrame:
+        """With the column of nodes, joined of several (rack+slot), or the one that is given."""
+        node, given = self.spec.names.get("node", "node"), self.spec.node
+        parts = node.split("+")
+        if node in table or (len(parts) > 1 and not set(parts) <= set(table)):
+            return table
+        if len(parts) == 1:
+            is_said = given is not None and "node" not in self.spec.names
+            return table.assign(**{node: given}) if is_said else table
+        joined = table[parts].fillna("").agg("/".join, axis=1)
+        return table.drop(columns=parts).assign(**{node: joined})
+
+    def _instants(self, cells: pd.Series[str]) -> Times:
+        """Instants, written as those before."""
+        spec = self.spec
+        times = read_times(cells, spec.time_unit, self.path, self.times, spec.date_format, spec.tz)
+        self.counted["assumed", MOVED] += times.n_moved
+        return times
+
+    def _ends_h(self, table: pd.DataFrame, start_h: Floats) -> Floats:
+        """Ends [h], missing ones by a column of lengths; NaN where there is none."""
+        assert self.times is not None
+        end_h, like = np.full(len(table), np.nan), self.times
+        if "end" in self.columns:
+            cells = self._cells(table, "end")
+            none = cells.str.strip().str.lower().isin(NO_END).to_numpy(dtype=bool)
+            end_h = self._instants(cells.mask(none)).hours
+            none = none | (like.dated & (end_h >= NEVER_H))
+            none |= like.since_1970 & (end_h <= ZERO_H)
+            note = "end(s) such as NULL, -, 0 or the year 9999 taken for none"
+            self.counted["assumed", note] += int(none.sum())
+            end_h = np.where(none, np.nan, end_h)
+        if "duration" not in self.columns:
+            return end_h
+        name = self.columns["duration"]
+        unit = unit_of(name) or (self.spec.time_unit if like.dated else None)
+        until_h = start_h + read_lengths(table[name], unit, self.path)
+        apart = np.abs(until_h - end_h) > SAME_H + 0.01 * (until_h - start_h)  # one may be rounded
+        no_row_where(apart, table, self.path, name, "{value} is not from the start to the end")
+        return np.where(np.isnan(end_h), until_h, end_h)
+
+    def _require_changes(self, rows: pd.DataFrame) -> None:
+        """Raise TraceError for states of which none begins an outage, or none ends one."""
+        column = self.columns["state"]
+        if not (rows["state"] == BEGIN).any():
+            raise trace_error(self.path, None, "no row says that a node went down", column)
+        if not (rows["end"].notna().any() or (rows["state"] == END).any()):
+            message = (
+                "no row says that a node is up again: nothing ends an outage; "
+                f"--ignore {quote(column)} takes each row as a failure"
+            )
+            raise trace_error(self.path, None, message, column)
+
+
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """All rows, whose texts are categories."""
+    texts = {
+        name: pd.api.types.union_categoricals([frame.pop(name) for frame in frames])
+        for name in ("node", "cause")
+    }
+    joined_rows = pd.concat(frames)
+    frames.clear()  # so that each column is in memory once
+    return joined_rows.assign(**texts)

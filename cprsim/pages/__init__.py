@@ -1,0 +1,1 @@
+"""Documents and figures: records, their renderers for terminal, HTML and Markdown, charts."""

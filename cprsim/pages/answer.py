@@ -1,0 +1,200 @@
+"""What every function of cprsim returns, and every command shows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from functools import cached_property
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cprsim.errors import ParameterError, one_line
+from cprsim.pages.document import Document, Picture
+from cprsim.pages.html import fragment
+from cprsim.pages.save import displayed, save_figures
+from cprsim.pages.terminal import text_of
+from cprsim.pages.writing import write_page
+from cprsim.results.folder import damage, publishing, read_manifest, seal
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+FORMAT = 2  # of the JSON object
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer:
+    """The answer to one question: its numbers as tables, and a document that says what they mean.
+
+    ``print`` shows it as text, a notebook as HTML.
+
+    Parameters
+    ----------
+    kind : str
+        Which question: ``"run"``, ``"sweep"``, ``"fit"``, ...
+    name : str
+        What it is about, such as the scenario's name.
+    frames : mapping of str to DataFrame
+        Its numbers, tidy; an estimate ``x`` has columns ``x``, ``x_low``, ``x_high`` (95 %).
+    values : mapping of str to Any
+        What is no table.
+    rows : mapping of str to DataFrame
+        What the numbers were computed from, such as a row per replication. Not in the JSON.
+    folder : Path or None
+        The results folder, or the file of a curve; None where it is not kept.
+    """
+
+    kind: str
+    name: str
+    tells: Callable[[], Document]
+    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    rows: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    folder: Path | None = None
+    found_again: bool = False  # the folder was there, finished
+    files: Sequence[Path] = ()  # that were written besides
+    exit_code: int = 0  # of the command
+    holds: Any = None  # the `Kept` that it was made of, with its folder
+
+    @cached_property
+    def document(self) -> Document:
+        """Question, answer, main table, remarks, and sections of tables and figures."""
+        return self.tells()
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """All figures by name, drawn anew; a notebook shows each as an image."""
+        return {picture.name: _drawn(picture) for picture in self.document.pictures}
+
+    def figure(self, name: str | None = None) -> Figure:
+        """One figure by its name; without a name the first.
+
+        Parameters
+        ----------
+        name : str, optional
+            One of `figures`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ParameterError
+            There is none of that name, or none at all.
+        """
+        pictures = {picture.name: picture for picture in self.document.pictures}
+        name = next(iter(pictures), "") if name is None else name
+        if name not in pictures:
+            names = ", ".join(pictures) or "none"
+            raise ParameterError(f"there is no figure {name!r}; there are: {names}")
+        return _drawn(pictures[name])
+
+    def to_json(self) -> str:
+        """One JSON object; numbers that there are not are null."""
+        content = {
+            "format": FORMAT,
+            "kind": self.kind,
+            "name": self.name,
+            "folder": self.folder,
+            "files": list(self.files),
+            "values": dict(self.values),
+            "frames": {name: frame.to_dict("records") for name, frame in self.frames.items()},
+        }
+        return json.dumps(_plain(content), allow_nan=False, ensure_ascii=False, indent=1)
+
+    def report(self, file: str | Path, *, title: str | None = None) -> Path:
+        """Write all of it as one page; a file of that name is replaced.
+
+        Parameters
+        ----------
+        file : str or Path
+            Markdown where its name ends in .md, else HTML that needs no network.
+        title : str, optional
+            Of the page, in place of its own.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ResultError
+            It can't be written.
+        """
+        return write_page(self.document, Path(file), title)[0]
+
+    def save(self, folder: str | Path) -> Path:
+        """Keep the answer as the command would have: a results folder within `folder`.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Folder of results folders.
+
+        Returns
+        -------
+        Path
+            The results folder, which `cprsim.read` and every command take.
+
+        Raises
+        ------
+        ParameterError
+            This kind of answer has no results folder: `report` and `to_json` keep it.
+        ResultError
+            It can't be written; nothing is left behind.
+        """
+        source = self.folder or (self.holds and self.holds.path)
+        if source is None or source.is_file():
+            raise ParameterError(f"a {self.kind} has no results folder: report() or to_json()")
+        final = Path(folder) / source.name
+        if final.exists() and damage(final) is None:
+            return final
+        with publishing(final) as new:
+            shutil.copytree(source, new, dirs_exist_ok=True)
+            if self.folder is None:  # figures are drawn where they are kept
+                save_figures(self.document.drawings, new)
+                seal(new, read_manifest(new))
+        return final
+
+    def with_files(self, files: Iterable[Path]) -> Answer:
+        """The same, with files that were written besides."""
+        return replace(self, files=tuple(files), tells=lambda: self.document)
+
+    def _repr_html_(self) -> str:
+
+        return fragment(self.document)
+
+    def __str__(self) -> str:
+
+        return text_of(self.document)
+
+    def __repr__(self) -> str:
+        return f"<cprsim.Answer {self.kind} {one_line(self.name)}>"
+
+
+def _drawn(picture: Picture) -> Figure:
+
+    return displayed(picture.draw())
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if isfinite(value) else None
+    if isinstance(value, np.generic):
+        return value.item()
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    return value if value is None or isinstance(value, bool | int) else str(value)

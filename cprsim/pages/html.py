@@ -1,0 +1,72 @@
+"""A page as HTML: templates with every word escaped by jinja2, style inside."""
+
+from __future__ import annotations
+
+import base64
+import re
+from importlib.resources import files
+from itertools import count
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
+
+from cprsim.errors import printable
+from cprsim.pages.document import Document, Picture
+from cprsim.pages.save import bytes_of
+
+_CODE = re.compile(r"`([^`]+)`")
+_NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
+
+
+def render(document: Document, title: str | None = None) -> str:
+    """The document as one page of HTML without any reference to another file."""
+    numbers = count(1)
+    page = _template("page.html").render(
+        document=document,
+        title=title or document.title,
+        style=Markup((files("cprsim.pages") / "templates" / "page.css").read_text("utf-8")),
+        number=lambda: next(numbers),
+        image=lambda picture: inline(picture, "svg"),
+    )
+    return printable(page)
+
+
+def fragment(document: Document) -> str:
+    """Title, answer, table, remarks and first figure, for a notebook; figures are images."""
+    text = _template("fragment.html").render(
+        document=document,
+        blocks_shown=[*document.main, *document.pictures[:1]],
+        number=lambda: next(_NUMBERS),
+        image=lambda picture: inline(picture, "png"),
+    )
+    return printable(text)
+
+
+_NUMBERS = count(1)  # of all fragments of this process: their names are in one page
+
+
+def _template(name: str) -> Template:
+    environment = Environment(
+        loader=PackageLoader("cprsim.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["typeset"] = typeset
+    return environment.get_template(name)
+
+
+def typeset(text: str) -> Markup:
+    """The text escaped: numbers stay with their units, and what stands in backticks is code."""
+    escaped = str(escape(_NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))))
+    return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # escaped before
+
+
+def inline(picture: Picture, format: str) -> Markup:
+    """The figure as an image that stands in the page itself."""
+    kind = {"svg": "svg+xml", "png": "png"}[format]
+    data = base64.b64encode(bytes_of(picture.draw(), format)).decode()
+    image = Markup('<img alt="{}" src="data:image/{};base64,{}">')
+    return image.format(picture.alternative, kind, data)

@@ -1,0 +1,101 @@
+"""A page as Markdown (GitHub's, with tables), figures as files beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import quote
+
+from cprsim.errors import printable
+from cprsim.pages.document import (
+    Block,
+    Document,
+    Facts,
+    ListingBlock,
+    Picture,
+    Table,
+    Words,
+)
+
+_MARKUP = re.compile(r"[\\`*\[\]<>|~$]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_BEGINS_A_BLOCK = re.compile(r"^(#|\+(?= )|-(?= )|\d+(?=[.)] ))")
+
+Place = Callable[[Picture], str]  # the path of a figure
+
+
+def render(document: Document, place: Place, title: str | None = None) -> str:
+    """The document as one text."""
+    parts = [f"# {_text(title or document.title)}", *_body(document, 2, place)]
+    for part in document.parts:
+        parts += [f"## {_text(part.title)}", *_body(part, 3, place)]
+    return printable("\n\n".join(parts) + "\n")
+
+
+def _body(document: Document, level: int, place: Place) -> Iterator[str]:
+    """Question, answer and sections, whose headings are of a level."""
+    yield f"*{_text(document.question)}*"
+    yield from map(_paragraph, document.answer)
+    for block in document.main:
+        yield from _block(block, place)
+    for section in document.sections:
+        yield f"{'#' * level} {_text(section.heading)}"
+        for block in section.blocks:
+            yield from _block(block, place)
+
+
+def _block(block: Block, place: Place) -> Iterator[str]:
+    match block:
+        case Words(paragraphs):
+            yield from map(_paragraph, paragraphs)
+        case Table():
+            if block.caption:
+                yield _paragraph(block.caption)
+            yield table(block)
+        case Facts(entries):
+            yield "\n".join(f"- {_text(term)}: {_text(meaning)}" for term, meaning in entries)
+        case ListingBlock(caption, text):
+            yield f"{_paragraph(caption)}:"
+            yield fenced(text)
+        case Picture(caption, alternative):
+            yield f"{_paragraph(caption)}:"
+            yield f"![{_text(alternative)}]({quote(place(block))})"
+
+
+def table(block: Table) -> str:
+    """A table without its caption; numbers stand on the right."""
+    sides = ["---:" if column.is_number else "---" for column in block.columns]
+    headings = [_text(column.heading) for column in block.columns]
+    rows = [[_text(str(cell)) for cell in row] for row in block.rows]
+    return "\n".join(map(_line, [headings, sides, *rows]))
+
+
+def raw_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of a document whose cells are Markdown already."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(_line([cell.replace("|", "/") for cell in line]) for line in lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def fenced(text: str) -> str:
+    """A text as it is, within a fence that is longer than any in it."""
+    longest = max(map(len, re.findall("`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}text\n{text.rstrip()}\n{fence}"
+
+
+def _paragraph(text: str) -> str:
+    """Text that is no heading and no list, whatever it begins with."""
+    return _BEGINS_A_BLOCK.sub(_escaped_beginning, _text(text))
+
+
+def _escaped_beginning(match: re.Match[str]) -> str:
+    beginning = match[0]
+    return f"{beginning}\\" if beginning.isdecimal() else f"\\{beginning}"
+
+
+def _text(text: str) -> str:
+    """One line in which nothing is markup."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))

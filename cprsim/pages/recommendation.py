@@ -1,0 +1,111 @@
+"""What an answer recommends, in one shape for all commands, and the input on which it turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isinf
+from typing import Any
+
+from cprsim.job.records import Estimate
+from cprsim.pages.money import WORK
+from cprsim.results.decisive import WITHOUT, Assumption, BreakEven, SpareNeed
+from cprsim.results.money import JobPrices
+from cprsim.results.words import count, percent, significant, with_interval
+from cprsim.scenario.prices import HOURS_PER_MONTH, shown
+from cprsim.scenario.yaml_text import read_yaml
+
+
+def entry_from(text: str) -> dict[str, Any]:
+    """An entry of `recovery` that is written on one line."""
+    entry: Any = read_yaml(text, "recovery")[0]
+    return {"strategy": entry} if isinstance(entry, str) else entry
+
+
+def recommendation(
+    entry: Mapping[str, Any],
+    overhead: Estimate,
+    *,
+    beats: str | None,
+    less: Estimate | None,
+    turns_on: Assumption | None,
+) -> dict[str, Any]:
+    """The recommended strategy or system as numbers.
+
+    `entry` is what a scenario lists under `recovery` to run it; `less` the overhead that it has
+    less than what it beats, paired. Overheads are shares of useful time.
+    """
+    name = entry.get("name", entry["strategy"])
+    return {
+        "name": name,
+        "strategy": entry["strategy"],
+        "entry": {key: value for key, value in entry.items() if value not in (None, {})},
+        "overhead": overhead.by_name,
+        "beats": None if beats is None or beats == name else beats,
+        "by": None if beats is None or beats == name or less is None else less.by_name,
+        "turns_on": turns_on,
+    }
+
+
+def turns_on(assumption: Assumption | None, of: str = "") -> str:
+    """The input that moves an answer most, with both values; empty where none is known to.
+
+    `of`: what was tried, where that is not all of the answer.
+    """
+    if assumption is None:
+        return ""
+    at, name = f"at {assumption.tried}", assumption.choice
+    if assumption.tried == WITHOUT:
+        at = "without such failures"
+    then = f"{_costs(assumption.overhead_tried)} instead of {_costs(assumption.overhead)}"
+    words = f"{name} costs {then}, the same choice"
+    if assumption.choice_tried != name:
+        words = f"{assumption.choice_tried} costs least, {then}"
+    key = f"`{assumption.key}`, {assumption.value}, {assumption.mark}"
+    return f"{of or 'It'} turns on {key}: {at} {words}."
+
+
+def _costs(overhead: float) -> str:
+    return "too much to finish" if isinf(overhead) else percent(overhead)
+
+
+def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
+    """A sentence for each unknown input."""
+    sentences = []
+    for input_ in break_evens:
+        unit = f" {input_.unit}" if input_.unit else ""
+        span = f"{input_.low:.3g} to {input_.high:.3g}{unit}"
+        if input_.at is None:
+            sentences.append(f"{input_.key}: no value from {span} reverses it.")
+        else:
+            at = f"{significant(input_.at)}{unit}"
+            sentences.append(
+                f"{input_.key} (from {span}): at {at}, {input_.becomes} costs as little."
+            )
+    return sentences
+
+
+def back_to_start(struck: float) -> str:
+    """What a bad case loses under a strategy that never saves, and leaves shards stale."""
+    return f"In {percent(struck)} of the jobs a failure takes shards back to their start."
+
+
+def waits_decide(
+    needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
+) -> Iterator[str]:
+    """With how many spares another is the cheapest, or a pick costs half, and what they cost."""
+    clauses = dict[str, str]()
+    for need in needs:
+        more = need.n_spares - need.n_now
+        cost = f"{count(more, 'more node')}, {percent(more / n_nodes)} of {of}"
+        if prices is not None and prices.prices.node_hour:
+            cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
+            cost += f", {shown(cents, prices.currency)} per {WORK}"
+        then = "is the cheapest" if need.is_best else "costs less than half"
+        overhead = need.overhead.times(100)
+        costs = with_interval(overhead.mean, overhead.half_width)
+        clause = f"{need.system} {then}: {costs} % of useful time"
+        spares = f"with {need.n_spares} ({cost}), "
+        clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
+    if clauses:
+        each = "; ".join(spares + clause for spares, clause in clauses.items())
+        yield f"Waits for spares decide: {each}."

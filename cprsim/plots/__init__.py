@@ -1,1 +1,0 @@
-"""Figures of a result: stacked overheads and a timeline. The only room with matplotlib."""

@@ -1,0 +1,168 @@
+"""How much accuracy a user is willing to lose, and how a candidate is held to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, nan, sqrt
+from typing import Annotated
+
+import numpy as np
+
+from cprsim.accuracy.expected import MeanLoss, Prediction
+from cprsim.errors import ScenarioError
+from cprsim.files import Stored
+from cprsim.job.losses import Metric
+from cprsim.job.records import Floats, pooled
+from cprsim.results.decisive import HeldLimit
+from cprsim.results.pipeline import Outcome
+from cprsim.results.rows import replication_rows
+from cprsim.scenario.curves import chosen_curve, shipped_names
+from cprsim.scenario.kernel import Accuracy
+from cprsim.scenario.reading import LoadedScenario
+
+PLS = Metric("pls")  # portion of lost samples: limited as published, without a curve
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that may be lost, and how surely."""
+
+    quantity: Annotated[Metric, Stored(str, Metric)]  # the loss in a metric of the curve, or PLS
+    most: float  # the limit, not negative, in what the quantity is counted in
+    # the limit holds at this one-sided upper bound of what is estimated, from 0.5 (the estimate
+    # itself) to below 1
+    confidence: float = 0.95
+    # None: the mean over failure histories is held to the limit; between 0 and 1: this quantile of
+    # single jobs
+    risk: float | None = None
+
+    @property
+    def metric(self) -> Metric | None:
+        """The metric of the curve that predicts it; None for PLS, which needs no curve."""
+        return None if self.quantity == PLS else self.quantity
+
+    @property
+    def column(self) -> str:
+        """The column of results that holds it."""
+        return PLS if self.metric is None else self.metric.quantity
+
+    @property
+    def words(self) -> str:
+        """What is limited, in words."""
+        return "PLS" if self.metric is None else self.metric.loss_label
+
+    @property
+    def bound_words(self) -> str:
+        """What the bound is, in words."""
+        return f"{100 * self.confidence:g} % upper bound"
+
+    def held(self, mean: float, bound: float) -> HeldLimit:
+        """A loss with the one bound that is compared with the limit."""
+        of = "" if self.risk is None else f" for {100 * self.risk:g} % of the jobs"
+        words = f"{self.bound_words}{of}"
+        return HeldLimit(self.words, self.column, self.most, mean, bound, words)
+
+    def bound(self, lost: Prediction) -> float:
+        """The upper bound, over some replications, that must not lie above `most`."""
+        loss = lost.mean() if self.risk is None else quantile_loss(lost, self.risk)
+        return loss.quantile(self.confidence)
+
+
+def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
+    """The loss that a share `risk` of single jobs stays below, and how well it is known.
+
+    The sample's quantile. Its standard error by simulation is half the distance between the order
+    statistics one binomial standard deviation to either side (Woodruff 1952); the curve's is that
+    of the job which is the quantile. Of the jobs nothing varies but their failures: what the same
+    failures do from one training run to the next is not in it.
+    """
+    n = len(lost.loss)
+    if n < 2:
+        return MeanLoss(float(lost.loss[0]), nan)
+    order = np.argsort(lost.loss, kind="stable")
+    place = (n - 1) * risk
+    aside = sqrt(n * risk * (1 - risk))
+    low, high = (
+        float(np.quantile(lost.loss, min(max((place + side) / (n - 1), 0.0), 1.0)))
+        for side in (-aside, aside)
+    )
+    of_curve = float(lost.standard_error[order[round(place)]]) ** 2
+    error, degrees = pooled((((high - low) / 2) ** 2, n - 1), (of_curve, lost.degrees))
+    return MeanLoss(float(np.quantile(lost.loss, risk)), error, degrees)
+
+
+def pls_alone(pls: Floats) -> Prediction:
+    """PLS as what is lost: nothing was measured for it, so nothing is unsure but the failures."""
+    return Prediction(pls, np.zeros(len(pls)), np.zeros(len(pls), dtype=bool), inf)
+
+
+NO_LIMIT = Limit(PLS, 0.0)
+"""Where nothing that is compared loses samples: all keep it."""
+
+
+LIMITS = {"max_auc_loss": Metric.AUC, "max_log_loss": Metric.LOG_LOSS, "target_pls": PLS}
+HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
+
+
+def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
+    """The limit that the section `accuracy` names; None where it names none.
+
+    Raises ScenarioError where it names several, or, if it has to be priced, one that no curve does.
+    """
+    section = loaded.scenario.accuracy
+    if section is None:
+        return None
+    limits = limits_in(section)
+    if len(limits) > 1:
+        raise wrong(loaded, "accuracy", f"there are {len(limits)} limits: keep one of {HOW}")
+    if not limits:
+        return None
+    if priced and limits[0].metric is not None and chosen_curve(loaded) is None:
+        message = (
+            "no staleness curve applies, so that an accuracy limit means nothing: name one with "
+            f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
+            f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
+        )
+        raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
+    return limits[0]
+
+
+def limits_in(section: Accuracy) -> list[Limit]:
+    """The limits that a section `accuracy` names."""
+    by_key = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
+    by_metric = {Metric(name): most for name, most in (section.max_loss or {}).items()}
+    risk = None if section.risk == "mean" else float(section.risk)
+    return [
+        Limit(what, most, section.confidence, risk)
+        for what, most in (by_key | by_metric).items()
+        if most is not None
+    ]
+
+
+def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[HeldLimit, ...]]:
+    """By strategy that leaves shards stale: the target of its entry, and that of `accuracy`."""
+    section, held = loaded.scenario.accuracy, dict[str, tuple[HeldLimit, ...]]()
+    general = limits_in(section) if section is not None else []
+    targets = {entry.name: entry.target_pls for entry in loaded.scenario.recovery}
+    rows = replication_rows(outcome)
+    for of in outcome.strategies:
+        policy, most = of.policy, targets[of.policy.name]
+        if not policy.leaves_stale or not of.costs.finished.all() or of.costs.n_replications < 2:
+            continue
+        for limit in dict.fromkeys([*([] if most is None else [Limit(PLS, most)]), *general]):
+            lost: Prediction | None = None
+            if limit.metric is None:
+                lost = pls_alone(rows.loc[rows["strategy"] == policy.name, "pls"].to_numpy())
+            elif outcome.curve is not None:
+                lost = outcome.curve.predict(
+                    policy, limit.metric, of.losses, of.costs, outcome.useful_h
+                )
+            if lost is not None:
+                found = limit.held(float(lost.loss.mean()), limit.bound(lost))
+                held[policy.name] = (*held.get(policy.name, ()), found)
+    return held
+
+
+def wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:
+    """The error of a key of the scenario."""
+    return ScenarioError.at(loaded.place(key), message, key=key)

@@ -1,0 +1,477 @@
+"""From what the user wrote to the plain records that are simulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
+from cprsim.failures.clocks import JobClock, NodeClocks
+from cprsim.failures.correlated import CorrelatedNodes
+from cprsim.failures.frailty import ALIKE, Lemons, Shocks
+from cprsim.failures.injected import Injected
+from cprsim.failures.replay import Replay
+from cprsim.failures.several import SeveralSources
+from cprsim.failures.sources import FailureSource
+from cprsim.job.distributions import Constant, Exponential, Weibull
+from cprsim.job.legal import require_legal
+from cprsim.job.policy import CHECK, NO_CONTENT, STOP, Capture, Policy, Reach, Scope, checked
+from cprsim.job.records import (
+    Attempts,
+    Cluster,
+    Costs,
+    Duration,
+    Holds,
+    OverLink,
+    Reliability,
+    Role,
+    Storage,
+    Transfer,
+)
+from cprsim.logs.formats import read_log
+from cprsim.recovery.paper import STRATEGIES
+from cprsim.recovery.restarts import with_restarts, with_stops
+from cprsim.recovery.system import JobFacts, System, noticed_after
+from cprsim.recovery.systems import SYSTEMS, written
+from cprsim.scenario.cluster import ClusterSection, CostsSection, OwnCosts
+from cprsim.scenario.curves import chosen_curve
+from cprsim.scenario.failures import (
+    ANY,
+    EMB_PS,
+    MAX_FAILURES,
+    SILENT,
+    SYNC_PS,
+    TRAINER,
+    CorrelatedFailures,
+    Failures,
+    InjectedFailures,
+    JobFailures,
+    NodeFailures,
+    ScopeSection,
+    TraceFailures,
+    too_many,
+)
+from cprsim.scenario.job import Simulation
+from cprsim.scenario.quantities import DurationSpec, MixSpec, duration_of
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.recovery import RecoverySection, options_of
+from cprsim.scenario.reverts import expected_reverts
+from cprsim.scenario.schema import Scenario
+from cprsim.simulation.job import SimulatedJob
+from cprsim.simulation.strikes import ScopeShares
+
+if TYPE_CHECKING:
+    from cprsim.accuracy.curve import StalenessCurve
+    from cprsim.failures.correlated import CorrelatedNodes
+    from cprsim.failures.injected import Injected
+    from cprsim.failures.replay import Replay
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A scenario as records: all that a simulation needs."""
+
+    cluster: Cluster
+    costs: Costs
+    failures: FailureSource
+    policies: tuple[Policy, ...]
+    scopes: tuple[Scope, ...]  # what failures kill
+    shares: ScopeShares  # of the failures
+    scenario: Scenario  # the useful work, and what else recovery systems ask of a job
+    simulation: Simulation  # replications and seed
+    curve: StalenessCurve | None = None  # prices lost samples; None: none applies
+
+    @property
+    def useful_h(self) -> float:
+        """Useful work in hours at full speed."""
+        return self.scenario.job.useful_h
+
+    @property
+    def check(self) -> Capture | None:
+        """For silent errors."""
+        silent = self.scenario.silent
+        if silent is None or silent.check is None:
+            return None
+        takes = Constant(silent.check.takes_h)
+        return Capture(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
+
+    def simulated(self, **how: Any) -> Experiment:
+        """The same with another seed or number of replications, in place of a precision."""
+        if "replications" in how:
+            how = {"precision_fraction": None, "at_most": None, **how}
+        return replace(self, simulation=self.simulation.model_copy(update=how))
+
+    def simulated_job(self, policy: Policy) -> SimulatedJob:
+        """The job under a policy."""
+        clock, job, scopes = self.failures.clock, self.scenario.job, self.scopes
+        if self.check is not None:
+            policy = checked(policy, self.cluster, self.check)
+        if (stops := self.scenario.planned) is not None:
+            still, of = Constant(0.0), self.facts
+            save = Capture("", job.useful_h, stall=of.save_stall, background=of.save_background)
+            policy = with_stops(policy, duration_of(stops.length), save)
+            stop = Scope(STOP, Reach.ALL, still, False, every_h=stops.every_h, saves=stops.saves)
+            scopes = (*scopes, stop)
+        if self.check is not None or stops is not None:
+            require_legal(policy, self.cluster, scopes)
+        return SimulatedJob(job.useful_h, self.cluster, clock, scopes, policy, job.horizon_h)
+
+    @cached_property
+    def facts(self) -> JobFacts:
+        """What is known of the job before it runs, at the costs of the section."""
+        cluster, section = self.cluster, self.scenario.cluster
+        expected = self.failures.expected(cluster, self.useful_h)
+        reverted = expected_reverts(self.failures, self.scopes, self.shares, cluster, self.useful_h)
+        n_nodes, node_bytes = section.n_nodes_of[section.state_role], section.shard_bytes
+        return JobFacts(
+            useful_h=self.useful_h,
+            cluster=cluster,
+            role=section.state_role,
+            scopes=self.scopes,
+            mtbf_h=expected.mtbf_h,
+            costs=self.costs,
+            step_h=self.scenario.job.step_h,
+            state_bytes=section.largest_bytes,
+            whole_bytes=None if node_bytes is None else n_nodes * node_bytes,
+            links=section.links,
+            node_bytes_per_h=section.link_bytes_per_h,
+            shares=self.expected_shares,
+            replicas=section.replicas,
+            is_emb_ps=section.state_role == EMB_PS,
+            mtbf_shard_h=reverted.mtbf_shard_h,
+            n_shards_together=reverted.n_shards_together,
+            beside_fraction=_beside_fraction(self, expected.mtbf_h),
+            clock=self.failures.clock,
+        )
+
+    def at_costs_of(self, entry: RecoverySection) -> Experiment:
+        """The same job at the costs of an entry of `recovery`."""
+        if entry.costs is None:
+            return self
+        own_costs, scopes = _given_costs(entry.costs, self.scenario.cluster), self.scopes
+        costs = replace(self.costs, **own_costs)
+        if entry.costs.detect is not None:  # then no scope has a detection of its own
+            scopes = (replace(scopes[0], detect=costs.detect), *scopes[1:])
+        return replace(self, costs=costs, scopes=scopes)
+
+    @property
+    def expected_shares(self) -> tuple[float, ...]:
+        """Share of the failures that is of each scope, on average over the useful hours."""
+        shares, failures = self.shares, self.failures
+        if not shares.of_source:
+            return shares.shares
+
+        if not isinstance(failures, SeveralSources):  # replaced, by draws or a longer MTBF
+            return shares.shares
+        rate, *source_rates = failures.rates_per_h(self.cluster, self.useful_h)
+        rates = [share * rate for share in shares.shares]
+        for scope, source_rate in zip(shares.of_source, source_rates, strict=True):
+            rates[scope] = source_rate
+        return tuple(rate / sum(rates) for rate in rates) if any(rates) else shares.shares
+
+    @property
+    def log_notes(self) -> tuple[str, ...]:
+        """What is replayed of a log, and what was left out, closed or assumed of it."""
+        failures: Any = self.failures
+        first = failures.sources[0][1] if hasattr(failures, "sources") else failures
+        return getattr(first, "notes", ())
+
+
+def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
+    """Turn a scenario into records.
+
+    Raises ScenarioError where sections do not fit together in a way that only building them shows;
+    TraceError where the failure trace can't be read; CurveError where the staleness curve can't be
+    read.
+    """
+    scenario = loaded.scenario
+    cluster = _cluster(scenario)
+    costs = Costs(**_given_costs(scenario.costs, scenario.cluster), storage=_storage(scenario))
+    try:
+        failures, scopes, shares = _failures(loaded, cluster, costs.detect)
+        failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
+    except ParameterError as error:
+        raise ScenarioError.at(loaded.place("failures"), str(error), key="failures") from error
+    experiment = Experiment(
+        cluster=cluster,
+        costs=costs,
+        failures=failures,
+        policies=(),
+        scopes=scopes,
+        shares=shares,
+        scenario=scenario,
+        simulation=scenario.simulation,
+        curve=chosen_curve(loaded) if scenario.may_have_a_curve else None,
+    )
+    if not with_policies:
+        return experiment
+    return replace(experiment, policies=tuple(policies_of(loaded, experiment)))
+
+
+def _cluster(scenario: Scenario) -> Cluster:
+    """The nodes of the job, those who keep the trainers in step included."""
+    section, sync = scenario.cluster, scenario.sync
+    roles = [Role(name, n, Holds.SHARD) for name, n in section.n_nodes_of_stateful.items()]
+    if section.trainers:
+        go_on = sync is not None and not sync.algorithm.holds_all_up
+        roles.append(Role(TRAINER, section.trainers, Holds.REPLICA, go_on))
+    roles += [Role(name, n, Holds.NOTHING) for name, n in section.others.items()]
+    if sync is not None and sync.servers:
+        idle = not sync.algorithm.has_servers
+        holds = Holds.NOTHING if idle else Holds.CENTRAL
+        roles.append(Role(SYNC_PS, sync.servers, holds, idle or sync.algorithm.in_background))
+    repair = None if section.repair is None else duration_of(section.repair)
+    return Cluster(tuple(roles), section.spares, repair, section.accesses)
+
+
+def _storage(scenario: Scenario) -> Storage | None:
+    section, cluster = scenario.storage, scenario.cluster
+    if section is None:
+        return None
+    per_server, shard_bytes = section.per_server_bytes_per_h or inf, cluster.shard_bytes or 0.0
+    of_nodes = tuple(size for n, size in cluster.nodes_and_bytes for _ in range(n))
+    uneven = of_nodes if len(set(of_nodes)) > 1 else ()
+    return Storage(section.bandwidth_bytes_per_h, per_server, shard_bytes, uneven)
+
+
+def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> dict[str, Any]:
+    """What the record of costs holds of those that are given."""
+
+    def cost(spec: float | DurationSpec | MixSpec | OverLink | str) -> Duration | Transfer:
+        if isinstance(spec, OverLink):
+            return Constant((cluster.largest_bytes or 0.0) / cluster.links[spec.link])
+        return Transfer() if isinstance(spec, str) else duration_of(spec)
+
+    times = {key: getattr(section, key) for key in ("load", "detect", "reschedule", "warmup")}
+    costs: dict[str, Any] = {key: cost(spec) for key, spec in times.items() if spec is not None}
+    if (of := section.restart) is not None:
+        person = None if of.operator is None else duration_of(of.operator)
+        retry, after = duration_of(of.retry), of.gives_up_after or 0
+        costs["restart"] = Attempts(of.fails_fraction, retry, after, person)
+    if (save := section.save) is not None:
+        costs["save_stall"] = cost(save.stall)
+        costs["save_background"] = None if save.background is None else cost(save.background)
+        costs["reliability"] = Reliability(save.fails_fraction, save.corrupt_fraction, save.kept)
+    return costs
+
+
+def _failures(
+    loaded: LoadedScenario, cluster: Cluster, detect: Duration
+) -> tuple[FailureSource, tuple[Scope, ...], ScopeShares]:
+    """Where failures come from, what they kill, and how many are of each scope."""
+    scenario, silent = loaded.scenario, loaded.scenario.silent
+    useful_h = scenario.job.useful_h
+    of_job = source_of(scenario.failures, cluster, useful_h, loaded.trace_path, loaded.nodes_path)
+    of_scope: dict[str, FailureSource] = {
+        section.name: source_of(section.failures, cluster, useful_h, None)
+        for section in scenario.scopes
+        if section.failures
+    }
+    scopes = [_scope(section, detect) for section in scenario.scopes]
+    shares = [section.share or 0.0 for section in scenario.scopes]
+    if not scopes:  # every failure kills a node
+        scopes, shares = [Scope("node", Reach.NODE, detect)], [1.0]
+    if silent is not None:  # when an error is noticed, all processes start again on their nodes
+        latency = None if silent.latency is None else duration_of(silent.latency)
+        errors = Scope(SILENT, Reach.PROCESS, Constant(0.0), False, silent=True, latency=latency)
+        scopes, shares = [*scopes, errors], [*shares, 0.0]
+        strikes = Exponential(silent.mtbf_h)
+        of_scope[SILENT] = JobClock(strikes, range(cluster.n_nodes), clock=of_job.clock)
+    of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in of_scope)
+    if of_scope:
+        of_job = SeveralSources((("", of_job), *of_scope.items()))
+    reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
+    return (
+        of_job,
+        tuple(scopes),
+        ScopeShares(tuple(shares), reaches, cluster.n_nodes, rack, of_source),
+    )
+
+
+def _scope(section: ScopeSection, detect: Duration) -> Scope:
+    """A kind of failure; `detect` is what `costs` say."""
+    reach = Reach[section.reach.upper()]
+    replaces = reach >= Reach.NODE if section.needs_node is None else section.needs_node
+    noticed = detect if section.detect is None else duration_of(section.detect)
+    return Scope(section.name, reach, noticed, replaces, section.notice_h)
+
+
+# ----------------------------------------------------------------------------- recovery
+
+
+def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
+    """What each entry of `recovery` does. Raises ScenarioError with all entries that can't."""
+    policies: list[Policy] = []
+    problems: list[Problem] = []
+    for number, entry in enumerate(loaded.scenario.recovery):
+        try:
+            policies.append(policy_of(entry, experiment))
+        except ParameterError as error:
+            key, is_written = f"recovery.{number}", entry.strategy == written.WRITTEN.name
+            if is_written and isinstance(error, PolicyError) and error.at:
+                key = ".".join((key, "options", *map(str, error.at)))
+            problems += ScenarioError.at(loaded.place(key), str(error), key=key).problems
+    if problems:
+        raise ScenarioError(problems)
+    return policies
+
+
+SELECTED = "selected"  # how an interval came about
+
+
+def policy_of(
+    entry: RecoverySection, experiment: Experiment, interval_h: float | None = None
+) -> Policy:
+    """What an entry of `recovery` does in a job: as it says, or at another interval if it has one.
+
+    Raises ParameterError where it can't serve this job.
+    """
+    at_own_costs, system = experiment.at_costs_of(entry), SYSTEMS[entry.strategy]
+    facts = replace(experiment.facts, costs=at_own_costs.costs, scopes=at_own_costs.scopes)
+    if system.interval is None:
+        interval_h = None
+    options = _options(entry, system, experiment, interval_h)
+    policy = system.plan(facts, options, entry.name).with_storage(facts.costs.reliability)
+    policy = with_restarts(policy, facts.costs)
+    require_legal(policy, experiment.cluster, facts.scopes)
+    if entry.costs is not None and entry.costs.detect is not None:
+        policy = noticed_after(policy, at_own_costs.costs.detect)
+    if not policy.is_strategy:
+        every_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
+        policy = replace(
+            policy,
+            interval_h=min(every_h, default=inf),
+            interval_rule=entry.strategy,
+            loses_as=entry.strategy if system.not_counted else None,
+        )
+    if interval_h is None:
+        return policy
+    return replace(policy, interval_h=interval_h, interval_rule=SELECTED)
+
+
+def _options(
+    entry: RecoverySection, system: System, experiment: Experiment, interval_h: float | None
+) -> dict[str, Any]:
+    """What an entry says, as its system takes it, or the same at another interval."""
+    if entry.strategy not in STRATEGIES:
+        options = options_of(entry.strategy, entry.options)
+        if interval_h is None:
+            return options
+        # never, as an option says it: an interval as long as the job is no save
+        return options | {str(system.interval): min(interval_h, experiment.useful_h)}
+    sub_saves, curve = entry.priority_saving, experiment.curve
+    if sub_saves is not None and curve is not None:
+        sub_saves = curve.with_bytes(sub_saves)
+    given = {"interval": entry.rule, "target_pls": entry.target_pls, "sub_saves": sub_saves}
+    if interval_h is not None:
+        given |= {"interval": interval_h, "target_pls": None}
+    return {key: value for key, value in given.items() if key in system.options}
+
+
+def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:
+    """Share of all hours of detection and rescheduling that the others work on, on average.
+
+    A failure of a role that nobody waits for costs what its nodes would have done meanwhile: one
+    of n trainers 1/n, a sync server nothing.
+    """
+    cluster, saved = experiment.cluster, 0.0
+    for role in (role for role in cluster.roles if role.others_go_on):
+        slots = cluster.slots(role.name)
+        struck = experiment.failures.expected(cluster, experiment.useful_h, slots)
+        missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
+        saved += mtbf_h / struck.mtbf_shard_h * (1.0 - missing)
+    return saved
+
+
+FEWEST_OUTAGES = 2  # that can be replayed
+
+
+def source_of(
+    section: Failures,
+    cluster: Cluster,
+    useful_h: float,
+    trace: Path | None,
+    nodes: Path | None = None,
+) -> FailureSource:
+    """The failures of a section in a job; `trace` is the file of one that is replayed.
+
+    Raises ParameterError where they are too many, or too few to replay; TraceError where the file
+    can't be read.
+    """
+    clock, repair = section.clock, cluster.repair
+    match section:
+        case JobFailures(role=role, together=together, start=start):
+            slots = _slots(cluster, role)
+            return JobClock(section.distribution, slots, together, clock, start, repair)
+        case NodeFailures(start=start):
+            lifetimes = {role: lifetime.distribution for role, lifetime in section.roles.items()}
+            return NodeClocks(lifetimes, clock, start, repair)
+        case CorrelatedFailures():
+            return _correlated(section, cluster, useful_h)
+        case InjectedFailures():
+            return _injected(section, cluster, useful_h)
+    assert trace is not None, "loading sees to it that a trace has a file"
+    return replay_of(section, trace, nodes)
+
+
+def _slots(cluster: Cluster, role: str) -> range:
+    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
+
+
+def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
+
+    lemons, watched, shocks = section.lemons, section.shocks, None
+    frailty = section.frailty or ALIKE
+    if watched is not None:
+        total = sum(watched.sizes.values())
+        shares = tuple(weight / total for weight in watched.sizes.values())
+        shocks = Shocks(1 / watched.every_h, tuple(watched.sizes), shares, watched.nodes)
+    nodes = CorrelatedNodes(
+        lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
+        frailty=Lemons(lemons.share_fraction, lemons.factor, frailty) if lemons else frailty,
+        shocks=shocks,
+        clock=section.clock,
+        start=section.start,
+        watched_h=section.watched_h,
+        repair=cluster.repair,
+    )
+    # how often nodes that differ fail does not follow from `mtbf` alone
+    n_failures = useful_h / nodes.expected(cluster, useful_h).mtbf_h
+    if n_failures > MAX_FAILURES:
+        raise ParameterError(too_many(n_failures))
+    return nodes
+
+
+def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
+
+    slots = _slots(cluster, section.role)
+    numbered = [tuple(slots[n] for n in servers) for servers in section.named_servers.values()]
+    return Injected(
+        useful_h=useful_h,
+        slots=numbered[0] if numbered and not section.servers_at else slots,
+        together=section.n_together,
+        at_h=section.at_h,
+        count=section.count or 0,
+        repair=cluster.repair,
+        clock=section.clock,
+        slots_at=tuple(numbered) if section.servers_at else None,
+    )
+
+
+def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> Replay:
+    """The outages of a file, and perhaps a table of its nodes. Raises as `source_of` does."""
+    try:
+        spec = section.spec if nodes is None else replace(section.spec, nodes=nodes)
+        outages = read_log(path, spec)
+        outages = outages.where(outages.chosen)
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("--", "")) from None  # keys have no dashes
+    if section.begins == "random" and outages.n_outages < FEWEST_OUTAGES:
+        raise ParameterError(
+            f"the trace has {outages.n_outages} outage: what lies between outages can't be "
+            f"told; replay needs {FEWEST_OUTAGES} at least"
+        )
+    return Replay(outages, from_first=section.begins == "first")

@@ -1,0 +1,133 @@
+"""Which curve applies to a scenario: the one that it names, else a shipped one of its kernel.
+
+The shipped ones come with the program, each with the command and the manifest that made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cprsim.accuracy.curve_file import read_curve
+from cprsim.errors import ScenarioError, choices
+from cprsim.files import CURVES as FOLDER
+from cprsim.files import digest_of
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.trained_on import different_keys, kernel_block, other_files
+
+if TYPE_CHECKING:
+    from cprsim.accuracy.curve import StalenessCurve
+
+KEY = "accuracy.curve"
+SOURCE = (
+    "a staleness curve: the JSON that `cprsim measure` writes, or a CSV of your own "
+    "(docs/staleness.md)"
+)
+FILES = (".json", ".csv")
+
+
+def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
+    """The curve that prices a scenario's losses; None where none applies."""
+    path = curve_path(loaded)
+    if path is None:
+        return None
+    file = _read(path)
+    is_named = loaded.scenario.accuracy is not None and loaded.scenario.accuracy.curve is not None
+    curve = replace(file, origin=_origin(file, path, is_named), notes=tuple(_notes(file, loaded)))
+    n_samples = loaded.scenario.job.samples
+    return curve if n_samples is None else curve.at_length(n_samples)
+
+
+def other_inputs(loaded: LoadedScenario) -> dict[str, str]:
+    """Digests of the files that a curve's notes tell of: they are not those it was measured on."""
+    path = curve_path(loaded)
+    return {} if path is None else other_files(_read(path), loaded)
+
+
+def _read(path: Path) -> StalenessCurve:
+
+    return read_curve(path)
+
+
+def curve_path(loaded: LoadedScenario) -> Path | None:
+    """The file of the curve that applies; see `chosen_curve`."""
+    accuracy = loaded.scenario.accuracy
+    if accuracy is not None and accuracy.curve is not None:
+        return _named_path(loaded, accuracy.curve)
+    kernel = loaded.scenario.kernel
+    if kernel is None:
+        return None
+    identity = digest_of(kernel_block(kernel))
+    return next((shipped_path(n) for n in shipped_names() if shipped(n).identity == identity), None)
+
+
+def _named_path(loaded: LoadedScenario, name: str) -> Path:
+    if name in shipped_names():
+        return shipped_path(name)
+    if not name.lower().endswith(FILES):
+        suggestion = choices(name, shipped_names())
+        message = f"`{name}` is neither a shipped curve nor a file (.json, .csv). {suggestion}"
+        raise ScenarioError.at(loaded.place(KEY), message, KEY)
+    return loaded.input_file(name, KEY, SOURCE)
+
+
+def _origin(file: StalenessCurve, path: Path, is_named: bool) -> str:
+    if file.kernel is None:
+        return f"your own, {path.name}"
+    where = "shipped" if path == shipped_path(path.stem) else path.name
+    why = "" if is_named else ", measured on this section `kernel`"
+    return f"{where}{why}, by `{file.command}`"
+
+
+def _notes(file: StalenessCurve, loaded: LoadedScenario) -> Iterator[str]:
+    """What to be careful with, in sentences."""
+    kernel, name = loaded.scenario.kernel, f"The curve {file.name}"
+    if file.unfit:
+        yield f"{name} is NOT FIT FOR USE: {'; '.join(file.unfit)}."
+    differs = [] if kernel is None else different_keys(file.kernel or {}, kernel_block(kernel))
+    if file.kernel is not None and (keys := ", ".join(differs)):
+        yield (
+            f"{name} was measured for another model than this section `kernel`: it differs in "
+            f"{keys}."
+        )
+    if other_data := other_files(file, loaded):
+        keys = ", ".join(f"kernel.{key}" for key in other_data)
+        yield f"{name} was measured on other data than {keys} holds: digests differ."
+    if file.kernel is not None and loaded.scenario.cluster.emb_ps == 1:
+        yield (
+            "With one embedding server a failure takes back all tables, and the dense layers with "
+            f"them; the curve {file.name} was measured with several."
+        )
+
+
+# --------------------------------------------------------------------------- shipped curves
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Names of the shipped curves, sorted."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
+
+
+def fit_curves() -> tuple[StalenessCurve, ...]:
+    """The shipped curves that are fit for use."""
+    return tuple(curve for curve in map(shipped, shipped_names()) if not curve.unfit)
+
+
+def shipped_path(name: str) -> Path:
+    """The file of a shipped curve, whether it is there or not."""
+    return FOLDER / f"{name}.json"
+
+
+def is_stand_in(loaded: LoadedScenario) -> bool:
+    """Whether a shipped curve prices a scenario: it was measured on another model."""
+    path = curve_path(loaded)
+    return path is not None and path.parent == FOLDER
+
+
+@cache
+def shipped(name: str) -> StalenessCurve:
+    """A shipped curve. Raises CurveError where there is none of that name."""
+    return replace(_read(shipped_path(name)), origin="shipped")

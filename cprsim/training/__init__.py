@@ -1,0 +1,1 @@
+"""Real models: the kernel, PyTorch, measurements of staleness, trainers in step."""

@@ -1,0 +1,91 @@
+"""The one loop that plays a schedule on a model in training, and its loss on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cprsim.job.records import Floats, Ints
+from cprsim.training.kernel.saving import Saver
+from cprsim.training.kernel.schedule import End, Rewind, SaveEvent, SaveStage, Schedule
+from cprsim.training.kernel.weights import TrainableModel
+
+N_MARKS = 100  # points of a loss curve
+
+
+def play(
+    model: TrainableModel,
+    saver: Saver,
+    schedule: Schedule,
+    go_to: Callable[[int], Any] | None = None,
+) -> None:
+    """Train, and save, lose and go back as a schedule says; `go_to` trains up to a position."""
+    goes_back = any(isinstance(event, Rewind) for event in schedule)
+    saved = pending = model.state() if goes_back else None
+    for event in schedule:
+        if isinstance(event, Rewind):
+            model.restore(saved)
+            model.changed[:] = 1  # any row may differ from what was last saved of it
+            saver.lose(range(saver.shards.n_servers), takes_layers=True)
+            continue
+        if isinstance(event, End):
+            model.observe = None  # nothing is lost any more, so nothing need be known of accesses
+        position = model.on_grid(event.at * model.n_samples)
+        if position > model.position:
+            (go_to or model.run)(position)
+        if goes_back and isinstance(event, SaveEvent):
+            pending = model.state() if event.stage is SaveStage.STARTS else pending
+            saved = pending if event.stage is SaveStage.COMMITS else saved
+        saver.do(event)
+
+
+@dataclass(frozen=True, slots=True)
+class LossCurve:
+    """Training loss over a run: each batch is predicted before it is learned from."""
+
+    position: Ints  # (n,) samples, ascending
+    loss: Floats  # (n,) mean since the position before [nats]
+
+
+class Course:
+    """A model that is trained from event to event; its loss is noted at regular marks on the way.
+
+    What is trained again after a step back is noted once.
+    """
+
+    def __init__(
+        self, model: TrainableModel, on_progress: Callable[[int], None] | None = None
+    ) -> None:
+        self.model, self._tell = model, on_progress or (lambda position: None)
+        marks = np.linspace(0, model.n_samples, N_MARKS + 1)[1:]
+        self._marks = np.unique([at for at in map(model.on_grid, marks) if at])
+        self._noted: list[tuple[int, int, float]] = []  # mark, position, summed loss up to there
+
+    def go_to(self, position: int) -> None:
+        """Train up to a position, if the model is not there yet."""
+        while self._noted and self._noted[-1][1] > self.model.position:
+            self._noted.pop()
+        while (first := self.model.position) < position:
+            mark = int(np.searchsorted(self._marks, first, side="right"))
+            stop = min(position, int(self._marks[mark]))
+            self._noted.append((mark, stop, self.model.run(stop) * (stop - first)))
+            self._tell(stop)
+
+    def play(self, saver: Saver, schedule: Schedule) -> None:
+        """The same as `play`, with the loss noted."""
+        play(self.model, saver, schedule, self.go_to)
+
+    def curve(self) -> LossCurve:
+        """What was noted so far; empty where the model does not tell its loss."""
+        if not self._noted:
+            return LossCurve(np.zeros(0, np.int64), np.zeros(0))
+        mark, _, loss = (np.array(column) for column in zip(*self._noted, strict=True))
+        summed = np.bincount(mark, loss, len(self._marks))
+        if np.isnan(summed).any():
+            return LossCurve(np.zeros(0, np.int64), np.zeros(0))
+        passed = self._marks <= self.model.position
+        mean = summed / np.diff(self._marks, prepend=0)
+        return LossCurve(self._marks[passed], mean[passed])

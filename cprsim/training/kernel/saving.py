@@ -1,0 +1,195 @@
+"""Saves and failures acting on a model: which rows a save writes, how many bytes, what is lost.
+
+Without priority a save writes every server's whole shard and the layers. With it, an interval is
+cut into 1 / r sub-saves: each writes up to r x N rows of each large table, the ones that a tracker
+finds most urgent. The sub-save that ends the interval also writes the layers and the small tables
+(an option writes the small tables with every sub-save, at more bytes).
+
+A saver holds a copy of the rows as the last committed save of each left them; the start of the run
+counts as a save. Saving and reverting touch only rows that changed: all others equal their copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cprsim.job.records import Ints, SmallTables, SubSaves
+from cprsim.training.kernel.loops import Array
+from cprsim.training.kernel.schedule import Event, Lose, SaveEvent, SaveStage
+from cprsim.training.kernel.shards import Shards
+from cprsim.training.kernel.trackers import TRACKERS, Tracked, Tracker
+from cprsim.training.kernel.weights import Parcel, TrainableModel, Weights
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a save that has started will leave in the store: the changed rows as they were then."""
+
+    rows: Ints  # (m,)
+    parcel: Parcel
+    dense: Any  # the layers and their optimiser state; None where the save does not hold them
+    n_bytes: int
+
+
+class Saver:
+    """Saves a model, and takes its shards back to what was saved. Made where a run starts.
+
+    One save is under way at a time: `start` fixes its content, `commit` makes it valid, `abandon`
+    forgets it. Losing servers needs that no save is under way, as a failure abandons it.
+
+    Parameters
+    ----------
+    sub_saves : how an interval is cut into sub-saves; None: every save is whole
+    follows : one of several savers of a run: its owner marks in `changed` what moved and shows the
+        tracker what was looked up
+    like : the saver that this one goes on from, on the same run
+    """
+
+    def __init__(
+        self,
+        model: TrainableModel,
+        shards: Shards,
+        sub_saves: SubSaves | None = None,
+        *,
+        follows: bool = False,
+        like: Saver | None = None,
+    ) -> None:
+        self.model, self.shards, self.sub_saves = model, shards, sub_saves
+        self.changed = np.zeros_like(model.changed) if follows else model.changed
+        self.changed[:] = 0 if like is None else like.changed
+        self.stored: Weights = (model.weights if like is None else like.stored).copy()
+        self.tracker = self._tracker()  # what chooses rows; None where every save is whole
+        self.bytes_written: int = 0 if like is None else like.bytes_written  # by committed saves
+        self._pending: _Content | None = None
+        if self.tracker is not None:
+            if not follows:
+                model.observe = self.tracker.observe
+            if like is not None and like.tracker is not None:
+                for name, array in like.tracker.state().items():
+                    np.copyto(self.tracker.state()[name], array)
+
+    def _tracker(self) -> Tracker | None:
+        how, shards = self.sub_saves, self.shards
+        if how is None:
+            return None
+        segments = shards.of_tables(shards.layout.largest(how.n_large_tables))
+        live, stored = self.model.weights.table, self.stored.table
+        return TRACKERS[how.tracker](
+            Tracked(
+                shards.layout, segments, how.fraction, live, stored, self.model.seed,
+                how.sample_period, momentum=self.model.weights.momentum,
+            )
+        )  # fmt: skip
+
+    def fork(self) -> Saver:
+        """The same saver, which goes on alone with the run. Raises RuntimeError during a save."""
+        self._require_idle()
+        return Saver(self.model, self.shards, self.sub_saves, like=self)
+
+    def do(self, event: Event) -> None:
+        """What an event does to saves and rows; going back in the data is the run's affair."""
+        if isinstance(event, Lose):
+            self.lose(event.servers, self.takes_layers(event))
+        elif isinstance(event, SaveEvent):
+            if event.stage in (SaveStage.STARTS, SaveStage.WHOLE):
+                self.start(event.ends_interval)
+            if event.stage in (SaveStage.COMMITS, SaveStage.WHOLE):
+                self.commit()
+            elif event.stage is SaveStage.ABANDONED:
+                self.abandon()
+
+    def start(self, ends_interval: bool = True) -> None:
+        """Fix the content of a save: a whole one or, with priority, one of an interval's parts."""
+        self._require_idle()
+        parts, live = self._parts(ends_interval), self.model.weights
+        rows = np.concatenate(
+            [np.zeros(0, np.int64), *(changed_rows(self.changed, part) for part in parts)]
+        )
+        n_bytes = sum(live.bytes_of(part) for part in parts) + ends_interval * live.dense_bytes
+        dense = live.read_dense() if ends_interval else None
+        self._pending = _Content(rows, live.read(rows), dense, n_bytes)
+        self.changed[rows] = 0
+
+    def _parts(self, ends_interval: bool) -> list[slice | Ints]:
+        """What the save that starts now may write."""
+        layout, how = self.shards.layout, self.sub_saves
+        if how is None or self.tracker is None:
+            return [slice(0, layout.n_rows)]
+        if not ends_interval and how.small_tables is SmallTables.EACH_INTERVAL:
+            return [self.tracker.choose()]
+        small = set(range(layout.n_tables)) - set(layout.largest(how.n_large_tables))
+        return [self.tracker.choose(), *(layout.of(table) for table in sorted(small))]
+
+    def commit(self) -> None:
+        """The save under way counts: what it holds is now what was last saved."""
+        content = self._take_pending()
+        self.stored.write(content.rows, content.parcel)
+        if content.dense is not None:
+            self.stored.write_dense(content.dense)
+        if self.tracker is not None:
+            self.tracker.committed()
+        self.bytes_written += content.n_bytes
+
+    def abandon(self) -> None:
+        """The save under way does not count: its rows are unsaved again."""
+        self.changed[self._take_pending().rows] = 1
+        if self.tracker is not None:
+            self.tracker.abandoned()
+
+    def save(self, ends_interval: bool = True) -> None:
+        """A save that nothing interrupts."""
+        self.start(ends_interval)
+        self.commit()
+
+    def takes_layers(self, event: Lose) -> bool:
+        """Whether the layers go back too: no server is left, and no trainer that has them."""
+        return len(set(event.servers)) == self.shards.n_servers and not event.keeps_layers
+
+    def lose(self, servers: Sequence[int], takes_layers: bool = False) -> None:
+        """Servers fail: their rows go back to what was last saved, all others go on."""
+        self._require_idle()
+        live = self.model.weights
+        for segment in self.shards.of_servers(servers):
+            rows = changed_rows(self.changed, segment.rows)
+            live.write(rows, self.stored.read(rows))
+            self.changed[rows] = 0
+        if self.tracker is not None:
+            for server in set(servers):
+                self.tracker.forget(server)
+        if takes_layers:
+            live.write_dense(self.stored.read_dense())
+
+    @property
+    def tracker_fraction(self) -> float:
+        """Memory of the tracker, on all servers together, over that of the rows it tracks."""
+        if self.tracker is None or self.sub_saves is None:
+            return 0.0
+        n_bytes, layout = 0, self.shards.layout
+        for table in layout.largest(self.sub_saves.n_large_tables):
+            first = layout.of(table).start
+            n_bytes += layout.rows[table] * self.stored.table[first : first + 1].nbytes
+        return self.tracker.memory_bytes / n_bytes
+
+    def _take_pending(self) -> _Content:
+        if self._pending is None:
+            raise RuntimeError("no save is under way")
+        content, self._pending = self._pending, None
+        return content
+
+    def _require_idle(self) -> None:
+        if self._pending is not None:
+            raise RuntimeError("a save is under way")
+
+
+def changed_rows(changed: Array, part: slice | Ints) -> Ints:
+    """Ids of the rows of a part that changed since they were last saved."""
+    if isinstance(part, slice):
+        start, _, step = part.indices(len(changed))
+        positions: Ints = np.flatnonzero(changed[part])
+        return start + step * positions
+    rows: Ints = part[changed[part] != 0]
+    return rows

@@ -1,0 +1,128 @@
+"""Checks of a measurement: runs held out of the fit, and which strategies differ."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from cprsim.accuracy.expected import jackknife_error
+from cprsim.job.losses import MORE_BYTES, WHOLE
+from cprsim.job.records import Bools, Floats
+from cprsim.training.measuring.fit import FittedCurve, SeedMean, predicted, weighted
+from cprsim.training.measuring.observed import Observed
+
+CONTROL = "round-robin"
+FAILS_BEYOND = 0.2  # of the prediction: what is surely further off is not predicted
+NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
+
+
+class HeldOutVerdict(StrEnum):
+    """Whether the curve predicts what held-out histories lose."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNKNOWN = "cannot be told"
+
+
+def verdict_of(ratio: SeedMean) -> HeldOutVerdict:
+    """Of measured over predicted: the 95 % interval has to exclude 0 and 2."""
+    low, high = (ratio.mean + sign * ratio.half_width for sign in (-1, 1))
+    if low > 1 + FAILS_BEYOND or high < 1 - FAILS_BEYOND:
+        return HeldOutVerdict.FAILS
+    return HeldOutVerdict.HOLDS if low > 0 and high < 2 else HeldOutVerdict.UNKNOWN
+
+
+def checks_of(observed: Observed, fitted: FittedCurve) -> dict[str, Any]:
+    """What the file of a curve says of one metric's fit, of JSON's types."""
+    loss = observed.loss[fitted.metric]
+    single = observed.strategy(WHOLE) & (observed.n_failures == 1)
+
+    def correlation(lost: Floats) -> dict[str, Any]:
+        """Pearson's, seed by seed: a seed's lucky twin moves all its losses alike."""
+        by_seed_masks = [single & (observed.seed == seed) for seed in range(len(observed.seeds))]
+        by_seed = [np.corrcoef(lost[of_seed], loss[of_seed])[0, 1] for of_seed in by_seed_masks]
+        return asdict(SeedMean.over(np.array(by_seed)))
+
+    return {
+        "slopes": {
+            key: {
+                "mean": fitted.slope(key).mean,
+                "standard_error": fitted.slope(key).standard_error,
+                "by_seed": of_seeds.tolist(),
+            }
+            for key, of_seeds in fitted.slopes.items()
+        },
+        "intercept": asdict(SeedMean.over(fitted.intercept)),
+        "noise_of_one_trial": {
+            f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
+        },
+        "correlation_with_pls": correlation(observed.pls),
+        "correlation_with_weighted_pls": correlation(weighted(observed, fitted.parts)),
+        "paired_differences": _differences(fitted),
+        "held_out": _held_out(observed, fitted),
+    }
+
+
+def _differences(fitted: FittedCurve) -> list[dict[str, Any]]:
+    """Each strategy against plain partial recovery, and against round robin at as many bytes."""
+    slopes = fitted.slopes
+
+    def between(strategy: str, other: str) -> dict[str, Any]:
+        difference = SeedMean.over(slopes[strategy] - slopes[other])
+        return {
+            "strategy": strategy, "other": other, "mean": difference.mean,
+            "half_width_95": difference.half_width, "smallest_detectable": difference.detectable,
+        }  # fmt: skip
+
+    differences = [between(key, WHOLE) for key in slopes if key != WHOLE]
+    for suffix in ("", MORE_BYTES):
+        control = CONTROL + suffix
+        same_bytes = [key for key in slopes if key.endswith(MORE_BYTES) == bool(suffix)]
+        if control in slopes:
+            differences += [between(k, control) for k in same_bytes if k not in (control, WHOLE)]
+    return differences
+
+
+def _held_out(observed: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
+    """What each seed's histories lose over what the fit without that seed predicts; by PLS."""
+    by_each = np.array([predicted(observed, parts) for parts in fitted.without])
+    by_others = by_each[observed.seed, np.arange(len(observed.trials))]
+    loss, checks = observed.loss[fitted.metric], []
+
+    def mean_of_seeds(values: Floats, chosen: Bools) -> Floats:
+        n = np.bincount(observed.seed[chosen])
+        return np.asarray(np.bincount(observed.seed[chosen], values[chosen])[n > 0] / n[n > 0])
+
+    for key in observed.strategies:
+        for n in np.unique(observed.n_failures[observed.held_out]).tolist():
+            chosen = observed.strategy(key) & observed.held_out & (observed.n_failures == n)
+            if len(np.unique(observed.seed[chosen])) < 2:
+                continue
+            measured = mean_of_seeds(loss, chosen)
+            ratio, error, n_seeds = ratio_of_means(measured, mean_of_seeds(by_others, chosen))
+            of_fit = float(
+                jackknife_error(by_each[:, chosen].mean(axis=1)) / by_others[chosen].mean()
+            )
+            relative = SeedMean(ratio, float(np.hypot(error, ratio * of_fit)), n_seeds)
+            checks.append(
+                {
+                    "strategy": key,
+                    "n_failures": n,
+                    "pls": float(observed.pls[chosen].mean()),
+                    "measured": float(measured.mean()),
+                    "measured_over_predicted": asdict(relative),
+                    "verdict": verdict_of(relative).value,
+                }
+            )
+    return sorted(checks, key=lambda one: float(one["pls"]))
+
+
+def ratio_of_means(above: Floats, below: Floats) -> tuple[float, float, int]:
+    """The ratio of two means over the same seeds, its error by the delta method; n."""
+    ratio = above.mean() / below.mean()
+    off = (above - ratio * below) / below.mean()
+    return float(ratio), float(off.std(ddof=1)) / sqrt(len(off)), len(off)

@@ -1,0 +1,245 @@
+"""From what trials lost to a response of each strategy.
+
+    loss = intercept + slope(strategy) x sum over stale shards of share x W(t) x age
+    age = (1 - phi(strategy)) s + phi(strategy) T/2
+
+t is the share of the run done at the failure, s the shard's net staleness and T the save interval,
+as shares of the run. W says how much a sample counts by when it is lost; its logarithm is linear
+between knots, and it is positive. phi says which part of a strategy's loss goes by the interval
+instead of by the time since the last save: rows that a sub-save did not choose.
+
+All is fitted together to all trials of all seeds, single failures and several, by least squares;
+each trial is weighed by how noisy such trials are. Losses of several shards and failures add up:
+terms for those that do not were tried, by strategy and by what else was lost, and predicted held
+out seeds no better. The error of all this together is that of a jackknife: the whole fit is made
+again without each of the seeds (Tukey 1958).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from scipy import optimize, stats
+
+from cprsim.accuracy.response import Replicate, Weight, aged, weighed
+from cprsim.errors import ParameterError
+from cprsim.job.losses import WHOLE, Metric
+from cprsim.job.records import HIGH, Floats
+from cprsim.training.measuring.observed import Observed
+
+FEWEST_SEEDS = 3  # that can be fitted at all
+POWER = 0.8  # of the test whose smallest detectable difference is named
+AT = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # knots of W over progress
+STEP_SD = 0.7  # of log W from knot to knot, beforehand
+PHI_CENTRE, PHI_SD = -1.4, 1.5  # of the logit of phi: 0.2, and anything from 0.01 to 0.8
+INTERCEPT_SD = 0.02  # of the mean loss, beforehand: who loses few samples loses little
+N_PASSES = 3  # of reweighting: what trials miss grows with what is lost
+MODEL_ERROR = 0.3  # by which a typical loss misses the model: which rows a server holds matters
+MEAN_LOG = 0.635  # mean of -log |z|, z standard normal: (Euler's constant + log 2) / 2
+TINY = 1e-7  # of a loss: nothing finer shows in an AUC of tens of thousands of clicks
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Random deviation of a run from what it should lose: smaller, the later it left its twin.
+
+    Two runs that differ a little drift apart as training goes on; the standard deviation is taken
+    to fall exponentially with the share of the run done at the first failure.
+    """
+
+    log_at_start: float
+    per_progress: float
+
+    @classmethod
+    def of(cls, residual: Floats, at: Floats) -> Noise:
+        """From residuals (n,) of trials that failed first at some shares (Harvey 1976)."""
+        line = stats.linregress(at, np.log(np.abs(residual) + TINY) + MEAN_LOG)
+        return cls(float(line.intercept), float(line.slope))
+
+    def at(self, at: Floats) -> Floats:
+        """(n,) standard deviations."""
+        return np.asarray(np.exp(self.log_at_start + self.per_progress * at))
+
+
+@dataclass(frozen=True, slots=True)
+class SeedMean:
+    """A mean over seeds and its standard error."""
+
+    mean: float
+    standard_error: float
+    n: int
+
+    @classmethod
+    def over(cls, values: Floats) -> SeedMean:
+        n = len(values)
+        return cls(float(values.mean()), float(values.std(ddof=1)) / sqrt(n), n)
+
+    @property
+    def half_width(self) -> float:
+        """Of the 95 % interval (Student's t)."""
+        return float(stats.t.ppf(HIGH, self.n - 1)) * self.standard_error
+
+    @property
+    def detectable(self) -> float:
+        """The smallest difference from 0 that a two-sided test at 5 % sees with 80 % power."""
+        quantiles = (float(stats.t.ppf(p, self.n - 1)) for p in (HIGH, POWER))
+        return sum(quantiles) * self.standard_error
+
+
+@dataclass(frozen=True, slots=True)
+class FittedCurve:
+    """What was estimated for one metric."""
+
+    metric: Metric
+    strategies: tuple[str, ...]
+    parts: dict[str, Replicate]  # of each strategy
+    without: tuple[dict[str, Replicate], ...]  # the same without each of the seeds
+    noise: Noise
+    most_weighted_pls: float  # of a trial that was fitted
+
+    @property
+    def slopes(self) -> dict[str, Floats]:
+        """(n_seeds,) by strategy: what a seed's share in the slope of all would make of it."""
+        replicates = [[parts[key].slope for key in self.strategies] for parts in self.without]
+        estimate = np.array([self.parts[key].slope for key in self.strategies])
+        return dict(zip(self.strategies, by_seed(estimate, np.array(replicates)).T, strict=True))
+
+    def slope(self, strategy: str) -> SeedMean:
+        """The mean over seeds of one strategy."""
+        return SeedMean.over(self.slopes[strategy])
+
+    @property
+    def intercept(self) -> Floats:
+        """(n_seeds,) likewise."""
+        replicates = np.array([parts[WHOLE].intercept for parts in self.without])
+        return by_seed(np.array(self.parts[WHOLE].intercept), replicates)
+
+
+def by_seed(estimate: Floats, without: Floats) -> Floats:
+    """(n_seeds, ...) values whose mean is an estimate, and their spread its jackknife's error."""
+    return np.asarray(estimate + (len(without) - 1) * (without.mean(axis=0) - without))
+
+
+def fit(observed: Observed, metric: Metric) -> FittedCurve:
+    """Fit the response of every strategy in one metric, to all trials but those held out."""
+    n_seeds = len(observed.seeds)
+    if n_seeds < FEWEST_SEEDS:
+        raise ParameterError(
+            f"{n_seeds} complete seeds are too few for a standard error; at least "
+            f"{FEWEST_SEEDS}: allow more time"
+        )
+    fitted = observed.some(~observed.held_out)
+    model = _Model(fitted, metric, observed.strategies)
+    parameters = model.start()
+    errors, noise = np.full(len(model.loss), 0.01 * model.typical), Noise(0.0, 0.0)
+    for _ in range(N_PASSES):
+        parameters = model.solve(parameters, errors)
+        errors, noise = model.errors(parameters)
+    parameters = model.solve(parameters, errors)
+    without = []
+    for seed in range(n_seeds):
+        others = fitted.seed != seed
+        again = _Model(fitted.some(others), metric, observed.strategies, model.size)
+        without.append(again.parts(again.solve(parameters, errors[others])))
+    parts = model.parts(parameters)
+    return FittedCurve(
+        metric, observed.strategies, parts, tuple(without), noise, weighted(fitted, parts).max()
+    )
+
+
+def weighted(observed: Observed, parts: dict[str, Replicate]) -> Floats:
+    """(n,) weighted PLS of every trial."""
+    number = observed.shards.replication
+    phi = np.array([parts[trial.saving.strategy].interval_share for trial in observed.trials])
+    # W is the same for all
+    lost = weighed(observed.shards, parts[WHOLE].weight, phi[number], 1.0, observed.interval)
+    return np.asarray(np.bincount(number, lost, len(observed.trials)), float)
+
+
+def predicted(observed: Observed, parts: dict[str, Replicate]) -> Floats:
+    """(n,) loss of every trial."""
+    lost = weighted(observed, parts)
+    for key in observed.strategies:
+        some = observed.strategy(key)
+        lost[some] = parts[key].along(lost[some])
+    return lost
+
+
+class _Model:
+    """Least squares over logarithms of W, logits of phi, slopes and an intercept."""
+
+    def __init__(
+        self, observed: Observed, metric: Metric, strategies: tuple[str, ...], size: float = 0.0
+    ) -> None:
+        self.strategies, self.loss = strategies, observed.loss[metric]
+        self.shards, self.interval = observed.shards, observed.interval
+        at = observed.shards.progress_h
+        self.hats = np.stack([np.interp(at, AT, unit) for unit in np.eye(len(AT))], axis=1)
+        self.strategy = np.array(
+            [strategies.index(trial.saving.strategy) for trial in observed.trials]
+        )
+        self.first_at = np.array([trial.failures[0].at_fraction for trial in observed.trials])
+        lost = float(observed.pls.mean())
+        self.typical = float(np.mean(np.abs(self.loss))) + TINY
+        self.size = size or self.typical / max(lost, TINY)  # of a slope
+        n = len(strategies)
+        self.ends = np.cumsum([len(AT), n, n])
+
+    def start(self) -> Floats:
+        """All samples count alike."""
+        n = len(self.strategies)
+        return np.concatenate([np.zeros(len(AT)), np.ones(n), np.full(n, PHI_CENTRE), [0.0]])
+
+    def _split(self, parameters: Floats) -> tuple[Floats, ...]:
+        """Log W, slopes, phi and intercept."""
+        log_weight, slope, logit, intercept = np.split(parameters, self.ends)
+        phi = 1 / (1 + np.exp(-logit))
+        phi[self.strategies.index(WHOLE)] = 0.0  # whole saves leave no older row
+        return log_weight, slope * self.size, phi, intercept * self.typical
+
+    def predicted(self, parameters: Floats) -> Floats:
+        """Losses (n,)."""
+        log_weight, slope, phi, intercept = self._split(parameters)
+        number = self.shards.replication
+        old = aged(self.shards, phi[self.strategy][number], 1.0, self.interval)
+        lost = np.exp(self.hats @ log_weight) * self.shards.share * old
+        by_trial = np.bincount(number, lost, len(self.loss))
+        return np.asarray(slope[self.strategy] * by_trial + intercept)
+
+    def solve(self, start: Floats, errors: Floats) -> Floats:
+        """The most probable parameters, errors (n,) of the trials given."""
+
+        def residual(parameters: Floats) -> Floats:
+            log_weight, _, logit, intercept = np.split(parameters, self.ends)
+            beforehand = np.concatenate(
+                [
+                    np.diff(log_weight) / STEP_SD,
+                    [100 * log_weight.mean()],
+                    (logit - PHI_CENTRE) / PHI_SD,
+                    intercept / INTERCEPT_SD,
+                ]
+            )
+            return np.concatenate([(self.predicted(parameters) - self.loss) / errors, beforehand])
+
+        return np.asarray(optimize.least_squares(residual, start, x_scale="jac").x)
+
+    def errors(self, parameters: Floats) -> tuple[Floats, Noise]:
+        """(n,) from what the model misses: noise by time, and a share of the loss."""
+        predicted = self.predicted(parameters)
+        residual = self.loss - predicted
+        noise = Noise.of(residual, self.first_at)
+        of_model = MODEL_ERROR * np.sqrt(np.abs(predicted) * self.typical)
+        scale = np.hypot(noise.at(self.first_at), of_model)
+        return scale * max(float(np.sqrt(np.mean((residual / scale) ** 2))), TINY), noise
+
+    def parts(self, parameters: Floats) -> dict[str, Replicate]:
+        """What was found, by strategy; the mean of W over the run is 1."""
+        log_weight, slope, phi, (intercept,) = self._split(parameters)
+        weight = np.exp(log_weight)
+        mean = Weight(AT, weight).mean()
+        return {
+            key: Replicate(Weight(AT, weight / mean), phi[i], slope[i] * mean, float(intercept))
+            for i, key in enumerate(self.strategies)
+        }

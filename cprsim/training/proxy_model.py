@@ -1,0 +1,105 @@
+"""From the section `kernel` of a scenario to clicks, a model's shape and a plan of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cprsim.errors import ClickError, Place, ScenarioError
+from cprsim.job.model_shape import PRESETS, ModelShape
+from cprsim.scenario.kernel import ClickFile, Kernel
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.training.kernel.clicks.criteo import read_log
+from cprsim.training.kernel.clicks.encoding import encode
+from cprsim.training.kernel.clicks.generated import generate
+from cprsim.training.kernel.clicks.records import Clicks, n_train, split
+from cprsim.training.kernel.metrics import Quality
+from cprsim.training.kernel.shards import Shards
+from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
+
+LEAST_TRAINED = 100  # clicks
+SOURCE = (
+    "a click log in Criteo's format, such as the train.txt of the Display Advertising Challenge "
+    "(Criteo Labs, 2014); `clicks: generated` needs none"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyModel:
+    """What is trained in place of the user's model."""
+
+    shape: ModelShape
+    train: Clicks
+    test: Clicks
+    plan: TrainingPlan
+    shards: Shards
+    teacher: Quality | None  # on the test clicks, where they were generated: the ceiling
+    n_skipped: int  # bad lines of a log that were left out
+
+    def trainer(self) -> ProxyTrainer:
+        """The model at the start of its run."""
+        return ProxyTrainer(self.shape, self.train, self.plan, test=self.test)
+
+    @property
+    def measured_on(self) -> str:
+        """What accuracy was measured on, in words."""
+        return f"a stand-in: {self}; tested on the {len(self.test):,} clicks that follow"
+
+    def __str__(self) -> str:
+        clicks = "generated" if self.teacher is not None else "logged"
+        plan, tables = self.plan, self.shape.tables
+        return (
+            f"a DLRM of {tables.n_rows:,} rows of {self.shape.dimension}, trained on "
+            f"{len(self.train):,} {clicks} clicks by {plan.optimizer} at {plan.rate:g} "
+            f"({plan.schedule}), batch {plan.batch}"
+        )
+
+
+def proxy_model(loaded: LoadedScenario) -> ProxyModel:
+    """Make or read the clicks, and say what is trained on them.
+
+    Raises ScenarioError for a log that is not there, or where the scenario names a trainer of the
+    user's own; ClickError for a log that can't be read.
+    """
+    section = loaded.scenario.kernel or Kernel.model_validate({})
+    if loaded.scenario.silent is not None:
+        message = "is left out of what is trained or rehearsed: leave it out here too"
+        raise ScenarioError.at(loaded.place("silent"), message, "silent")
+    if section.trainer is not None:
+        words = "is a trainer of your own; here the built-in model is trained"
+        message = f"`{section.trainer}` {words}"
+        raise ScenarioError.at(loaded.place("kernel.trainer"), message, "kernel.trainer")
+    teacher, n_skipped = None, 0
+    if isinstance(section.clicks, ClickFile):
+        train, test, n_skipped = _logged(loaded, section, section.clicks)
+    else:
+        tables = PRESETS[section.tables].tables.capped(section.most_rows)
+        generated = generate(tables, section.samples, section.seed)
+        train, test = split(generated.clicks)
+        teacher = generated.teacher_on(slice(n_train(section.samples), None))
+    plan = TrainingPlan(
+        section.batch, section.rate, section.schedule, section.optimizer, section.epochs,
+        section.seed,
+    )  # fmt: skip
+    return ProxyModel(
+        shape=ModelShape(train.tables, section.dimension, section.bottom, section.top),
+        train=train,
+        test=test,
+        plan=plan,
+        shards=Shards(train.tables, loaded.scenario.cluster.emb_ps, section.shard_by),
+        teacher=teacher,
+        n_skipped=n_skipped,
+    )
+
+
+def _logged(loaded: LoadedScenario, section: Kernel, log: ClickFile) -> tuple[Clicks, Clicks, int]:
+    """Clicks of a log to train and to test on, and the number of its bad lines."""
+    path = loaded.input_file(log.file, "kernel.clicks.file", SOURCE)
+    raw, n_skipped = read_log(path, section.samples, log.skip_bad)
+    at = n_train(len(raw))
+    if at < LEAST_TRAINED:
+        raise ClickError.at(Place(path), f"{len(raw)} clicks are too few to train and to test on")
+    train, test = encode(raw[:at], raw[at:], log.least_count, section.most_rows)
+    if not all(0 < part.label.mean() < 1 for part in (train, test)):
+        message = "has only clicks, or none, in the training or test part"
+        raise ClickError.at(Place(path), message)
+    return train, test, n_skipped

@@ -1,0 +1,159 @@
+"""Trainers in step, from a scenario: their setting, and a stand-in trained on as many replicas.
+
+The order of events in time comes from `sync`, what they do to a model from `kernel`. The stand-in
+has fewer threads and smaller batches than the scenario's job, and synchronises at the same times.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.job.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
+from cprsim.job.sync_setting import ALL, SyncEvent, SyncLog, SyncSetting
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.training.in_step.simulation import run_log
+from cprsim.training.in_step.trainers import Outage
+from cprsim.training.kernel.metrics import Quality
+from cprsim.training.kernel.playing import N_MARKS, LossCurve
+from cprsim.training.kernel.replicas import Replicas
+from cprsim.training.kernel.saving import Saver
+from cprsim.training.kernel.schedule import Lose, SaveEvent, SaveStage, of_log
+from cprsim.training.kernel.training import ProxyTrainer
+from cprsim.training.proxy_model import ProxyModel
+
+
+def sync_setting(loaded: LoadedScenario) -> SyncSetting:
+    """How the trainers of a scenario stay in step.
+
+    Raises ScenarioError where it does not say.
+    """
+    section = loaded.scenario.sync
+    if section is None:
+        message = "is missing: say how the trainers stay in step (docs/shadowsync.md)"
+        raise ScenarioError.at(loaded.place("sync"), message, key="sync")
+    return section.setting(loaded.scenario.cluster.trainers)
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """Replicas to train: how they stay in step, and the model that all begin with."""
+
+    stand_in: ProxyModel
+    setting: SyncSetting  # of the stand-in
+    start: ProxyTrainer
+
+    @property
+    def n_trained(self) -> int:
+        """Clicks that the replicas train: those that are left."""
+        return self.start.n_samples - self.start.position
+
+    def replicas(self) -> Replicas:
+        """New ones, at the start of their run."""
+        new = Replicas(self.stand_in.shape, self.stand_in.train, self.stand_in.plan, self.setting)
+        new.go_on_from(self.start)
+        return new
+
+    def log(self, outages: Sequence[Outage] = ()) -> SyncLog:
+        """Their events in time; outages in the stand-in's time."""
+        plan = self.stand_in.plan
+        n_batches = ceil(self.n_trained / plan.batch)
+        return run_log(self.setting, n_batches, plan.seed, outages)
+
+
+def team_of(loaded: LoadedScenario, stand_in: ProxyModel) -> Team:
+    """The stand-in's trainers as a scenario describes them."""
+    setting, section = sync_setting(loaded), loaded.scenario.sync
+    assert section is not None, "else there is no setting"
+    small = setting.stand_in(section.stand_in.threads, stand_in.plan.batch)
+    return Team(stand_in, small, warm_start(stand_in, section.stand_in.warm_start_fraction))
+
+
+def warm_start(stand_in: ProxyModel, fraction: float) -> ProxyTrainer:
+    """One trainer that has trained a share of the clicks alone.
+
+    Raises ParameterError where a plan has several epochs: trainers in step train in one pass.
+    """
+    if stand_in.plan.epochs != 1:
+        raise ParameterError("trainers in step train in one pass: `kernel.epochs` must be 1")
+    trainer = stand_in.trainer()
+    trainer.run(trainer.on_grid(fraction * trainer.n_samples))
+    return trainer
+
+
+def train_in_step(team: Team) -> tuple[Quality, float]:
+    """Train the rest without failures: the mean replica on the test clicks, syncs per trainer."""
+    replicas, log = team.replicas(), team.log()
+    replicas.train(log)
+    synced = log.trainer[log.kind == SyncEvent.SYNCED]
+    n_of_all = int(np.sum(synced == ALL))
+    n_syncs = n_of_all + (len(synced) - n_of_all) / team.setting.n_trainers
+    return replicas.evaluate(team.stand_in.test), n_syncs
+
+
+# ----------------------------------------------------------------------------- with failures
+
+
+def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -> list[Outage]:
+    """Trainers and sync servers that failed in a simulated job, in the time of a stand-in's run.
+
+    A node is away from its failure to its replacement, in hours of work: while the whole job
+    stands still, so do the others, and who comes back meanwhile was not away.
+    """
+    works = np.isin(log.activity[:-1], (Activity.USEFUL, Activity.LOST))
+    work_h = np.append(0.0, np.cumsum(np.where(works, np.diff(log.at_h), 0.0)))
+    outages = []
+    for slots, is_server in (
+        (cluster.replica_slots, False),
+        (cluster.slots_that_hold(Holds.CENTRAL), True),
+    ):
+        for i in np.flatnonzero((log.kind == EventKind.FAILED) & np.isin(log.slot, slots)):
+            of_slot = np.isin(log.kind, (EventKind.REPLACED, EventKind.FAILED))
+            of_slot &= log.slot == log.slot[i]
+            later = np.flatnonzero(of_slot[i + 1 :])
+            back = i + 1 + int(later[0]) if len(later) else i
+            until_h = work_h[back if log.kind[back] == EventKind.REPLACED else i]
+            at_h, away_h = (float(h) * run_h / useful_h for h in (work_h[i], until_h - work_h[i]))
+            outages.append(Outage(at_h, away_h, int(log.slot[i]) - slots.start, is_server))
+    return outages
+
+
+def train_with_failures(
+    team: Team, log: EventLog, useful_h: float, cluster: Cluster, sub_saves: SubSaves | None
+) -> tuple[Replicas, Saver]:
+    """Train the rest of the clicks with the failures of a simulated job under partial recovery."""
+    replicas, batch = team.replicas(), team.stand_in.plan.batch
+    saver, start = Saver(replicas.central, team.stand_in.shards, sub_saves), replicas.position
+    to_do = deque(of_log(log, 1.0, cluster.shard_slots, cluster.replica_slots))  # at hours
+    per_h = team.n_trained / useful_h
+
+    def up_to(position: int) -> None:
+        """Save and lose what the job did up to a position in the data."""
+        while to_do:
+            if start + round(to_do[0].at * per_h / batch) * batch > position:
+                return
+            event = to_do.popleft()
+            if isinstance(event, SaveEvent) and event.stage is SaveStage.STARTS:
+                replicas.gather()
+            saver.do(event)
+            if isinstance(event, Lose) and saver.takes_layers(event):
+                replicas.restart_from_central()
+
+    run_h = float(team.log().at_h[-1])
+    replicas.train(team.log(outages_of(log, useful_h, cluster, run_h)), up_to)
+    up_to(len(replicas.clicks) + batch)
+    return replicas, saver
+
+
+def loss_curve(replicas: Replicas) -> LossCurve:
+    """Training loss over the clicks that the replicas trained, at regular marks."""
+    position, loss = (np.array(column) for column in zip(*replicas.batch_losses, strict=True))
+    first = position[0] - replicas.plan.batch
+    marks = np.unique(np.linspace(first, position[-1], N_MARKS + 1).round().astype(np.int64))
+    summed = np.interp(marks, np.append(first, position), np.append(0.0, np.cumsum(loss)))
+    return LossCurve(marks[1:], np.diff(summed) / np.diff(marks))
