@@ -146,15 +146,17 @@ def _series(axes: Axes, series: Series, x: Floats, look: Line, label: str) -> No
 
 
 def _bars(axes: Axes, series: Series, panel: Panel) -> None:
-    """A bar along x for each name, the first on top; a line where all have the same y."""
+    """A bar along x for each name, the first on top; a dot at its y, or a line where all have one."""
     low, high = np.array(series.low), np.array(series.high)
     axes.use_sticky_edges = False  # bars end beside the border
     axes.barh(range(len(series.x)), high - low, BAR_WIDTH, low, color=SERIES[5].colour)
-    axes.set_yticks(range(len(series.x)), [fold(str(name), 24) for name in series.x])
+    axes.set_yticks(range(len(series.x)), [fold(str(name), 30) for name in series.x])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(series.x) - 0.5, -0.5)
-    for y in set(series.y):
-        axes.axvline(y, color=INK, lw=1.2, label=series.label)
+    if len(set(series.y)) == 1:
+        axes.axvline(series.y[0], color=INK, lw=1.2, label=series.label)
+    else:
+        axes.plot(series.y, range(len(series.x)), "o", color=INK, ms=3.5, label=series.label)
     axes.xaxis.grid(True)
     axes.set_xlabel(panel.y_label)
 

@@ -137,7 +137,9 @@ def on_axes(figure: Any) -> list[float]:
 
 def public_names() -> Golden:
     """Commands with their options."""
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+    group: Any = typer.main.get_command(app)
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         yield f"options of {name}", sorted(one for p in command.params for one in p.opts)
     yield "names of cprsim", sorted(cprsim.__all__)
 

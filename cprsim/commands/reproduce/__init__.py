@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cprsim.commands import command
 from cprsim.commands.options import FileName, Shell, Workers
-from cprsim.commands.reproduce import study as studies
 from cprsim.commands.reproduce.answer import answer_of_list, answer_of_reproductions
 from cprsim.commands.reproduce.studies import STUDIES
-from cprsim.commands.reproduce.study import Reproduced, Work
+from cprsim.commands.reproduce.study import Reproduced, Work, record
+from cprsim.commands.reproduce.study import reproduce as reproduce_study
 from cprsim.errors import ParameterError, choices, watch
 from cprsim.files import SHIPPED
 from cprsim.workers import Workers as Pool
@@ -87,9 +87,9 @@ def reproduce(
         watch.doing(f"{study.name}, {number} of {len(chosen)}")
         of_clicks = log if study.trains else None
         work = Work(study, effort, SHIPPED, out, Pool(workers), of_clicks)
-        results.append(studies.reproduce(work))
+        results.append(reproduce_study(work))
         if keep:
-            studies.record(results[-1], KEPT)
+            record(results[-1], KEPT)
     if len(results) == 1:
         return answer_of_reproductions(results, folder=results[0].path)
     return answer_of_reproductions(results, files=[result.path for result in results])
