@@ -1,7 +1,7 @@
-"""What all figures share: one look, titles with captions, words for keys, and scales.
+"""The common style of all figures: colours, titles with captions, words for keys, and scales.
 
-Colours are Okabe and Ito's (2008), which colour-blind readers tell apart; their grey values differ
-too, and every activity has a hatch of its own, so that a black-and-white print still reads.
+Colours are Okabe and Ito's (2008), which colour-blind readers distinguish; their grey values differ
+too, and every activity has a different hatch, so that a black-and-white print is readable.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def stacked(parts: Iterable[str]) -> tuple[str, ...]:
 
 
 class Line(NamedTuple):
-    """How one of several lines of a figure is told from the others, in colour and without."""
+    """Style of one of several lines of a figure, in colour and in black and white."""
 
     colour: str
     marker: str
@@ -209,7 +209,7 @@ def words_of_key(key: str) -> str:
 
 
 def fold(text: str, width: int) -> str:
-    """The text in lines of so many characters; a number and its unit stay on one line."""
+    """Wrap text at `width` characters; a number and its unit stay on one line."""
     text = re.sub(r"(\d) (\w+\b|%)", "\\1\N{NO-BREAK SPACE}\\2", printable(text))
     return fill(text, width, break_long_words=False)
 

@@ -146,7 +146,7 @@ def _series(axes: Axes, series: Series, x: Floats, look: Line, label: str) -> No
 
 
 def _bars(axes: Axes, series: Series, panel: Panel) -> None:
-    """A bar along x for each name, the first on top; a dot at its y, or a line where all have one."""
+    """A bar along x for each name, the first on top; a dot at its y, or a line if all have one."""
     low, high = np.array(series.low), np.array(series.high)
     axes.use_sticky_edges = False  # bars end beside the border
     axes.barh(range(len(series.x)), high - low, BAR_WIDTH, low, color=SERIES[5].colour)

@@ -59,7 +59,7 @@ def _template(name: str) -> Template:
 
 
 def typeset(text: str) -> Markup:
-    """The text escaped: numbers stay with their units, and what stands in backticks is code."""
+    """Escape text: numbers stay with their units, and text in backticks becomes code."""
     escaped = str(escape(_NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))))
     return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # escaped before
 

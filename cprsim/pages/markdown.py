@@ -1,4 +1,4 @@
-"""A page as Markdown (GitHub's, with tables), figures as files beside it."""
+"""A page as Markdown (GitHub's, with tables); its figures are separate files."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "sv
 def save_figures(
     figures: Mapping[str, Draw], folder: Path, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
-    """Draw figures into a folder that is there, each under its name; the paths."""
+    """Draw figures into an existing folder, each under its name; returns the paths."""
     return [
         path
         for name, draw in figures.items()

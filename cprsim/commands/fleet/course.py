@@ -1,4 +1,4 @@
-"""A history of a fleet under one strategy: its jobs, what becomes of each, what all cost."""
+"""A history of a fleet under one strategy: its jobs, their outcomes and their cost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STATISTICS = {
 
 @dataclass(frozen=True, slots=True)
 class PreparedFleet:
-    """A fleet as records: its jobs and when they arrive, and what they share."""
+    """A fleet as records: its jobs, their arrivals, and their shared resources."""
 
     section: Fleet
     seed: int
@@ -118,7 +118,7 @@ class History(NamedTuple):
 
 
 def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> History:
-    """What becomes of all jobs of a fleet under one strategy.
+    """Simulate all jobs of a fleet under one strategy.
 
     A job meets the failures of its kind's replication ``history * n_jobs + nth``.
     """
@@ -196,9 +196,9 @@ class FleetCell:
 
     Parameters
     ----------
-    means : those of the statistics that are means over jobs, by kind of job
-    used : by all jobs and the spares, which stand there all the window
-    usage : of the jobs of each kind
+    means : statistics that are means over jobs, by kind of job
+    used : usage of all jobs, and of the spares, which are held over the whole window
+    usage : usage of the jobs of each kind
     """
 
     finished: float  # share of the jobs
@@ -210,7 +210,7 @@ class FleetCell:
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
-    """What a history comes to."""
+    """Summarise a history."""
     (jobs, hours), section, window_h = history, fleet.section, fleet.section.window_h
     stands_h = jobs.wall_h.sum() if is_alone(section) else window_h  # of spares
     within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
@@ -272,7 +272,7 @@ def summed(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def cost_of(cell: FleetCell, prices: Prices | None) -> float:
-    """What a cell costs per month: whole cents, or node-hours where nothing has a price."""
+    """Cost of a cell per month: whole cents, or node-hours without prices."""
     if prices is None:
         return sum(node_hours(cell.used).values())
     return float(bill_of(with_spares(prices, cell.used), cell.used).total_cents)

@@ -283,7 +283,7 @@ def parts_table(result: Result) -> Table:
     spreads = result.spreads()
     parts = [part for part in result.parts if any(of[part].mean > 0 for of in spreads.values())]
     return Table(
-        caption="The overhead in hours, and what it consists of, in % of useful time",
+        caption="The overhead in hours, and its parts in % of useful time",
         columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
         rows=[
             [name, _mean(of["overhead_h"]), *(_share(of[part]) for part in parts)]
@@ -401,7 +401,7 @@ def _course(result: Result) -> list[Block]:
         *word_columns("who went back"),
         *number_columns("to the state of, h", "first new work after"),
     ]
-    caption = f"What each failure did: hours of wall time since the start of the job{more}"
+    caption = f"Effect of each failure: hours of wall time since the start of the job{more}"
     return [Table(caption, columns, rows[:MOST_ROWS])]
 
 

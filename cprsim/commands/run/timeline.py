@@ -203,7 +203,7 @@ def _draw_marks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
 
 
 def _legend(figure: Figure, lanes: list[Lane]) -> None:
-    """What the lanes show, each once."""
+    """Draw the legend, with each mark of the lanes once."""
     back = {setback.shards_only for lane in lanes for setback in lane.setbacks}
     marks: list[tuple[str, bool, dict[str, Any]]] = [
         ("failure", any(lane.failed_at_h for lane in lanes), FAILED),
@@ -239,7 +239,7 @@ def read_lane(events: pd.DataFrame) -> Lane:
 
 
 def activities(lanes: list[Lane]) -> tuple[str, ...]:
-    """What the jobs do in these lanes, in the order of the legend."""
+    """Activities of the jobs in these lanes, in the order of the legend."""
     return stacked(sorted({span.activity for lane in lanes for span in lane.spans} - {"over"}))
 
 

@@ -65,7 +65,7 @@ class AxisColumn:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """A finished sweep; `sweep.json` holds what is no table. `table` is that of `sweep_rows`."""
+    """A finished sweep; `sweep.json` holds all but `table`, which is that of `sweep_rows`."""
 
     path: Path = field(metadata=NOT_STORED)
     name: str
@@ -254,10 +254,10 @@ def _rules(job: Experiment, policy: Policy) -> Mapping[str, float]:
 def _costs_of(
     job: Experiment, policy: Policy, quantities: Mapping[str, Any], prices: JobPrices | None
 ) -> dict[str, Estimate]:
-    """What a job and a month cost at a point, in all and by part, in the prices' currency.
+    """Cost of a job and of a month at a point, in total and by part, in the prices' currency.
 
-    Amounts are to the cent, and parts add up to their total. The intervals of the totals are those
-    of the overhead. Empty where nothing has a price, or not all jobs finish.
+    Amounts are rounded to the cent, and parts add up to their total. The intervals of the totals
+    are those of the overhead. Empty without prices, or if not all jobs finish.
     """
     summary = {
         name: Estimate(_number(mean), _number(low), _number(high))

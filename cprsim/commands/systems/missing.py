@@ -1,4 +1,4 @@
-"""What a scenario does not say, so that systems are left out, or their save is split."""
+"""Values missing from a scenario, for which systems are left out, or their save is split."""
 
 from __future__ import annotations
 
