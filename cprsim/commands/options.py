@@ -26,7 +26,7 @@ MAPPING = Path("scenario")  # as they call one that is a mapping
 
 @dataclass(frozen=True, slots=True)
 class NamedScenario:
-    """A scenario as it was named, with the overrides so far."""
+    """A scenario by its name or path, with the overrides so far."""
 
     path: Path
     text: str | None  # where it is no file
@@ -78,7 +78,7 @@ class Scenario:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The scenario as plain data, as it was written, overrides in."""
+        """The scenario as plain data, as written, with its overrides."""
         return json.loads(json.dumps(self._loaded.data))  # type: ignore[no-any-return]
 
     @property

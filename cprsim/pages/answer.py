@@ -1,4 +1,4 @@
-"""What every function of cprsim returns, and every command shows."""
+"""The answer that every function of cprsim returns, and every command prints."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Answer:
         return _drawn(pictures[name])
 
     def to_json(self) -> str:
-        """One JSON object; numbers that there are not are null."""
+        """One JSON object; missing numbers are null."""
         content = {
             "format": FORMAT,
             "kind": self.kind,

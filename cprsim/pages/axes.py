@@ -195,7 +195,7 @@ WORDS_OF_SCOPE = {
 
 
 def words_of_key(key: str) -> str:
-    """A key of a scenario in the field's words; a key that is not listed stays as it is."""
+    """A key of a scenario in the field's words; an unlisted key is unchanged."""
     section, _, path = key.partition(".")
     strategy, _, option = path.rpartition(".")
     if section == "recovery" and option in WORDS_OF_STRATEGY:
@@ -217,7 +217,7 @@ def fold(text: str, width: int) -> str:
 def panels(
     n: int, size_in: tuple[float, float] = (4.4, 4.0), beside_in: float = 0.0, **sharing: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels of a size, at most three in a row (four stand two by two)."""
+    """A figure with panels of equal size, at most three in a row (four as two by two)."""
     n_columns = 2 if n == 4 else min(n, 3)
     n_rows = -(-n // n_columns)
     width_in = max(6.4, size_in[0] * n_columns) + beside_in

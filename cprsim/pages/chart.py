@@ -62,7 +62,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure: its title, what its numbers are, and its panels side by side."""
+    """A figure: its title, its caption, and its panels side by side."""
 
     title: str
     subtitle: str

@@ -24,7 +24,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: numbers stand on the right."""
+    """One column of a table; numbers are right-aligned."""
 
     heading: str
     is_number: bool = True
@@ -153,5 +153,5 @@ class Document:
 
     @property
     def drawings(self) -> dict[str, Callable[[], Figure]]:
-        """What draws each figure, by the name of its file."""
+        """Functions that draw the figures, by the names of their files."""
         return {picture.name: picture.draw for picture in self.pictures}

@@ -65,7 +65,7 @@ def typeset(text: str) -> Markup:
 
 
 def inline(picture: Picture, format: str) -> Markup:
-    """The figure as an image that stands in the page itself."""
+    """The figure as an image embedded in the page."""
     kind = {"svg": "svg+xml", "png": "png"}[format]
     data = base64.b64encode(bytes_of(picture.draw(), format)).decode()
     image = Markup('<img alt="{}" src="data:image/{};base64,{}">')

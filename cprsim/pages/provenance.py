@@ -1,4 +1,4 @@
-"""What made a result: from its manifest, without times and hosts, which decide nothing."""
+"""Provenance of a result, from its manifest, without times and hosts, which do not affect it."""
 
 from __future__ import annotations
 

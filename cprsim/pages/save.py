@@ -48,7 +48,7 @@ def save_figures(
 def drawing(
     folder: object, figures: Callable[[Any], Mapping[str, Draw]]
 ) -> Callable[[Any], object]:
-    """What draws the figures of something made into its path; nothing without a folder."""
+    """A function that draws the figures of a result into its folder, if there is one."""
 
     def draw(result: Any) -> None:
         if folder is not None:

@@ -201,7 +201,7 @@ def _replayed_under(
 
 
 def bills(jobs: Sequence[Backtest]) -> Bills:
-    """What all jobs cost together under each system under which all of them finish."""
+    """Total cost of all jobs under each system under which all of them finish."""
     useful_h = [job.facts.useful_h for job in jobs]
     by_system = {
         system.system: [bill for job in jobs if (bill := job.systems[place].bill) is not None]
@@ -240,7 +240,7 @@ def money_draws(jobs: Sequence[Backtest]) -> MoneyDraws | None:
 
 
 def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
-    """The system that costs least over all jobs, and what would make another one cost less."""
+    """The cheapest system over all jobs, and the input that would make another one cheaper."""
     totals = {
         replayed.system: np.sum([job.systems[place].overhead_h for job in jobs], axis=0)
         for place, replayed in enumerate(jobs[0].systems)

@@ -69,14 +69,14 @@ class HalfPrediction:
 
     @property
     def n_for_a_point(self) -> int:
-        """Failures that would tell the mean to one point in 9 of 10 cases, all else equal."""
+        """Failures needed to know the mean to one point in 9 of 10 cases, all else equal."""
         return ceil(self.n_failures * (self.mean_within / ONE_POINT) ** 2)
 
 
 def calibrate(
     jobs: Sequence[JobLedger], *, n_nodes: int, n_bootstrap: int = 0, seed: int = 0
 ) -> Calibration:
-    """Make a scenario of the logs. Raises ParameterError where they say too little."""
+    """Make a scenario of the logs. Raises ParameterError where they hold too little."""
     gaps = _gaps(jobs)
     if gaps.n_observed < FEWEST_FAILURES:
         raise ParameterError(

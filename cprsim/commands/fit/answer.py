@@ -1,4 +1,4 @@
-"""A fit to a log of failures, or of saves and loads: what fits, and the section of a scenario."""
+"""A fit to a log of failures, or of saves and loads: distributions, and a scenario's section."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def answer_of_costs(
     notes: Sequence[str],
     files: Sequence[Path] = (),
 ) -> Answer:
-    """What saves and loads cost by a log; notes are of the rows that were left out."""
+    """Costs of saves and loads by a log; `notes` name the rows that were left out."""
     frames = {name: pd.DataFrame(rows) for name, rows in frames_of(fits).items()}
     warnings = [*(note for fit in fits for note in fit.notes), *notes]
     costs = fragment.sections["costs"]

@@ -75,7 +75,7 @@ class PreparedFleet:
 
 
 def prepare(loaded: LoadedScenario) -> PreparedFleet:
-    """Make records of a scenario with a fleet. Raises ScenarioError where that can't be done."""
+    """Make records of a scenario with a fleet. Raises ScenarioError if the fleet is invalid."""
     population, section = population_of(loaded), fleet_of(loaded)
     knows_repair = loaded.scenario.cluster.repair is not None or loaded.trace_path is not None
     if section.spares is not None and not knows_repair:
@@ -106,7 +106,7 @@ OUTCOME = ("wall_h", "finished", "useful_h", "n_failures", "n_saves")
 
 
 class History(NamedTuple):
-    """What became of the jobs of a fleet, a row per job in order of arrival.
+    """Outcomes of the jobs of a fleet, a row per job in order of arrival.
 
     `jobs` has kind, nth, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures,
     n_saves, queued_h (from arrival to start), overhead (share of the useful time) and pls (of lost
@@ -169,7 +169,7 @@ def _history(jobs: pd.DataFrame, hours: pd.DataFrame) -> History:
 
 
 def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
-    """The saves whose bytes go over the cluster's storage."""
+    """The saves whose bytes use the cluster's storage."""
     policy, storage = kind.policies[strategy], kind.costs.storage
     costs = kind.at_costs_of(kind.scenario.recovery[strategy]).costs
     are_moved = Transfer() in (costs.save_stall, costs.save_background)

@@ -196,7 +196,7 @@ def varied(
 
 
 def prices_of(loaded: LoadedScenario) -> Prices | None:
-    """The scenario's prices; None where nothing has one."""
+    """The scenario's prices; None without prices."""
     of_job = money.prices_of(loaded.scenario)
     return None if of_job is None else of_job.prices
 
@@ -348,7 +348,7 @@ def one_job(loaded: LoadedScenario, where: Mapping[str, Plain]) -> LoadedScenari
 
 
 def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
-    """The options that leave no shard stale, or whose entry says how much of that is accepted."""
+    """The options that leave no shard stale, or whose entry gives the accepted PLS."""
     entries = loaded.scenario.recovery
     accepted = {e.name for e in entries if e.target_pls is not None and not e.assumed}
     return [o for o in able if o.strategy in accepted or not o.statistics["pls"].mean > 0.0]

@@ -144,7 +144,7 @@ class Known:
 
 
 def quantity(option: str, text: str | None, kind: Quantity) -> float | None:
-    """A quantity that an option says; None: it is not known. Raises ParameterError."""
+    """A quantity from an option; None: unknown. Raises ParameterError."""
     written = UNKNOWN if text is None else text.strip()
     try:
         return None if written == UNKNOWN else kind.read(written)

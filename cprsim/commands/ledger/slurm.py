@@ -1,4 +1,4 @@
-"""What failed jobs cost a cluster, by Slurm's accounting: months, quarters, nodes."""
+"""Cost of failed jobs of a cluster, by Slurm's accounting: months, quarters, nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``measure``: what stale shards cost a model in accuracy."""
+"""``measure``: the accuracy that a model loses by stale shards."""
 
 from __future__ import annotations
 

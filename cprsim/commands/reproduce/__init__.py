@@ -1,4 +1,4 @@
-"""``reproduce``: papers' results again, ours beside published."""
+"""``reproduce``: results of papers, ours compared with the published."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def reproduce(
     workers: Workers = None,
     folder: Annotated[str | Path, Shell("--out", "DIR")] = "results/reproduce",
 ) -> Answer:
-    """Reproduce results of papers, and compare ours with the published ones.
+    """Reproduce published results, and compare ours with them.
 
     Finished results are found again; an interrupted run continues where it was.
 

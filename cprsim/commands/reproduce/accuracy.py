@@ -1,4 +1,4 @@
-"""What failures cost in accuracy: runs of a small model, the stand-in, beside twins without any.
+"""Accuracy lost by failures: runs of a small model, the stand-in, and twins without failures.
 
 Full recovery trains the same batches on the same weights again: it loses exactly nothing.
 """

@@ -141,7 +141,7 @@ def _document(result: Reproduced) -> Document:
 
 
 def _chart_blocks(chart: Chart) -> list[Block]:
-    """The figure, what its numbers are, and a table for each panel."""
+    """The figure, its caption, and a table for each panel."""
     panels = "; ".join(
         f"{panel.title}: {panel.y_label} over {panel.x_label}" for panel in chart.panels
     )

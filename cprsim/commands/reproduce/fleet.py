@@ -196,7 +196,7 @@ def _agreeing(others: Mapping[str, Jobs], target: Target, **of: Any) -> dict[str
 
 
 def bars(jobs: Jobs) -> Panel:
-    """Where the hours of full recovery go, by percentile of overhead."""
+    """Hours of full recovery by part, by percentile of overhead."""
     splits = [split(jobs, "full", low, high) for low, high, _ in BARS.values()]
     totals = [number(jobs, "full", statistic).ends for *_, statistic in BARS.values()]
     parts = (

@@ -288,7 +288,7 @@ def _over_failures(few: Simulated, many: Simulated) -> dict[str, Ours]:
 
 
 def _pls(form: str, n_together: int) -> str:
-    """The PLS that the formula says: the target, or k times it where the interval is undivided."""
+    """The PLS by the formula: the target, or k times it where the interval is undivided."""
     return f"PLS, {100 * n_together / N_EMB_PS:g} % of the servers failing, {OF_FORMS[form]}"
 
 

@@ -196,7 +196,7 @@ def estimate(values: Any) -> StudyEstimate:
 
 
 def prediction(work: Work, case: str, found: dict[str, Any]) -> dict[str, Any]:
-    """A prediction as it is kept."""
+    """A prediction as it is stored."""
     loaded, run = scenario_of(work, case), run_of(case)
     made, shares = estimate(found["outcomes"]), estimate(found["shares"])
     free = {key: [entry.low, entry.high] for key, entry in (loaded.scenario.unknown or {}).items()}

@@ -178,7 +178,7 @@ class Work:
         return [clicks, "kernel.optimizer=adagrad", "kernel.rate=0.02"]
 
     def pick(self, quick: T, full: T, large: T) -> T:
-        """What fits the effort."""
+        """The value for the effort of this study."""
         return dict(zip(EFFORTS, (quick, full, large), strict=True))[self.effort]
 
     def scenario(self, name: str, overrides: Sequence[str] = ()) -> LoadedScenario:

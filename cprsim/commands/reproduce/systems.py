@@ -229,7 +229,7 @@ def pccheck(n: int) -> Estimates:
 
 
 def by_rule(n: int) -> Estimates:
-    """What needs no simulation: rules and sizes."""
+    """Estimates without simulation: rules and sizes."""
     steps, period = checkfreq_steps(1.0, 10.5, 0.6), increments_before_whole(0.26, 0.28) + 1
     size, _ = mean_fractions("intermittent", 0.26, 0.28, period)
     two_levels = sum(sqrt(2.0 * stall_h * rate) for stall_h, rate in zip(*LEVELS, strict=True))

@@ -60,7 +60,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A finding and what limits it."""
+    """A finding and its limits."""
 
     finding: Finding
     limit: str = ""
@@ -71,7 +71,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One comparison as it is kept: a quantity, the paper's word on it, ours, and the verdict."""
+    """One comparison as stored: a quantity, the paper's value, ours, and the verdict."""
 
     quantity: str
     paper: str  # empty where the paper gives nothing

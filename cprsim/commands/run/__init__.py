@@ -1,4 +1,4 @@
-"""``run``: what failures cost a job under several recovery strategies."""
+"""``run``: the cost of failures to a job under several recovery strategies."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _share(option: str, value: float | str) -> float:
 
 
 def _judged(answer: Answer, most: float) -> Answer:
-    """The answer with the exit code that the least overhead deserves; stderr says why."""
+    """The answer with the exit code for the least overhead; its reason is printed on stderr."""
     chosen = answer.values["recommendation"]
     overhead = inf if chosen is None else chosen["overhead"]["mean"]
     if overhead <= most:

@@ -1,4 +1,4 @@
-"""A run: what failures cost, how bad it gets, one replication along its time."""
+"""A run: the costs of failures, their percentiles, and the timeline of one replication."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
 
 
 def recommended(result: Result) -> dict[str, Any] | None:
-    """The cheapest strategy beside plain full recovery, or the next one.
+    """The cheapest strategy compared with plain full recovery, or with the next one.
 
     None where none finishes, or where they are no entries of a scenario: those of a rehearsal.
     """
@@ -206,7 +206,7 @@ def _replications_to_replay(result: Result) -> list[str]:
 
 
 def costs_table(result: Result) -> Table:
-    """A row per strategy: overhead, failures, ETTR, PLS, cost; columns that say nothing go."""
+    """A row per strategy: overhead, failures, ETTR, PLS, cost; empty columns are left out."""
     policies, price = result.policies, result.price
     names, limits = [policy.name for policy in policies], result.limits
     spreads = [result.spreads()[name] for name in names]

@@ -104,7 +104,7 @@ def _saving(policy: Policy, useful_h: float) -> str:
 
 
 def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str]:
-    """Strategies whose overhead these replications can't tell from the best one's."""
+    """Strategies whose overhead is not significantly different from the best one's."""
     if len(finishing) < 2:
         return
     table = differences(result.replications, result.n_nodes, best.name)
@@ -123,7 +123,7 @@ def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str
 
 
 def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[str]:
-    """What partial recovery costs besides hours."""
+    """Sentences on the PLS and the accuracy loss of partial recovery."""
     if best.on_failure != RELOAD:
         return
     spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())

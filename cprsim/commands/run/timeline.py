@@ -244,7 +244,7 @@ def activities(lanes: list[Lane]) -> tuple[str, ...]:
 
 
 def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane:
-    """What can be seen of a lane in a window of wall time [h].
+    """The part of a lane in a window of wall time [h].
 
     Where there is more than `n_bins` of anything, what falls into one bin of the window is drawn
     as one: the activity that took most of it, or one mark. A figure is no larger for a job with a

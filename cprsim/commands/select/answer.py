@@ -258,7 +258,7 @@ def _why_full(selection: Selection) -> str:
 
 
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
-    """Warnings and what could reverse the decision, then its assumptions."""
+    """Warnings, inputs that could reverse the decision, and its assumptions."""
     chosen = selection.chosen
     yield from _why_not(selection)
     yield from (f"Warning: {note}" for note in selection.notes)

@@ -71,7 +71,7 @@ class Candidate:
 
     @property
     def saving(self) -> str:
-        """How often it saves, in words; of a recovery system, what its option says."""
+        """How often it saves, in words; for a recovery system, the value of its option."""
         if self.is_system and not self.option:
             return "as the scenario has it"
         if self.n_saves == 0:

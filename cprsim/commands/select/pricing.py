@@ -146,7 +146,7 @@ class Bench:
         return self._saves[name]
 
     def own_interval_h(self, name: str) -> float | None:
-        """The interval of an option as its entry has it [h]; None: it can't be told."""
+        """The interval of an option in its entry [h]; None: unknown."""
         capture = self._capture(name, None)
         return None if capture is None else capture.every_h
 
@@ -224,7 +224,7 @@ def bench_of(
 def _priceable(
     experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry]
 ) -> dict[str, PricedEntry]:
-    """The options whose loss can be told; those that lose nothing are among them."""
+    """The options whose loss is known, including those without loss."""
     metric, curve = limit.metric, experiment.curve
     losing = {name for name, option in options.items() if option.loses(experiment)}
     if metric is None or not losing:
@@ -251,7 +251,7 @@ def _priceable(
 
 
 def affordable(experiment: Experiment, *, tail: bool) -> int:
-    """How many replications tell candidates apart at a price worth paying."""
+    """Number of replications that distinguish candidates at an acceptable run time."""
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     n_failures = experiment.useful_h / expected.mtbf_h
     fewest = FEWEST_OF_A_TAIL if tail else FEWEST

@@ -29,7 +29,7 @@ WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at mo
 
 
 def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> Priced | None:
-    """An option at the cheapest interval that keeps the limit; None where none does.
+    """An option at the cheapest interval that keeps the limit; None if no interval does.
 
     It saves, unless that costs `WORTH_NO_SAVES` more: what hardly ever happens is not simulated.
     """
@@ -64,7 +64,7 @@ def _best(bench: Bench, name: str, full: Priced, most_times: float) -> Priced | 
 
 
 def cheapest_of(bench: Bench, name: str) -> Priced:
-    """An option at its cheapest interval, whatever it loses; as it is where it has none."""
+    """An option at its cheapest interval, regardless of its loss; unchanged without an interval."""
     option = bench.options[name]
     if option.interval is None:
         return bench.price(name, [option.policy_at(bench.experiment).interval_h])[0]
@@ -119,7 +119,7 @@ def _fewest_that_help(bench: Bench, name: str, enough: Priced) -> Priced:
 
 
 def _at_own_interval(bench: Bench, name: str) -> list[Priced]:
-    """An option at the interval of its entry, or of its rule; none where that can't be told."""
+    """An option at the interval of its entry, or of its rule; empty if that is unknown."""
     own_h = None if bench.options[name].is_strategy else bench.own_interval_h(name)
     if own_h is None:
         return []
@@ -153,7 +153,7 @@ def most_writes(bench: Bench, name: str, full: Priced, most_times: float = WORTH
 
 
 def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
-    """The candidate with the fewest writes that keeps the limit; None where none does."""
+    """The candidate with the fewest writes that keeps the limit; None if no candidate does."""
     limit, n_fewest = bench.limit, bench.options[name].n_fewest
     if bench.saves(name)[1] == 0:
         last = bench.with_writes(name, [n_most])[0]

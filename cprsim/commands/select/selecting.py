@@ -221,7 +221,7 @@ def _formula(bench: Bench) -> list[tuple[str, Priced]]:
 
 
 def target_pls(response: Response, loss: float) -> float:
-    """The PLS at which a response comes to a loss; 1 where none below does."""
+    """The PLS at which a response reaches a loss; at most 1."""
 
     def excess(pls: float) -> float:
         predicted, _ = response.predict(np.array([pls]))

@@ -48,7 +48,7 @@ NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_hi
 
 @dataclass(frozen=True, slots=True)
 class AxisColumn:
-    """An axis as the table has it."""
+    """An axis in the table."""
 
     key: str
     column: str
@@ -97,7 +97,7 @@ class SweepResult:
 
     @property
     def cheapest(self) -> dict[str, Any] | None:
-        """The row of the least cost a month over all points; None where nothing has a price."""
+        """The row of the least cost per month over all points; None without prices."""
         rows, losses = self.of(COST_MONTH), self.of(f"{COST_MONTH} {ACCURACY}")
         rows = rows[rows["mean"].notna()]
         is_priced = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
@@ -237,7 +237,7 @@ def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
 
 
 def _rules(job: Experiment, policy: Policy) -> Mapping[str, float]:
-    """What Young's, Daly's and CPR's formulas would choose at this point [h]."""
+    """Intervals by Young's, Daly's and CPR's formulas at this point [h]."""
     entry = next(entry for entry in job.scenario.recovery if entry.name == policy.name)
     costs = job.at_costs_of(entry).costs
     facts, chosen = replace(job.facts, costs=costs), nan

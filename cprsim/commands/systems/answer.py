@@ -298,7 +298,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
 
 
 def _unpriced(comparison: Comparison) -> str:
-    """What runs today and costs far less, but for a loss of accuracy that nothing prices."""
+    """The sentence on a far cheaper system that runs today, but loses accuracy without a price."""
     runs, unpriced = comparison.cheapest_that_runs, comparison.unpriced_that_runs
     if unpriced is None or (
         runs is not None and runs.overhead.mean < unpriced.overhead.mean + FAR_LESS
@@ -334,7 +334,7 @@ def _near_optimal(comparison: Comparison) -> Iterator[str]:
 
 
 def traits_of(policy: Policy) -> set[str]:
-    """What kind of recovery system it is, in words that follow `all`."""
+    """The kind of a recovery system, in words that follow `all`."""
     media = {tier.medium for tier in policy.tiers if tier.name in policy.written}
     stalls = any(capture.stall is not None and capture.stall.mean_h for capture in policy.captures)
     traits = {

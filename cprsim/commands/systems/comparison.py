@@ -204,7 +204,7 @@ class Comparison:
 
     @property
     def picks(self) -> list[Standing]:
-        """The best, and the cheapest that runs today where that is another."""
+        """The best, and the cheapest that runs today if that is another."""
         best, runs = self.cheapest, self.cheapest_that_runs
         return [system for system in (best, None if runs is best else runs) if system is not None]
 

@@ -19,7 +19,7 @@ def missing_keys(left_out: Mapping[str, LeftOut]) -> dict[str, list[str]]:
 
 
 def missing_sentence(left_out: Mapping[str, LeftOut], n_systems: int) -> str:
-    """How many systems are not compared for want of which keys; empty where none is."""
+    """The sentence on systems left out, counted by missing key; empty without any."""
     by_key = missing_keys(left_out)
     if not by_key:
         return ""

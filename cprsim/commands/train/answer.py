@@ -1,4 +1,4 @@
-"""Training with one replication's failures: accuracy beside overhead, and the loss on its way."""
+"""Training with one replication's failures: accuracy, overhead, and the training loss."""
 
 from __future__ import annotations
 
